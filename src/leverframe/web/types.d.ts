@@ -270,7 +270,9 @@ interface FormSpec {
   lead?(): Template;
   tail?(): Template;
   fields: FieldSpec[];
-  forms?: Set<Unsaved>;
+  forms?: Set<Unsaved & { restore(): void }>;
+  opened?: string[];
+  requests?: string[];
   paths?: Paths;
 }
 

@@ -122,7 +122,7 @@ test("pages are offered by role, version and board", async () => {
   context.board = "linux";
   assert.ok(!names().includes("simulation"));
   context.role = "control";
-  assert.deepEqual(names(), ["status", "timeline", "charts", "panel", "accounts"]);
+  assert.deepEqual(names(), ["status", "timeline", "charts", "things", "panel", "accounts"]);
   assert.equal(mayOpen(context, findPage("rules")), false);
   assert.equal(findPage("cellar"), null);
 });

@@ -194,15 +194,23 @@ export const applyPlan = (name, plan) =>
 export const pullUnit = (name) => send(`/api/units/pull?unit=${encodeURIComponent(name)}`);
 
 /** @param {number} index @param {boolean} on */
-export const switchOutput = (index, on) => send(`/outs.cgi?out${index}=${on ? 1 : 0}`);
+export const outputTarget = (index, on) => `/outs.cgi?out${index}=${on ? 1 : 0}`;
 /** @param {number} index @param {number} seconds */
-export const pulseOutput = (index, seconds) => send(`/outs.cgi?pulse${index}=${seconds}`);
+export const pulseTarget = (index, seconds) => `/outs.cgi?pulse${index}=${seconds}`;
 /** @param {number} index @param {boolean} on */
-export const switchPwm = (index, on) => send(`/outs.cgi?pwm${index}=${on ? 1 : 0}`);
+export const pwmTarget = (index, on) => `/outs.cgi?pwm${index}=${on ? 1 : 0}`;
+/** @param {number} index @param {boolean} on */
+export const variableTarget = (index, on) => `/outs.cgi?vout${index}=${on ? 1 : 0}`;
+/** @param {number} index @param {boolean} on */
+export const switchOutput = (index, on) => send(outputTarget(index, on));
+/** @param {number} index @param {number} seconds */
+export const pulseOutput = (index, seconds) => send(pulseTarget(index, seconds));
+/** @param {number} index @param {boolean} on */
+export const switchPwm = (index, on) => send(pwmTarget(index, on));
 /** @param {number} index @param {number} percent */
 export const setDuty = (index, percent) => send(`/stm.cgi?pwmd=${index}${percent}`);
 /** @param {number} index @param {boolean} on */
-export const switchVariable = (index, on) => send(`/outs.cgi?vout${index}=${on ? 1 : 0}`);
+export const switchVariable = (index, on) => send(variableTarget(index, on));
 
 // Any request just as it stands, and whatever came back: for a look at the interface itself.
 /** @param {Asked} asked */

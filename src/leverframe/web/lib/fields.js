@@ -89,7 +89,7 @@ export function line(field, { schema, problem, change }) {
     id=${field.id}
     type=${field.isSecret ? "password" : "text"}
     inputmode=${number && !isDuration(schema) ? "decimal" : "text"}
-    class=${number ? "number" : ""}
+    class=${number && !isDuration(schema) ? "number" : ""}
     autocomplete=${field.isSecret ? "new-password" : "off"}
     placeholder=${field.isSecret ? t(field.isSet ? "secret_set" : "secret_not_set") : ""}
     aria-describedby=${about(field, problem)}

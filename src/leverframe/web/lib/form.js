@@ -9,6 +9,8 @@
 //       { command: "oname", at: { A: 1 }, label: "name" },
 //       { command: "atout", at: { A: 1 }, label: "on_time", unit: "s", path: "outputs.1.on_time" },
 //     ],
+//     opened: ["name"],             labels of fields; the others are shown when asked for
+//     requests: ["curl ..."],       further lines of "As request"
 //     forms: set,                   whom it belongs to, where that is not the open page
 //     paths: { wdog1: { A: "watchdog.0" } },   settings of fields whose command does not tell them
 //   })
@@ -26,7 +28,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
 import { BoundField, settingReader } from "./bound_field.js";
 import { copyable } from "./copyable.js";
-import { drawField } from "./fields.js";
+import { drawField, label } from "./fields.js";
 import { joined, requestsOf, rowsOf } from "./request.js";
 import { t, text } from "./words.js";
 
@@ -147,7 +149,7 @@ export class Form {
     >
       <h2>${title ? text(title) : typeof heading === "function" ? heading() : heading}</h2>
       ${note ? html`<p class="note">${text(note)}</p>` : nothing} ${lead?.() ?? nothing}
-      <div class="fields">${this.#drawnFields()}</div>
+      ${this.#drawnFields()}
       ${tail?.() ?? nothing}
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
       ${this.#footer()}
@@ -155,8 +157,23 @@ export class Form {
   }
 
   #drawnFields() {
+    const { opened } = this.#spec;
+    const isOpen = (/** @type {BoundField} */ { spec }) => opened?.includes(String(spec.label));
+    const open = opened ? this.fields.filter(isOpen) : this.fields;
+    const folded = this.fields.filter((field) => !open.includes(field));
+    return html`<div class="fields">${this.#drawnOnes(open)}</div>
+      ${folded.length > 0
+        ? html`<details class="advanced">
+            <summary>${t("advanced", { what: folded.map(label).join(", ") })}</summary>
+            <div class="fields">${this.#drawnOnes(folded)}</div>
+          </details>`
+        : nothing}`;
+  }
+
+  /** @param {BoundField[]} fields */
+  #drawnOnes(fields) {
     const rows = rowsOf(this.fields, this.#context, this.#spec.paths);
-    return this.fields.map((field) =>
+    return fields.map((field) =>
       this.#drawField(field, /** @type {Row} */ (rows.find((row) => row.fields.includes(field)))),
     );
   }
@@ -195,8 +212,8 @@ export class Form {
     const rows = rowsOf(this.fields, this.#context, this.#spec.paths);
     const changed = rows.filter((row) => row.isChanged);
     const meant = (changed.length ? changed : rows).filter((row) => !row.hasProblem);
-    const lines = requestsOf(meant).map(api.curl).join("\n");
-    return copyable(lines);
+    const lines = [...requestsOf(meant).map(api.curl), ...(this.#spec.requests ?? [])];
+    return copyable(lines.join("\n"));
   }
 
   /** @param {ControlEvent} event */

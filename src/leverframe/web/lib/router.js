@@ -76,7 +76,9 @@ export class Router {
   #open;
   #guard;
   #turn;
-  // How many entries of the browser's history are drawers over the open page.
+  // How many entries of the browser's history are drawers over the open page; null where it was
+  // opened with one, so that no entry is without.
+  /** @type {number | null} */
   #drawers = 0;
 
   /**
@@ -93,7 +95,7 @@ export class Router {
   // Gives a function that ends it.
   start() {
     shown = location.hash;
-    this.#drawers = history.state?.drawers ?? 0;
+    this.#drawers = this.#kept(here().thing ? null : 0);
     const moved = () => this.#moved();
     addEventListener("hashchange", moved);
     this.#open(here());
@@ -103,11 +105,17 @@ export class Router {
   // Back to the page below the drawers, by the history where they are in it.
   closeDrawer() {
     if (!this.#guard.mayLeave(false)) this.#guard.held(() => this.closeDrawer());
-    else if (this.#drawers > 0) history.go(-this.#drawers);
+    else if (this.#drawers) history.go(-this.#drawers);
     else {
       replace(addressWith(null));
       this.#turn(null);
     }
+  }
+
+  // The entry's own number, or that of a new one.
+  /** @param {number | null} fresh */
+  #kept(fresh) {
+    return history.state?.drawers === undefined ? fresh : history.state.drawers;
   }
 
   #moved() {
@@ -118,8 +126,8 @@ export class Router {
       this.#show(wanted, isPage);
       return;
     }
-    this.#drawers = 0;
-    history.replaceState({ drawers: 0 }, "", shown || "#/");
+    this.#drawers = null;
+    history.replaceState({ drawers: null }, "", shown || "#/");
     this.#guard.held(() => {
       history.pushState(null, "", wanted);
       this.#show(wanted, isPage);
@@ -130,7 +138,8 @@ export class Router {
   #show(wanted, isPage) {
     shown = wanted;
     const { thing } = here();
-    this.#drawers = history.state?.drawers ?? (thing && !isPage ? this.#drawers + 1 : 0);
+    const below = isPage ? null : this.#drawers;
+    this.#drawers = this.#kept(!thing ? 0 : below === null ? null : below + 1);
     history.replaceState({ drawers: this.#drawers }, "", wanted);
     if (isPage) this.#open(here());
     else this.#turn(thing);

@@ -66,7 +66,8 @@ function ownName({ settings }, kind, number) {
 export function thingValue({ overview, live, settings }, label) {
   const { kind, number } = kindOf(label);
   if (kind === "text") return settings?.variables.strings[Number(number)] ?? "";
-  if (kind === "watchdog") return live.state.watchdog?.[Number(number) - 1]?.state ?? "";
+  if (kind === "watchdog") return guardWord(live.state.watchdog?.[Number(number) - 1]);
+  if (kind === "device") return deviceWord(live.state.modbus?.[number]);
   if (isState(label)) {
     const on = overview.isOn(label);
     if (on === null) return "";
@@ -75,6 +76,13 @@ export function thingValue({ overview, live, settings }, label) {
   const { text, unit, absent } = overview.shown(label);
   return absent ? "" : `${text} ${unit}`.trim();
 }
+
+/** @param {Api.WatchdogExplanation | undefined} guard */
+const guardWord = (guard) => (guard ? t(`guard_${guard.state.replace(" ", "_")}`) : "");
+
+/** @param {Api.SlotReport | undefined} device */
+const deviceWord = (device) =>
+  device ? t(device.silent_since ? "device_silent" : "device_answers") : "";
 
 /** @param {boolean} on */
 const stateWord = (on) => t(on ? "state_on" : "state_off");

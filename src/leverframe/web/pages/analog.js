@@ -56,7 +56,6 @@ export class Page {
   /** @param {number} index */
   #card(index) {
     const context = this.#context;
-    const at = { A: index };
     const label = `INPA${index + 1}`;
     return new Form(context, {
       heading: () => headingOf(context.settings, label),
@@ -66,13 +65,7 @@ export class Page {
           unit: this.#labels[label]?.unit,
           detail: this.#atThePin(label),
         }),
-      fields: [
-        { command: "iname", at, label: "name" },
-        { command: "sensor", at, label: "sensor" },
-        ...amplified(context, index),
-        { command: "multiplier", at, label: "multiplier" },
-        { command: "calibration", at, label: "calibration", unit: "mV" },
-      ],
+      fields: fieldsOf(context, index),
     });
   }
 
@@ -102,6 +95,18 @@ export class Page {
     }
     this.#context.redraw();
   }
+}
+
+/** @param {AdminContext} context @param {number} index @returns {FieldSpec[]} */
+export function fieldsOf(context, index) {
+  const at = { A: index };
+  return [
+    { command: "iname", at, label: "name" },
+    { command: "sensor", at, label: "sensor" },
+    ...amplified(context, index),
+    { command: "multiplier", at, label: "multiplier" },
+    { command: "calibration", at, label: "calibration", unit: "mV" },
+  ];
 }
 
 // Only some inputs have an amplifier.

@@ -34,12 +34,15 @@ function card(context, index) {
     heading: () => headingOf(context.settings, label),
     lead: () =>
       liveReading(context.live, label, { name: t("now"), detail: calculation(context, index) }),
-    fields: [
-      { command: "diffname", at: { A: index }, label: "name" },
-      ...(isOneCommand(context) ? together(index) : oneByOne(context, index)),
-    ],
+    fields: fieldsOf(context, index),
   });
 }
+
+/** @param {AdminContext} context @param {number} index @returns {FieldSpec[]} */
+export const fieldsOf = (context, index) => [
+  { command: "diffname", at: { A: index }, label: "name" },
+  ...(isOneCommand(context) ? together(index) : oneByOne(context, index)),
+];
 
 const TOGETHER = "diffsel=<A>*<B>*<C>*<D>";
 /** @param {AdminContext} context */

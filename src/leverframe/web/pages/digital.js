@@ -30,8 +30,17 @@ export class Page {
 
 /** @param {AdminContext} context @param {number} index */
 function inputCard(context, index) {
-  const at = { A: index };
   const label = `INPD${index + 1}`;
+  return new Form(context, {
+    heading: () => headingOf(context.settings, label),
+    lead: () => level(context, label, index),
+    fields: fieldsOf(context, index),
+  });
+}
+
+/** @param {AdminContext} _context @param {number} index @returns {FieldSpec[]} */
+export function fieldsOf(_context, index) {
+  const at = { A: index };
   // One command sets the bits of all inputs; a card changes the one of its own.
   /** @param {keyof Api.DigitalInput} setting */
   const bit = (setting) => ({
@@ -39,17 +48,13 @@ function inputCard(context, index) {
     /** @param {Settings} settings */
     read: ({ digital_inputs: inputs }) => inputs.map((input) => input[setting]),
   });
-  return new Form(context, {
-    heading: () => headingOf(context.settings, label),
-    lead: () => level(context, label, index),
-    fields: [
-      { command: "idname", at, label: "name" },
-      { command: "inpdp", ...bit("pull_up"), label: "pull_up", hint: "pull_up_hint" },
-      { command: "inpdnn", ...bit("negate_display"), label: "negate", hint: "negate_hint" },
-      { command: "inpdb", ...bit("bistable"), label: "bistable", hint: "bistable_hint" },
-      { command: "inpdbt", at, label: "bistable_time", unit: "s", none: NEVER },
-    ],
-  });
+  return [
+    { command: "idname", at, label: "name" },
+    { command: "inpdp", ...bit("pull_up"), label: "pull_up", hint: "pull_up_hint" },
+    { command: "inpdnn", ...bit("negate_display"), label: "negate", hint: "negate_hint" },
+    { command: "inpdb", ...bit("bistable"), label: "bistable", hint: "bistable_hint" },
+    { command: "inpdbt", at, label: "bistable_time", unit: "s", none: NEVER },
+  ];
 }
 
 /** @param {AdminContext} context @param {string} label @param {number} index */

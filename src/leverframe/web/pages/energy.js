@@ -35,10 +35,6 @@ function countersCard(context) {
 
 /** @param {AdminContext} context @param {number} index */
 function meterCard(context, index) {
-  const at = { A: index };
-  const setting = `power.${index}`;
-  // Voltages are chosen by the same command; their numbers follow those of the currents.
-  const voltage = { A: index + context.settings.power.length };
   const reset = new Action(context, {
     label: "reset",
     command: "powset",
@@ -50,27 +46,36 @@ function meterCard(context, index) {
     heading: () => headingOf(context.settings, `POWER${index + 1}`),
     lead: () => readings(context, index),
     tail: () => reset.view(),
-    fields: [
-      { command: "pown", at, label: "name" },
-      { command: "powsel", at, label: "current", path: `${setting}.current` },
-      {
-        command: "powsel",
-        at: voltage,
-        label: "voltage",
-        hint: "voltage_hint",
-        path: `${setting}.voltage`,
-      },
-      { command: "peunit", at, label: "unit" },
-      { command: "powim", at, label: "pulses", hint: "pulses_hint" },
-      {
-        command: "powset",
-        at,
-        label: "counter",
-        hint: "counter_hint",
-        read: () => counted(context, index),
-      },
-    ],
+    fields: fieldsOf(context, index),
   });
+}
+
+/** @param {AdminContext} context @param {number} index @returns {FieldSpec[]} */
+export function fieldsOf(context, index) {
+  const at = { A: index };
+  const setting = `power.${index}`;
+  // Voltages are chosen by the same command; their numbers follow those of the currents.
+  const voltage = { A: index + context.settings.power.length };
+  return [
+    { command: "pown", at, label: "name" },
+    { command: "powsel", at, label: "current", path: `${setting}.current` },
+    {
+      command: "powsel",
+      at: voltage,
+      label: "voltage",
+      hint: "voltage_hint",
+      path: `${setting}.voltage`,
+    },
+    { command: "peunit", at, label: "unit" },
+    { command: "powim", at, label: "pulses", hint: "pulses_hint" },
+    {
+      command: "powset",
+      at,
+      label: "counter",
+      hint: "counter_hint",
+      read: () => counted(context, index),
+    },
+  ];
 }
 
 /** @param {AdminContext} context @param {number} index */

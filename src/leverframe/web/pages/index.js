@@ -17,6 +17,7 @@ export const PAGES = [
   { name: "charts", group: "charts", role: "control", bare: true },
   { name: "rules", group: "rules", role: "admin" },
   { name: "schedule", group: "schedule", role: "admin" },
+  { name: "things", group: "things", role: "control" },
   { name: "outputs", group: "things", part: "outputs", role: "admin" },
   { name: "pwm", group: "things", part: "outputs", role: "admin" },
   { name: "pid", group: "things", part: "outputs", role: "admin" },

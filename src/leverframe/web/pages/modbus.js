@@ -77,23 +77,28 @@ function serverCard(context) {
 // Versions with one slot have commands without a place.
 /** @param {AdminContext} context @param {number} index */
 function slotCard(context, index) {
+  return new Form(context, {
+    title: ["slot", { number: index + 1 }],
+    lead: () => said(context, index + 1),
+    fields: fieldsOf(context, index),
+  });
+}
+
+/** @param {AdminContext} context @param {number} index @returns {FieldSpec[]} */
+export function fieldsOf(context, index) {
   const hasSlots = context.commands.find("modbus_sensor=<A><B>") !== null;
   const at = hasSlots ? { A: index } : {};
   const [module, id] = hasSlots
     ? ["modbus_sensor=<A><B>", "modbusid=<A><B>"]
     : ["modbus_sensor=<A>", "modbusid=<A>"];
-  return new Form(context, {
-    title: ["slot", { number: index + 1 }],
-    lead: () => said(context, index + 1),
-    fields: [
-      { command: module, at, label: "module", draw: chosen(nameIn(context)) },
-      { command: id, at, label: "slave_id" },
-      { command: HOST, at: { A: index }, label: "host", hint: "host_hint" },
-      { command: LINE, at: { A: index }, letter: "B", label: "bitrate", draw: chosen(spoken) },
-      { command: LINE, at: { A: index }, letter: "C", label: "parity", draw: chosen(spoken) },
-      { command: LINE, at: { A: index }, letter: "D", label: "stop_bits", draw: chosen(spoken) },
-    ],
-  });
+  return [
+    { command: module, at, label: "module", draw: chosen(nameIn(context)) },
+    { command: id, at, label: "slave_id" },
+    { command: HOST, at: { A: index }, label: "host", hint: "host_hint" },
+    { command: LINE, at: { A: index }, letter: "B", label: "bitrate", draw: chosen(spoken) },
+    { command: LINE, at: { A: index }, letter: "C", label: "parity", draw: chosen(spoken) },
+    { command: LINE, at: { A: index }, letter: "D", label: "stop_bits", draw: chosen(spoken) },
+  ];
 }
 
 // Devices of one's own are offered by the names that they were given.

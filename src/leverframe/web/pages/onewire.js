@@ -38,7 +38,6 @@ export class Page {
 /** @param {AdminContext} context @param {number} index */
 function sensorCard(context, index) {
   const place = { A: index + 1 };
-  const setting = `onewire.${index}`;
   const label = `DS${index + 1}`;
   const free = new Action(context, {
     label: "free",
@@ -55,18 +54,19 @@ function sensorCard(context, index) {
       ${liveReading(context.live, label, { name: t("now"), detail: detail() })}
       ${isFree() ? nothing : free.view()}
     `,
-    fields: [
-      { command: "tname", at: { A: index }, label: "name", path: `${setting}.name` },
-      { command: "dswrite=<A>:<B>", at: place, label: "id", path: `${setting}.id` },
-      {
-        command: "dsOffset=<A>:<B>",
-        at: place,
-        label: "offset",
-        unit: "°C",
-        path: `${setting}.offset`,
-      },
-    ],
+    fields: fieldsOf(context, index),
   });
+}
+
+/** @param {AdminContext} _context @param {number} index @returns {FieldSpec[]} */
+export function fieldsOf(_context, index) {
+  const at = { A: index + 1 };
+  const path = `onewire.${index}`;
+  return [
+    { command: "tname", at: { A: index }, label: "name", path: `${path}.name` },
+    { command: "dswrite=<A>:<B>", at, label: "id", path: `${path}.id`, none: [NO_ID, ""] },
+    { command: "dsOffset=<A>:<B>", at, label: "offset", unit: "°C", path: `${path}.offset` },
+  ];
 }
 
 // Further thermometers, which the mapping of m1-m30 calls slots 4 to 6.

@@ -39,21 +39,26 @@ function flagsCard(context) {
 
 /** @param {AdminContext} context @param {number} index */
 function outputCard(context, index) {
+  return new Form(context, {
+    heading: () => withName(`OUT${index}`, context.settings.outputs[index].name),
+    fields: fieldsOf(context, index),
+  });
+}
+
+/** @param {AdminContext} context @param {number} index @returns {FieldSpec[]} */
+export function fieldsOf(context, index) {
   const at = { A: index };
   const setting = `outputs.${index}`;
   // One command sets both times of periodic switching: those of being off follow the others.
   const off = { A: index + context.settings.outputs.length };
-  return new Form(context, {
-    heading: () => withName(`OUT${index}`, context.settings.outputs[index].name),
-    fields: [
-      { command: "oname", at, label: "name" },
-      { command: "ortime", at, label: "return_time", unit: "s", none: NEVER },
-      { command: "aout", at, label: "periodic" },
-      { command: "atout", at, label: "on_time", unit: "s", path: `${setting}.on_time` },
-      { command: "atout", at: off, label: "off_time", unit: "s", path: `${setting}.off_time` },
-      { command: "oafs", at, label: "on_after_start" },
-      { command: "ouet", at, label: "start_delay", unit: "s" },
-      { command: "roafs", at, label: "remember" },
-    ],
-  });
+  return [
+    { command: "oname", at, label: "name" },
+    { command: "ortime", at, label: "return_time", unit: "s", none: NEVER },
+    { command: "aout", at, label: "periodic" },
+    { command: "atout", at, label: "on_time", unit: "s", path: `${setting}.on_time` },
+    { command: "atout", at: off, label: "off_time", unit: "s", path: `${setting}.off_time` },
+    { command: "oafs", at, label: "on_after_start" },
+    { command: "ouet", at, label: "start_delay", unit: "s" },
+    { command: "roafs", at, label: "remember" },
+  ];
 }

@@ -37,12 +37,12 @@ function outputCard(context, index) {
   return new Form(context, {
     heading: () => headingOf(context.settings, label),
     lead: () => html`${lever.view()} ${duty.view()}`,
-    fields: fields(context, index),
+    fields: fieldsOf(context, index),
   });
 }
 
-/** @param {AdminContext} context @param {number} index */
-function fields(context, index) {
+/** @param {AdminContext} context @param {number} index @returns {FieldSpec[]} */
+export function fieldsOf(context, index) {
   const at = { A: index };
   // One command sets two bits of every output: first polarities, then modes.
   /** @param {Settings} settings */

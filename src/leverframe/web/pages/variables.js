@@ -61,13 +61,12 @@ function lever(context, label, index) {
 function namesCard(context) {
   return new Form(context, {
     title: "names",
-    fields: labels(context).map((plainLabel, index) => ({
-      command: "eventname",
-      at: { A: index },
-      plainLabel,
-    })),
+    fields: labels(context).map((plainLabel, index) => ({ ...nameField(index), plainLabel })),
   });
 }
+
+/** @param {number} index @returns {FieldSpec} */
+export const nameField = (index) => ({ command: "eventname", at: { A: index } });
 
 /** @param {AdminContext} context */
 function storedCards(context) {

@@ -28,12 +28,7 @@ export class Page {
   /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
-    const command = context.commands.find(COMMAND);
-    const letters = command?.letters ?? [];
-    const paths = Object.fromEntries(
-      letters.map((letter, index) => [letter, `watchdog.${index}`]),
-    );
-    this.#cards = letters.map((letter, index) => entryCard(context, letter, index, paths));
+    this.#cards = lettersOf(context).map((_, index) => entryCard(context, index));
   }
 
   async open() {}
@@ -67,20 +62,29 @@ const answerText = (answer) =>
     ? t("answered", { milliseconds: decimal(answer, 1) })
     : t("no_answer");
 
-/**
- * @param {AdminContext} context
- * @param {string} letter
- * @param {number} index
- * @param {Record<string, string>} paths
- */
-function entryCard(context, letter, index, paths) {
+/** @param {AdminContext} context */
+const lettersOf = ({ commands }) => commands.find(COMMAND)?.letters ?? [];
+
+/** @param {AdminContext} context @param {number} index @returns {FieldSpec[]} */
+export const fieldsOf = (context, index) =>
+  FIELDS.map((field) => ({ ...field, command: COMMAND, letter: lettersOf(context)[index] }));
+
+/** @param {AdminContext} context @returns {Paths} */
+export const pathsOf = (context) => ({
+  [COMMAND]: Object.fromEntries(
+    lettersOf(context).map((letter, index) => [letter, `watchdog.${index}`]),
+  ),
+});
+
+/** @param {AdminContext} context @param {number} index */
+function entryCard(context, index) {
   return new Form(context, {
     heading: () => {
       const { host } = context.settings.watchdog[index];
       const title = `${t("page_watchdog")} ${index + 1}`;
       return host ? `${title} · ${host}` : title;
     },
-    fields: FIELDS.map((field) => ({ ...field, command: COMMAND, letter })),
-    paths: { [COMMAND]: paths },
+    fields: fieldsOf(context, index),
+    paths: pathsOf(context),
   });
 }

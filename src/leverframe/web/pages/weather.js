@@ -12,6 +12,20 @@ import { code, t } from "../lib/words.js";
 const T1 = 8;
 const H1 = 9;
 
+/** @param {string} command @param {ByLetter} at @param {string} path */
+const nameField = (command, at, path) => ({ command, at, label: "name", path });
+
+// By label.
+/** @type {Record<string, FieldSpec[]>} */
+export const FIELDS = {
+  T1: [nameField("tname", { A: T1 }, "weather.t1_name")],
+  H1: [nameField("tname", { A: H1 }, "weather.h1_name")],
+  P1: [
+    nameField("p1name", {}, "weather.p1_name"),
+    { command: "pmeter", label: "altitude", unit: "m", hint: "altitude_hint" },
+  ],
+};
+
 export class Page {
   #context;
   #cards;
@@ -21,14 +35,7 @@ export class Page {
   constructor(context) {
     this.#context = context;
     this.#detect = sensorDetection(context);
-    this.#cards = [
-      card(context, "T1", [nameField("tname", { A: T1 }, "weather.t1_name")]),
-      card(context, "H1", [nameField("tname", { A: H1 }, "weather.h1_name")]),
-      card(context, "P1", [
-        nameField("p1name", {}, "weather.p1_name"),
-        { command: "pmeter", label: "altitude", unit: "m", hint: "altitude_hint" },
-      ]),
-    ];
+    this.#cards = Object.entries(FIELDS).map(([label, fields]) => card(context, label, fields));
   }
 
   async open() {}
@@ -48,9 +55,6 @@ export class Page {
 
   close() {}
 }
-
-/** @param {string} command @param {ByLetter} at @param {string} path */
-const nameField = (command, at, path) => ({ command, at, label: "name", path });
 
 /** @param {AdminContext} context @param {string} label @param {FieldSpec[]} fields */
 function card(context, label, fields) {

@@ -1,21 +1,21 @@
-// The drawer of a thing, over whatever page is open: what it is now, its last day, where it comes
-// from, and which rules use it.
+// The drawer of a thing, over whatever page is open: what it is now, why, its last day, who uses
+// it, and its settings.
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
-import { Bars } from "../../lib/chart/bars.js";
-import { Lines } from "../../lib/chart/lines.js";
-import { barsOf, summaryOf, tableOf } from "../../lib/chart/table.js";
-import { isState } from "../../lib/labels.js";
+import { Duty } from "../../lib/duty.js";
+import { findingList, findingsOf } from "../../lib/findings.js";
+import { icon } from "../../lib/icon.js";
+import { OUTPUTS, PWMS, VARIABLES, energyOf, indexOf, isState } from "../../lib/labels.js";
 import { address } from "../../lib/router.js";
-import { thingName } from "../../lib/things.js";
+import { Switches } from "../../lib/switches.js";
+import { kindOf, thingName, thingValue } from "../../lib/things.js";
 import { code, t } from "../../lib/words.js";
-
-const SPAN_S = 86_400;
-const POINTS = 720;
-// A chart of a controller that has just begun to record still has some width.
-const MIN_S = 60;
-const CHART_PX = 200;
+import { Day } from "./day.js";
+import { OnFor } from "./on_for.js";
+import { pageOf, settingsOf } from "./settings.js";
+import { usesView } from "./uses.js";
+import { Why } from "./why.js";
 
 export class Drawer {
   // The forms of the open thing.
@@ -24,12 +24,22 @@ export class Drawer {
   #context;
   #overview;
   #leave;
+  #switches;
   /** @type {string | null} */
   #label = null;
-  /** @type {Bars | Lines | null} */
-  #chart = null;
-  /** @type {HistoryReply | null} */
-  #history = null;
+  /** @type {Day | null} */
+  #day = null;
+  /** @type {Why | null} */
+  #why = null;
+  /** @type {OnFor | null} */
+  #onFor = null;
+  /** @type {Duty | null} */
+  #duty = null;
+  /** @type {Awaited<ReturnType<typeof settingsOf>>} */
+  #settings = null;
+  // Number of a reading in texts, by label.
+  /** @type {Record<string, string> | null} */
+  #codes = null;
 
   // `leave()` is asked to close it: the address decides what is open.
   /** @param {Context} context @param {() => void} leave */
@@ -37,6 +47,7 @@ export class Drawer {
     this.#context = context;
     this.#overview = context.overview;
     this.#leave = leave;
+    this.#switches = new Switches(context, context.overview);
   }
 
   get isChanged() {
@@ -52,9 +63,31 @@ export class Drawer {
   open(label) {
     this.#empty();
     this.#label = label;
-    this.#chart = isState(label) ? new Bars([label], {}) : new Lines({}, CHART_PX);
+    const hasHistory = isState(label) || this.#overview.isKnown(label);
+    this.#day = hasHistory ? new Day(this.#context, label) : null;
+    this.#why = isState(label) ? new Why(this.#context, label) : null;
+    this.#onFor = OUTPUTS.includes(label) ? new OnFor(this.#context, label) : null;
+    const hindrance = () => this.#switches.hindrance(label);
+    this.#duty = PWMS.includes(label) ? new Duty(this.#context, label, hindrance) : null;
     this.#context.redraw();
-    this.#draw(label).catch(() => {});
+    dialog()?.scrollTo(0, 0);
+    this.#read(label);
+  }
+
+  // The parts come when they come; a lost connection is told by the frame.
+  /** @param {string} label */
+  async #read(label) {
+    this.#day?.read().catch(() => {});
+    this.#why?.open().catch(() => {});
+    if (!this.#context.isAdmin) return;
+    const context = /** @type {AdminContext} */ (this.#context);
+    const more = { forms: this.forms, requests: requests(label) };
+    const settings = await settingsOf(context, label, more).catch(ignoreLoss);
+    if (this.#label !== label) return;
+    this.#settings = settings;
+    this.#context.redraw();
+    this.#codes ??= await api.readingCodes().then(byLabel, ignoreLoss);
+    this.#context.redraw();
   }
 
   // The browser gives the focus back to what had it, unless that was drawn away.
@@ -68,28 +101,16 @@ export class Drawer {
   }
 
   #empty() {
-    this.#chart?.close();
+    this.#why?.close();
     this.forms.clear();
-    [this.#label, this.#chart, this.#history] = [null, null, null];
+    [this.#label, this.#settings] = [null, null];
+    [this.#day, this.#why, this.#onFor, this.#duty] = [null, null, null, null];
   }
 
   // To be called after drawing.
   drawn() {
     const own = dialog();
     if (own && !own.open) own.showModal();
-  }
-
-  /** @param {string} label */
-  async #draw(label) {
-    const to = this.#context.live.state.time;
-    const history = await api.history({ labels: label, from: to - SPAN_S, to, points: POINTS });
-    if (this.#label !== label) return;
-    this.#history = history;
-    this.#context.redraw();
-    const begin = Math.max(history.from, Math.min(history.since ?? 0, history.to - MIN_S));
-    if (this.#chart instanceof Lines) {
-      await this.#chart.draw(tableOf(history, [label]), begin, history.to);
-    } else await this.#chart?.draw([barsOf(history, label)], begin, history.to);
   }
 
   view() {
@@ -102,24 +123,65 @@ export class Drawer {
       @click=${({ target, currentTarget }) => target === currentTarget && this.#leave()}
     >
       <div class="inside">
-        <header>
-          <h2 id="drawer-name" tabindex="-1" autofocus>${thingName(this.#context, label)}</h2>
-          <button type="button" @click=${() => this.#leave()}>${t("close")}</button>
-        </header>
-        <p class="present">${this.#now(label)}</p>
-        ${this.#chart?.element} ${this.#known()}
-        <dl class="about">
-          ${this.#facts(label).map(([what, text]) => html`<dt>${what}</dt><dd>${text}</dd>`)}
-        </dl>
-        ${this.#rules(label)}
-        <p class="ways">
-          <a href=${address("charts", { labels: label })}>${t("in_charts")}</a>
-          ${this.#context.isAdmin
-            ? html`<a href=${address("rules", { source: label })}>${t("make_rule")}</a>`
-            : nothing}
-        </p>
+        ${this.#bar(label)} ${this.#findings(label)} ${this.#now(label)}
+        ${this.#why?.view() ?? nothing} ${this.#day?.view() ?? nothing} ${this.#about(label)}
+        ${this.#context.settings
+          ? usesView(/** @type {AdminContext} */ (this.#context), label, this.#codes?.[label])
+          : nothing}
+        ${this.#settings ? html`<section>${this.#settings.view()}</section>` : nothing}
+        ${this.#ways(label)}
       </div>
     </dialog>`;
+  }
+
+  /** @param {string} label */
+  #bar(label) {
+    const { kind, number } = kindOf(label);
+    const plate = kind === "pwm" ? `P${number}` : number;
+    return html`<header class="bar">
+      ${plate && PLATED.includes(kind ?? "")
+        ? html`<span class="plate" aria-hidden="true">${plate}</span>`
+        : nothing}
+      <h2 id="drawer-name" tabindex="-1" autofocus>${thingName(this.#context, label)}</h2>
+      ${this.#nameField
+        ? html`<button
+            type="button"
+            class="bare"
+            aria-label=${t("rename")}
+            @click=${() => this.#rename()}
+          >
+            ${icon("pencil")}
+          </button>`
+        : nothing}
+      <button
+        type="button"
+        class="bare close"
+        aria-label=${t("close")}
+        @click=${() => this.#leave()}
+      >
+        ${icon("close")}
+      </button>
+    </header>`;
+  }
+
+  get #nameField() {
+    return this.#settings?.form.fields.find(({ spec }) => spec.label === "name") ?? null;
+  }
+
+  #rename() {
+    const id = this.#nameField?.id ?? "";
+    const input = /** @type {HTMLInputElement | null} */ (document.getElementById(id));
+    input?.scrollIntoView({ block: "center" });
+    input?.focus({ preventScroll: true });
+    input?.select();
+  }
+
+  /** @param {string} label */
+  #findings(label) {
+    const own = findingsOf(this.#context).filter((finding) => finding.label === label);
+    return own.length === 0
+      ? nothing
+      : html`<section>${findingList(this.#context, own, { hasLinks: true })}</section>`;
   }
 
   /** @param {Event} event */
@@ -130,59 +192,52 @@ export class Drawer {
 
   /** @param {string} label */
   #now(label) {
-    if (isState(label)) {
-      const on = this.#overview.isOn(label);
-      return on === null ? "–" : t(on ? "level_open" : "level_closed");
+    if ([...OUTPUTS, ...PWMS, ...VARIABLES].includes(label)) {
+      const isFree = this.#switches.hindrance(label) === null;
+      return html`<section class="operated">
+        ${this.#switches.lever(label)} ${this.#duty?.view() ?? nothing}
+        ${isFree ? this.#onFor?.view() ?? nothing : nothing}
+      </section>`;
     }
-    const { text, unit, absent } = this.#overview.shown(label);
-    return absent ? "–" : html`${text}<small>${unit}</small>`;
-  }
-
-  // No history teaches since when there is one.
-  #known() {
-    if (this.#history === null) return html`<p class="note">${t("reading_history")}</p>`;
-    const { since } = this.#history;
-    return html`<p class="note">
-      ${since === null
-        ? t("no_history")
-        : t("records_since", { time: this.#overview.moment(since) })}
-    </p>`;
+    const absent = this.#overview.absentSince(label);
+    return html`<section>
+      <p class="present">${thingValue(this.#context, label) || t("no_value")}</p>
+      ${absent
+        ? html`<p class="attention">
+            ${t("silent_since", { time: this.#overview.moment(absent) })}
+          </p>`
+        : nothing}
+    </section>`;
   }
 
   /** @param {string} label */
+  #about(label) {
+    const facts = this.#facts(label);
+    if (facts.length === 0) return nothing;
+    return html`<section>
+      <dl class="about">
+        ${facts.map(([what, text]) => html`<dt>${what}</dt><dd>${text}</dd>`)}
+      </dl>
+    </section>`;
+  }
+
+  /** @param {string} label @returns {[string, string][]} */
   #facts(label) {
+    const { kind } = kindOf(label);
+    if ([...OUTPUTS, ...PWMS, ...VARIABLES].includes(label) || UNMEASURED.includes(kind ?? "")) {
+      return [];
+    }
     const raw = this.#context.live.state[label];
-    const since = this.#overview.absentSince(label);
+    /** @type {[string, string][]} */
     const facts = [[t("source"), this.#source(label)]];
-    if (raw !== null && raw !== undefined) facts.push([t("raw_value"), String(raw)]);
-    if (since) facts.push([t("gone"), this.#overview.moment(since)]);
-    const changed = this.#lastChange(label);
-    if (changed) facts.push([t("unchanged_since"), this.#overview.moment(changed)]);
-    if (this.#history && !isState(label)) facts.push(...this.#extremes(this.#history, label));
-    return facts.filter(([, text]) => text);
-  }
-
-  /** @param {HistoryReply} history @param {string} label */
-  #extremes(history, label) {
-    const { min, max } = summaryOf(history, label);
-    if (min === null) return [];
-    /** @param {number | null} value */
-    const text = (value) => {
-      const shown = this.#overview.shown(label, value);
-      return `${shown.text} ${shown.unit}`;
-    };
-    return [
-      [t("lowest"), text(min)],
-      [t("highest"), text(max)],
-    ];
-  }
-
-  // Known only while values are kept as they came.
-  /** @param {string} label */
-  #lastChange(label) {
-    if (this.#history?.step !== 0) return null;
-    const last = this.#history.series[label]?.times.at(-1);
-    return last && last > this.#history.from ? last : null;
+    if (!isState(label) && raw !== null && raw !== undefined) {
+      facts.push([t("raw_value"), String(raw)]);
+    }
+    if (kind === "meter") {
+      const { text, unit } = this.#overview.shown(energyOf(label));
+      facts.push([t("counted"), `${text} ${unit}`.trim()]);
+    }
+    return facts;
   }
 
   // Where it comes from, with its address. Addresses are in the settings of the administrator.
@@ -197,20 +252,50 @@ export class Drawer {
   }
 
   /** @param {string} label */
-  #rules(label) {
-    const numbers = (this.#context.settings?.rules ?? []).flatMap((rule, index) =>
-      [rule.source, rule.operator === "-" ? null : rule.source2].includes(label) ? [index + 1] : [],
-    );
-    if (!this.#context.isAdmin) return nothing;
-    if (numbers.length === 0) return html`<p class="note">${t("used_by_none")}</p>`;
-    return html`<p class="used">
-      <span>${t("used_by")}</span>
-      ${numbers.map(
-        (number) =>
-          html`<a href=${address("rules", { edit: number })}>${t("rule_number", { number })}</a> `,
-      )}
-    </p>`;
+  #ways(label) {
+    const page = pageOf(label);
+    const isReading = this.#overview.isKnown(label);
+    return html`<section class="ways">
+      ${isReading
+        ? html`<a href=${address("charts", { labels: label })}>${t("in_charts")}</a>`
+        : nothing}
+      ${this.#context.isAdmin && isReading
+        ? html`<a href=${address("rules", { source: label })}>${t("make_rule")}</a>`
+        : nothing}
+      ${this.#context.isAdmin && page
+        ? html`<a href=${address(page)}>${t("all_settings", { page: t(`page_${page}`) })}</a>`
+        : nothing}
+    </section>`;
   }
+}
+
+// Kinds whose number is that of a terminal.
+const PLATED = ["output", "pwm", "digital", "analog"];
+// Kinds that measure nothing.
+const UNMEASURED = ["watchdog", "device", "text"];
+
+/** @param {unknown} error */
+function ignoreLoss(error) {
+  if (!api.mayPass(error)) throw error;
+  return null;
+}
+
+/** @param {LabelsByCode} labels */
+const byLabel = (labels) =>
+  Object.fromEntries(Object.entries(labels).map(([number, label]) => [label, number]));
+
+// What a program asks for instead of a person.
+/** @param {string} label */
+function requests(label) {
+  const index = indexOf(label);
+  const targets = OUTPUTS.includes(label)
+    ? [api.outputTarget(index, true), api.pulseTarget(index, 10)]
+    : PWMS.includes(label)
+      ? [api.pwmTarget(index, true)]
+      : VARIABLES.includes(label)
+        ? [api.variableTarget(index, true)]
+        : [];
+  return targets.map((target) => api.curl({ target }));
 }
 
 const dialog = () =>

@@ -1,0 +1,235 @@
+// The last 24 hours of a thing: bars by cause for what is switched, a line for what is measured,
+// with the thresholds of the rules that look at it.
+
+import { html, nothing, svg } from "../../vendor/lit-html.js";
+import * as api from "../../lib/api.js";
+import { CAUSES, causeOf } from "../../lib/causes.js";
+import { tableOf } from "../../lib/chart/table.js";
+import { durationText } from "../../lib/durations.js";
+import { isState } from "../../lib/labels.js";
+import { kindOf } from "../../lib/things.js";
+import { clock, t } from "../../lib/words.js";
+
+/** @import { CauseName } from "../../lib/causes.js" */
+
+const SPAN_S = 86_400;
+const POINTS = 240;
+const TICKS = 4;
+const LANE_PX = 20;
+const LINE_HEIGHT = 100;
+// Least width of a bar in percent, about 4 px.
+const MIN_SHARE = 0.8;
+
+/** @typedef {Api.LeverTimeline["lanes"][number]["bars"][number]} LaneBar */
+
+export class Day {
+  #context;
+  #label;
+  /** @type {LaneBar[] | null} */
+  #bars = null;
+  /** @type {HistoryReply | null} */
+  #history = null;
+  #to = 0;
+  // The state that was drawn last: another one makes another picture.
+  /** @type {number | null | undefined} */
+  #seen;
+
+  /** @param {Context} context @param {string} label */
+  constructor(context, label) {
+    this.#context = context;
+    this.#label = label;
+  }
+
+  get history() {
+    return this.#history;
+  }
+
+  async read() {
+    this.#seen = this.#context.live.state[this.#label];
+    this.#to = this.#context.live.state.time;
+    const span = { from: this.#to - SPAN_S, to: this.#to };
+    if (isState(this.#label)) {
+      const { lanes } = await api.timeline(span);
+      this.#bars = lanes.find(({ label }) => label === this.#label)?.bars ?? [];
+    } else {
+      this.#history = await api.history({ labels: this.#label, points: POINTS, ...span });
+    }
+    this.#context.redraw();
+  }
+
+  view() {
+    const isLane = isState(this.#label);
+    if (isLane && this.#seen !== this.#context.live.state[this.#label]) {
+      this.read().catch(() => {});
+    }
+    const isThere = isLane ? this.#bars !== null : this.#history !== null;
+    return html`<section>
+      <h2>${t("last_day")} <small>${isLane && isThere ? this.#summary() : nothing}</small></h2>
+      ${!isThere
+        ? html`<p class="q">${t("reading_history")}</p>`
+        : isLane
+          ? this.#lane()
+          : this.#line()}
+    </section>`;
+  }
+
+  get #shown() {
+    return (this.#bars ?? []).filter(({ value, planned }) => value === 1 && !planned);
+  }
+
+  #summary() {
+    const seconds = this.#shown.reduce((sum, { begin, end }) => sum + (end - begin), 0);
+    const count = this.#shown.reduce((sum, { count: bars = 1 }) => sum + bars, 0);
+    const isInput = kindOf(this.#label).kind === "digital";
+    if (count === 0) return t(isInput ? "never_open" : "never_on");
+    const time = durationText(roughly(seconds));
+    return t(isInput ? "open_times" : "on_times", { count, time });
+  }
+
+  #lane() {
+    const isInput = kindOf(this.#label).kind === "digital";
+    const used = new Set(this.#shown.map(({ cause }) => (cause ? causeOf(cause.kind).name : null)));
+    return html`<svg class="bars" width="100%" height="24" role="img" aria-label=${this.#summary()}>
+        ${svg`<rect class="lane" y="2" width="100%" height=${LANE_PX} />`}
+        ${this.#shown.map((bar) => this.#bar(bar, isInput))}
+      </svg>
+      ${this.#axis()}
+      ${isInput
+        ? nothing
+        : html`<p class="cause-key">
+            ${Object.values(CAUSES)
+              .filter(({ name }) => used.has(name))
+              .map(({ name, look, word }) => key(name, look, word()))}
+          </p>`}`;
+  }
+
+  /** @param {LaneBar} bar @param {boolean} isInput */
+  #bar({ begin, end, cause }, isInput) {
+    const x = this.#share(begin);
+    const width = Math.max(MIN_SHARE, this.#share(end) - x);
+    const { look, name } = cause ? causeOf(cause.kind) : { look: "met", name: "" };
+    const left = `${Math.min(x, 100 - MIN_SHARE).toFixed(2)}%`;
+    return svg`<rect
+        class=${isInput ? "met" : look}
+        x=${left}
+        y="2"
+        width=${`${width.toFixed(2)}%`}
+        height=${LANE_PX}
+      />${name === "hand" && !isInput ? knob(left) : nothing}`;
+  }
+
+  // In percent of the day.
+  /** @param {number} time */
+  #share(time) {
+    return Math.min(100, Math.max(0, (100 * (time - this.#to + SPAN_S)) / SPAN_S));
+  }
+
+  #axis() {
+    const step = SPAN_S / TICKS;
+    const times = Array.from({ length: TICKS }, (_, index) => this.#to - SPAN_S + index * step);
+    return html`<div class="axis" aria-hidden="true">
+      ${times.map((time) => html`<span>${clock(time).slice(0, 5)}</span>`)}
+      <span>${t("now_short")}</span>
+    </div>`;
+  }
+
+  #line() {
+    const history = /** @type {HistoryReply} */ (this.#history);
+    const { times, columns } = tableOf(history, [this.#label]);
+    const values = columns[0]?.values ?? columns[0]?.mean ?? [];
+    const known = values.filter((value) => value !== null && value !== undefined);
+    if (known.length === 0) return html`<p class="q">${t("no_history")}</p>`;
+    const limits = thresholds(this.#context, this.#label);
+    const low = Math.min(...known, ...limits);
+    const high = Math.max(...known, ...limits);
+    const room = (high - low || 1) * 0.08;
+    /** @param {number} value */
+    const y = (value) => (LINE_HEIGHT * (high + room - value)) / (high - low + 2 * room);
+    return html`<div class="line">
+        <svg
+          viewBox="0 0 100 ${LINE_HEIGHT}"
+          preserveAspectRatio="none"
+          role="img"
+          aria-label=${this.#said(Math.min(...known), Math.max(...known))}
+        >
+          ${limits.map((limit) => svg`<path class="limit" d="M0 ${y(limit)}H100" />`)}
+          ${svg`<path d=${this.#path(times, values, y)} />`}
+        </svg>
+      </div>
+      ${this.#axis()}
+      <p class="q">
+        ${this.#said(Math.min(...known), Math.max(...known))}${this.#limitsSaid(limits)}
+      </p>`;
+  }
+
+  /** @param {number[]} limits */
+  #limitsSaid(limits) {
+    if (limits.length === 0) return "";
+    const said = limits.map((limit) => this.#written(limit)).join(", ");
+    return ` ${t("thresholds", { limits: said })}`;
+  }
+
+  /** @param {number} value */
+  #written(value) {
+    const { text, unit } = this.#context.overview.shown(this.#label, value);
+    return `${text} ${unit}`.trim();
+  }
+
+  /** @param {number} low @param {number} high */
+  #said(low, high) {
+    return t("from_to", { low: this.#written(low), high: this.#written(high) });
+  }
+
+  // Raw values hold until the next; where nothing was known there is no line.
+  /**
+   * @param {number[]} times
+   * @param {(number | null)[]} values
+   * @param {(value: number) => number} y
+   */
+  #path(times, values, y) {
+    let isDrawing = false;
+    let height = 0;
+    return values
+      .map((value, index) => {
+        const x = this.#share(times[index]).toFixed(2);
+        if (value === null || value === undefined) {
+          isDrawing = false;
+          return "";
+        }
+        const step = isDrawing && this.#history?.step === 0 ? `L${x} ${height.toFixed(1)}` : "";
+        height = y(value);
+        const drawn = `${step}${isDrawing ? "L" : "M"}${x} ${height.toFixed(1)}`;
+        isDrawing = true;
+        return drawn;
+      })
+      .join("");
+  }
+}
+
+/** @param {string} left */
+const knob = (left) => svg`<circle class="cause-hand" cx=${left} cy="12" r="5" />`;
+
+/** @param {CauseName} name @param {string} look @param {string} word */
+const key = (name, look, word) =>
+  html`<span
+    ><svg class="bars" width="26" height="14" aria-hidden="true">
+      ${svg`<rect class=${look} x="1" y="2" width="24" height="10" />`}
+      ${name === "hand" ? svg`<circle class="cause-hand" cx="5" cy="7" r="4" />` : nothing}</svg
+    >${word}</span
+  >`;
+
+// Where rules that are on begin and end to be met.
+/** @param {Context} context @param {string} label */
+function thresholds({ settings }, label) {
+  const found = (settings?.rules ?? [])
+    .filter(({ enabled }) => enabled)
+    .flatMap((rule) => [
+      ...(rule.source === label ? [rule.reference] : []),
+      ...(rule.source2 === label && rule.operator !== "-" ? [rule.reference2] : []),
+    ]);
+  return [...new Set(found)];
+}
+
+// Nobody wants to know the seconds of hours.
+/** @param {number} seconds */
+const roughly = (seconds) => (seconds < 600 ? Math.round(seconds) : Math.round(seconds / 60) * 60);

@@ -1,0 +1,169 @@
+// Who uses a thing: rules, entries of the schedule, the watchdog, the regulator, other things that
+// are made of it, the panel and texts, each with its address.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { CAUSES } from "../../lib/causes.js";
+import { icon } from "../../lib/icon.js";
+import { ELEMENTS } from "../../lib/labels.js";
+import { moment } from "../../lib/moments.js";
+import { address } from "../../lib/router.js";
+import { thingAddress, thingName } from "../../lib/things.js";
+import { t } from "../../lib/words.js";
+
+/** @import { IconName } from "../../lib/icon.js" */
+/**
+ * @typedef {object} Use
+ * @property {string} kind the rest of a key `use_...`
+ * @property {IconName} icon
+ * @property {string} [look]
+ * @property {string} name
+ * @property {string} href
+ * @property {string} [state]
+ * @property {boolean} [isOn]
+ */
+
+// `code` is the number of its reading in texts, where it has one.
+/** @param {AdminContext} context @param {string} label @param {string} [code] @returns {Use[]} */
+export function usesOf(context, label, code) {
+  const found = [rules, schedule, watchdogs, regulator, otherThings, panel].flatMap((find) =>
+    find(context, label),
+  );
+  return code ? [...found, ...texts(context.settings, code)] : found;
+}
+
+/** @param {AdminContext} context @param {string} label @returns {Use[]} */
+function rules({ settings, live }, label) {
+  return settings.rules.flatMap((rule, index) => {
+    const second = rule.operator === "-" ? null : rule.source2;
+    if (![rule.source, second, rule.action].includes(label)) return [];
+    const number = index + 1;
+    const isMet = live.state.rules?.find((one) => one.number === number)?.met === true;
+    const state = !rule.enabled ? "state_off" : isMet ? "rule_met" : "rule_not_met";
+    return [
+      {
+        kind: "rule",
+        icon: "rule",
+        look: CAUSES.rule.look,
+        name: rule.name || t("rule_number", { number }),
+        href: address("rules", { edit: number }),
+        state: t(state),
+        isOn: rule.enabled && isMet,
+      },
+    ];
+  });
+}
+
+/** @param {AdminContext} context @param {string} label @returns {Use[]} */
+function schedule({ settings, live }, label) {
+  return settings.schedule.flatMap((entry, index) => {
+    if (entry?.action !== label) return [];
+    const next = live.state.schedule?.find((one) => one.index === index)?.next_run;
+    return [
+      {
+        kind: "schedule",
+        icon: "schedule",
+        look: CAUSES.schedule.look,
+        name: entry.name || t("entry_number", { number: index + 1 }),
+        href: address("schedule", { edit: index }),
+        state: next ? t("next_at", { time: moment(next, live.state.time) }) : t("state_off"),
+      },
+    ];
+  });
+}
+
+/** @param {AdminContext} context @param {string} label @returns {Use[]} */
+function watchdogs(context, label) {
+  return context.settings.watchdog.flatMap(({ enabled, output, host }, index) =>
+    output === label && host
+      ? [
+          {
+            kind: "watchdog",
+            icon: "watchdog",
+            look: CAUSES.watchdog.look,
+            name: host,
+            href: thingAddress(`WDOG${index + 1}`),
+            state: t(enabled ? "state_on" : "state_off"),
+          },
+        ]
+      : [],
+  );
+}
+
+/** @param {AdminContext} context @param {string} label @returns {Use[]} */
+function regulator({ settings: { pid }, live }, label) {
+  const isConcerned = pid.enabled && [pid.source, `PWM${pid.pwm}`].includes(label);
+  const state = t(live.state.pid?.enabled ? "state_on" : "state_off");
+  return isConcerned
+    ? [{ kind: "pid", icon: "lever", name: t("page_pid"), href: address("pid"), state }]
+    : [];
+}
+
+// Meters and differences that are made of it.
+/** @param {AdminContext} context @param {string} label @returns {Use[]} */
+function otherThings(context, label) {
+  const { settings, overview } = context;
+  const meters = settings.power.flatMap(({ current, voltage }, index) =>
+    [current, voltage].includes(label) ? [`POWER${index + 1}`] : [],
+  );
+  const differences = settings.differentials.flatMap(({ first, second }, index) =>
+    first !== second && [first, second].includes(label) ? [`DIFF${index + 1}`] : [],
+  );
+  return [...meters, ...differences]
+    .filter((one) => overview.isPresent(one))
+    .map((one) => ({
+      kind: "thing",
+      icon: "things",
+      name: thingName(context, one),
+      href: thingAddress(one),
+    }));
+}
+
+// An element that nobody has moved stands in its corner: that one is not placed.
+/** @param {AdminContext} context @param {string} label @returns {Use[]} */
+function panel({ overview }, label) {
+  const place = overview.positions[ELEMENTS.findIndex((labels) => labels.includes(label))];
+  return place?.some((offset) => offset > 0)
+    ? [{ kind: "panel", icon: "things", name: t("page_panel"), href: address("panel") }]
+    : [];
+}
+
+// Texts that name its reading by its code.
+/** @param {Settings} settings @param {string} code @returns {Use[]} */
+function texts({ email, http, oled, gsm }, code) {
+  /** @param {string[]} lines @param {string} marker */
+  const hasCode = (lines, marker) => lines.some((line) => line.includes(`${marker}${code}`));
+  /** @type {[string, boolean][]} */
+  const found = [
+    ["email", hasCode([...email.on_texts, ...email.off_texts], "%")],
+    ["http", hasCode(http.flatMap(({ url, body }) => [url, body]), "%")],
+    ["gsm", hasCode(gsm.sms.flatMap(({ on_text: on, off_text: off }) => [on, off]), "%")],
+    ["display", hasCode(oled.screens.flatMap(({ lines }) => lines), "!")],
+  ];
+  return found
+    .filter(([, isFound]) => isFound)
+    .map(([page]) => ({
+      kind: "text",
+      icon: "message",
+      name: t(`page_${page}`),
+      href: address(page),
+    }));
+}
+
+/** @param {AdminContext} context @param {string} label @param {string} [code] */
+export function usesView(context, label, code) {
+  const uses = usesOf(context, label, code);
+  return html`<section>
+    <h2>${t("used_by")}</h2>
+    ${uses.length === 0
+      ? html`<p class="q">${t("used_by_none")}</p>`
+      : html`<ul class="uses">
+          ${uses.map(
+            (use) => html`<li>
+              <span class=${use.look ?? "q"}>${icon(use.icon, "s")} ${t(`use_${use.kind}`)}</span>
+              <a href=${use.href}>${use.name}</a>
+              <span class=${use.isOn ? "is-on" : "q"}>${use.state ?? nothing}</span>
+            </li>`,
+          )}
+        </ul>`}
+  </section>`;
+}

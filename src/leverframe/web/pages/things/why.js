@@ -1,0 +1,212 @@
+// Why a thing is as it is: the chain from a reading over a condition and a rule to it, and who
+// switched it before.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import * as api from "../../lib/api.js";
+import { causeOf } from "../../lib/causes.js";
+import { durationText } from "../../lib/durations.js";
+import { Followed } from "../../lib/followed.js";
+import { icon } from "../../lib/icon.js";
+import { isState } from "../../lib/labels.js";
+import { PLACES, rich } from "../../lib/rich.js";
+import { address } from "../../lib/router.js";
+import { kindOf, thingAddress, thingName } from "../../lib/things.js";
+import { t } from "../../lib/words.js";
+
+/** @import { IconName } from "../../lib/icon.js" */
+/** @typedef {LogEntries[number]} Entry */
+/** @typedef {{ icon: IconName, look?: string, text: Template, time: number }} Link */
+
+const SWITCHED = ["on", "off", "pulse"];
+// Entries that led to one another.
+const MAX_BEFORE = 4;
+const MAX_LINES = 8;
+
+// The newest entry that switched a thing; undefined where none is kept.
+/** @param {LogEntries} entries @param {string} label */
+export const lastSwitching = (entries, label) =>
+  entries.findLast(({ what, which }) => which === label && SWITCHED.includes(what));
+
+// Who it was, in a word or two: the name of a rule, an account, "return time".
+/** @param {Entry} entry */
+export function whoOf({ by, cause }) {
+  if (by.name) return by.name;
+  if (cause === "rule") return t("rule_number", { number: by.number ?? "" });
+  if (cause === "timer") return timerWord(by.detail ?? "");
+  return by.account || causeOf(cause).word();
+}
+
+/** @type {Record<string, string>} */
+const TIMERS = {
+  "return time": "by_return_time",
+  pulse: "by_pulse",
+  "periodic switching": "by_periodic",
+  "start delay": "by_start_delay",
+};
+/** @param {string} detail */
+const timerWord = (detail) => (TIMERS[detail] ? t(TIMERS[detail]) : detail);
+
+export class Why {
+  #context;
+  #label;
+  /** @type {Followed<LogEntries>} */
+  #log;
+
+  /** @param {Context} context @param {string} label */
+  constructor(context, label) {
+    this.#context = context;
+    this.#label = label;
+    this.#log = new Followed(context, api.log);
+  }
+
+  // Only the administrator may read the journal.
+  async open() {
+    if (this.#context.isAdmin) await this.#log.open();
+  }
+
+  close() {
+    this.#log.close();
+  }
+
+  view() {
+    const entries = this.#log.value;
+    if (entries === null) return nothing;
+    const last = lastSwitching(entries, this.#label);
+    return html`${last ? this.#chain(entries, last) : nothing} ${this.#lines(entries)}`;
+  }
+
+  /** @param {LogEntries} entries @param {Entry} last */
+  #chain(entries, last) {
+    const links = this.#links(entries, last, MAX_BEFORE);
+    const isOn = last.what !== "off";
+    return html`<section>
+      <h2>${t(isOn ? "why_on" : "why_off")}</h2>
+      <ol class="chain">
+        ${links.map((link) => this.#link(link))}
+      </ol>
+    </section>`;
+  }
+
+  /** @param {Link} link */
+  #link({ icon: name, look = "", text, time }) {
+    return html`<li>
+      <span class=${look}>${icon(name)}</span><span>${text}</span>
+      <time>${this.#context.overview.moment(time)}</time>
+    </li>`;
+  }
+
+  // What led to an entry, and the entry itself.
+  /** @param {LogEntries} entries @param {Entry} entry @param {number} left @returns {Link[]} */
+  #links(entries, entry, left) {
+    const before = entries.find(({ number }) => number === entry.after);
+    const earlier =
+      before && left > 0 && before.which !== entry.which
+        ? this.#links(entries, before, left - 1)
+        : [];
+    return [...earlier, ...this.#decided(entry), this.#caused(entry), this.#done(entry)];
+  }
+
+  /** @param {Entry} entry @returns {Link[]} */
+  #decided({ by, time }) {
+    return (by.conditions ?? []).flatMap(({ label, value, compare, threshold, is_met: isMet }) => [
+      {
+        icon: /** @type {IconName} */ ("reading"),
+        text: rich(t("reading_was", PLACES), {
+          name: this.#named(label),
+          value: this.#written(label, value),
+        }),
+        time,
+      },
+      {
+        icon: /** @type {IconName} */ ("check"),
+        look: isMet ? "is-on" : "q",
+        text: t(isMet ? "condition_met" : "condition_not_met", {
+          condition: t(COMPARED[compare] ?? "compared_is", {
+            value: this.#written(label, threshold),
+          }),
+        }),
+        time,
+      },
+    ]);
+  }
+
+  /** @param {Entry} entry @returns {Link} */
+  #caused(entry) {
+    const { by, cause, time } = entry;
+    const { icon: name, look } = causeOf(cause);
+    const who = whoOf(entry);
+    const number = by.number ?? 1;
+    /** @param {string} page @param {number} edit */
+    const link = (page, edit) => html`<a href=${address(page, { edit })}>${who}</a>`;
+    /** @type {[string, Template]} */
+    const [key, part] =
+      cause === "rule"
+        ? ["by_rule", link("rules", number)]
+        : cause === "schedule"
+          ? ["by_schedule", link("schedule", number - 1)]
+          : cause === "timer"
+            ? ["by_timer", by.seconds ? `${who}, ${durationText(Math.round(by.seconds))}` : who]
+            : ["by_somebody", who];
+    return { icon: name, look, text: rich(t(key, PLACES), { who: part }), time };
+  }
+
+  /** @param {Entry} entry @returns {Link} */
+  #done({ what, which, figures, time, text }) {
+    if (!which || !SWITCHED.includes(what)) return { icon: "lever", text, time };
+    const word = t(what === "off" ? "state_off" : "state_on");
+    const seconds = Number(figures.seconds ?? 0);
+    const lasting = seconds > 0 ? ` ${t("for_time", { time: durationText(seconds) })}` : "";
+    return {
+      icon: "lever",
+      look: what === "off" ? "q" : "is-on",
+      text: html`<b>${thingName(this.#context, which)} ${word}</b>${lasting}`,
+      time,
+    };
+  }
+
+  // Who switched it, newest first.
+  /** @param {LogEntries} entries */
+  #lines(entries) {
+    const own = entries.filter(
+      ({ what, which }) => which === this.#label && SWITCHED.includes(what),
+    );
+    if (own.length < 2) return nothing;
+    return html`<section>
+      <h2>${t("who_and_why")}</h2>
+      <ol class="switchings">
+        ${own
+          .slice(-MAX_LINES)
+          .reverse()
+          .map((entry) => {
+            const { icon: name, look } = causeOf(entry.cause);
+            return html`<li>
+              <b>${t(entry.what === "off" ? "state_off" : "state_on")}</b>
+              <span class=${look}>${icon(name, "s")} ${whoOf(entry)}</span>
+              <time>${this.#context.overview.moment(entry.time)}</time>
+            </li>`;
+          })}
+      </ol>
+    </section>`;
+  }
+
+  /** @param {string} label */
+  #named(label) {
+    const name = thingName(this.#context, label);
+    return html`<a class="name" href=${thingAddress(label)}>${name}</a>`;
+  }
+
+  /** @param {string} label @param {number | null} value */
+  #written(label, value) {
+    if (value === null) return t("silent_word");
+    if (isState(label)) {
+      const isInput = kindOf(label).kind === "digital";
+      const key = isInput ? ["level_closed", "level_open"] : ["state_off", "state_on"];
+      return t(key[value === 1 ? 1 : 0]);
+    }
+    const { text, unit } = this.#context.overview.shown(label, value);
+    return `${text} ${unit}`.trim();
+  }
+}
+
+/** @type {Record<string, string>} */
+const COMPARED = { "<": "compared_below", ">=": "compared_least" };

@@ -1,0 +1,114 @@
+"""Things and their drawers in a real browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.clients.served_twin import ServedTwin
+from tests.web.conftest import REFUSALS, OpenPage
+from tests.web.signing_in import sign_in_as_user
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+#: Rule 1: OUT0 is on while DS1 is at least 18 °C.
+RULE = "/inpa.cgi?event=0*10*0*1800*200*0*0*0*0*0*0*0*1*0*0*0&eventon=0*1"
+MAX_CLICKS_TO_NAME = 3
+
+
+def listed(page: Page, name: str) -> Locator:
+    named = page.get_by_role("link", name=name, exact=True)
+    return page.locator(".things .rows li").filter(has=named)
+
+
+def drawer(page: Page) -> Locator:
+    return page.locator("dialog.drawer")
+
+
+def test_an_output_is_named_in_three_clicks_and_the_change_of_others_is_told(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("things", allow=REFUSALS)
+    page.evaluate("window.clicks = 0; addEventListener('click', () => window.clicks++, true)")
+    listed(page, "Output 2").get_by_role("link").click()
+    drawer(page).get_by_role("button", name="Rename").click()
+    name = drawer(page).get_by_label("Name", exact=True)
+    expect(name).to_be_focused()
+    page.keyboard.type("Roof fan")
+    drawer(page).get_by_role("button", name="Save").click()
+    expect(drawer(page).get_by_role("heading", name="Roof fan")).to_be_visible()
+    assert page.evaluate("window.clicks") <= MAX_CLICKS_TO_NAME
+    assert twin.settings()["outputs"][2]["name"] == "Roof fan"
+
+    expect(drawer(page).get_by_text(re.compile("^Advanced: Switch on and off"))).to_be_visible()
+    lasts = drawer(page).get_by_label("Off by itself after")
+    lasts.fill("soon")
+    expect(drawer(page).get_by_role("alert")).to_contain_text("Write 10 s, 5 min or 1 h 25 min")
+    lasts.fill("5 min")
+    twin.get("/outs.cgi?ortime=2600")
+    expect(drawer(page)).to_contain_text("was “never”, is “10 min” now")
+    page.go_back()
+    expect(page.get_by_role("dialog").filter(has_text="unsaved")).to_be_visible()
+    page.get_by_role("button", name="Stay").click()
+    lasts.press("Escape")
+    expect(lasts).to_have_value("10 min")
+    page.keyboard.press("Escape")
+    expect(drawer(page)).to_have_count(0)
+    expect(listed(page, "Roof fan").get_by_role("link")).to_be_focused()
+
+
+def test_a_drawer_tells_why_an_output_is_on_who_uses_it_and_its_day(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get(RULE)
+    twin.get("/stm.cgi?tname=0Greenhouse")
+    twin.get("/stm.cgi?oname=0Pump")
+    twin.set_readings(DS1=21.5)
+    twin.get("/sim.cgi?advance=600")
+    page = open_page("things?thing=OUT0")
+    chain = drawer(page).locator(".chain")
+    expect(chain).to_contain_text("Greenhouse was 21.5 °C")
+    expect(chain).to_contain_text("at least 18.0 °C: met")
+    expect(chain).to_contain_text("rule Rule 1")
+    expect(chain).to_contain_text("Pump on")
+    expect(drawer(page).locator(".uses")).to_contain_text("met")
+    expect(drawer(page).locator("svg.bars rect.cause-rule").first).to_be_visible()
+    chain.get_by_role("link", name="Greenhouse").click()
+    expect(page).to_have_url(re.compile(r"#/things\?thing=DS1$"))
+    expect(drawer(page).locator(".line .limit")).to_have_count(1)
+    expect(drawer(page)).to_contain_text("Rules compare with 18.0 °C.")
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(re.compile("#/things$"))
+    expect(listed(page, "Pump")).to_contain_text("Rule 1")
+
+
+def test_a_pulse_takes_two_clicks_by_the_drawer_too(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("things")
+    listed(page, "Output 0").get_by_role("link").click()
+    drawer(page).get_by_role("button", name="10 s", exact=True).click()
+    expect(drawer(page).locator(".chain")).to_contain_text("Output 0 on for 10 s")
+    twin.get("/sim.cgi?advance=10")
+    expect(drawer(page).locator(".chain")).to_contain_text("end of the pulse")
+
+
+def test_what_is_added_is_set_up_in_its_drawer(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("things")
+    page.get_by_role("link", name="Watchdog: Add").click()
+    drawer(page).get_by_label("Host to ping").fill("router.example")
+    drawer(page).get_by_role("button", name="Save").click()
+    expect(drawer(page).get_by_role("heading", name="router.example")).to_be_visible()
+    drawer(page).get_by_role("button", name="Close").click()
+    expect(listed(page, "router.example")).to_be_visible()
+    assert twin.settings()["watchdog"][0]["host"] == "router.example"
+
+
+def test_who_may_only_switch_sees_things_without_their_settings(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("things")
+    sign_in_as_user(page, twin)
+    page.goto(f"http://127.0.0.1:{twin.port}/#/things?thing=OUT1")
+    drawer(page).get_by_role("button", name="5 min").click()
+    expect(drawer(page).get_by_role("switch")).to_have_attribute("aria-checked", "true")
+    expect(drawer(page).get_by_role("button", name="Rename")).to_have_count(0)
+    expect(page.get_by_role("link", name="Add")).to_have_count(0)
