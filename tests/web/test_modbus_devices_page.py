@@ -61,6 +61,8 @@ def test_a_register_out_of_range_is_refused_beside_its_cell(
     form = table(open_page("modbus_devices"))
     form.get_by_label("Register, reading 3").fill("65536")
     form.get_by_role("button", name="Save").click()
+    # The row may be far up in the table.
+    expect(form.get_by_label("Register, reading 3")).to_be_focused()
     expect(form.locator("tr", has_text="65535.").get_by_role("alert")).to_have_text(
         "Out of range. Allowed: 0 to 65535."
     )

@@ -6,6 +6,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
+import { focusWrong } from "./focus.js";
 import { t } from "./words.js";
 
 /** @typedef {{ isNew: boolean, isChanged: boolean, restore(): void }} AnyDraft */
@@ -102,10 +103,11 @@ export class DraftForm {
     }
   }
 
-  /** @param {Event} event */
-  submitted(event) {
+  /** @param {ControlEvent} event */
+  async submitted(event) {
     event.preventDefault();
-    this.save();
+    const form = event.currentTarget;
+    if (!(await this.save())) focusWrong(form);
   }
 
   // What was begun from nothing has nothing to go back to; it is cancelled by its button.

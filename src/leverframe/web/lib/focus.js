@@ -3,6 +3,8 @@
 
 const CONTROLS = "a, button, input, select, textarea, summary";
 
+const WRONG = "[aria-invalid=true], [data-wrong] :is(input, select, textarea)";
+
 // Remembers where the focus is; call the answer after drawing.
 export function keepFocus() {
   const focused = document.activeElement ?? document.body;
@@ -33,4 +35,11 @@ function focusOn(parent, standIn) {
   const place = isPlace ? standIn : parent;
   if (!place.hasAttribute("tabindex")) place.tabIndex = -1;
   place.focus({ preventScroll: true });
+}
+
+// A form that cannot be saved shows where it is wrong, wherever that is in a long table.
+/** @param {ParentNode} form */
+export function focusWrong(form) {
+  const wrong = form.querySelector(WRONG);
+  if (wrong instanceof HTMLElement) wrong.focus();
 }

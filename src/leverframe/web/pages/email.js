@@ -29,7 +29,7 @@ export class Page {
     this.#outbox = new Followed(context, api.outbox);
     this.#codes = new ReadingCodes(context, { marker: "%", note: "codes_note" });
     this.#test = new Action(context, {
-      label: "send_test",
+      plainLabel: () => t(this.#hasChanges ? "save_and_send_test" : "send_test"),
       done: "test_taken",
       perform: () => this.#sendTest(),
     });
@@ -44,7 +44,17 @@ export class Page {
     this.#outbox.close();
   }
 
+  get #hasChanges() {
+    return this.#cards.some((card) => card.isChanged);
+  }
+
+  // What stands in the form is tried, not what was saved before.
   async #sendTest() {
+    for (const card of this.#cards) {
+      if (card.isChanged && !(await card.save())) {
+        throw new api.Refused({ status: 400, detail: t("test_not_saved") });
+      }
+    }
     await api.send(this.#context.commands.get("testemail").request({}).target);
     await this.#outbox.look();
   }

@@ -7,6 +7,13 @@ import { Followed } from "../lib/followed.js";
 import { Form } from "../lib/form.js";
 import { t } from "../lib/words.js";
 
+// So long a broker may take to answer.
+const MAX_LOOKS = 20;
+const LOOK_MS = 500;
+
+/** @param {string} detail */
+const refused = (detail) => new api.Refused({ status: 0, detail });
+
 export class Page {
   #context;
   #outbox;
@@ -39,10 +46,19 @@ export class Page {
       command: "mqtt",
       values: () => ({ ...letters(context.settings.mqtt), E: "" }),
     });
-    return new Form(context, {
+    /** @type {Action} */
+    const attempt = new Action(context, {
+      plainLabel: () => t(form.isChanged ? "save_and_try" : "try_broker"),
+      done: "link_running",
+      isReady: () => form.field("mqtt", "A")?.typed === true,
+      perform: () => this.#try(form),
+    });
+    /** @type {Form} */
+    const form = new Form(context, {
       title: "broker",
       lead: () => this.#connection(),
-      tail: () => (context.settings.mqtt.password === null ? nothing : forget.view()),
+      tail: () => html`${attempt.view()}
+      ${context.settings.mqtt.password === null ? nothing : forget.view()}`,
       fields: [
         { command: "mqtt", letter: "A", label: "enabled" },
         { command: "mqtt", letter: "B", label: "host" },
@@ -53,6 +69,21 @@ export class Page {
         { command: "mqtt", letter: "F", label: "prefix", hint: "prefix_hint" },
       ],
     });
+    return form;
+  }
+
+  // Tries what stands in the form, and tells what came of it.
+  /** @param {Form} form */
+  async #try(form) {
+    if (form.isChanged && !(await form.save())) throw refused(t("try_not_saved"));
+    for (let looks = 0; looks < MAX_LOOKS; looks++) {
+      if (this.#context.live.state.MQTT === 1) return;
+      await this.#outbox.look();
+      const { problem } = this.#outbox.value?.channels.mqtt ?? {};
+      if (problem) throw refused(problem);
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+    throw refused(t("try_no_answer"));
   }
 
   #connection() {

@@ -3,6 +3,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
 import { copyable } from "../../lib/copyable.js";
+import { focusWrong } from "../../lib/focus.js";
 import { allowed, problemOf } from "../../lib/schema.js";
 import { isSame } from "../../lib/tree.js";
 import { t } from "../../lib/words.js";
@@ -105,9 +106,10 @@ export class UsersForm {
       class="card across"
       novalidate
       ?data-changed=${this.isChanged}
-      @submit=${(event) => {
+      @submit=${async (event) => {
         event.preventDefault();
-        this.save();
+        const form = event.currentTarget;
+        if (!(await this.save())) focusWrong(form);
       }}
       @keydown=${(event) => {
         if (event.key === "Escape" && this.isChanged) this.restore();
