@@ -9,12 +9,28 @@ import { Draft, EMPTY_RULE } from "../../../src/leverframe/web/pages/rules/draft
 import {
   dependence,
   dependsOn,
-  sentence,
-  shortTitle,
+  hoursText,
+  shortSentence,
 } from "../../../src/leverframe/web/pages/rules/sentence.js";
+import { deletion, restoration } from "../../../src/leverframe/web/pages/rules/deletion.js";
+import { sourceGroups } from "../../../src/leverframe/web/pages/rules/blanks.js";
+import { stateOf } from "../../../src/leverframe/web/pages/rules/row.js";
+import {
+  differences,
+  lasting,
+  spansOf,
+  thresholds,
+  without,
+} from "../../../src/leverframe/web/pages/rules/trial_logic.js";
+import {
+  dependentsOf,
+  endDays,
+  isWithin,
+  windowOf,
+} from "../../../src/leverframe/web/pages/rules/window.js";
 import { ruleFrom } from "../../../src/leverframe/web/pages/rules/templates.js";
 import { EntryDraft, clockText, wireOf } from "../../../src/leverframe/web/pages/schedule/entry.js";
-import { commandsOf, openContext, textOf } from "./helpers.js";
+import { commandsOf, openContext } from "./helpers.js";
 
 const [NEWEST, MIDDLE, OLDEST] = ["3.9 1.75", "3.5 1.36", "3.0 1.58a"];
 let context;
@@ -118,20 +134,154 @@ test("a template takes what the version has, rather with a value", () => {
   assert.equal(ruleFrom("thermostat", { ...offer(NEWEST, {}), source: "CO2" }).source, "CO2");
 });
 
-test("a rule reads as a sentence with what holds now", () => {
-  const effect = (does, delay) => ({ action: "OUT2", does, delay_s: delay, text: "" });
-  const report = {
-    ...{ number: 1, settings: HEATING, units: { DS1: "°C" } },
-    ...{ when_met: effect("on", 3), when_ceasing: effect("off", 5) },
-  };
-  const condition = { label: "DS1", value: 20.1, result: false };
-  const explanation = { conditions: [condition], dependence_agrees: true };
+test("a rule reads as a line with the names of things", () => {
   assert.equal(
-    textOf(sentence(report, explanation, context.settings, {})),
-    "When DS1 is at least 21.5 °C (hysteresis 0.5) 20.1 °C false, after 3 s set OUT2 on; " +
-      "when no longer, after 5 s set OUT2 off.",
+    shortSentence(context, HEATING),
+    "Thermometer 1 is at least 21.5 °C → Output 2 on",
   );
-  assert.equal(shortTitle(HEATING, { DS1: "°C" }), "DS1 ≥ 21.5 °C → OUT2");
+  const both = { ...HEATING, operator: "OR", source2: "INPD1", reference2: 1, action: "SMS1" };
+  assert.equal(
+    shortSentence(context, both),
+    "Thermometer 1 is at least 21.5 °C or Input 1 is open → SMS1",
+  );
+});
+
+// --- time windows --------------------------------------------------------------------------------
+
+const WORK = ["Mon", "Tue", "Wed", "Thu", "Fri"];
+const NIGHT = { from: 79_200, to: 21_600, days: WORK };
+const none = (count) => Array.from({ length: count }, () => null);
+const uses = (rules = [], schedule = none(4)) => ({
+  ...{ rules, schedule },
+  event_variables: Array.from({ length: 8 }, () => ({ name: "" })),
+});
+const windowed = () => new Draft(commandsOf(NEWEST), 0, null, HEATING, uses());
+
+test("a window over midnight ends on the days after, one of whole days behind the last", () => {
+  assert.deepEqual(endDays(NIGHT), ["Tue", "Wed", "Thu", "Fri", "Sat"]);
+  assert.deepEqual(endDays({ from: 0, to: 0, days: WORK }), ["Sat"]);
+  assert.deepEqual(endDays({ from: 3600, to: 7200, days: WORK }), WORK);
+  assert.deepEqual(
+    [isWithin(NIGHT, 80_000, "Fri"), isWithin(NIGHT, 100, "Sat"), isWithin(NIGHT, 80_000, "Sat")],
+    [true, true, false],
+  );
+});
+
+test("a time window is made with its rule, in one request, and found again", () => {
+  const draft = windowed();
+  draft.type("window", "out");
+  draft.type("days", WORK);
+  draft.type("name", "Night & day");
+  const [event, begins, ends, name, enabled] = draft.items(true);
+  assert.match(event, /^event=0\*10\*0\*2150\*50\*1\*2\*111\*0\*0\*0\*/);
+  assert.equal(begins, "schedset=0*22%3A00-06%3A00*17*1*79200*0*31*1");
+  assert.equal(ends, "schedset=1*22%3A00-06%3A00*17*0*21600*0*62*1");
+  assert.deepEqual([name, enabled], ["rulename=0*Night%20%26%20day", "eventon=0*1"]);
+  assert.equal(draft.trialItem(), [event, begins, ends].join("&"));
+  const entry = (value, time, days) => ({
+    ...{ name: "22:00-06:00", action: "EVENT8", value, time, days },
+    ...{ date: null, periodic: false, active: true },
+  });
+  const rule = { ...HEATING, operator: "AND", source2: "EVENT8", reference2: 0 };
+  const stored = uses([rule], [entry(1, 79_200, WORK), entry(0, 21_600, endDays(NIGHT)), null]);
+  const again = new Draft(commandsOf(NEWEST), 0, rule, rule, stored);
+  const { window, from, to } = again.typed;
+  assert.deepEqual([window, from, to], ["out", "22:00", "06:00"]);
+  assert.deepEqual([again.isChanged, again.items(false)], [false, []]);
+  const told = hoursText(windowOf(stored, "EVENT8"), false);
+  assert.equal(told, "it is not between 22:00 and 06:00, on weekdays");
+  again.type("to", "07:30");
+  assert.deepEqual(again.items(false)[1], "schedset=1*22%3A00-07%3A30*17*0*27000*0*62*1");
+  again.restore();
+  again.type("window", "");
+  assert.deepEqual(again.items(false).slice(1), ["scheddel=0", "scheddel=1"]);
+  const shared = { ...stored, rules: [rule, rule] };
+  assert.deepEqual(deletion({ commands: commandsOf(NEWEST) }, shared, 0), ["eventdel=0"]);
+  assert.deepEqual(deletion({ commands: commandsOf(NEWEST) }, stored, 0), [
+    ...["eventdel=0", "scheddel=0", "scheddel=1"],
+  ]);
+  const report = { number: 1, settings: rule, command: "event=0*10*0" };
+  assert.deepEqual(
+    restoration({ commands: commandsOf(NEWEST), settings: stored }, [report], 0).length,
+    3,
+  );
+});
+
+test("hours that are none, no day, or all of the week are told", () => {
+  const draft = windowed();
+  draft.type("window", "in");
+  assert.deepEqual(draft.problems, []);
+  draft.type("from", "25:00");
+  assert.equal(draft.problem("hours"), "window_hours");
+  draft.type("from", "06:00");
+  assert.equal(draft.problem("hours"), "window_always");
+  draft.type("days", []);
+  assert.deepEqual([draft.problem("hours"), draft.problems], ["window_days", ["hours"]]);
+  const full = new Draft(commandsOf(NEWEST), 0, null, HEATING, uses([], []));
+  full.type("window", "in");
+  assert.equal(full.problem("hours"), "window_full");
+});
+
+test("what was deleted comes back at its place, with those that depended on it", () => {
+  const first = { ...HEATING, name: "First", enabled: true, permanent: true };
+  const second = { ...HEATING, depends: 21 };
+  const settings = uses([first, second]);
+  const reports = [
+    { number: 1, settings: first, command: "event=0*10" },
+    { number: 2, settings: second, command: "event=1*10" },
+  ];
+  assert.deepEqual(restoration({ commands: commandsOf(NEWEST), settings }, reports, 0), [
+    ...["event=1*10", "rulename=1*First", "eventper=1*1", "rulemove=1*0", "event=1*10"],
+    "eventon=0*1",
+  ]);
+  assert.deepEqual(dependentsOf(settings, 0), [1]);
+  assert.deepEqual(dependentsOf(settings, 1), []);
+});
+
+// --- the list and the trial ----------------------------------------------------------------------
+
+test("the state of a rule tells what keeps it from acting", () => {
+  const rule = (enabled) => ({ number: 2, settings: { ...HEATING, enabled } });
+  const now = { met: true, pending_action: null };
+  const finding = (kind) => [{ kind, page: "rules?edit=2" }];
+  assert.equal(stateOf(rule(false), now, []), "off");
+  assert.equal(stateOf(rule(true), now, []), "met");
+  assert.equal(stateOf(rule(true), now, finding("rule_held")), "held");
+  assert.equal(stateOf(rule(true), now, finding("rule_waits")), "cannot");
+  assert.equal(stateOf(rule(true), { met: false, pending_action: null }, []), "resting");
+  assert.equal(stateOf(rule(true), { met: true, pending_action: "activate" }, []), "waiting");
+});
+
+test("sources are grouped, with those that have a value first", () => {
+  const groups = sourceGroups(
+    { ...context, overview: context.overview, live: { state: { INPD2: 1, DS2: 20 } } },
+    ["VCC", "DS1", "DS2", "INPD2", "OUT0"],
+  );
+  assert.deepEqual(
+    groups.map(([name, options]) => [name, options.map(([label]) => label)]),
+    [
+      ["Sensors", ["DS2", "DS1"]],
+      ["Inputs", ["INPD2"]],
+      ["Outputs", ["OUT0"]],
+      ["Controller", ["VCC"]],
+    ],
+  );
+  assert.match(groups[0][1][0][1], /· 20\.0/);
+});
+
+test("hysteresis is told in numbers, for both ways to compare", () => {
+  const [reference, hysteresis] = [18, 2];
+  assert.deepEqual(thresholds({ compare: "<", reference, hysteresis }), { on: 18, off: 20 });
+  assert.deepEqual(thresholds({ compare: ">=", reference, hysteresis }), { on: 18, off: 16 });
+});
+
+test("differences between what would have been and what was are spans of more than moments", () => {
+  const would = spansOf([{ time: 10, active: true }, { time: 100, active: false }], 1000);
+  assert.deepEqual(spansOf([{ time: 900, active: true }], 1000), [[900, 1000]]);
+  assert.deepEqual(without(would, 0, 1000), [[0, 10], [100, 1000]]);
+  assert.deepEqual(differences(would, [[12, 50], [500, 600]], 0, 1000), [[50, 100], [500, 600]]);
+  assert.deepEqual(differences(would, [[0, 110]], 0, 1000), []);
+  assert.deepEqual([40, 300, 23_400, 7200].map(lasting), ["40 s", "5 min", "6 h 30 min", "2 h"]);
 });
 
 test("a dependence is one number, there and back", () => {
@@ -143,12 +293,12 @@ test("a dependence is one number, there and back", () => {
 
 test("why a rule does not act is told", () => {
   const explanation = { obstacle: null, combined: false, pending_action: null };
-  assert.equal(reason(explanation, 0), "It does not act: its conditions do not hold.");
+  assert.equal(reason(context, explanation, 0), "It does not act: its conditions do not hold.");
   const waiting = { ...explanation, pending_action: "activate" };
-  assert.equal(reason(waiting, 2.2), "It begins in 3 s.");
+  assert.equal(reason(context, waiting, 2.2), "It begins in 3 s.");
   const absent = { ...explanation, obstacle: { kind: "absent", rule: null, label: "DS1" } };
-  assert.equal(reason(absent, 0), "It does not act: DS1 is absent.");
-  assert.equal(reason({ ...explanation, combined: true }, 0), "");
+  assert.equal(reason(context, absent, 0), "It does not act: Thermometer 1 is absent.");
+  assert.equal(reason(context, { ...explanation, combined: true }, 0), "");
 });
 
 const entryDraft = (saved = null) => new EntryDraft(context.commands.get("sched_save"), 3, saved);

@@ -83,15 +83,16 @@ export const firmware = () => read("/api/firmware");
 export const restoreReport = () => read("/api/restore-report");
 /** @returns {Promise<Api.RuleReport[]>} */
 export const rules = () => read("/api/rules");
-/** @param {string} item @returns {Promise<Api.RuleTrial>} */
-export const tryRule = async (item) => (await send("/api/rules/try", item, "text/plain")).json();
+/** @param {string} item @param {number} hours @returns {Promise<Api.RuleTrial>} */
+export const tryRule = async (item, hours) =>
+  (await send(`/api/rules/try?for=${hours}h`, item, "text/plain")).json();
 /** @param {string} lines @param {number} hours @returns {Promise<Api.WhatIf>} */
 export const whatIf = async (lines, hours) =>
   (await send(`/api/what-if?for=${hours}h`, lines, "text/plain")).json();
-/** @param {Params} query @returns {Promise<HistoryReply>} */
-export const history = (query) => read(`/api/history?${queryOf(query)}`);
 /** @param {Params} query @returns {Promise<Api.LeverTimeline>} */
 export const timeline = (query) => read(`/api/timeline?${queryOf(query)}`);
+/** @param {Params} query @returns {Promise<HistoryReply>} */
+export const history = (query) => read(`/api/history?${queryOf(query)}`);
 // Readings as they are at the pins: `inp1` to `inp6` in millivolts.
 export const rawReadings = () => readXml("/xml/ix.xml");
 // What is known of the 1-Wire bus: `dsid` is the ID that was read last.

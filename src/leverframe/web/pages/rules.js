@@ -1,13 +1,18 @@
-// Rules: each as a sentence with what holds now, why it does not act, and what is wrong with it.
+// Rules: a line each, opened in place as a sentence with blanks and a picture of what it would do.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
-import { note } from "../lib/router.js";
+import { icon } from "../lib/icon.js";
+import { go, note } from "../lib/router.js";
+import { useStyle } from "../lib/stylesheet.js";
+import { toast } from "../lib/toast.js";
 import { t } from "../lib/words.js";
-import { RuleCard } from "./rules/card.js";
 import { Draft, EMPTY_RULE } from "./rules/draft.js";
 import { Editor } from "./rules/editor.js";
-import { shortTitle } from "./rules/sentence.js";
+import { standing } from "./rules/standing.js";
+import { deletion, restoration } from "./rules/deletion.js";
+import { ruleRow } from "./rules/row.js";
+import { ruleName, shortSentence } from "./rules/sentence.js";
 import { TEMPLATES, ruleFrom } from "./rules/templates.js";
 import { WhatIf } from "./rules/what_if.js";
 
@@ -20,19 +25,18 @@ export class Page {
   #stop;
   /** @type {Api.RuleReport[] | null} */
   #reports = null;
-  // By index: what is being edited, and the cards.
-  /** @type {Map<number, Editor>} */
-  #editors = new Map();
-  /** @type {RuleCard[]} */
-  #cards = [];
+  // What is being edited: one at a time.
+  /** @type {Editor | null} */
+  #editor = null;
+  #isAdding = false;
+  #filter = "";
+  /** @type {string | null} */
+  #refusal = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #due = Infinity;
   #isClosed = false;
   #seen = "";
-  // Units of all readings, by label.
-  /** @type {Record<string, string>} */
-  #units = {};
   #stopSettings;
   #whatIf;
 
@@ -41,12 +45,12 @@ export class Page {
     this.#context = context;
     this.#whatIf = new WhatIf(context);
     this.#stop = context.live.listen(() => this.#follow());
-    this.#stopSettings = context.live.listenToSettings(() => this.#settingsChanged());
+    this.#stopSettings = context.live.listenToSettings(() => this.#readAfter(0));
   }
 
   /** @param {URLSearchParams} params */
   async open(params) {
-    await Promise.all([this.#read(), this.#readUnits()]);
+    await Promise.all([this.#read(), useStyle("rules")]);
     const edited = Number(params.get("edit"));
     if (edited >= 1 && edited <= (this.#reports?.length ?? 0)) this.#edit(edited - 1);
     if (params.has("new") || params.has("source")) {
@@ -61,14 +65,9 @@ export class Page {
     this.#isClosed = true;
   }
 
-  #settingsChanged() {
-    this.#readUnits();
-    this.#readAfter(0);
-  }
-
   #follow() {
-    const { rules } = this.#context.live.state;
-    const seen = JSON.stringify(rules);
+    const { rules, findings } = this.#context.live.state;
+    const seen = JSON.stringify([rules, findings]);
     if (seen !== this.#seen) this.#readAfter(READ_AGAIN_MS);
     this.#seen = seen;
   }
@@ -88,7 +87,7 @@ export class Page {
 
   async #read() {
     try {
-      this.#take(await api.rules());
+      this.#reports = await api.rules();
     } catch {
       // The frame says that the connection is lost; what was read last stays.
     }
@@ -97,142 +96,245 @@ export class Page {
     this.#context.redraw();
   }
 
-  async #readUnits() {
-    try {
-      const labels = Object.entries(await api.labels());
-      this.#units = Object.fromEntries(labels.map(([label, { unit }]) => [label, unit]));
-    } catch {
-      // Units that are not known are not shown.
-    }
-    this.#context.redraw();
-  }
-
-  /** @param {Api.RuleReport[]} reports */
-  #take(reports) {
-    this.#reports = reports;
-    this.#cards.length = reports.length;
-  }
-
-  // Made when it is drawn: after a deletion there are fewer cards than rules until they are read.
-  /** @param {number} index */
-  #card(index) {
-    this.#cards[index] ??= new RuleCard(this.#context, index, {
-      edit: (own) => this.#edit(own),
-      deleted: (own) => this.#deleted(own),
-      changed: () => this.#readAfter(0),
-    });
-    return this.#cards[index];
-  }
-
-  #titles() {
-    const named = (this.#reports ?? []).map((report) => [
-      report.number,
-      shortTitle(report.settings, report.units),
-    ]);
-    return Object.fromEntries(named);
+  // The rules by number, as people call them.
+  #names() {
+    return Object.fromEntries((this.#reports ?? []).map((one) => [one.number, ruleName(one)]));
   }
 
   /** @param {number} index */
   #edit(index) {
-    const saved = this.#context.settings.rules[index];
-    if (!saved) return;
-    note("rules", { edit: index + 1 });
-    this.#open(new Draft(this.#context.commands, index, saved));
+    const { settings, commands } = this.#context;
+    const saved = settings.rules[index];
+    if (saved) this.#open(new Draft(commands, index, saved, saved, settings));
   }
 
   /** @param {string | null} template @param {string | null} source */
   #add(template, source) {
-    const { commands, live } = this.#context;
-    const index = this.#context.settings.rules.length;
+    const { commands, live, settings } = this.#context;
+    const index = settings.rules.length;
     if (index > commands.get("event").schema("A").maximum) return;
     const draft = new Draft(commands, index, null, EMPTY_RULE);
     const { state } = live;
     const offer = { sources: draft.offered("B"), actions: draft.actions, state, source };
-    this.#open(new Draft(commands, index, null, ruleFrom(template, offer)));
+    const rule = ruleFrom(template, offer);
+    const name = template && template in TEMPLATES ? t(`template_${template}`) : "";
+    this.#isAdding = false;
+    this.#open(new Draft(commands, index, null, { ...rule, name }, settings));
+  }
+
+  /** @param {number} index */
+  #duplicate(index) {
+    const { commands, settings } = this.#context;
+    const place = settings.rules.length;
+    if (place > commands.get("event").schema("A").maximum) return;
+    const rule = settings.rules[index];
+    const name = rule.name ? t("copy_of", { name: rule.name }).slice(0, 31) : "";
+    this.#editor?.leave();
+    this.#open(new Draft(commands, place, null, { ...rule, name, enabled: false }, settings));
   }
 
   /** @param {Draft} draft */
   #open(draft) {
-    const { index } = draft;
-    this.#editors.get(index)?.leave();
+    this.#editor?.leave();
     const editor = new Editor(this.#context, draft, {
-      titles: () => this.#titles(),
-      units: () => this.#units,
-      left: () => this.#left(editor),
+      names: () => this.#names(),
+      left: () => this.#left(),
+      duplicate: () => this.#duplicate(draft.index),
+      remove: () => this.#delete(draft),
+      notes: () => this.#notes(draft),
     });
-    this.#editors.set(index, editor);
+    this.#editor = editor;
     this.#context.redraw();
-    setTimeout(() => document.getElementById(editor.id("B"))?.focus());
+    setTimeout(() => document.getElementById(editor.id(draft.isNew ? "name" : "B"))?.focus());
   }
 
-  /** @param {Editor} editor */
-  #left(editor) {
-    this.#editors.delete(editor.draft.index);
+  #left() {
+    this.#editor = null;
     note("rules", {});
     this.#readAfter(0);
     this.#context.redraw();
   }
 
-  // Later rules have moved down by one, and what is being edited with them.
-  /** @param {number} index */
-  #deleted(index) {
-    const editors = [...this.#editors.values()];
-    this.#editors.clear();
-    for (const editor of editors) {
-      if (editor.draft.index === index) this.#context.forms.delete(editor);
-      else {
-        if (editor.draft.index > index) editor.draft.index -= 1;
-        this.#editors.set(editor.draft.index, editor);
-      }
+  // Where the rule stands: since when it is met, what it did, what keeps it from acting.
+  /** @param {Draft} draft */
+  #notes(draft) {
+    const report = draft.isNew ? undefined : this.#reports?.[draft.index];
+    if (!report) return nothing;
+    return standing(this.#context, report, this.#explanation(report), {
+      giveBack: (act) => this.#perform(act),
+    });
+  }
+
+  /** @param {Draft} draft */
+  async #delete(draft) {
+    const { index } = draft;
+    const [{ settings }, reports] = [this.#context, this.#reports ?? []];
+    const name = ruleName(reports[index]);
+    const back = restoration(this.#context, reports, index);
+    const done = await this.#send(deletion(this.#context, settings, index));
+    if (!done) return;
+    this.#editor?.leave();
+    toast(t("rule_deleted", { name }), { label: t("undo"), act: () => this.#send(back) });
+  }
+
+  /** @param {number} from @param {number} to */
+  async #move(from, to) {
+    const count = this.#context.settings.rules.length;
+    if (to < 0 || to >= count) return;
+    const item = this.#context.commands.get("rulemove").query({ A: from, B: to });
+    if (await this.#send([item])) document.getElementById(`rule-${to + 1}`)?.focus();
+  }
+
+  /** @param {number} index @param {HTMLInputElement} box */
+  async #enable(index, box) {
+    const item = this.#context.commands.get("eventon").query({ A: index, B: box.checked });
+    // The box shows what is stored until the controller says otherwise.
+    if (!(await this.#send([item]))) box.checked = !box.checked;
+  }
+
+  // All of it in one request.
+  /** @param {string[]} items */
+  #send(items) {
+    const { path } = this.#context.commands.get("event");
+    return this.#perform(() => api.send(`${path}?${items.join("&")}`));
+  }
+
+  // False where it was refused.
+  /** @param {() => Promise<unknown>} act */
+  async #perform(act) {
+    try {
+      await act();
+      await this.#context.readSettings();
+      this.#refusal = null;
+    } catch (error) {
+      this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
     }
-    this.#cards.splice(index, 1);
-    this.#cards.forEach((card, place) => (card.index = place));
-    return this.#read();
+    await this.#read();
+    return this.#refusal === null;
   }
 
   view() {
     if (this.#reports === null) return html`<p class="note">${t("reading")}</p>`;
     const count = this.#reports.length;
+    const editor = this.#editor;
     return html`
-      ${this.#summary(this.#reports)}
-      <div class="cards wide rules">
-        ${this.#reports.map((report, index) => this.#rule(report, index))}
-        ${[...this.#editors.values()]
-          .filter(({ draft }) => draft.index >= count)
-          .map((editor) => editor.view())}
-        ${this.#newRules(count)} ${this.#whatIf.view()}
-      </div>
+      ${this.#head(this.#reports)}
+      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+      ${this.#isAdding || (count === 0 && !editor) ? this.#templates(count) : nothing}
+      <ul class="rules card" role="list" ?hidden=${count === 0 && !editor}>
+        ${this.#shown(this.#reports).map((report) => this.#rule(report))}
+        ${editor && editor.draft.index >= count
+          ? html`<li class="open"><h2>${t("add_rule")}</h2>
+              ${editor.view()}</li>`
+          : nothing}
+      </ul>
+      ${count > 1 ? html`<p class="note order">${t("order_note")}</p>` : nothing}
+      <details class="further all">
+        <summary>${icon("down", "s")} ${t("what_if_title")}</summary>
+        ${this.#whatIf.view()}
+      </details>
     `;
   }
 
   /** @param {Api.RuleReport[]} reports */
-  #summary(reports) {
-    const about = new Set(reports.flatMap(({ advice }) => advice.map(({ text }) => text)));
-    if (about.size === 0) return nothing;
-    return html`<p class="warning" role="status">${t("warnings", { count: about.size })}</p>`;
+  #head(reports) {
+    const met = reports.filter((report) => this.#explanation(report).met).length;
+    return html`<div class="rules-head">
+      <small>${t("rules_counted", { count: reports.length, met })}</small>
+      <input
+        type="search"
+        aria-label=${t("filter")}
+        placeholder=${t("filter")}
+        .value=${this.#filter}
+        @input=${(event) => this.#sift(event.target.value)}
+      />
+      ${this.#newButton(reports.length)}
+    </div>`;
   }
 
-  /** @param {Api.RuleReport} report @param {number} index */
-  #rule(report, index) {
-    const editor = this.#editors.get(index);
-    if (editor) return editor.view();
-    const { rules = [] } = this.#context.live.state;
-    const live = rules.length === this.#reports?.length ? rules[index] : report.explanation;
-    return this.#card(index).view(report, live, this.#titles());
+  /** @param {string} typed */
+  #sift(typed) {
+    this.#filter = typed;
+    this.#context.redraw();
   }
 
   /** @param {number} count */
-  #newRules(count) {
+  #newButton(count) {
     const max = this.#context.commands.get("event").schema("A").maximum + 1;
-    if (count >= max) return html`<p class="note">${t("all_used", { max })}</p>`;
-    if (this.#editors.has(count)) return nothing;
+    if (count >= max) return html`<small>${t("all_used", { max })}</small>`;
+    return html`<button
+      type="button"
+      class="primary"
+      aria-expanded=${this.#isAdding ? "true" : "false"}
+      @click=${() => this.#offer()}
+    >
+      ${icon("plus", "s")} ${t("add_rule")}
+    </button>`;
+  }
+
+  #offer() {
+    this.#isAdding = !this.#isAdding;
+    this.#context.redraw();
+  }
+
+  // What is typed stands in the name or in the sentence.
+  /** @param {Api.RuleReport[]} reports */
+  #shown(reports) {
+    const typed = this.#filter.trim().toLowerCase();
+    if (!typed) return reports;
+    return reports.filter((report) => {
+      const told = `${ruleName(report)} ${shortSentence(this.#context, report.settings)}`;
+      return told.toLowerCase().includes(typed) || this.#isOpen(report);
+    });
+  }
+
+  /** @param {Api.RuleReport} report */
+  #isOpen({ number }) {
+    return this.#editor !== null && this.#editor.draft.index === number - 1;
+  }
+
+  /** @param {Api.RuleReport} report */
+  #explanation({ number, explanation }) {
+    const { rules = [] } = this.#context.live.state;
+    return rules.length === this.#reports?.length ? rules[number - 1] : explanation;
+  }
+
+  /** @param {Api.RuleReport} report */
+  #rule(report) {
+    const isOpen = this.#isOpen(report);
+    const row = ruleRow(
+      this.#context,
+      report,
+      this.#explanation(report),
+      {
+        enable: (index, box) => this.#enable(index, box),
+        move: (from, to) => this.#move(from, to),
+      },
+      isOpen,
+    );
+    return html`<li class=${isOpen ? "open" : ""} @click=${(event) => this.#pressed(event, report)}>
+      ${row} ${isOpen ? this.#editor?.view() : nothing}
+    </li>`;
+  }
+
+  // The whole row opens the rule; what can be operated in it does its own.
+  /** @param {MouseEvent} event @param {Api.RuleReport} report */
+  #pressed(event, report) {
+    const { target } = event;
+    if (this.#isOpen(report) || !(target instanceof Element)) return;
+    if (target.closest("a, input, button, select")) return;
+    go("rules", { edit: report.number });
+  }
+
+  /** @param {number} count */
+  #templates(count) {
+    const max = this.#context.commands.get("event").schema("A").maximum + 1;
     return html`<section class="card templates">
       <h2>${t("add_rule")}</h2>
       ${count === 0 ? html`<p class="note">${t("no_rules")}</p>` : nothing}
       <p class="note">${t("places_left", { left: max - count, max })}</p>
       <div class="choices-of-templates">
-        ${Object.keys(TEMPLATES).map((name) => this.#template(name))}
-        ${this.#template("empty")}
+        ${Object.keys(TEMPLATES).map((name) => this.#template(name))} ${this.#template("empty")}
       </div>
     </section>`;
   }

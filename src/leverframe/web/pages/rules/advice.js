@@ -1,19 +1,33 @@
 // Why a rule does not act, and what people should know about it, in words.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { withName } from "../../lib/names.js";
+import { kindOf, thingName } from "../../lib/things.js";
 import { code, decimal, t } from "../../lib/words.js";
 
 // What is told once for all rules it is about, as seen from one of them.
 const SHARED = ["fight", "shared", "interferes"];
 
+// What people call a rule in a sentence; its number where it has no name.
+/** @param {AdminContext} context @param {number | null | undefined} number */
+const called = ({ settings }, number) =>
+  number ? settings.rules[number - 1]?.name || String(number) : "";
+
+// Labels of things, actions and places.
+/** @param {AdminContext} context @param {string} label */
+const named = (context, label) =>
+  kindOf(label).kind ? thingName(context, label) : code(label);
+
 // The reason in words; empty while the rule acts as its conditions say.
-/** @param {Api.RuleExplanation} explanation @param {number} pending */
-export function reason(explanation, pending) {
+/**
+ * @param {AdminContext} context
+ * @param {Api.RuleExplanation} explanation
+ * @param {number} pending
+ */
+export function reason(context, explanation, pending) {
   const { obstacle, combined } = explanation;
   if (obstacle) {
     const { kind, rule, label } = obstacle;
-    return t(`why_${kind}`, { rule, label: label && code(label) });
+    return t(`why_${kind}`, { rule: called(context, rule), label: label && named(context, label) });
   }
   if (explanation.pending_action) {
     return t(`pending_${explanation.pending_action}`, { seconds: Math.ceil(pending) });
@@ -21,9 +35,9 @@ export function reason(explanation, pending) {
   return combined ? "" : t("why_not_met");
 }
 
-/** @param {Api.RuleReport} report @param {Settings} settings */
-export function adviceList(report, settings) {
-  const lines = [...ownAdvice(report, settings), ...sharedAdvice(report, settings)];
+/** @param {Api.RuleReport} report @param {AdminContext} context */
+export function adviceList(report, context) {
+  const lines = [...ownAdvice(report, context), ...sharedAdvice(report, context)];
   if (lines.length === 0) return nothing;
   return html`<ul class="advice">
     ${lines.map((line) => html`<li>${line}</li>`)}
@@ -31,19 +45,19 @@ export function adviceList(report, settings) {
 }
 
 // A loop is told at all of its rules, the rest at the rule that it happens to.
-/** @param {Api.RuleReport} report @param {Settings} settings */
-const ownAdvice = ({ number: own, advice }, settings) =>
+/** @param {Api.RuleReport} report @param {AdminContext} context */
+const ownAdvice = ({ number: own, advice }, context) =>
   advice
     .filter(({ kind, rules }) => kind === "loop" || (!SHARED.includes(kind) && rules[0] === own))
-    .map((one) => [told(one, settings), pace(one.figures)].join(" ").trim());
+    .map((one) => [told(one, context), pace(one.figures)].join(" ").trim());
 
-/** @param {Api.Advice} advice @param {Settings} settings */
-function told({ kind, rules, labels, figures }, settings) {
+/** @param {Api.Advice} advice @param {AdminContext} context */
+function told({ kind, rules, labels, figures }, context) {
   return t(`advice_${kind}`, {
-    rule: rules[0],
-    other: rules[1],
-    rules: rules.join(", "),
-    label: labels.map((label) => withName(settings, label)).join(", "),
+    rule: called(context, rules[0]),
+    other: called(context, rules[1]),
+    rules: rules.map((rule) => called(context, rule)).join(", "),
+    label: labels.map((label) => named(context, label)).join(", "),
     reference: number(figures.reference),
     range: span(figures),
   });
@@ -53,14 +67,15 @@ function told({ kind, rules, labels, figures }, settings) {
 const pace = ({ delay_s: seconds }) => (seconds ? t("loop_pace", { seconds }) : "");
 
 // Several fights over one output are one line.
-/** @param {Api.RuleReport} report @param {Settings} settings */
-function sharedAdvice({ number: own, advice }, settings) {
+/** @param {Api.RuleReport} report @param {AdminContext} context */
+function sharedAdvice({ number: own, advice }, context) {
   return SHARED.flatMap((kind) => {
     const about = advice.filter((one) => one.kind === kind);
     const byLabel = Map.groupBy(about, ({ labels: [label] }) => label);
     return [...byLabel].map(([label, all]) => {
       const others = all.flatMap(({ rules }) => rules).filter((rule) => rule !== own);
-      const values = { label: withName(settings, label), others: others.join(", ") };
+      const namedOthers = others.map((rule) => called(context, rule)).join(", ");
+      const values = { label: named(context, label), others: namedOthers };
       return t(`advice_${kind}`, values);
     });
   });

@@ -2,13 +2,17 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { isState } from "../../lib/labels.js";
-import { withName } from "../../lib/names.js";
-import { code, t } from "../../lib/words.js";
-import { dependence, dependsOn, joint, levelWord, targetName } from "./sentence.js";
+import { thingName } from "../../lib/things.js";
+import { t } from "../../lib/words.js";
+import { WEEKDAYS } from "../schedule/entry.js";
+import { daysText } from "../schedule/sentences.js";
+import { dependence, dependsOn, joint, levelWord, present, targetName } from "./sentence.js";
+import { WEEKEND, WORKDAYS } from "./window.js";
 
 /** @import { Editor } from "./editor.js" */
-/** @import { TypedRule } from "./draft.js" */
-/** @typedef {Exclude<keyof TypedRule, "permanent">} Blank */
+/** @import { TextBlank } from "./draft.js" */
+/** @typedef {TextBlank} Blank */
+/** Its name, and the choices. @typedef {[string, [string, string][]]} Group */
 /** Letter and name. @typedef {[string, Blank]} Place */
 /** @typedef {Record<"source" | "compare" | "reference" | "hysteresis", Place>} ConditionFields */
 
@@ -25,6 +29,7 @@ function select(editor, letter, name, options, label = t(LABELS[letter])) {
   const known = options.some(([word]) => word === typed);
   return html`<select
     id=${editor.id(letter)}
+    class="blank"
     aria-label=${label}
     aria-invalid=${editor.problem(letter) ? "true" : "false"}
     @change=${(event) => editor.change(name, event.target.value)}
@@ -32,6 +37,52 @@ function select(editor, letter, name, options, label = t(LABELS[letter])) {
     ${known ? nothing : option(typed, typed, true)}
     ${options.map(([word, shown]) => option(word, shown, word === typed))}
   </select>`;
+}
+
+// Sources by kind, present ones first, each with its value.
+/** @param {Editor} editor @param {string} letter @param {Blank} name */
+function sourceSelect(editor, letter, name) {
+  const typed = editor.draft.typed[name];
+  return html`<select
+    id=${editor.id(letter)}
+    class="blank"
+    aria-label=${t("source")}
+    @change=${(event) => editor.change(name, event.target.value)}
+  >
+    ${sourceGroups(editor.context, editor.draft.offered("B")).map(
+      ([group, options]) =>
+        html`<optgroup label=${group}>
+          ${options.map(([word, shown]) => option(word, shown, word === typed))}
+        </optgroup>`,
+    )}
+  </select>`;
+}
+
+// Kind of a label -> the text that names its group.
+/** @type {[RegExp, string][]} */
+const GROUPS = [
+  [/^(DS|T1|H1|P1|DEWPOINT|CO2|PM|DISTANCE|m\d)/, "group_sensors"],
+  [/^INPD/, "group_inputs"],
+  [/^(INPA|DIFF)/, "group_analog"],
+  [/^(POWER|ENERGY)/, "group_meters"],
+  [/^(OUT|PWM)/, "group_outputs"],
+  [/^EVENT/, "group_variables"],
+  [/./, "group_controller"],
+];
+
+/** @param {Context} context @param {string[]} labels @returns {Group[]} */
+export function sourceGroups(context, labels) {
+  const isThere = (/** @type {string} */ label) => context.live.state[label] != null;
+  const sorted = [...labels].sort((one, other) => Number(isThere(other)) - Number(isThere(one)));
+  const byGroup = Map.groupBy(sorted, (label) => GROUPS.findIndex(([kind]) => kind.test(label)));
+  const found = [...byGroup].sort(
+    ([one, labelsOfOne], [other, labelsOfOther]) =>
+      Number(labelsOfOther.some(isThere)) - Number(labelsOfOne.some(isThere)) || one - other,
+  );
+  return found.map(([group, members]) => [
+    t(GROUPS[group][1]),
+    members.map((label) => [label, `${thingName(context, label)} · ${present(context, label)}`]),
+  ]);
 }
 
 /** @param {string} word @param {string} shown @param {boolean} selected */
@@ -43,7 +94,7 @@ function number(editor, letter, name) {
   const problem = editor.problem(letter);
   return html`<input
     id=${editor.id(letter)}
-    class="number"
+    class="blank number"
     inputmode="decimal"
     autocomplete="off"
     aria-label=${t(LABELS[letter])}
@@ -93,23 +144,66 @@ export const SECOND = {
 /** @param {Editor} editor @param {ConditionFields} fields */
 export function conditionBlanks(editor, { source, compare, reference, hysteresis }) {
   const label = editor.draft.typed[source[1]];
-  /** @type {[string, string][]} */
-  const sources = editor.draft.offered("B").map((word) => [word, withName(editor.settings, word)]);
   return {
-    source: select(editor, ...source, sources),
+    source: sourceSelect(editor, ...source),
     compare: select(editor, ...compare, [
       [">=", t("at_least")],
       ["<", t("below")],
     ]),
     reference: number(editor, ...reference),
-    level: select(editor, ...reference, levels(label), t("level")),
+    level: select(editor, ...reference, levels(editor, label), t("level")),
     hysteresis: number(editor, ...hysteresis),
     unit: isState(label) ? "" : editor.unit(label),
   };
 }
 
-/** @param {string} label @returns {[string, string][]} */
-const levels = (label) => ["1", "0"].map((bit) => [bit, levelWord(label, bit === "1")]);
+/** @param {Editor} editor @param {string} label @returns {[string, string][]} */
+const levels = ({ context }, label) =>
+  ["1", "0"].map((bit) => [bit, levelWord(context, label, bit === "1")]);
+
+// The blanks of a time window: within or without, from, to, and the days.
+/** @param {Editor} editor */
+export function windowBlanks(editor) {
+  const { window, days } = editor.draft.typed;
+  return {
+    between: html`<select
+      class="blank"
+      aria-label=${t("time_window")}
+      @change=${(event) => editor.change("window", event.target.value)}
+    >
+      ${option("in", t("between"), window === "in")}
+      ${option("out", t("not_between"), window === "out")}
+    </select>`,
+    from: hour(editor, "from"),
+    to: hour(editor, "to"),
+    days: html`<select
+      class="blank"
+      aria-label=${t("window_on_days")}
+      @change=${(event) => editor.change("days", event.target.value.split(","))}
+    >
+      ${dayChoices(days).map((some) =>
+        option(some.join(","), daysText({ days: some }), String(some) === String(days)),
+      )}
+    </select>`,
+  };
+}
+
+/** @param {string[]} days */
+function dayChoices(days) {
+  const usual = [WEEKDAYS, WORKDAYS, WEEKEND, ...WEEKDAYS.map((day) => [day])];
+  return usual.some((some) => String(some) === String(days)) ? usual : [days, ...usual];
+}
+
+/** @param {Editor} editor @param {"from" | "to"} name */
+const hour = (editor, name) =>
+  html`<input
+    class="blank number"
+    inputmode="numeric"
+    autocomplete="off"
+    aria-label=${t(`window_${name}`)}
+    .value=${editor.draft.typed[name]}
+    @input=${(event) => editor.change(name, event.target.value)}
+  />`;
 
 /** @param {Editor} editor */
 export const operatorBlank = (editor) =>
@@ -126,7 +220,7 @@ export const actionBlank = (editor) =>
     editor,
     "G",
     "action",
-    editor.draft.actions.map((word) => [word, targetName(word, editor.settings)]),
+    editor.draft.actions.map((word) => [word, targetName(editor.context, word)]),
   );
 
 /** @param {Editor} editor */
@@ -149,24 +243,19 @@ export const modeBlank = (editor) =>
     ["0", "1", "2"].map((mode) => [mode, t(`mode_${mode}`)]),
   );
 
-// `titles`: the rules by their numbers.
-/** @param {Editor} editor @param {Record<string, string>} titles */
-export function dependsBlank(editor, titles) {
+// `names`: the rules by their numbers.
+/** @param {Editor} editor @param {Record<string, string>} names */
+export function dependsBlank(editor, names) {
   const own = editor.draft.index + 1;
-  const others = Object.keys(titles).map(Number).filter((one) => one !== own);
-  const [present] = dependence({ depends: Number(editor.draft.typed.depends) });
-  if (present && !others.includes(present)) others.push(present);
+  const others = Object.keys(names).map(Number).filter((one) => one !== own);
+  const [chosen] = dependence({ depends: Number(editor.draft.typed.depends) });
+  if (chosen && !others.includes(chosen)) others.push(chosen);
   /** @type {[string, string][]} */
   const options = [["0", t("depends_none")]];
-  for (const rule of others) {
-    const name = named(rule, titles);
-    options.push([String(dependsOn(rule, true)), t("depends_met", name)]);
-    options.push([String(dependsOn(rule, false)), t("depends_not_met", name)]);
+  for (const other of others) {
+    const rule = names[other] ?? other;
+    options.push([String(dependsOn(other, true)), t("depends_met", { rule })]);
+    options.push([String(dependsOn(other, false)), t("depends_not_met", { rule })]);
   }
   return select(editor, "O", "depends", options);
 }
-
-/** @param {number} rule @param {Record<string, string>} titles */
-const named = (rule, titles) => ({
-  rule: titles[rule] ? `${rule} (${code(titles[rule])})` : rule,
-});

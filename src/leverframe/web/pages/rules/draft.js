@@ -6,16 +6,29 @@
 import { isState } from "../../lib/labels.js";
 import { choices, isChoice, problemOf, valueFrom } from "../../lib/schema.js";
 import { isSame } from "../../lib/tree.js";
+import { WEEKDAYS } from "../schedule/entry.js";
 import { isSwitched } from "./sentence.js";
+import {
+  freePlaces,
+  freeVariable,
+  goesWith,
+  hourText,
+  secondsOfHour,
+  windowEntries,
+  windowOfRule,
+} from "./window.js";
 
+/** @import { Uses, Window } from "./window.js" */
+/** Within the hours of its window, or without. @typedef {"" | "in" | "out"} When */
 /**
- * Texts, and a boolean for `permanent`.
- * @typedef {Record<Exclude<keyof Rule, "permanent" | "enabled">, string> & { permanent: boolean }}
- *   TypedRule
+ * Texts, and a boolean for `permanent`. A time window has its own blanks.
+ * @typedef {Record<Exclude<keyof Rule, "permanent" | "enabled"> | "from" | "to", string> &
+ *   { permanent: boolean, window: When, days: string[] }} TypedRule
  */
 
 // Letter of the command -> field of a rule.
-/** @type {Record<string, Exclude<keyof TypedRule, "permanent">>} */
+/** @typedef {Exclude<keyof TypedRule, "permanent" | "window" | "days">} TextBlank */
+/** @type {Record<string, TextBlank>} */
 export const FIELDS = {
   B: "source",
   C: "compare",
@@ -34,6 +47,9 @@ export const FIELDS = {
   P: "mode",
 };
 const SECOND = ["source2", "compare2", "reference2", "hysteresis2"];
+// Blanks of other commands, by letters that `event` does not have.
+const NAME = "name";
+const HOURS = "hours";
 const DELAYS = ["on_delay", "off_delay"];
 
 /** @type {Rule} */
@@ -55,27 +71,38 @@ export const EMPTY_RULE = {
   mode: 0,
   enabled: false,
   permanent: false,
+  name: "",
 };
+/** @type {Uses} */
+const NO_USES = { rules: [], schedule: [], event_variables: [] };
 
 export class Draft {
   #commands;
   #event;
   #saved;
   #typed;
+  #uses;
+  // As it was when the draft began.
+  /** @type {Window | null} */
+  #window;
 
+  // `uses` are the settings that a time window needs.
   // `saved`: the rule as it is stored, or null for a new one that begins as `rule`.
   /**
    * @param {Commands} commands
    * @param {number} index
    * @param {Rule | null} saved
    * @param {Rule} [rule]
+   * @param {Uses} [uses]
    */
-  constructor(commands, index, saved, rule = saved ?? EMPTY_RULE) {
+  constructor(commands, index, saved, rule = saved ?? EMPTY_RULE, uses = NO_USES) {
     this.#commands = commands;
     this.#event = commands.get("event");
     this.index = index;
     this.#saved = saved;
-    this.#typed = typedRule(rule);
+    this.#uses = uses;
+    this.#window = windowOfRule(uses, saved ?? EMPTY_RULE);
+    this.#typed = typedRule(rule, windowOfRule(uses, rule));
   }
 
   get isNew() {
@@ -87,7 +114,7 @@ export class Draft {
   }
 
   get #stored() {
-    return typedRule(this.#saved ?? EMPTY_RULE);
+    return typedRule(this.#saved ?? EMPTY_RULE, this.#window);
   }
 
   get saved() {
@@ -99,7 +126,14 @@ export class Draft {
     return this.#typed;
   }
 
-  /** @param {keyof TypedRule} name @param {string | boolean} typed */
+  // How many blanks are not as they are stored.
+  get changes() {
+    const stored = this.#stored;
+    const names = /** @type {(keyof TypedRule)[]} */ (Object.keys(stored));
+    return names.filter((name) => !isSame(this.#typed[name], stored[name])).length;
+  }
+
+  /** @param {keyof TypedRule} name @param {string | boolean | string[]} typed */
   type(name, typed) {
     this.#typed = { ...this.#typed, [name]: typed };
     if (name === "action") this.#fitValue();
@@ -112,6 +146,12 @@ export class Draft {
   #fitLevel(source, reference) {
     const isLevel = ["0", "1"].includes(this.#typed[reference]);
     if (isState(this.#typed[source]) && !isLevel) this.#typed[reference] = "1";
+  }
+
+  // The first condition as numbers.
+  get condition() {
+    const { compare, reference, hysteresis } = this.#typed;
+    return { compare, reference: number(reference), hysteresis: number(hysteresis) };
   }
 
   restore() {
@@ -153,13 +193,89 @@ export class Draft {
   // Why a field cannot be sent as it is; null if it can.
   /** @param {string} letter */
   problem(letter) {
+    if (letter === NAME) return this.#nameProblem();
+    if (letter === HOURS) return this.#hoursProblem();
     return problemOf(this.#schema(letter), this.#wire(letter));
   }
 
   get problems() {
-    return this.#event.letters
-      .filter((letter) => letter in FIELDS)
-      .filter((letter) => this.problem(letter) !== null);
+    return [...this.#event.letters.filter((letter) => letter in FIELDS), NAME, HOURS].filter(
+      (letter) => this.problem(letter) !== null,
+    );
+  }
+
+  #nameProblem() {
+    const command = this.#commands.find("rulename");
+    return command && problemOf(command.schema("B"), this.#typed.name);
+  }
+
+  // The key of the text that says what is wrong with the hours of its window.
+  #hoursProblem() {
+    const { window, days } = this.#typed;
+    if (!window) return null;
+    const hours = this.hours;
+    if (hours === null) return "window_hours";
+    if (days.length === 0) return "window_days";
+    if (hours.from === hours.to && days.length === WEEKDAYS.length) return "window_always";
+    return this.#place() === null ? "window_full" : null;
+  }
+
+  // The hours of its window as they are typed; null where they are none.
+  get hours() {
+    const { from, to, days } = this.#typed;
+    const [begin, end] = [secondsOfHour(from), secondsOfHour(to)];
+    return begin === null || end === null ? null : { from: begin, to: end, days };
+  }
+
+  // The variable and the places in the schedule that its window has, or would get.
+  #place() {
+    const kept = this.#window;
+    if (kept && (goesWith(this.#uses, kept, this.index) || !this.#hasOtherHours)) {
+      const { label, begins, ends } = kept;
+      return { label, places: [begins.place, ends.place], name: this.#nameOfWindow(kept) };
+    }
+    const [label, places] = [freeVariable(this.#uses), freePlaces(this.#uses, 2)];
+    return label && places.length === 2 ? { label, places, name: undefined } : null;
+  }
+
+  get #hasOtherHours() {
+    const stored = this.#stored;
+    const names = /** @type {const} */ (["from", "to", "days"]);
+    return !names.every((name) => isSame(this.#typed[name], stored[name]));
+  }
+
+  // A name that somebody gave it stays; one that only says the hours follows them.
+  /** @param {Window} window */
+  #nameOfWindow({ from, to, begins }) {
+    const { name } = begins.entry;
+    return name === `${hourText(from)}-${hourText(to)}` ? undefined : name;
+  }
+
+  get windowLabel() {
+    return this.#typed.window ? (this.#place()?.label ?? null) : null;
+  }
+
+  // Commands that make its window, change it, or take it away with the rule.
+  #windowItems() {
+    const { window } = this.#typed;
+    const place = window ? this.#place() : null;
+    const hours = this.hours;
+    if (place && hours) {
+      const command = this.#commands.get("schedset");
+      if (this.#window?.label === place.label && !this.#hasOtherHours) return [];
+      return windowEntries(hours, place.label, place.places, place.name).map((one) =>
+        command.query(one),
+      );
+    }
+    return this.removalOfWindow();
+  }
+
+  // Nothing where it has none, or where another rule has the same.
+  removalOfWindow() {
+    if (!this.#window || !goesWith(this.#uses, this.#window, this.index)) return [];
+    const command = this.#commands.get("scheddel");
+    const { begins, ends } = this.#window;
+    return [begins, ends].map(({ place }) => command.query({ A: place }));
   }
 
   /** @param {string} letter */
@@ -168,9 +284,27 @@ export class Draft {
   }
 
   // Blanks that the sentence does not have stay as they are stored, whatever was typed there.
-  /** @param {Exclude<keyof TypedRule, "permanent">} name */
+  /** @param {TextBlank} name */
   #effective(name) {
+    const { window } = this.#typed;
+    const ofWindow = window ? this.#ofWindow(name) : undefined;
+    if (ofWindow !== undefined) return ofWindow;
     return this.#isUnused(name) ? this.#stored[name] : this.#typed[name];
+  }
+
+  // The second condition of a rule with a window is its variable.
+  /** @param {TextBlank} name */
+  #ofWindow(name) {
+    const { window } = this.#typed;
+    /** @type {Partial<Record<TextBlank, string>>} */
+    const fields = {
+      operator: "AND",
+      source2: this.#place()?.label ?? EMPTY_RULE.source2,
+      compare2: ">=",
+      reference2: window === "in" ? "1" : "0",
+      hysteresis2: "0",
+    };
+    return fields[name];
   }
 
   /** @param {keyof TypedRule} name */
@@ -202,6 +336,10 @@ export class Draft {
     if (this.isNew || !isSame(ruleOnly(this.#typed), ruleOnly(this.#stored))) {
       items.push(this.eventItem());
     }
+    items.push(...this.#windowItems());
+    if (this.#typed.name !== (this.#saved?.name ?? "")) {
+      items.push(this.#commands.get("rulename").query({ A: index, B: this.#typed.name }));
+    }
     if (this.#typed.permanent !== (this.#saved?.permanent ?? false)) {
       items.push(this.#flag("eventper", index, this.#typed.permanent));
     }
@@ -220,6 +358,11 @@ export class Draft {
     return this.#event.query(values);
   }
 
+  // What a trial of it is asked with: the rule, and its window where that is not stored so.
+  trialItem() {
+    return [this.eventItem(), ...this.#windowItems()].join("&");
+  }
+
   /** @param {boolean} enable */
   request(enable) {
     return { target: `${this.#event.path}?${this.items(enable).join("&")}` };
@@ -231,16 +374,30 @@ export class Draft {
   }
 }
 
-/** @param {Rule} rule */
-function typedRule(rule) {
-  const typed = /** @type {TypedRule} */ ({ permanent: rule.permanent });
+/** @param {string} text */
+const number = (text) => Number(text.replace(",", "."));
+
+const FROM = "22:00";
+const TO = "06:00";
+
+/** @param {Rule} rule @param {Window | null} window */
+function typedRule(rule, window) {
+  const typed = /** @type {TypedRule} */ ({
+    permanent: rule.permanent,
+    name: rule.name,
+    window: window ? (rule.reference2 ? "in" : "out") : "",
+    from: window ? hourText(window.from) : FROM,
+    to: window ? hourText(window.to) : TO,
+    days: window ? window.days : WEEKDAYS,
+  });
   for (const name of Object.values(FIELDS)) {
-    typed[name] = String(rule[name]);
+    if (name !== "from" && name !== "to") typed[name] = String(rule[name]);
   }
   return typed;
 }
 
+// What `event` says of it.
 /** @param {TypedRule} typedRule */
-function ruleOnly({ permanent, ...rest }) {
+function ruleOnly({ permanent, name, from, to, days, ...rest }) {
   return rest;
 }

@@ -1,11 +1,13 @@
 // A rule as a sentence with blanks: only sources, comparisons and actions that the version has.
+// Behind each condition stands whether it holds; beside the sentence, what it would have done.
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
 import { DraftForm } from "../../lib/draft_form.js";
+import { icon } from "../../lib/icon.js";
 import { isState } from "../../lib/labels.js";
-import { shown } from "../../lib/quantities.js";
 import { PLACES, rich } from "../../lib/rich.js";
+import { address } from "../../lib/router.js";
 import { isSame } from "../../lib/tree.js";
 import { t } from "../../lib/words.js";
 import {
@@ -19,34 +21,41 @@ import {
   modeBlank,
   operatorBlank,
   valueBlank,
+  windowBlanks,
 } from "./blanks.js";
 import { FIELDS } from "./draft.js";
-import { effectOf, isSwitched, present, truth } from "./sentence.js";
+import { effectOf, isSwitched, limit, present, shortSentence, truth } from "./sentence.js";
 import { Trial } from "./trial.js";
+import { thresholds } from "./trial_logic.js";
+import { WEEKDAYS } from "../schedule/entry.js";
+import { dependentsOf, hourText, isWithin } from "./window.js";
 
 /** @import { ConditionFields } from "./blanks.js" */
 /** @import { Draft, TypedRule } from "./draft.js" */
 /**
  * @typedef {object} Surroundings
- * @property {() => Record<string, string>} titles
- * @property {() => Record<string, string>} units
+ * @property {() => Record<string, string>} names
  * @property {() => void} left
+ * @property {() => void} duplicate
+ * @property {() => void} remove
+ * @property {() => Template} [notes]
  */
 
 /** @extends {DraftForm<Draft>} */
 export class Editor extends DraftForm {
-  letters = Object.keys(FIELDS);
-  #titles;
-  #units;
+  letters = [...Object.keys(FIELDS), "name", "hours"];
+  #surroundings;
   #trial;
+  // What is asked before it is done: that others depend on it.
+  /** @type {{ text: string, label: string, act: () => void } | null} */
+  #question = null;
 
-  // `titles()` are the other rules by number, `units()` those known by label.
+  // `names()` are the other rules by number.
   /** @param {AdminContext} context @param {Draft} draft @param {Surroundings} surroundings */
-  constructor(context, draft, { titles, units, left }) {
-    super(context, draft, left);
-    this.#titles = titles;
-    this.#units = units;
-    this.#trial = new Trial(context, () => (this.hasProblem ? null : draft.eventItem()));
+  constructor(context, draft, surroundings) {
+    super(context, draft, surroundings.left);
+    this.#surroundings = surroundings;
+    this.#trial = new Trial(context, draft);
   }
 
   get settings() {
@@ -60,21 +69,28 @@ export class Editor extends DraftForm {
 
   /** @param {string} label */
   unit(label) {
-    return this.#units()[label] || shown(label, 0).unit;
+    return limit(this.context, label, 0).replace(/^0\s*/, "");
   }
 
-  /** @param {keyof TypedRule} name @param {string | boolean} typed */
+  /** @param {keyof TypedRule} name @param {string | boolean | string[]} typed */
   change(name, typed) {
     this.draft.type(name, typed);
-    this.#trial.forget();
+    this.#trial.follow();
+    this.#question = null;
     this.touched();
+  }
+
+  leave() {
+    this.#trial.close();
+    super.leave();
   }
 
   // What is wrong with a field: what the controller refused, or what cannot be sent.
   /** @param {string} letter */
   problem(letter) {
-    const wrong = this.draft.has(letter) && this.tried ? this.draft.problem(letter) : null;
-    return this.refusal(letter) ?? wrong;
+    const isOurs = letter === "name" || letter === "hours";
+    const wrong = (isOurs || this.draft.has(letter)) && this.tried && this.draft.problem(letter);
+    return this.refusal(letter) ?? (wrong ? (letter === "hours" ? t(wrong) : wrong) : null);
   }
 
   get hasProblem() {
@@ -83,42 +99,99 @@ export class Editor extends DraftForm {
 
   async send(enable = false) {
     await api.send(this.draft.request(enable).target);
+    const label = this.draft.windowLabel;
+    await this.#nameWindow(label);
     await this.context.readSettings();
+  }
+
+  // The variable of a window is called as its hours are; a name that somebody gave stays.
+  /** @param {string | null} label */
+  async #nameWindow(label) {
+    const index = Number(label?.at(-1)) - 1;
+    const { from, to } = this.draft.typed;
+    if (!label || this.settings.event_variables[index]?.name) return;
+    const command = this.context.commands.get("eventname");
+    await api.send(command.request({ A: index, B: `${from}-${to}` }).target);
+  }
+
+  // A change of what others depend on is asked about first.
+  /** @param {Event} event */
+  submitted(event) {
+    event.preventDefault();
+    const others = this.#dependents();
+    if (others.length === 0 || this.hasProblem) this.save();
+    else this.ask("change_dependents", others, t("save"), () => this.save());
+  }
+
+  #dependents() {
+    if (this.draft.isNew || !this.settings.rules[this.draft.index]) return [];
+    const names = this.#surroundings.names();
+    return dependentsOf(this.settings, this.draft.index).map((one) => names[one + 1]);
+  }
+
+  /** @param {string} key @param {string[]} others @param {string} label @param {() => void} act */
+  ask(key, others, label, act) {
+    this.#question = { text: t(key, { rules: others.join(", ") }), label, act };
+    this.context.redraw();
+  }
+
+  #remove() {
+    const others = this.#dependents();
+    const { remove } = this.#surroundings;
+    if (others.length === 0) remove();
+    else this.ask("delete_dependents", others, t("delete"), remove);
   }
 
   view() {
     const { draft } = this;
-    const number = draft.index + 1;
     return html`<form
-      class="card rule editing"
+      class="editor"
       novalidate
       ?data-changed=${draft.isChanged}
-      aria-label=${t("rule_number", { number })}
+      aria-label=${draft.typed.name || t("rule_number", { number: draft.index + 1 })}
       @submit=${(event) => this.submitted(event)}
       @keydown=${(event) => this.pressed(event)}
     >
-      <h2>${draft.isNew ? t("new_rule", { number }) : t("rule_number", { number })}</h2>
-      ${this.#isOutdated() ? html`<p class="note">${t("changed_elsewhere")}</p>` : nothing}
-      <div class="lines">
-        ${this.#condition(FIRST, t("line_first", PLACES), t("line_first_level", PLACES))}
-        ${this.#line([operatorBlank(this)])}
-        ${draft.typed.operator === "-"
-          ? nothing
-          : this.#condition(SECOND, t("line_second", PLACES), t("line_second_level", PLACES))}
-        ${draft.has("O")
-          ? this.#line(rich(t("line_depends", PLACES), this.#dependsPart()), ["O"])
-          : nothing}
-        ${this.#effectLines()}
+      <div class="words">
+        ${this.#nameField()} ${this.#conflict()}
+        <div class="lines">
+          ${this.#condition(FIRST, t("line_first", PLACES), t("line_first_level", PLACES))}
+          ${this.#secondLine()} ${this.#effectLines()}
+        </div>
+        ${this.#explained()} ${this.#surroundings.notes?.() ?? nothing} ${this.#further()}
       </div>
-      ${this.refusalView}
-      ${this.#trial.view()} ${this.#footer()}
+      ${this.#trial.view()}
+      <div class="acts">${this.refusalView} ${this.#asking()} ${this.#footer()}</div>
     </form>`;
   }
 
-  // Somebody else changed or moved what is being edited.
-  #isOutdated() {
+  #nameField() {
+    const problem = this.problem("name");
+    return html`<label class="field naming" for=${this.id("name")}>
+        ${t("name")}
+        <input
+          id=${this.id("name")}
+          autocomplete="off"
+          maxlength="60"
+          aria-invalid=${problem ? "true" : "false"}
+          .value=${this.draft.typed.name}
+          @input=${(event) => this.change("name", event.target.value)}
+        />
+      </label>
+      ${problem ? html`<p class="wrong" role="alert">${problem}</p>` : nothing}`;
+  }
+
+  // Somebody else changed or moved what is being edited: both are told.
+  #conflict() {
     const { draft } = this;
-    return !draft.isNew && !isSame(this.settings.rules[draft.index], draft.saved);
+    const now = this.settings.rules[draft.index];
+    if (draft.isNew || isSame(now, draft.saved)) return nothing;
+    return html`<div class="note" role="status">
+      <p>${t("changed_elsewhere")}</p>
+      ${now
+        ? html`<p>${t("stored_now", { rule: shortSentence(this.context, now) })}</p>`
+        : nothing}
+    </div>`;
   }
 
   /** @param {ConditionFields} fields @param {string} text @param {string} levelText */
@@ -129,14 +202,73 @@ export class Editor extends DraftForm {
     const letters = Object.values(fields).map(([letter]) => letter);
     const value = this.context.live.state[label];
     const wanted = Number(String(typed[reference[1]]).replace(",", "."));
-    const mark = html`<span class="now">${present(label, value, this.unit(label))}</span>
-      ${truth(holds(label, typed[compare[1]], wanted, value))}`;
+    const result = holds(label, typed[compare[1]], wanted, value);
     const blanks = conditionBlanks(this, fields);
-    return this.#line([rich(isState(label) ? levelText : text, blanks), mark], letters);
+    const line = rich(isState(label) ? levelText : text, blanks);
+    return this.#line([line, truth(present(this.context, label), result)], letters);
   }
 
-  #dependsPart() {
-    return { depends: dependsBlank(this, this.#titles()) };
+  #secondLine() {
+    const { typed } = this.draft;
+    if (typed.window) return this.#windowLine();
+    if (typed.operator === "-") {
+      return html`<div class="line adders">
+        ${this.#adder("condition", () => this.change("operator", "AND"))}
+        ${this.context.commands.find("schedset")
+          ? this.#adder("time", () => this.change("window", "in"))
+          : nothing}
+      </div>`;
+    }
+    return html`${this.#line([operatorBlank(this)])}
+    ${this.#condition(SECOND, t("line_second", PLACES), t("line_second_level", PLACES))}`;
+  }
+
+  /** @param {string} key @param {() => void} act */
+  #adder(key, act) {
+    return html`<button type="button" class="bare" @click=${act}>
+      ${icon("plus", "s")} ${t(`add_${key}`)}
+    </button>`;
+  }
+
+  #windowLine() {
+    const line = rich(t("line_window", PLACES), windowBlanks(this));
+    const { hours } = this.draft;
+    const now = new Date(this.context.live.state.time * 1000);
+    const second = now.getHours() * 3600 + now.getMinutes() * 60;
+    const isInside = hours && isWithin(hours, second, WEEKDAYS[(now.getDay() + 6) % 7]);
+    const result = isInside !== null && isInside === (this.draft.typed.window === "in");
+    return this.#line(
+      [
+        line,
+        truth(hourText(second), result),
+        html`<button
+          type="button"
+          class="bare"
+          aria-label=${t("remove_window")}
+          @click=${() => this.change("window", "")}
+        >
+          ${icon("close", "s")}
+        </button>`,
+      ],
+      ["hours"],
+    );
+  }
+
+  // Hysteresis in numbers, and what is made behind the scenes.
+  #explained() {
+    const { typed } = this.draft;
+    const { on, off } = thresholds(this.draft.condition);
+    const shown = (/** @type {number} */ value) => limit(this.context, typed.source, value);
+    const hysteresis =
+      isState(typed.source) || on === off || Number.isNaN(off)
+        ? nothing
+        : t("hysteresis_numbers", { on: shown(on), off: shown(off) });
+    const label = this.draft.windowLabel;
+    const window = label
+      ? html`${t("window_kept", { label })}
+          <a href=${address("schedule")}>${t("page_schedule")}</a>`
+      : nothing;
+    return html`<p class="hysteresis">${hysteresis} ${window}</p>`;
   }
 
   #effectLines() {
@@ -154,18 +286,37 @@ export class Editor extends DraftForm {
         ? t("line_met_after", PLACES)
         : t("line_met", PLACES);
     return html`${this.#line(rich(met, parts), ["G", "M", "N"])}
-      ${switched ? this.#ceasing() : nothing}
-      ${this.draft.has("P")
-        ? this.#line(rich(t("line_mode", PLACES), { mode: modeBlank(this) }), ["P"])
-        : nothing}
-      ${this.#permanent()}`;
+    ${switched ? this.#ceasing() : nothing}`;
   }
 
   #ceasing() {
     const { action, value } = this.draft.typed;
     const delay = delayBlank(this, "L", "off_delay");
-    const effect = effectOf(action, value === "2" ? 2 : 1 - Number(value), this.settings);
+    const effect = effectOf(this.context, action, value === "2" ? 2 : 1 - Number(value));
     return this.#line(rich(t("line_ceasing", PLACES), { delay, effect }), ["L"]);
+  }
+
+  // What most rules do not need; open where this one has it.
+  #further() {
+    const { draft } = this;
+    const { depends, mode, permanent } = draft.typed;
+    const isUsed = depends !== "0" || mode !== "0" || permanent;
+    if (!draft.has("O") && !draft.has("P") && !this.context.commands.find("eventper")) {
+      return nothing;
+    }
+    const dependsPart = { depends: dependsBlank(this, this.#surroundings.names()) };
+    return html`<details class="further" ?open=${isUsed}>
+      <summary>${icon("down", "s")} ${t("further")}</summary>
+      <div class="lines">
+        ${draft.has("O")
+          ? this.#line(rich(t("line_depends", PLACES), dependsPart), ["O"])
+          : nothing}
+        ${draft.has("P")
+          ? this.#line(rich(t("line_mode", PLACES), { mode: modeBlank(this) }), ["P"])
+          : nothing}
+        ${this.#permanent()}
+      </div>
+    </details>`;
   }
 
   #permanent() {
@@ -173,7 +324,6 @@ export class Editor extends DraftForm {
     return html`<label class="toggle line">
       <input
         type="checkbox"
-        role="switch"
         .checked=${this.draft.typed.permanent}
         @change=${(event) => this.change("permanent", event.target.checked)}
       />
@@ -188,23 +338,60 @@ export class Editor extends DraftForm {
       ${wrong.map(
         (letter) =>
           html`<p class="wrong" role="alert" id="${this.id(letter)}-wrong">
-            ${t(LABELS[letter])}: ${this.problem(letter)}
+            ${letter in LABELS ? `${t(LABELS[letter])}: ` : ""}${this.problem(letter)}
           </p>`,
       )}`;
+  }
+
+  #asking() {
+    const asked = this.#question;
+    if (!asked) return nothing;
+    return html`<div class="question" role="group" aria-label=${asked.label}>
+      <p>${asked.text}</p>
+      <footer>
+        <button type="button" class="danger" @click=${asked.act}>${asked.label}</button>
+        <button type="button" @click=${() => this.#forget()}>${t("cancel")}</button>
+      </footer>
+    </div>`;
+  }
+
+  #forget() {
+    this.#question = null;
+    this.context.redraw();
   }
 
   #footer() {
     const { draft } = this;
     const idle = this.saving || !draft.isChanged;
+    const { changes } = draft;
     return html`<footer>
       ${draft.isNew ? this.#enabler(idle) : nothing}
       <button class=${draft.isNew ? "" : "primary"} ?disabled=${idle}>
         ${this.saving ? t("saving") : draft.isNew ? t("save_disabled") : t("save")}
       </button>
-      <button type="button" @click=${() => this.leave()}>${t("cancel")}</button>
-      ${this.#trial.button()}
-      ${this.requestView(this.#request())}
+      ${draft.isNew || !draft.isChanged
+        ? html`<button type="button" @click=${() => this.leave()}>${t("cancel")}</button>`
+        : html`<button type="button" @click=${() => this.restore()}>${t("restore")}</button>`}
+      ${!draft.isNew && changes
+        ? html`<small>${t("blanks_changed", { count: changes })}</small>`
+        : nothing}
+      <span class="rest">
+        ${draft.isNew
+          ? nothing
+          : html`<button type="button" class="bare" @click=${this.#surroundings.duplicate}>
+                ${t("duplicate")}
+              </button>
+              <button type="button" class="bare fault" @click=${() => this.#remove()}>
+                ${t("delete")}
+              </button>`}
+        ${this.requestView(this.#request())}
+      </span>
     </footer>`;
+  }
+
+  restore() {
+    super.restore();
+    this.#trial.follow();
   }
 
   /** @param {boolean} idle */

@@ -1,15 +1,16 @@
-// A rule as a sentence: "When DS1 is at least 21.5 °C (hysteresis 0.5), after 3 s set OUT2 on; when
-// no longer, after 5 s set OUT2 off." Marks beside the conditions say whether they hold now.
+// A rule in words: "Greenhouse is below 18 °C → Heating on", and the words of its parts.
 
-import { html, nothing } from "../../vendor/lit-html.js";
+import { html } from "../../vendor/lit-html.js";
+import { icon } from "../../lib/icon.js";
 import { OUTPUTS, PWMS, VARIABLES, isState } from "../../lib/labels.js";
-import { withName } from "../../lib/names.js";
 import { shown } from "../../lib/quantities.js";
-import { PLACES, rich } from "../../lib/rich.js";
+import { thingName } from "../../lib/things.js";
 import { code, decimal, t } from "../../lib/words.js";
+import { daysText } from "../schedule/sentences.js";
+import { hourText, windowOfRule } from "./window.js";
 
-/** @typedef {Pick<Api.ConditionExplanation, "label" | "compare" | "reference" | "hysteresis">}
- *   Condition */
+/** @import { Hours } from "./window.js" */
+/** @typedef {Pick<Api.ConditionExplanation, "label" | "compare" | "reference">} Condition */
 
 const SWITCHED = [...OUTPUTS, ...PWMS, ...VARIABLES];
 /** @type {Record<string, string>} */
@@ -23,31 +24,33 @@ export const isSwitched = (action) => SWITCHED.includes(action);
 /** @param {string} operator */
 export const joint = (operator) => JOINTS[operator] ?? "single";
 
-/** @param {string} label @param {number | boolean} level */
-export function levelWord(label, level) {
+/** @param {Context} context @param {string} label @param {number | boolean} level */
+export function levelWord({ overview }, label, level) {
   const bit = level ? 1 : 0;
   if (label === "MQTT") return t(`link_${bit}`);
-  return label.startsWith("INPD") ? t(`pin_${bit}`) : t(`state_${bit}`);
+  const on = (bit === 1) !== overview.isInverted(label);
+  if (label.startsWith("INPD")) return t(on ? "level_open" : "level_closed");
+  return t(on ? "state_on" : "state_off");
 }
 
 // A reading as it is now, in the decimals of its kind.
-/** @param {string} label @param {number | null | undefined} value @param {string} [unit] */
-export function present(label, value, unit = "") {
+/** @param {Context} context @param {string} label @param {number | null} [value] */
+export function present(context, label, value = context.live.state[label]) {
   if (value === null || value === undefined) return t("absent_now");
-  if (isState(label)) return levelWord(label, value);
-  const { text, unit: usual } = shown(label, value);
-  return `${text} ${unit || usual}`.trim();
+  if (isState(label)) return levelWord(context, label, value);
+  return withUnit(context, label, shown(label, value).text);
 }
+
+/** @param {Context} context @param {string} label @param {string} text */
+const withUnit = ({ overview }, label, text) =>
+  `${text} ${overview.unit(label) || shown(label, 0).unit}`.trim();
 
 // A number that people set, in as many decimals as it has.
-/** @param {number} value */
-function exact(value) {
+/** @param {Context} context @param {string} label @param {number} value */
+export function limit(context, label, value) {
   const [, decimals = ""] = String(value).split(".");
-  return decimal(value, decimals.length);
+  return withUnit(context, label, decimal(value, decimals.length));
 }
-
-/** @param {string} label @param {number} value @param {string | undefined} unit */
-const limit = (label, value, unit) => `${exact(value)} ${unit || shown(label, 0).unit}`.trim();
 
 // [rule that is depended on or 0, whether it must be met]
 /** @param {Pick<Rule, "depends">} rule @returns {[number, boolean]} */
@@ -58,113 +61,65 @@ export function dependence({ depends }) {
 /** @param {number} number @param {boolean} mustBeMet */
 export const dependsOn = (number, mustBeMet) => (mustBeMet ? number + RULES : number);
 
-/** @param {Rule} rule */
-function conditions(rule) {
-  const { source, compare, reference, hysteresis } = rule;
-  const first = { label: source, compare, reference, hysteresis };
-  if (joint(rule.operator) === "single") return [first];
-  const second = {
-    label: rule.source2,
-    compare: rule.compare2,
-    reference: rule.reference2,
-    hysteresis: rule.hysteresis2,
-  };
-  return [first, second];
+// What people call a rule; its number where it has no name.
+/** @param {{ number: number, settings: Rule }} rule */
+export const ruleName = ({ number, settings }) =>
+  settings.name || t("rule_number", { number });
+
+/** @param {Context} context @param {Condition} condition */
+function conditionText(context, { label, compare, reference }) {
+  const source = thingName(context, label);
+  if (isState(label)) return t("is_level", { source, level: levelWord(context, label, reference) });
+  const values = { source, reference: limit(context, label, reference) };
+  return compare === "<" ? t("is_below", values) : t("is_at_least", values);
 }
 
-/** @param {Condition} condition @param {Settings} settings @param {string} unit */
-function conditionText({ label, compare, reference, hysteresis }, settings, unit) {
-  const source = withName(settings, label);
-  if (isState(label)) return t("is_level", { source, level: levelWord(label, reference) });
-  const values = { source, reference: limit(label, reference, unit) };
-  const said = compare === "<" ? t("is_below", values) : t("is_at_least", values);
-  return hysteresis ? `${said} (${t("hysteresis_of", { hysteresis: exact(hysteresis) })})` : said;
+// "between 22:00 and 06:00, weekdays"
+/** @param {Hours} hours @param {boolean} isInside */
+export function hoursText({ from, to, days }, isInside) {
+  const values = { from: hourText(from), to: hourText(to), days: daysText({ days }) };
+  if (from === to) return t(isInside ? "hours_days" : "hours_not_days", values);
+  return t(isInside ? "hours_in" : "hours_out", values);
 }
 
-// "DS1 ≥ 21.5 °C → OUT2": by this a rule is known where there is little room.
-/** @param {Rule} rule @param {Record<string, string>} [units] */
-export function shortTitle(rule, units = {}) {
-  const [first, second] = conditions(rule);
-  const sign = isState(first.label) ? "=" : first.compare === "<" ? "<" : "≥";
-  const value = limit(first.label, first.reference, units[first.label]);
-  return `${first.label} ${sign} ${value}${second ? " …" : ""} → ${code(rule.action)}`;
+// The whole rule in a line.
+/** @param {AdminContext} context @param {Rule} rule */
+export function shortSentence(context, rule) {
+  const { source: label, compare, reference } = rule;
+  const first = conditionText(context, { label, compare, reference });
+  const how = joint(rule.operator);
+  const second = how === "single" ? "" : secondText(context, rule);
+  return `${t(`if_${how}`, { first, second })} → ${effectText(context, rule)}`;
 }
 
-// `explanation` says what holds now; `titles` knows the other rules by their numbers.
-/**
- * @param {Api.RuleReport} report
- * @param {Api.RuleExplanation} explanation
- * @param {Settings} settings
- * @param {Record<string, string>} titles
- */
-export function sentence(report, explanation, settings, titles) {
-  const rule = report.settings;
-  const [first, second] = conditions(rule).map(
-    (condition, index) =>
-      html`<span class="condition"
-        >${conditionText(condition, settings, report.units[condition.label])}
-        ${mark(explanation?.conditions[index], report.units)}</span
-      >`,
-  );
-  const when = rich(t(`when_${joint(rule.operator)}`, PLACES), { first, second });
-  return html`<p class="sentence">
-    ${when}${dependencePart(rule, explanation, titles)}, ${effects(report, settings)}
-    ${rule.permanent ? t("kept_so") : nothing}
-  </p>`;
+/** @param {AdminContext} context @param {Rule} rule */
+function secondText(context, rule) {
+  const window = windowOfRule(context.settings, rule);
+  if (window) return hoursText(window, rule.reference2 === 1);
+  const { source2: label, compare2: compare, reference2: reference } = rule;
+  return conditionText(context, { label, compare, reference });
 }
 
-/**
- * @param {Rule} rule
- * @param {Api.RuleExplanation} explanation
- * @param {Record<string, string>} titles
- */
-function dependencePart(rule, explanation, titles) {
-  const [number, mustBeMet] = dependence(rule);
-  if (!number) return nothing;
-  const named = titles[number] ? `${number} (${titles[number]})` : String(number);
-  const said = t(mustBeMet ? "and_met" : "and_not_met", { rule: named });
-  const agrees = explanation ? truth(explanation.dependence_agrees) : nothing;
-  return html` <span class="condition">${said} ${agrees}</span>`;
-}
-
-/** @param {Api.RuleReport} report @param {Settings} settings */
-function effects({ when_met, when_ceasing }, settings) {
-  const met = when_met && effectText(when_met, settings);
-  const ceasing = when_ceasing && effectText(when_ceasing, settings);
-  if (!ceasing) return t("does_once", { met });
-  return met ? t("does_both", { met, ceasing }) : t("does_stop", { ceasing });
-}
-
-const DOES = ["off", "on", "reverse"];
+/** @param {Context} context @param {Pick<Rule, "action" | "value">} rule */
+export const effectText = (context, { action, value }) =>
+  isSwitched(action)
+    ? `${thingName(context, action)} ${t(`value_${value}`)}`
+    : code(action);
 
 // What switching an action to a value is called.
-/** @param {string} action @param {number} value @param {Settings} settings */
-export const effectOf = (action, value, settings) =>
-  t(`effect_${DOES[value]}`, { target: targetName(action, settings) });
+/** @param {Context} context @param {string} action @param {number} value */
+export const effectOf = (context, action, value) =>
+  t(`effect_${["off", "on", "reverse"][value]}`, { target: targetName(context, action) });
 
-/** @param {Api.RuleEffect} effect @param {Settings} settings */
-function effectText({ action, does, delay_s: delay }, settings) {
-  const effect = t(`effect_${does}`, { target: targetName(action, settings) });
-  return delay ? t("after_delay", { delay, effect }) : effect;
-}
+/** @param {Context} context @param {string} action */
+export const targetName = (context, action) =>
+  isSwitched(action) ? thingName(context, action) : code(action);
 
-/** @param {string} action @param {Settings} settings */
-export const targetName = (action, settings) =>
-  isSwitched(action) ? withName(settings, action) : code(action);
-
-// The present value and whether the condition holds.
-/**
- * @param {Api.ConditionExplanation | undefined} condition
- * @param {Record<string, string>} [units]
- */
-export function mark(condition, units = {}) {
-  if (!condition) return nothing;
-  const { label, value, result } = condition;
-  return html`<span class="now">${present(label, value, units[label])}</span> ${truth(result)}`;
-}
-
-/** @param {boolean | null} result */
-export function truth(result) {
+// The present value, and whether the condition holds.
+/** @param {string} text @param {boolean | null} result */
+export function truth(text, result) {
   const word = t(result ? "holds" : "holds_not");
-  return html`<span class="truth" data-holds=${result ? "yes" : "no"}>${word}</span>`;
+  return html`<span class="truth" data-holds=${result ? "yes" : "no"}
+    >${result ? icon("check", "s") : ""} ${text}<span class="unseen">, ${word}</span></span
+  >`;
 }

@@ -1,72 +1,309 @@
-// What a rule as it is written would have done in the last 24 hours.
+// What a rule as it is written would have done, as a picture: its reading with both thresholds, the
+// hours that its window excludes, and strips of its condition, of what it would have done and of
+// what was done. It is asked for again 300 ms after the last key.
 
-import { html, nothing } from "../../vendor/lit-html.js";
+import { html, nothing, svg } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
-import { clock, t } from "../../lib/words.js";
-import { strip } from "./strip.js";
+import { causeOf } from "../../lib/causes.js";
+import { icon } from "../../lib/icon.js";
+import { isState } from "../../lib/labels.js";
+import { thingName } from "../../lib/things.js";
+import { clock, currentLanguage, t } from "../../lib/words.js";
+import { isSwitched, limit } from "./sentence.js";
+import { differences, lasting, spansOf, thresholds, total, without } from "./trial_logic.js";
 
-/** @typedef {Api.RuleTrial | { refusal: string }} Outcome */
+/** @import { Draft } from "./draft.js" */
+/** @import { Span } from "./trial_logic.js" */
+/** @typedef {{ trial: Api.RuleTrial, history: HistoryReply, did: Api.LaneBar[] | null }} Past */
 
-const SHOWN = 40;
+const WAIT_MS = 300;
+const POINTS = 300;
+const DAY_H = 24;
+const WEEK_H = 168;
+const HEIGHT = 126;
 
 export class Trial {
   #context;
-  #item;
-  #busy = false;
-  // { firings, last, since } or { refusal }
-  /** @type {Outcome | null} */
-  #outcome = null;
+  #draft;
+  #hours = DAY_H;
+  /** @type {Past | null} */
+  #past = null;
+  /** @type {string | null} */
+  #refusal = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #asked = 0;
 
-  // `item()` gives the command of the rule, or null while it cannot be sent.
-  /** @param {AdminContext} context @param {() => string | null} item */
-  constructor(context, item) {
+  /** @param {AdminContext} context @param {Draft} draft */
+  constructor(context, draft) {
     this.#context = context;
-    this.#item = item;
+    this.#draft = draft;
+    this.#ask();
   }
 
-  forget() {
-    this.#outcome = null;
+  close() {
+    clearTimeout(this.#timer);
+    this.#asked = -1;
   }
 
-  button() {
-    return html`<button type="button" ?disabled=${this.#busy} @click=${() => this.#run()}>
-      ${t("try_it")}
-    </button>`;
+  // To be called with everything that is typed.
+  follow() {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#ask(), WAIT_MS);
   }
 
-  view() {
-    if (!this.#outcome) return nothing;
-    return html`<section class="trial" role="status">${this.#told(this.#outcome)}</section>`;
+  /** @param {number} hours */
+  #look(hours) {
+    this.#hours = hours;
+    this.#ask();
   }
 
-  /** @param {Outcome} outcome */
-  #told(outcome) {
-    if ("refusal" in outcome) return html`<p class="refusal">${outcome.refusal}</p>`;
-    const { firings, last, since } = outcome;
-    if (since === null) return html`<p class="note">${t("try_no_history")}</p>`;
-    const begun = firings.filter(({ active }) => active).length;
-    const ceased = firings.length - begun;
-    return html`<p>${t("try_result", { begun, ceased, since: clock(since) })}</p>
-      ${strip(firings, last, SHOWN)}
-      <p class="note">${t("try_note")}</p>`;
-  }
-
-  async #run() {
-    const item = this.#item();
-    if (item === null) {
-      this.#outcome = { refusal: t("try_complete_first") };
+  async #ask() {
+    if (this.#draft.problems.length > 0) {
+      this.#refusal = t("try_complete_first");
       this.#context.redraw();
       return;
     }
-    this.#busy = true;
-    this.#context.redraw();
+    const asked = ++this.#asked;
     try {
-      this.#outcome = await api.tryRule(item);
+      const past = await this.#read();
+      if (asked !== this.#asked) return;
+      this.#past = past;
+      this.#refusal = null;
     } catch (error) {
-      const refused = error instanceof api.Refused;
-      this.#outcome = { refusal: refused ? error.message : t("not_reached") };
+      if (asked !== this.#asked) return;
+      this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
     }
-    this.#busy = false;
     this.#context.redraw();
   }
+
+  /** @returns {Promise<Past>} */
+  async #read() {
+    const { source, action } = this.#draft.typed;
+    const trial = await api.tryRule(this.#draft.trialItem(), this.#hours);
+    const [from, to] = [Math.floor(trial.first), Math.ceil(trial.last)];
+    const [history, timeline] = await Promise.all([
+      api.history({ labels: source, from, to, points: POINTS }),
+      isSwitched(action) ? api.timeline({ from, to }) : null,
+    ]);
+    const lane = timeline?.lanes.find(({ label }) => label === action);
+    return { trial, history, did: lane?.bars ?? null };
+  }
+
+  view() {
+    return html`<figure class="trial">
+      <figcaption>
+        <b>${t(this.#hours === DAY_H ? "trial_day" : "trial_week")}</b>
+        <small>${t("trial_note")}</small>
+        <span class="group" role="group" aria-label=${t("trial_span")}>
+          ${this.#span(DAY_H, "day")} ${this.#span(WEEK_H, "week")}
+        </span>
+      </figcaption>
+      ${this.#refusal ? html`<p class="note" role="status">${this.#refusal}</p>` : nothing}
+      ${this.#past && !this.#refusal ? this.#picture(this.#past) : nothing}
+    </figure>`;
+  }
+
+  /** @param {number} hours @param {string} key */
+  #span(hours, key) {
+    return html`<button
+      type="button"
+      aria-pressed=${this.#hours === hours ? "true" : "false"}
+      @click=${() => this.#look(hours)}
+    >
+      ${t(key)}
+    </button>`;
+  }
+
+  /** @param {Past} past */
+  #picture({ trial, history, did }) {
+    if (trial.since === null) return html`<p class="note" role="status">${t("try_no_history")}</p>`;
+    const { first, last } = trial;
+    const would = spansOf(trial.firings, last);
+    const wanted = this.#draft.typed.value === "0" ? 0 : 1;
+    const done = did && did.filter(({ value }) => value === wanted);
+    const spans = done?.map((bar) => this.#within(bar, trial)) ?? null;
+    const since = Math.max(first, trial.since);
+    const differing = spans ? differences(would, spans, since, last) : [];
+    return html`<div class="plot">
+        ${this.#readings(trial, history)} ${this.#strips(trial, would, done, differing)}
+        ${axis(first, last)}
+      </div>
+      <p class="outcome" role="status">${this.#told(would, spans, differing, did)}</p>`;
+  }
+
+  /** @param {Api.LaneBar} bar @param {Api.RuleTrial} trial @returns {Span} */
+  #within({ begin, end }, { first, last }) {
+    return [Math.max(begin, first), Math.min(end, last)];
+  }
+
+  // The reading as a line, with both thresholds.
+  /** @param {Api.RuleTrial} trial @param {HistoryReply} history */
+  #readings(trial, history) {
+    const { source } = this.#draft.typed;
+    const points = isState(source) ? [] : pointsOf(history, source);
+    if (points.length === 0) return nothing;
+    const { on, off } = thresholds(this.#draft.condition);
+    const values = [on, off, ...points.map(([, value]) => value).filter((value) => value !== null)];
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    const room = (high - low || 1) * 0.12;
+    /** @param {number} value */
+    const y = (value) => ((high + room - value) / (high - low + 2 * room)) * HEIGHT;
+    /** @param {number} time */
+    const x = (time) => ((time - trial.first) / (trial.last - trial.first)) * 1000;
+    return html`${this.#names(on, off, y)}
+      <svg
+        class="course"
+        viewBox="0 0 1000 ${HEIGHT}"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label=${t("trial_readings", { name: thingName(this.#context, source) })}
+      >
+        ${this.#excluded(trial).map(
+          ([begin, end]) =>
+            svg`<rect x=${x(begin)} width=${x(end) - x(begin)} height=${HEIGHT} />`,
+        )}
+        <path class="limit" d="M0,${y(on)}H1000${off === on ? "" : `M0,${y(off)}H1000`}" />
+        <path d=${lineOf(points, x, y)} />
+      </svg>`;
+  }
+
+  // Both names stay readable where the thresholds are near each other.
+  /** @param {number} on @param {number} off @param {(value: number) => number} y */
+  #names(on, off, y) {
+    const { source } = this.#draft.typed;
+    const shown = (/** @type {number} */ value) => limit(this.#context, source, value);
+    if (on === off) return name(y(on), t("on_at", { value: shown(on) }));
+    const [one, other] = [y(on), y(off)];
+    const push = Math.max(0, 18 - Math.abs(one - other)) / 2;
+    const way = one > other ? 1 : -1;
+    return html`${name(one + way * push, t("on_at", { value: shown(on) }))}
+    ${name(other - way * push, t("off_at", { value: shown(off) }))}`;
+  }
+
+  /** @param {Api.RuleTrial} trial */
+  #excluded({ conditions, first, last }) {
+    if (!this.#draft.typed.window || !conditions[1]) return [];
+    return without(spansOf(conditions[1], last), first, last);
+  }
+
+  /**
+   * @param {Api.RuleTrial} trial
+   * @param {Span[]} would
+   * @param {Api.LaneBar[] | null} done
+   * @param {Span[]} differing
+   */
+  #strips(trial, would, done, differing) {
+    const { first, last } = trial;
+    /** @param {number} time */
+    const at = (time) => ((Math.min(Math.max(time, first), last) - first) / (last - first)) * 100;
+    /** @param {Span} span @param {number} y @param {string} look */
+    const bar = ([begin, end], y, look) =>
+      svg`<rect class=${look} x="${at(begin)}%" y=${y} height="14"
+        width="${Math.max(at(end) - at(begin), 0.3)}%" />`;
+    const rows = done ? 3 : 2;
+    const conditions = spansOf(trial.conditions[0] ?? [], last);
+    return html`<div class="strip-names">
+        <span>${t("strip_condition")}</span><span>${t("strip_would")}</span>
+        ${done ? html`<span>${t("strip_did")}</span>` : nothing}
+      </div>
+      <svg class="bars" width="100%" height=${rows * 24 + 4} role="img" aria-label=${t("strips")}>
+        ${[0, 1, 2]
+          .slice(0, rows)
+          .map((row) => svg`<rect class="lane" y=${row * 24 + 6} width="100%" height="14" />`)}
+        ${conditions.map((span) => bar(span, 6, "met"))}
+        ${would.map((span) => bar(span, 30, "cause-rule"))}
+        ${(done ?? []).map((one) =>
+          bar([one.begin, one.end], 54, one.cause ? causeOf(one.cause.kind).look : "met"),
+        )}
+        ${differing.map(
+          ([begin, end]) =>
+            svg`<rect class="differs" x="${at(begin)}%" y="27" height="44"
+              width="${Math.max(at(end) - at(begin), 0.6)}%" />`,
+        )}
+      </svg>`;
+  }
+
+  /**
+   * @param {Span[]} would
+   * @param {Span[] | null} did
+   * @param {Span[]} differing
+   * @param {Api.LaneBar[] | null} bars
+   */
+  #told(would, did, differing, bars) {
+    const said = t("trial_would", { count: would.length, time: lasting(total(would)) });
+    if (!did) return said;
+    const done = t("trial_did", { count: did.length, time: lasting(total(did)) });
+    if (differing.length === 0) return html`${icon("check", "s")} ${t("trial_same")} ${said}`;
+    return html`<span class="attention"
+        >${icon("attention", "s")} ${t("trial_differs", { count: differing.length })}</span
+      >
+      ${this.#why(differing[0], bars ?? [])} ${said} ${done}`;
+  }
+
+  // Who had it otherwise in the first difference.
+  /** @param {Span} span @param {Api.LaneBar[]} bars */
+  #why([begin], bars) {
+    const bar = bars.find((one) => one.begin <= begin + 1 && one.end > begin + 1);
+    if (!bar?.cause) return "";
+    const { kind, account, name: called, detail } = bar.cause;
+    const who = [causeOf(kind).word(), account || called || (kind === "command" ? "" : detail)];
+    return t("trial_why", {
+      name: thingName(this.#context, this.#draft.typed.action),
+      state: t(`value_${bar.value ? 1 : 0}`),
+      time: clock(bar.begin),
+      who: who.filter(Boolean).join(" "),
+    });
+  }
+}
+
+/** @param {number} top @param {string} text */
+const name = (top, text) => html`<span class="y" .style=${`top:${top - 9}px`}>${text}</span>`;
+
+/** @param {HistoryReply} history @param {string} label @returns {[number, number | null][]} */
+function pointsOf({ series, times }, label) {
+  const found = series[label];
+  if (!found) return [];
+  const [at, values] = [found.times ?? times, found.values ?? found.mean ?? []];
+  return values.map((value, index) => [at[index], value]);
+}
+
+// A gap stays a gap.
+/**
+ * @param {[number, number | null][]} points
+ * @param {(time: number) => number} x
+ * @param {(value: number) => number} y
+ */
+function lineOf(points, x, y) {
+  let pen = "M";
+  return points
+    .map(([time, value]) => {
+      if (value === null) {
+        pen = "M";
+        return "";
+      }
+      const step = `${pen}${Math.max(0, x(time)).toFixed(1)},${y(value).toFixed(1)}`;
+      pen = "L";
+      return step;
+    })
+    .join("");
+}
+
+/** @param {number} first @param {number} last */
+function axis(first, last) {
+  const isWeek = last - first > 2 * 86_400;
+  /** @type {Intl.DateTimeFormatOptions} */
+  const style = isWeek
+    ? { weekday: "short" }
+    : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  const parts = isWeek ? 7 : 6;
+  const texts = Array.from({ length: parts }, (_, part) =>
+    new Date((first + ((last - first) * part) / parts) * 1000).toLocaleString(
+      currentLanguage(),
+      style,
+    ),
+  );
+  return html`<div class="axis">
+    ${texts.map((text) => html`<span>${text}</span>`)}<span>${t("now")}</span>
+  </div>`;
 }

@@ -12,6 +12,13 @@ const DOES = ["off", "on", "reverse"];
 const MONDAY = Date.UTC(1973, 0, 1);
 const DAY_MS = 86_400_000;
 
+/** @type {[string, string[]][]} */
+const NAMED_DAYS = [
+  ["days_every", WEEKDAYS],
+  ["days_work", WEEKDAYS.slice(0, 5)],
+  ["days_weekend", WEEKDAYS.slice(5)],
+];
+
 /** @param {string} day */
 export function dayName(day) {
   const date = new Date(MONDAY + WEEKDAYS.indexOf(day) * DAY_MS);
@@ -32,10 +39,12 @@ export function entrySentence(entry, settings) {
   return t("tells_date", { time, date: day, effect });
 }
 
-/** @param {Api.ScheduleEntry} scheduleEntry */
-function daysText({ days, periodic }) {
-  const all = days.length === WEEKDAYS.length || (periodic && days.length === 0);
-  return all ? t("every_day") : days.map(dayName).join(", ");
+// All seven are "every day"; "on weekdays" are Monday to Friday and nothing else.
+/** @param {Pick<Api.ScheduleEntry, "days"> & { periodic?: boolean }} scheduleEntry */
+export function daysText({ days, periodic = false }) {
+  const named = NAMED_DAYS.find(([, meant]) => String(meant) === String(days));
+  if (named) return t(named[0]);
+  return periodic && days.length === 0 ? t("days_every") : days.map(dayName).join(", ");
 }
 
 /** @param {Api.ScheduleEntry} scheduleEntry @param {Settings} settings */

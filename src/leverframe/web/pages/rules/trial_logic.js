@@ -1,0 +1,75 @@
+// What the picture of a trial shows, as spans of time: [begin, end] in seconds since 1970.
+
+/** @typedef {[number, number]} Span */
+
+// When something was on, from the moments at which it turned.
+/** @param {Api.Firing[]} turns @param {number} last @returns {Span[]} */
+export function spansOf(turns, last) {
+  /** @type {Span[]} */
+  const spans = [];
+  /** @type {number | null} */
+  let begin = null;
+  for (const { time, active } of turns) {
+    if (active) begin ??= time;
+    else if (begin !== null) {
+      spans.push([begin, time]);
+      begin = null;
+    }
+  }
+  if (begin !== null) spans.push([begin, last]);
+  return spans;
+}
+
+// The rest of the time.
+/** @param {Span[]} spans @param {number} first @param {number} last @returns {Span[]} */
+export function without(spans, first, last) {
+  const edges = [first, ...spans.flat(), last];
+  /** @type {Span[]} */
+  const rest = [];
+  for (let at = 0; at < edges.length; at += 2) {
+    if (edges[at + 1] > edges[at]) rest.push([edges[at], edges[at + 1]]);
+  }
+  return rest;
+}
+
+/** @param {Span[]} some @param {Span[]} others @returns {Span[]} */
+export function common(some, others) {
+  return some
+    .flatMap(([begin, end]) =>
+      others.map(
+        ([from, to]) => /** @type {Span} */ ([Math.max(begin, from), Math.min(end, to)]),
+      ),
+    )
+    .filter(([begin, end]) => end > begin);
+}
+
+// Where the two differ for longer than clocks and delays explain.
+const SHORT_S = 30;
+/** @param {Span[]} would @param {Span[]} did @param {number} first @param {number} last */
+export function differences(would, did, first, last) {
+  const missed = common(would, without(did, first, last));
+  const more = common(did, without(would, first, last));
+  return [...missed, ...more]
+    .filter(([begin, end]) => end - begin > SHORT_S)
+    .sort(([one], [other]) => one - other);
+}
+
+/** @param {Span[]} spans */
+export const total = (spans) => spans.reduce((sum, [begin, end]) => sum + end - begin, 0);
+
+// "6 h 30 min", "5 min", "40 s"
+/** @param {number} seconds */
+export function lasting(seconds) {
+  const minutes = Math.round(seconds / 60);
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  if (minutes < 60) return `${minutes} min`;
+  const [hours, rest] = [Math.floor(minutes / 60), minutes % 60];
+  return rest ? `${hours} h ${rest} min` : `${hours} h`;
+}
+
+// At which values the first condition begins to hold and ceases.
+/** @param {{ compare: string, reference: number, hysteresis: number }} condition */
+export function thresholds({ compare, reference, hysteresis }) {
+  const way = compare === "<" ? 1 : -1;
+  return { on: reference, off: reference + way * hysteresis };
+}

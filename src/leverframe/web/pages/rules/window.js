@@ -1,0 +1,126 @@
+// Time windows of rules: "between 22:00 and 06:00, on weekdays".
+//
+// A window is an event variable that two entries of the schedule switch on and off, and nothing
+// else. The rule looks at the variable as its second condition. All of it is made with the rule and
+// goes with it, unless another rule looks at the same variable.
+
+import { VARIABLES } from "../../lib/labels.js";
+import { WEEKDAYS, wireOf } from "../schedule/entry.js";
+
+/** @typedef {{ place: number, entry: Api.ScheduleEntry }} Edge */
+/**
+ * `from` and `to` are seconds of the day, `days` those on which it begins.
+ * @typedef {{ from: number, to: number, days: string[] }} Hours
+ */
+/** @typedef {Hours & { label: string, begins: Edge, ends: Edge }} Window */
+/** @typedef {Pick<Settings, "rules" | "schedule" | "event_variables">} Uses */
+
+export const WORKDAYS = WEEKDAYS.slice(0, 5);
+export const WEEKEND = WEEKDAYS.slice(5);
+
+/** @param {string} day */
+const dayAfter = (day) => WEEKDAYS[(WEEKDAYS.indexOf(day) + 1) % WEEKDAYS.length];
+/** @param {string[]} days */
+const inOrder = (days) => WEEKDAYS.filter((day) => days.includes(day));
+
+// The days on which a window ends. One of whole days has no end between two of them.
+/** @param {Hours} hours */
+export function endDays({ from, to, days }) {
+  if (to > from) return inOrder(days);
+  const after = days.map(dayAfter);
+  return inOrder(to === from ? after.filter((day) => !days.includes(day)) : after);
+}
+
+/** @param {Uses} settings @param {string} label @returns {Window | null} */
+export function windowOf(settings, label) {
+  const edges = settings.schedule.flatMap((entry, place) =>
+    entry?.action === label ? [{ place, entry }] : [],
+  );
+  const begins = edges.find(({ entry }) => entry.value === 1);
+  const ends = edges.find(({ entry }) => entry.value === 0);
+  if (edges.length !== 2 || !begins || !ends || !edges.every(isWeekly)) return null;
+  if (settings.rules.some(({ action }) => action === label)) return null;
+  const hours = { from: begins.entry.time, to: ends.entry.time, days: begins.entry.days };
+  const isWhole = String(endDays(hours)) === String(ends.entry.days);
+  return isWhole ? { label, ...hours, begins, ends } : null;
+}
+
+/** @param {Edge} edge */
+const isWeekly = ({ entry }) => entry.active && !entry.periodic && !entry.date;
+
+// The window that a rule has as its second condition.
+/** @param {Uses} settings @param {Rule} rule */
+export function windowOfRule(settings, { operator, source2 }) {
+  return operator === "-" || !VARIABLES.includes(source2) ? null : windowOf(settings, source2);
+}
+
+/** @param {Uses} settings @param {string} label */
+export const watchers = (settings, label) =>
+  settings.rules.flatMap(({ source, operator, source2 }, index) =>
+    source === label || (operator !== "-" && source2 === label) ? [index] : [],
+  );
+
+// Whether a window goes when the rule at a place goes.
+/** @param {Uses} settings @param {Window} window @param {number} index */
+export const goesWith = (settings, { label }, index) =>
+  watchers(settings, label).every((one) => one === index);
+
+// A variable that nothing uses; the last ones first, because people begin with the first.
+/** @param {Uses} settings */
+export function freeVariable({ rules, schedule, event_variables: variables }) {
+  const used = new Set([
+    ...rules.flatMap(({ source, source2, operator, action }) =>
+      operator === "-" ? [source, action] : [source, source2, action],
+    ),
+    ...schedule.map((entry) => entry?.action),
+    ...VARIABLES.filter((_, index) => variables[index]?.name),
+  ]);
+  return VARIABLES.findLast((label) => !used.has(label)) ?? null;
+}
+
+/** @param {Uses} settings @param {number} count */
+export const freePlaces = ({ schedule }, count) =>
+  schedule.flatMap((entry, place) => (entry ? [] : [place])).slice(0, count);
+
+/** @param {number} seconds */
+export const hourText = (seconds) =>
+  [Math.floor(seconds / 3600), Math.floor((seconds / 60) % 60)]
+    .map((part) => String(part).padStart(2, "0"))
+    .join(":");
+
+/** @param {string} text @returns {number | null} */
+export function secondsOfHour(text) {
+  const [, hours, minutes] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text.trim()) ?? [];
+  return hours === undefined ? null : Number(hours) * 3600 + Number(minutes) * 60;
+}
+
+// The entries of a window at two places; their name is what it is.
+/** @param {Hours} hours @param {string} label @param {number[]} places @param {string} [given] */
+export function windowEntries(hours, label, places, given) {
+  const name = given ?? `${hourText(hours.from)}-${hourText(hours.to)}`;
+  const common = { name, action: label, date: null, periodic: false, active: true };
+  const [begins, ends] = places;
+  return [
+    wireOf(begins, { ...common, value: 1, time: hours.from, days: inOrder(hours.days) }),
+    wireOf(ends, { ...common, value: 0, time: hours.to, days: endDays(hours) }),
+  ];
+}
+
+// Whether a moment of the week lies in it: second of the day, and the day.
+/** @param {Hours} hours @param {number} second @param {string} day */
+export function isWithin({ from, to, days }, second, day) {
+  const before = WEEKDAYS[(WEEKDAYS.indexOf(day) + 6) % WEEKDAYS.length];
+  if (to > from) return days.includes(day) && second >= from && second < to;
+  return (days.includes(day) && second >= from) || (days.includes(before) && second < to);
+}
+
+// What an entry of the list stands on: rules that need this one, or look at what it switches.
+/** @param {Uses} settings @param {number} index */
+export function dependentsOf(settings, index) {
+  const { action } = settings.rules[index];
+  const needing = settings.rules.flatMap(({ depends }, other) =>
+    other !== index && (depends === index + 1 || depends === index + 21) ? [other] : [],
+  );
+  const watching = VARIABLES.includes(action) ? watchers(settings, action) : [];
+  return [...new Set([...needing, ...watching])].filter((other) => other !== index);
+}
