@@ -132,13 +132,19 @@ async def test_time_that_cannot_be_moved_so_is_told(given: dict[str, str], told:
         assert (await node.get(""))["time"] == BEGIN
 
 
-async def test_on_real_time_nothing_is_moved_nor_gone_back_to() -> None:
+async def test_on_real_time_nothing_is_moved_and_a_snapshot_is_of_what_is_remembered() -> None:
     async with loop_node(real_time=True) as node:
         await node.post("add", name="a")
         assert "Time runs by itself" in await node.refused(409, "advance", for_="1h")
-        told = await node.post("snapshot", label="before")
-        assert (told["refused"], told["results"][0]["status"]) == (1, 409)
-        assert (await node.get(""))["snapshots"] == []
+        await node.post("send", command="stm.cgi?oname=0Pump")
+        assert (await node.post("snapshot", label="before"))["done"] == 1
+        await node.post("send", command="stm.cgi?oname=0Fan")
+        controller = node.member("a").controller
+        engine = controller.engine
+        assert (await node.post("restore", label="before"))["done"] == 1
+        assert controller.engine.settings.outputs[0].name == "Pump"
+        # As after a power cut.
+        assert controller.engine is not engine
 
 
 async def test_a_group_goes_back_to_a_snapshot() -> None:
@@ -161,7 +167,7 @@ async def test_a_group_goes_back_to_a_snapshot() -> None:
 
 
 async def test_a_node_has_a_bounded_number_of_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leverframe.fleet.live.MAX_LABELS", 1)
+    monkeypatch.setattr("leverframe.fleet.group_snapshots.MAX_LABELS", 1)
     async with loop_node() as node:
         await node.post("add", name="a")
         await node.post("snapshot", label="one")

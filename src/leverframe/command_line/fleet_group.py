@@ -223,13 +223,13 @@ run in which the same happened.
         Task(
             "snapshot",
             "fleet.commands:take_snapshot_of",
-            "take a snapshot of controllers on virtual time",
+            "take a snapshot of controllers, which is kept with the node",
             (argument("label", metavar="LABEL"), _MEMBERS, _TAG, *_NODE_JSON),
         ),
         Task(
             "restore",
             "fleet.commands:restore_snapshot",
-            "let controllers go on from a snapshot",
+            "let controllers go on from a snapshot, or start anew with it",
             (argument("label", metavar="LABEL"), _MEMBERS, _TAG, *_NODE_JSON),
         ),
         Task(

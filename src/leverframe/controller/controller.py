@@ -237,8 +237,17 @@ class Controller(Hooks):
         self.carry_out(self.engine.stop(self.clock.read()), wake=False)
         self._tell_watchers()
 
-    def _start_anew(self, settings: Settings) -> None:
+    def start_again(self, settings: Settings, remembered: Mapping[str, Any]) -> None:
+        """Power off and on with settings that are on disk, and remember only this."""
+        old = self.engine.settings
+        self._start_anew(settings, remembered)
+        self.tell_watchers(old, settings, ())
+
+    def _start_anew(self, settings: Settings, remembered: Mapping[str, Any] | None = None) -> None:
         self._power_off()
+        if remembered is not None:
+            forgotten = dict.fromkeys(self.persistent.of_engine())
+            self.persistent.persist({**forgotten, **remembered})
         journal = self.engine.machine.journal
         before, self.bootloader_until = self.bootloader_until, None
         former = self.engine.values

@@ -9,7 +9,7 @@ What people look back on stays as it is: the audit trail, which gets an entry wh
 change, and the history. So do uploads, sessions, and messages that have left.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -73,33 +73,52 @@ async def go_back(controller: Controller, snapshot: LiveSnapshot) -> None:
             f"this controller has hardware {controller.profile.hw}."
         )
     await controller.writer.settled()
-    leaves = list(difference(controller.pending, snapshot.settings))
-    kept = _difference_of_remembered(controller, snapshot)
+    kept = _difference_of_remembered(controller, snapshot.remembered)
+    if controller.profile.sw != snapshot.profile.sw:
+        kept["profile.sw"] = snapshot.profile.sw
+    await _store(controller, snapshot.settings, kept, partial(_go_on, controller, snapshot))
+
+
+async def start_again(
+    controller: Controller, settings: Settings, remembered: Mapping[str, Any]
+) -> None:
+    """Let a controller start anew, as after a power cut, with what it had and remembered once."""
+    await controller.writer.settled()
+    kept = _difference_of_remembered(controller, remembered)
+    then = partial(controller.start_again, settings, remembered)
+    await _store(controller, settings, kept, then)
+
+
+async def _store(
+    controller: Controller, settings: Settings, kept: dict[str, Any], then: Callable[[], None]
+) -> None:
+    """Write what changes, in one step, and go on then."""
+    leaves = list(difference(controller.pending, settings))
     if not (leaves or kept):
-        _go_on(controller, snapshot)
+        then()
         return
     audit = {}
     if leaves:
         audit = controller.audit.rows(controller.clock.wall(), BY_SNAPSHOT, leaves, {})
-    change = Change(snapshot.settings, BY_SNAPSHOT, ChangeDescription.of(leaves, {}), audit)
+    change = Change(settings, BY_SNAPSHOT, ChangeDescription.of(leaves, {}), audit)
     changes = Changes(
         settings={path: DELETED if new is MISSING else new for path, _, new in leaves},
         kept={**kept, **audit},
     )
-    written = controller.writer.commit(changes, partial(_on_stored, controller, snapshot), change)
-    controller.pending = snapshot.settings
+    written = controller.writer.commit(changes, partial(_on_stored, controller, then), change)
+    controller.pending = settings
     await written
 
 
 def _on_stored(
     controller: Controller,
-    snapshot: LiveSnapshot,
+    then: Callable[[], None],
     commits: Sequence[Commit],
     error: StoreUnavailable | None,
 ) -> None:
     controller.note_outcome(commits, error)
     if error is None:
-        _go_on(controller, snapshot)
+        then()
 
 
 def _go_on(controller: Controller, snapshot: LiveSnapshot) -> None:
@@ -121,18 +140,14 @@ def _go_on(controller: Controller, snapshot: LiveSnapshot) -> None:
         controller.tell_watchers(old, snapshot.settings, ())
 
 
-def _difference_of_remembered(controller: Controller, snapshot: LiveSnapshot) -> dict[str, Any]:
+def _difference_of_remembered(controller: Controller, then: Mapping[str, Any]) -> dict[str, Any]:
     """Return the rows that turn what is remembered now into what was."""
     now = controller.persistent.of_engine()
-    then = snapshot.remembered
-    rows: dict[str, Any] = {
+    return {
         name: DELETED if then.get(name) is None else then[name]
         for name in sorted({*now, *then})
         if now.get(name) != then.get(name)
     }
-    if controller.profile.sw != snapshot.profile.sw:
-        rows["profile.sw"] = snapshot.profile.sw
-    return rows
 
 
 def _bench(controller: Controller) -> SimulatedBoard:

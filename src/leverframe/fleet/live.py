@@ -1,8 +1,7 @@
-"""What is done to running controllers of a node besides commands: time, snapshots, faults.
+"""What is done to running controllers of a node besides commands: time, copies, faults.
 
-Snapshots are of whole groups under one label and live as long as the process. A fork of a
-controller on virtual time goes on from where that one is; on real time it begins with its settings,
-as after a power cut.
+A fork of a controller on virtual time goes on from where that one is; on real time it begins with
+its settings, as after a power cut.
 """
 
 import asyncio
@@ -12,14 +11,13 @@ import msgspec
 
 from leverframe.commands.table.refusals import BadValue, Conflict
 from leverframe.controller.faults import MAX_FAULTS
-from leverframe.controller.live_snapshot import LiveSnapshot, go_back, take_snapshot
+from leverframe.controller.live_snapshot import go_back, take_snapshot
 from leverframe.fleet.bulk import BulkReport, each
 from leverframe.fleet.group_time import WINDOW_S, advance_together, next_step_s
 from leverframe.fleet.node import FleetNode, Member, NewController
 from leverframe.fleet.records import MemberRecord
 from leverframe.hardware.fault_catalogue import FAULTS, BadFault, fault_from_text
 
-MAX_LABELS = 20
 MAX_RATE = 1000.0
 #: How often time that runs is moved on.
 PACE_S = 0.05
@@ -88,39 +86,6 @@ class GroupTime:
     def _require_virtual(self) -> None:
         if not self._node.is_virtual:
             raise Conflict("Time runs by itself here; start with --virtual-time to move it.")
-
-
-class GroupSnapshots:
-    """Snapshots of controllers by label, each with the controllers that it was taken of."""
-
-    def __init__(self) -> None:
-        self.labels: dict[str, dict[int, LiveSnapshot]] = {}
-
-    async def take(self, members: Sequence[Member], label: str) -> BulkReport:
-        if label not in self.labels and len(self.labels) >= MAX_LABELS:
-            raise Conflict(f"There are {MAX_LABELS} snapshots already; use one of their labels.")
-        taken: dict[int, LiveSnapshot] = {}
-
-        async def take(member: Member) -> None:
-            taken[member.number] = await take_snapshot(member.controller)
-
-        report = await each(members, take)
-        if taken:
-            self.labels[label] = taken
-        return report
-
-    async def restore(self, members: Sequence[Member], label: str) -> BulkReport:
-        snapshots = self.labels.get(label)
-        if snapshots is None:
-            known = ", ".join(self.labels) or "none: take one first"
-            raise BadValue(f"There is no snapshot {label[:40]!r}.", field="label", allowed=known)
-
-        async def restore(member: Member) -> None:
-            if member.number not in snapshots:
-                raise Conflict(f"{member.name} is not in the snapshot {label}.")
-            await go_back(member.controller, snapshots[member.number])
-
-        return await each(members, restore)
 
 
 async def fork(node: FleetNode, member: Member, records: Sequence[MemberRecord]) -> list[Member]:

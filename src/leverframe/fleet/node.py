@@ -304,8 +304,9 @@ class FleetNode:
         async with self.changing:
             numbers = [member.number for member in members]
             await self._stop(members)
+            parts = await self.registry.remove_from_snapshots(numbers)
             await self.registry.remove(numbers)
-            await self.lane.forget(numbers)
+            await self.lane.forget([*numbers, *parts])
             if self._history is not None:
                 await self._history.forget(numbers)
         self._tell_watchers()

@@ -23,8 +23,9 @@ from leverframe.engine.settings import Settings
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.api.endpoints import ENDPOINTS
+from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import HealthIndex
-from leverframe.fleet.live import GroupSnapshots, GroupTime
+from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode
 from leverframe.log_throttle import LogThrottle
 from leverframe.process.administrator import random_password
@@ -86,7 +87,7 @@ class NodeWeb:
     ) -> None:
         self.node = node
         self.time = GroupTime(node)
-        self.snapshots = GroupSnapshots()
+        self.snapshots = GroupSnapshots(node)
         self.index = HealthIndex(node)
         self._streams = StreamShares()
         self._names = names

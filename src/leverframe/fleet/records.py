@@ -25,6 +25,7 @@ _NUMBER = re.compile(r"\{n(?::0([1-9]))?\}")
 #: Names that lead to the node itself.
 _TAKEN = ("localhost",)
 _ROW = "controller."
+_SNAPSHOT_ROW = "snapshot."
 MAX_PORT = 65535
 
 
@@ -44,6 +45,15 @@ class MemberRecord(Struct, frozen=True, omit_defaults=True):
     #: An address, and a port, at which it alone answers.
     address: str | None = None
     port: int | None = None
+
+
+class SnapshotRecord(Struct, frozen=True):
+    """A snapshot of several controllers; each has a part of the node's storage of its own."""
+
+    #: Wall time.
+    at: float
+    #: The numbers of the parts by those of the controllers.
+    parts: dict[int, int] = {}
 
 
 def checked_name(name: str) -> str:
@@ -140,8 +150,21 @@ class Registry:
             for name, row in rows.items()
             if name.startswith(_ROW)
         }
+        #: By label, oldest first.
+        self.snapshots = {
+            label: record
+            for label, record in sorted(
+                (
+                    (name.removeprefix(_SNAPSHOT_ROW), _snapshot(row))
+                    for name, row in rows.items()
+                    if name.startswith(_SNAPSHOT_ROW)
+                ),
+                key=lambda one: one[1].at,
+            )
+        }
+        parts = [part for one in self.snapshots.values() for part in one.parts.values()]
         #: Numbers are not given again while the process runs.
-        self._next = max(self.records, default=0) + 1
+        self._next = max((*self.records, *parts), default=0) + 1
 
     def new_number(self) -> int:
         self._next += 1
@@ -158,3 +181,26 @@ class Registry:
         await self._store.commit(Changes(kept=rows))
         for number in numbers:
             del self.records[number]
+
+    async def put_snapshot(self, label: str, record: SnapshotRecord | None) -> None:
+        """Keep a snapshot under a label; None forgets it."""
+        row = DELETED if record is None else msgspec.to_builtins(record, str_keys=True)
+        await self._store.commit(Changes(kept={f"{_SNAPSHOT_ROW}{label}": row}))
+        self.snapshots.pop(label, None)
+        if record is not None:
+            self.snapshots[label] = record
+
+    async def remove_from_snapshots(self, numbers: Iterable[int]) -> list[int]:
+        """Take controllers out of all snapshots; return the numbers of their parts."""
+        removed, parts = set(numbers), []
+        for label, record in tuple(self.snapshots.items()):
+            left = {number: part for number, part in record.parts.items() if number not in removed}
+            if len(left) < len(record.parts):
+                parts += [part for number, part in record.parts.items() if number in removed]
+                kept = SnapshotRecord(record.at, left) if left else None
+                await self.put_snapshot(label, kept)
+        return parts
+
+
+def _snapshot(row: object) -> SnapshotRecord:
+    return msgspec.convert(row, SnapshotRecord, strict=False)

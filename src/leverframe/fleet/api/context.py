@@ -13,8 +13,9 @@ from msgspec import Meta, Struct
 from leverframe.commands.describe.openapi import EndpointDescription, QueryParameter
 from leverframe.commands.table.refusals import Malformed
 from leverframe.commands.table.rights import Account
+from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import Health, HealthIndex, Wanted
-from leverframe.fleet.live import GroupSnapshots, GroupTime
+from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode, Member
 from leverframe.servers.http.messages import Request
 from leverframe.servers.routes.stream_shares import StreamShares

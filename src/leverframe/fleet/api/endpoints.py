@@ -201,8 +201,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         methods=_POST,
         query=(SNAPSHOT_LABEL, *CHOSEN),
         function=acting.snapshot_taken,
-        doc="Take a snapshot of the chosen controllers, on virtual time; up to 20 labels, which "
-        "end with the process.",
+        doc="Take a snapshot of the chosen controllers: settings and what they remember, on "
+        "virtual time all of their state as long as the process runs; up to 20 labels.",
     ),
     FleetEndpoint(
         "/api/fleet/restore",
@@ -211,7 +211,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         methods=_POST,
         query=(SNAPSHOT_LABEL, *CHOSEN),
         function=acting.restored,
-        doc="Let the chosen controllers go on from a snapshot.",
+        doc="Let the chosen controllers go on from a snapshot, or start anew with it.",
     ),
     FleetEndpoint(
         "/api/fleet/fork",

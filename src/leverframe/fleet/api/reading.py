@@ -96,7 +96,7 @@ def node_report(context: FleetContext) -> NodeReport:
         node.clock.wall(),
         _NEWEST,
         context.time.rate,
-        list(context.snapshots.labels),
+        context.snapshots.labels,
         [f"{part}: {sentence}" for part, sentence in sorted(node.troubles.items())],
     )
 

@@ -1,0 +1,109 @@
+"""Snapshots of groups: kept with the node, sealed alike, and gone with their controllers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leverframe.fleet.node import FleetNode
+from leverframe.storage.fleet.lane import Lane, MemoryLane
+from leverframe.storage.fleet.sqlite_lane import SqliteLane
+from leverframe.storage.store import Changes, StoreUnavailable
+from tests.fleet.loop_node import LoopNode, loop_node
+
+SECRET = "quite a secret"
+
+
+def lane(folder: Path) -> SqliteLane:
+    return SqliteLane(folder / "fleet.db", folder / "fleet.key")
+
+
+async def begin(node: LoopNode) -> None:
+    """Make controllers with a secret, a name and an output that is remembered; snapshot them."""
+    template = b'{"hw": "3.9", "sw": "1.75", "settings": {"outputs.0.remember": true}}'
+    await node.post("add", template, name="gh-{n}", count=2)
+    for member in node.node.members.values():
+        await member.controller.store.commit(Changes(settings={"email.password": SECRET}))
+    await node.post("send", command="outs.cgi?out0=1")
+    await node.post("send", command="stm.cgi?oname=0Pump")
+    assert (await node.post("snapshot", label="noon"))["done"] == 2
+    await node.post("send", command="outs.cgi?out0=0")
+    await node.post("send", command="stm.cgi?oname=0Fan")
+
+
+def everything_in(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir())
+
+
+def parts(node: FleetNode) -> list[int]:
+    return [part for one in node.registry.snapshots.values() for part in one.parts.values()]
+
+
+async def test_a_snapshot_survives_the_process_and_its_secrets_are_sealed(tmp_path: Path) -> None:
+    async with loop_node(lane(tmp_path)) as node:
+        await begin(node)
+    assert SECRET.encode() not in everything_in(tmp_path)
+    async with loop_node(lane(tmp_path)) as node:
+        assert await node.node.start_stored({}) == []
+        assert (await node.get(""))["snapshots"] == ["noon"]
+        assert node.member("gh-1").controller.engine.values["OUT0"] == 0
+        new = await node.post("add", name="late")
+        assert new["names"] == ["late"]
+        told = await node.post("restore", label="noon")
+        assert [one["status"] for one in told["results"]] == [200, 200, 409]
+        for name in ("gh-1", "gh-2"):
+            engine = node.member(name).controller.engine
+            assert engine.settings.outputs[0].name == "Pump"
+            assert engine.settings.email.password == SECRET
+            assert engine.values["OUT0"] == 1
+    # What was gone back to is on disk.
+    async with loop_node(lane(tmp_path)) as node:
+        assert await node.node.start_stored({}) == []
+        assert node.member("gh-2").controller.engine.settings.outputs[0].name == "Pump"
+
+
+async def test_parts_of_a_snapshot_are_gone_with_their_controller_and_with_a_newer_one() -> None:
+    async with loop_node() as node:
+        await begin(node)
+        before = parts(node.node)
+        assert (await node.post("snapshot", label="noon"))["done"] == 2
+        assert not set(before) & set(parts(node.node))
+        stored = await node.node.lane.fetch([*before, *parts(node.node)])
+        assert [bool(stored[part].settings) for part in before] == [False, False]
+        _, second = parts(node.node)
+        await node.post("remove", name="gh-2")
+        assert (await node.node.lane.fetch([second]))[second].settings == {}
+        assert len(parts(node.node)) == 1
+        await node.post("remove", name="gh-1")
+        assert (await node.get(""))["snapshots"] == []
+
+
+async def test_another_version_does_not_take_a_stored_snapshot(tmp_path: Path) -> None:
+    async with loop_node(lane(tmp_path)) as node:
+        await node.post("add", name="a", hw="3.5", sw="1.49")
+        await node.post("snapshot", label="noon")
+        record = node.node.registry.records[node.member("a").number]
+        await node.node.take_over([type(record)("a", hw="3.5", sw="1.57")])
+    async with loop_node(lane(tmp_path)) as node:
+        assert await node.node.start_stored({}) == []
+        told = await node.post("restore", label="noon")
+        assert "is HW 3.5 SW 1.57 now, and was HW 3.5 SW 1.49" in told["results"][0]["detail"]
+
+
+async def test_a_snapshot_that_cannot_be_written_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    class FullLane(MemoryLane):
+        is_full = False
+
+        def store(self, controller: int) -> Any:
+            if self.is_full:
+                raise StoreUnavailable("The disk is full.")
+            return super().store(controller)
+
+    full: Lane = FullLane()
+    async with loop_node(full) as node:
+        await node.post("add", name="a")
+        monkeypatch.setattr(FullLane, "is_full", True)
+        told = await node.post("snapshot", label="noon")
+        monkeypatch.setattr(FullLane, "is_full", False)
+        assert (told["done"], told["results"][0]["status"]) == (0, 507)
+        assert (await node.get(""))["snapshots"] == []
