@@ -26,7 +26,7 @@ GO = """
 async (name) => {
   location.hash = `#/${name}`;
   const there = () => document.querySelector(`main[data-page=${name}][aria-busy=false]`);
-  for (const end = Date.now() + 5000; !there() && Date.now() < end; )
+  for (const end = Date.now() + 30_000; !there() && Date.now() < end; )
     await new Promise((next) => requestAnimationFrame(next));
   return Boolean(there());
 }

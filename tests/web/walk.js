@@ -6,7 +6,9 @@
 
 const CARDS = "form.card:has(> .fields)";
 const INPUTS = "input, select, textarea";
-const PATIENCE_MS = 4000;
+const PATIENCE_MS = 30_000;
+const NEVER = "never";
+let durations;
 
 // A page draws itself in a microtask after what was done to it.
 const drawn = () => Promise.resolve();
@@ -27,16 +29,14 @@ const headingOf = (card) => card.querySelector("h2").textContent.trim();
 const hintOf = (input) => input.closest(".field")?.querySelector(".hint")?.textContent ?? "";
 const complaintOf = (input) => input.closest(".field")?.querySelector(".wrong")?.textContent ?? "";
 const isNumber = (input) => input.inputMode === "decimal";
+// A length of time, written as people do; 0 may be a word.
+const secondsIn = (text) => (text === NEVER ? 0 : durations.secondsOf(text));
+const isDuration = (input) => input.closest(".field[data-short]") !== null && !isNumber(input);
 const isTyped = (input) => input.type !== "checkbox" && input.tagName !== "SELECT";
 
-// The limits that are told beside a field: { least, most }, as far as there are any.
-function limitsOf(input) {
-  const hint = hintOf(input);
-  const [, least, most] = /(-?[\d.]+) to (-?[\d.]+)$/.exec(hint) ?? [];
-  if (least !== undefined) return { least: Number(least), most: Number(most) };
-  const [, from] = /from (-?[\d.]+)$/.exec(hint) ?? [];
-  return from === undefined ? {} : { least: Number(from) };
-}
+// The limits that are told beside a field, as they are told: [least, most], or none.
+const LIMITS = /(-?[\d.]+|\d[\d. a-z]*) to (-?[\d.]+|\d[\d. a-z]*)$/;
+const limitsOf = (input) => LIMITS.exec(hintOf(input))?.slice(1) ?? [];
 
 function put(input, value) {
   if (input.type === "checkbox") input.checked = value;
@@ -56,10 +56,9 @@ async function putAll(values) {
 // What can never be right there, or null where everything is.
 function impossible(input) {
   if (!isTyped(input)) return null;
-  if (isNumber(input)) {
-    const { least, most } = limitsOf(input);
-    return most === undefined ? String((least ?? NaN) - 1) : String(most + 1);
-  }
+  const [, highest] = limitsOf(input);
+  if (isDuration(input)) return highest ? durations.durationText(secondsIn(highest) + 1) : "soon";
+  if (isNumber(input)) return highest ? String(Number(highest) + 1) : "many";
   const [, most] = /up to (\d+) letters/.exec(hintOf(input)) ?? [];
   return most ? "x".repeat(Number(most) + 1) : null;
 }
@@ -70,10 +69,12 @@ function another(input, texts) {
   if (input.tagName === "SELECT") {
     return input.options[(input.selectedIndex + 1) % input.options.length].value;
   }
-  if (!isNumber(input)) return anotherText(input, texts);
-  const { most = Infinity } = limitsOf(input);
-  const value = Number(input.value);
-  return String(value + 1 > most ? value - 1 : value + 1);
+  const [, highest = Infinity] = limitsOf(input);
+  const next = (value, most) => (value + 1 > most ? value - 1 : value + 1);
+  if (isNumber(input)) return String(next(Number(input.value), Number(highest)));
+  if (!isDuration(input)) return anotherText(input, texts);
+  const most = highest === Infinity ? highest : secondsIn(highest);
+  return durations.durationText(next(secondsIn(input.value), most));
 }
 
 function anotherText(input, texts) {
@@ -93,9 +94,8 @@ async function tryImpossible(ids, problems, place) {
   await putAll(Object.fromEntries(wrong));
   for (const [id, value] of wrong) {
     const input = inputOf(id);
-    const limits = isNumber(input) ? Object.values(limitsOf(input)) : [];
     const complaint = complaintOf(input);
-    if (complaint === "" || limits.some((limit) => !complaint.includes(String(limit)))) {
+    if (complaint === "" || limitsOf(input).some((limit) => !complaint.includes(limit))) {
       problems.push(`${place} ${id}: "${value.slice(0, 20)}" is not refused with the limits`);
     }
   }
@@ -104,9 +104,12 @@ async function tryImpossible(ids, problems, place) {
 // Some numbers are allowed in larger steps only.
 async function keepToSteps(typed) {
   for (const id of Object.keys(typed)) {
-    const [, step] = /in steps of ([\d.]+)/.exec(complaintOf(inputOf(id))) ?? [];
+    const input = inputOf(id);
+    const [, step] = /in steps of (\d[\d. a-z]*?)\.?$/.exec(complaintOf(input)) ?? [];
     if (!step) continue;
-    typed[id] = String(Number(typed[id]) - 1 + Number(step));
+    typed[id] = isDuration(input)
+      ? durations.durationText(secondsIn(typed[id]) - 1 + secondsIn(step))
+      : String(Number(typed[id]) - 1 + Number(step));
     await putAll({ [id]: typed[id] });
   }
 }
@@ -124,12 +127,15 @@ async function saved(card) {
 
 const sameText = (value) =>
   typeof value === "boolean" ? String(Number(value)) : String(value).trim();
+// What a typed value may be in the settings: itself, seconds, or hundredths.
+const meanings = (value) =>
+  [value, secondsIn(String(value)), Number((Number(value) * 100).toFixed(6))].map(sameText);
 
 // Which of the typed values did not get into the settings?
 function missing(typed, before, after) {
   const changed = Object.keys(after).filter((path) => after[path] !== before[path]);
   const arrived = new Set(changed.map((path) => sameText(after[path])));
-  return typed.filter(([, value]) => !arrived.has(sameText(value)));
+  return typed.filter(([, value]) => !meanings(value).some((one) => arrived.has(one)));
 }
 
 // Answers the settings as they are afterwards.
@@ -159,6 +165,9 @@ async function walkCard(card, { texts, skipped, hidden }, before, values, proble
 }
 
 globalThis.walk = async (options) => {
+  // Nobody looks on: what is not seen is neither laid out nor painted.
+  document.body.style.contentVisibility = "hidden";
+  durations = await import("/web/lib/durations.js");
   const values = {};
   const problems = [];
   let known = await settings();
