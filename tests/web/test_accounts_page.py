@@ -150,7 +150,7 @@ def test_a_changed_password_ends_every_session_of_the_account(
     own.get_by_label("Present password").fill(USER[1])
     own.get_by_role("button", name="Change the password").click()
     for page in (first, second):
-        page.wait_for_url("**/signin")
+        page.wait_for_url("**/signin**")
     sign_in(second, twin, (USER[0], "another long secret"))
     expect(second.locator("main[data-page=status]")).to_be_visible()
 

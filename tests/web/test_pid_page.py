@@ -20,6 +20,12 @@ def test_the_regulator_is_set_up_as_a_whole(twin: ServedTwin, open_page: OpenPag
     setting.get_by_label("Kp").fill("2.5")
     setting.get_by_label("Ki").fill("0.03")
     setting.get_by_label("Kd").fill("-0.04")
+    # The picture follows what is typed.
+    expect(page.locator(".step path.answer")).to_be_visible()
+    told = page.locator(".step [role=status]").inner_text()
+    setting.get_by_label("Ki").fill("0")
+    expect(page.locator(".step [role=status]")).not_to_have_text(told)
+    setting.get_by_label("Ki").fill("0.03")
     save(setting)
     page.reload()
     expect(setting.get_by_label("Controlled output")).to_have_value("3")
@@ -32,6 +38,9 @@ def test_the_regulator_is_set_up_as_a_whole(twin: ServedTwin, open_page: OpenPag
         "kd": -4,
         "pwm": 3,
     }
+    page.get_by_role("switch", name="Regulator").click()
+    expect(page.get_by_role("switch", name="Regulator")).to_have_attribute("aria-checked", "false")
+    assert twin.settings()["pid"]["enabled"] is False
 
 
 def test_what_the_regulator_does_shows_live(twin: ServedTwin, open_page: OpenPage) -> None:

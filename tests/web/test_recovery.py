@@ -265,4 +265,4 @@ def test_signing_out_in_one_tab_leaves_nothing_open_in_another(
     expect(lever(page, "OUT0")).to_be_visible()
     origin = f"http://{HOST}:{twin.port}"
     page.request.post(f"{origin}/post.cgi?signout", headers={"Origin": origin})
-    page.wait_for_url("**/signin")
+    page.wait_for_url("**/signin**")

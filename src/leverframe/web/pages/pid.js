@@ -6,8 +6,11 @@ import { Form } from "../lib/form.js";
 import { headingOf } from "../lib/names.js";
 import { shown } from "../lib/quantities.js";
 import { reading } from "../lib/reading.js";
+import { useStyle } from "../lib/style_sheet.js";
+import { Switches } from "../lib/switches.js";
 import { decimal, t } from "../lib/words.js";
 import { Course, SPAN_S } from "./pid/course.js";
+import { StepCard } from "./pid/step_card.js";
 import { Trend } from "./pid/trend.js";
 
 export class Page {
@@ -17,6 +20,10 @@ export class Page {
   #hasGap;
   #trend = new Trend();
   #course = new Course();
+  #step;
+  #switches;
+  /** @type {string | null} */
+  #refusal = null;
   // The input and output whose course is shown.
   #shown = "";
 
@@ -24,12 +31,14 @@ export class Page {
   constructor(context) {
     this.#context = context;
     this.#form = settingCard(context);
+    this.#step = new StepCard(context, () => this.#gains());
+    this.#switches = new Switches(context, context.overview);
     this.#hasGap = context.live.watchGaps();
     this.#stop = context.live.listen(() => this.#follow());
   }
 
   async open() {
-    await this.#trend.start();
+    await Promise.all([this.#trend.start(), useStyle("pid")]);
     await this.#read();
   }
 
@@ -41,9 +50,14 @@ export class Page {
   view() {
     // A saved setting may name another input or output.
     if (this.#isOther) this.#read();
-    return html`<div class="cards">
-      <section class="card across">
+    return html`<div class="regulator">
+      <div class="drawn-side">
+      <section class="card">
         <h2>${t("now")}</h2>
+        <div class="levers">
+          ${this.#lever()} ${this.#switches.lever(`PWM${this.#context.settings.pid.pwm}`)}
+        </div>
+        ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
         ${this.#present()}
         <p class="legend">
           <span class="drawn input">${this.#source}</span>
@@ -54,8 +68,49 @@ export class Page {
           ${this.#trend.element}
         </div>
       </section>
+      ${this.#step.view()}
+      </div>
       ${this.#form.view()}
     </div>`;
+  }
+
+  // The regulator itself, beside the lever of the output that it drives.
+  #lever() {
+    const on = this.#context.live.state.pid?.enabled === true;
+    return html`<button
+      type="button"
+      class="lever"
+      role="switch"
+      aria-checked=${on ? "true" : "false"}
+      @click=${() => this.#regulate(!on)}
+    >
+      <span class="name">${t("regulator")}</span>
+      <span class="slot" aria-hidden="true"><span class="knob"></span></span>
+      <span class="word">${t(on ? "state_on" : "state_off")}</span>
+    </button>`;
+  }
+
+  /** @param {boolean} on */
+  async #regulate(on) {
+    const { source, target, kp, ki, kd, pwm } = this.#context.settings.pid;
+    const values = { A: on, B: source, C: target, D: kp, E: ki, F: kd, G: pwm };
+    try {
+      await api.send(this.#context.commands.get("pidvalue").request(values).target);
+      this.#refusal = null;
+      await this.#context.readSettings();
+    } catch (error) {
+      this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
+    }
+    this.#context.redraw();
+  }
+
+  // The gains as they are typed, so that they can be tried before they are saved.
+  #gains() {
+    const [kp, ki, kd] = ["D", "E", "F"].map((letter) => {
+      const typed = String(this.#form.field("pidvalue", letter)?.typed ?? "").trim();
+      return typed === "" ? NaN : Number(typed.replace(",", "."));
+    });
+    return { kp, ki, kd };
   }
 
   get #source() {

@@ -1,0 +1,83 @@
+// The step response, drawn for the gains as they are typed and a plant that can be described.
+
+import { html, svg } from "../../vendor/lit-html.js";
+import { decimal, t } from "../../lib/words.js";
+import { judged, stepResponse } from "./step.js";
+
+/** @import { Gains } from "./step.js" */
+
+const [WIDTH, HEIGHT] = [480, 160];
+const ROOM = 8;
+const STEP = 1;
+const MINUTE_S = 60;
+
+export class StepCard {
+  #context;
+  #gains;
+  #typed = { gain: "40", lag: "10" };
+
+  // `gains()` are those that are typed.
+  /** @param {AdminContext} context @param {() => Gains} gains */
+  constructor(context, gains) {
+    this.#context = context;
+    this.#gains = gains;
+  }
+
+  view() {
+    const plant = { gain: number(this.#typed.gain), lag: number(this.#typed.lag) * MINUTE_S };
+    const gains = this.#gains();
+    const isDrawn = [...Object.values(gains), ...Object.values(plant)].every(Number.isFinite);
+    return html`<section class="card step">
+      <h2>${t("step_title")}</h2>
+      <p class="note">${t("step_note")}</p>
+      <div class="plant">${this.#field("gain", "°C")} ${this.#field("lag", "min")}</div>
+      ${isDrawn && plant.lag > 0 ? this.#picture(gains, plant) : html`<p>${t("step_unknown")}</p>`}
+    </section>`;
+  }
+
+  /** @param {"gain" | "lag"} part @param {string} unit */
+  #field(part, unit) {
+    return html`<label class="field"
+      >${t(`step_${part}`)}, ${unit}
+      <input
+        inputmode="decimal"
+        autocomplete="off"
+        .value=${this.#typed[part]}
+        @input=${(event) => {
+          this.#typed[part] = event.target.value;
+          this.#context.redraw();
+        }}
+      />
+    </label>`;
+  }
+
+  /** @param {Gains} gains @param {import("./step.js").Plant} plant */
+  #picture(gains, plant) {
+    const response = stepResponse(gains, plant, STEP);
+    const { overshoot, settled } = judged(response, STEP);
+    const most = Math.max(STEP * 1.2, ...response.values);
+    const least = Math.min(0, ...response.values);
+    const span = response.times.at(-1) ?? 1;
+    /** @param {number} value */
+    const y = (value) => HEIGHT - ROOM - ((value - least) / (most - least)) * (HEIGHT - 2 * ROOM);
+    const line = response.values
+      .map((value, at) => [(response.times[at] / span) * WIDTH, y(value)])
+      .map((point) => point.map((one) => one.toFixed(1)).join(" "))
+      .join("L");
+    const told =
+      settled === null
+        ? t("step_never", { minutes: decimal(span / MINUTE_S, 0) })
+        : t("step_settles", {
+            minutes: decimal(settled / MINUTE_S, 1),
+            percent: decimal(overshoot * 100, 0),
+          });
+    return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label=${told}>
+        ${svg`<path class="wanted" d=${`M0 ${y(STEP)}H${WIDTH}`} />
+          <path class="answer" d=${`M${line}`} />`}
+      </svg>
+      <p role="status">${told}</p>`;
+  }
+}
+
+/** @param {string} typed */
+const number = (typed) => (typed.trim() === "" ? NaN : Number(typed.trim().replace(",", ".")));
