@@ -11,9 +11,14 @@ from tinytoolslib.models import DeviceModel, get_version
 
 from leverframe.testing.loop_thread import LOOP_THREAD
 from tests.fleet.loop_node import LoopNode, loop_node
-from tests.ports import free_port, free_ports
+from tests.ports import free_ports
 
-VERSIONS = {"old": ("3.0", "1.58a"), "middle": ("3.5", "1.49"), "new": ("3.9", "1.75")}
+VERSIONS = {
+    **{"old": ("3.0", "1.58a"), "early": ("3.5", "1.24")},
+    **{"middle": ("3.5", "1.49"), "new": ("3.9", "1.75")},
+}
+SYS_NAME = "1.3.6.1.2.1.1.5.0"
+FIRST_OUTPUT = ".1.3.6.1.4.1.7616.1.1.0"
 
 
 class Served:
@@ -23,11 +28,13 @@ class Served:
         self._stack = AsyncExitStack()
         self.ports = dict(zip(VERSIONS, free_ports(len(VERSIONS)), strict=True))
         self.addresses = {name: f"127.0.0.{61 + n}" for n, name in enumerate(VERSIONS)}
-        self.modbus_port = free_port()
+        self.modbus_port, self.snmp_port = free_ports(2)
         self.node: LoopNode = LOOP_THREAD.run(self._start())
 
     async def _start(self) -> LoopNode:
-        node = await self._stack.enter_async_context(loop_node(modbus_port=self.modbus_port))
+        node = await self._stack.enter_async_context(
+            loop_node(modbus_port=self.modbus_port, snmp_port=self.snmp_port)
+        )
         await node.node.door.listen("127.0.0.1", 0)
         for name, (hw, sw) in VERSIONS.items():
             await node.post(
@@ -42,6 +49,19 @@ class Served:
 
     def send(self, command: str, name: str) -> Any:
         return LOOP_THREAD.run(self.node.post("send", command=command, name=name))
+
+    def place(self, name: str, way: str) -> tuple[str, int]:
+        """Where a client has to ask."""
+        common = self.node.node.door.port
+        return {
+            "name": (f"{name}.localhost", common),
+            "address": (self.addresses[name], common),
+            "port": ("127.0.0.1", self.ports[name]),
+        }[way]
+
+    def states(self, label: str) -> dict[str, Any]:
+        members = self.node.node.members.items()
+        return {name: member.controller.engine.values[label] for name, member in members}
 
     def close(self) -> None:
         LOOP_THREAD.run(self._stack.aclose())
@@ -70,12 +90,7 @@ def wildcard_names(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("way", ["name", "address", "port"])
 @pytest.mark.usefixtures("wildcard_names")
 def test_the_makers_library_works_by_each_way(served: Served, name: str, way: str) -> None:
-    common = served.node.node.door.port
-    host, port = {
-        "name": (f"{name}.localhost", common),
-        "address": (served.addresses[name], common),
-        "port": ("127.0.0.1", served.ports[name]),
-    }[way]
+    host, port = served.place(name, way)
     found = get_version(host, port=port, with_device=True)
     assert found is not None
     assert (found["hardware_version"], found["software_version"]) == VERSIONS[name]
@@ -83,22 +98,61 @@ def test_the_makers_library_works_by_each_way(served: Served, name: str, way: st
     for state in (1, 0):
         device.set_out(2, state)
         assert device.get_all()["out2"] == state
-        on = {
-            one: member.controller.engine.values["OUT2"]
-            for one, member in served.node.node.members.items()
-        }
-        assert on == {**dict.fromkeys(VERSIONS, 0), name: state}
+        assert served.states("OUT2") == {**dict.fromkeys(VERSIONS, 0), name: state}
+
+
+def run(*words: str) -> str:
+    return subprocess.run(words, capture_output=True, text=True, timeout=20).stdout
 
 
 @pytest.mark.needs_program("mbpoll")
-def test_mbpoll_reads_each_by_its_address(served: Served) -> None:
-    names = ("middle", "new")
-    for number, name in enumerate(names):
+def test_mbpoll_reads_and_writes_each_by_its_address(served: Served) -> None:
+    # Old hardware has no Modbus TCP.
+    assert served.send("stm.cgi?modbuson=1", "old")["refused"] == 1
+    names = [name for name in VERSIONS if name != "old"]
+    asked = ("mbpoll", "-m", "tcp", "-p", str(served.modbus_port), "-0", "-1", "-t", "0", "-r", "0")
+    for name in names:
         assert served.send("stm.cgi?modbuson=1", name)["done"] == 1
-        served.send(f"outs.cgi?out0={number}", name)
-    for number, name in enumerate(names):
-        asked = ("-m", "tcp", "-p", str(served.modbus_port), "-0", "-1", "-t", "0", "-r", "0")
-        told = subprocess.run(
-            ["mbpoll", *asked, served.addresses[name]], capture_output=True, text=True, timeout=20
-        )
-        assert f"[0]: \t{number}" in told.stdout, told
+        served.send("outs.cgi?out0=0", name)
+    for name in names:
+        assert "Written 1 references." in run(*asked, served.addresses[name], "1")
+        told = {one: "[0]: \t1" in run(*asked, served.addresses[one]) for one in names}
+        assert told == {one: one == name for one in names}
+        assert "Written 1 references." in run(*asked, served.addresses[name], "0")
+
+
+@pytest.mark.needs_program("snmpset")
+def test_net_snmp_reads_and_sets_each_by_its_address(served: Served) -> None:
+    def ask(program: str, community: str, name: str, *rest: str) -> str:
+        place = f"{served.addresses[name]}:{served.snmp_port}"
+        return run(program, "-v2c", "-c", community, "-Oqv", "-t2", place, *rest).strip().strip('"')
+
+    for name in VERSIONS:
+        assert served.send("stm.cgi?snmp=1*watch*change", name)["done"] == 1
+        served.send("outs.cgi?out0=0", name)
+    for name in VERSIONS:
+        assert ask("snmpget", "watch", name, SYS_NAME) == name
+        assert ask("snmpset", "change", name, FIRST_OUTPUT, "i", "1") == "1"
+        told = {one: ask("snmpget", "watch", one, FIRST_OUTPUT) for one in VERSIONS}
+        assert told == {one: str(int(one == name)) for one in VERSIONS}
+        assert ask("snmpset", "change", name, FIRST_OUTPUT, "i", "0") == "0"
+
+
+@pytest.mark.parametrize("way", ["name", "address", "port"])
+@pytest.mark.usefixtures("wildcard_names")
+def test_labgrid_switches_power_by_each_way(served: Served, way: str) -> None:
+    pytest.importorskip("labgrid", reason="labgrid is not installed here")
+    from labgrid import Target
+    from labgrid.driver import NetworkPowerDriver
+    from labgrid.resource import NetworkPowerPort
+
+    for name in VERSIONS:
+        target = Target(name)
+        host, port = served.place(name, way)
+        NetworkPowerPort(target, None, model="tinycontrol", host=f"http://{host}:{port}/", index=3)
+        power = NetworkPowerDriver(target, None, delay=0.0)
+        target.activate(power)
+        for switch, state in ((power.on, 1), (power.off, 0), (power.cycle, 1), (power.off, 0)):
+            switch()
+            assert power.get() is bool(state)
+            assert served.states("OUT3") == {**dict.fromkeys(VERSIONS, 0), name: state}

@@ -6,7 +6,9 @@ project, with the version of `paho-mqtt` that its MQTT integration names:
     python3.13 -m venv /tmp/ha
     /tmp/ha/bin/pip install homeassistant paho-mqtt==2.1.0
     python -m tests.servers.mqtt.home_assistant_live /tmp/ha/bin/python
+    python -m tests.servers.mqtt.home_assistant_live /tmp/ha/bin/python --fleet
 
+With --fleet the controllers are three of as many versions in one node, each asked by its name.
 Everything listens on loopback, in a folder that goes away again. What never comes ends the run with
 a sentence.
 """
@@ -28,23 +30,30 @@ from tests.ports import free_ports
 HOST = "127.0.0.1"
 HOSTED = Path(__file__).with_name("home_assistant_host.py")
 PATIENCE_S = 60.0
+VERSIONS = {"old": ("3.0", "1.58a"), "middle": ("3.5", "1.49"), "new": ("3.9", "1.75")}
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("python", help="of the environment that has Home Assistant")
-    python = options.parse_args().python
+    options.add_argument("--fleet", action="store_true", help="three controllers in one node")
+    given = options.parse_args()
+    python = given.python
     with tempfile.TemporaryDirectory(prefix="leverframe-") as folder, ExitStack() as running:
         broker, port, other_port = free_ports(3)
         running.enter_context(started(["mosquitto", "-p", str(broker)]))
         data = ["--data", f"{folder}/data", "--port", str(port), "--no-capture"]
-        running.enter_context(started([sys.executable, "-m", "leverframe", "run", *data]))
+        command = ["fleet", "run"] if given.fleet else ["run"]
+        running.enter_context(started([sys.executable, "-m", "leverframe", *command, *data]))
         controller = Controller(f"http://{HOST}:{port}")
         wait_for("the controller", lambda: controller.asked("/health") is not None)
         hosted = [python, str(HOSTED), f"{folder}/ha", str(broker), str(other_port)]
         Path(folder, "ha").mkdir()
         assistant = Assistant(running.enter_context(started(hosted)))
-        number = judge(controller, assistant, broker)
+        if given.fleet:
+            number = judge_fleet(controller, assistant, broker)
+        else:
+            number = judge(controller, assistant, broker)
         print(f"Home Assistant {assistant.version}: {number} entities found, shown, switched, gone")
         return 0
 
@@ -66,12 +75,19 @@ def started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 class Controller:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, name: str | None = None) -> None:
+        """Ask at an address, in a node by the name of a controller."""
         self._url = url
+        self._headers = {} if name is None else {"Host": f"{name}.localhost"}
 
-    def asked(self, target: str) -> requests.Response | None:
+    def of(self, name: str) -> "Controller":
+        return Controller(self._url, name)
+
+    def asked(self, target: str, method: str = "GET") -> requests.Response | None:
         try:
-            reply = requests.get(f"{self._url}{target}", timeout=10)
+            reply = requests.request(
+                method, f"{self._url}{target}", headers=self._headers, timeout=10
+            )
         except requests.ConnectionError:
             return None
         reply.raise_for_status()
@@ -121,6 +137,29 @@ def judge(controller: Controller, assistant: Assistant, broker: int) -> int:
     wait_for("output 0 off", lambda: controller.output() == 0)
     controller.asked("/stm.cgi?mqttdiscovery=")
     wait_for("no pump without discovery", lambda: assistant.state("Pump (OUT0)") == "none")
+    return len(entities)
+
+
+def judge_fleet(node: Controller, assistant: Assistant, broker: int) -> int:
+    """Switch each of three controllers both ways; return how many entities there were."""
+    members = {}
+    for name, (hw, sw) in VERSIONS.items():
+        node.asked(f"/api/fleet/add?name={name}&hw={hw}&sw={sw}", "POST")
+        members[name] = node.of(name)
+        members[name].asked(f"/stm.cgi?mqtt=1*{HOST}*{broker}***{name}*0&oname=0{name}")
+    for name, controller in members.items():
+        shown = f"{name} (OUT0)"
+        wait_for(f"{name} off", lambda shown=shown: assistant.state(shown) == "off")
+        controller.asked("/outs.cgi?out0=1")
+        wait_for(f"{name} on", lambda shown=shown: assistant.state(shown) == "on")
+        assert [one for one, other in members.items() if other.output() == 1] == [name]
+        entities = assistant.told("states")
+        (entity,) = (one for one, text in entities.items() if text.endswith(shown))
+        assistant.told(f"turn_off {entity}")
+        wait_for(f"output 0 of {name} off", lambda one=controller: one.output() == 0)
+    for controller in members.values():
+        controller.asked("/stm.cgi?mqttdiscovery=")
+    wait_for("nothing without discovery", lambda: assistant.state("(OUT0)") == "none")
     return len(entities)
 
 
