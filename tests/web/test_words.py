@@ -46,7 +46,8 @@ def test_every_text_exists_in_every_language(name: str) -> None:
         assert all(text == text.strip() and text for text in entry.values()), key
 
 
-@pytest.mark.parametrize("name", FILES)
+# What the server says may hold a hint for programs, which the pages leave out.
+@pytest.mark.parametrize("name", [name for name in FILES if name != "server"])
 def test_every_language_has_the_same_placeholders(name: str) -> None:
     for key, entry in words(name).items():
         placeholders = {frozenset(PLACEHOLDER.findall(text)) for text in entry.values()}

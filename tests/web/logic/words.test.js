@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { before, beforeEach, test } from "node:test";
 
+import * as api from "../../../src/leverframe/web/lib/api.js";
 import {
   READINGS,
   SHOWN_PLACES,
@@ -15,6 +16,7 @@ import { shown } from "../../../src/leverframe/web/lib/quantities.js";
 import { PLACES, rich } from "../../../src/leverframe/web/lib/rich.js";
 import { isSame, valueAt } from "../../../src/leverframe/web/lib/tree.js";
 import * as words from "../../../src/leverframe/web/lib/words.js";
+import { controller } from "./browser.mjs";
 import { openContext } from "./helpers.js";
 
 const { t } = words;
@@ -122,4 +124,35 @@ test("a setting is found by its path", () => {
   assert.equal(valueAt({ outputs: [{ name: "a" }] }, "outputs.0.name"), "a");
   assert.equal(valueAt({}, "outputs.0.name"), undefined);
   assert.ok(isSame([1, { a: 2 }], [1, { a: 2 }]) && !isSame([1], ["1"]));
+});
+
+test("a number chooses the form of a word", async () => {
+  await words.usePageWords("journal");
+  const told = (count) => t("what_settings", { count });
+  assert.deepEqual([told(1), told(5)], ["1 setting changed", "5 settings changed"]);
+  words.chooseLanguage("pl");
+  assert.match(told(3), /^3 ustawienia/);
+  assert.match(told(5), /^5 ustawień/);
+  await words.usePageWords(null);
+});
+
+test("what the server says is told in the language of the pages", async () => {
+  const said = "Field A: 300 is outside 0 to 255. Allowed: 0 to 255.";
+  assert.equal(words.serverText(said), said);
+  words.chooseLanguage("fr");
+  await words.fetchWords("server");
+  assert.equal(
+    words.serverText(said),
+    "Champ A : 300 est hors de 0 à 255. Permis : 0 – 255.",
+  );
+  const unknown = "Something that nobody has translated.";
+  assert.equal(words.serverText(unknown), unknown);
+  assert.equal(words.serverText(""), "");
+});
+
+test("a refusal is told in the language of the pages", async () => {
+  words.chooseLanguage("cs");
+  controller.refusal = { status: 403, detail: "Only the administrator may do this." };
+  await assert.rejects(api.send("/outs.cgi?out0=1"), { message: "To smí jen správce." });
+  controller.refusal = null;
 });

@@ -21,13 +21,25 @@ export const isLoss = (error) =>
 /** @param {unknown} error */
 export const mayPass = (error) => isLoss(error) || error instanceof Refused;
 
+const WORDS = "/web/words/";
+/** @type {(sentence: string) => string | Promise<string>} */
+let told = (sentence) => sentence;
+
+// How a refusal is said in the language of the pages.
+/** @param {typeof told} inWords */
+export function tellRefusals(inWords) {
+  told = inWords;
+}
+
 /** @param {string} target @param {RequestInit} [options] */
 async function answer(target, options) {
   const reply = await fetch(target, { credentials: "same-origin", ...options });
   if (reply.ok) return reply;
   let problem = { status: reply.status, detail: `The controller answered ${reply.status}.` };
   if ((reply.headers.get("content-type") || "").includes("json")) problem = await reply.json();
-  throw new Refused(problem);
+  // The words of refusals are a file themselves.
+  const isOfWords = target.startsWith(WORDS);
+  throw new Refused(isOfWords ? problem : { ...problem, detail: await told(problem.detail) });
 }
 
 /**
@@ -159,7 +171,7 @@ export const openApi = () => read("/api/openapi.json");
 /** @param {RequestInit} [options] @returns {Promise<Api.Health>} */
 export const health = (options) => read("/health", options);
 /** @param {string} name @returns {Promise<Words>} */
-export const words = (name) => read(`/web/words/${name}.json`);
+export const words = (name) => read(`${WORDS}${name}.json`);
 /** @param {string} name */
 export const styleSheet = (name) => `/web/styles/${name}.css`;
 export const stream = () => new EventSource("/api/stream");

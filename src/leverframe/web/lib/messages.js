@@ -2,7 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { moment } from "./moments.js";
-import { t } from "./words.js";
+import { serverText, t } from "./words.js";
 
 export const STATES = /** @type {const} */ (["waiting", "failed", "sent", "captured"]);
 
@@ -41,7 +41,7 @@ function messageLine(message, now) {
         .filter(Boolean)
         .join(" · ")}
     </small>
-    ${problem ? html`<small class="problem">${problem}</small>` : nothing}
+    ${problem ? html`<small class="problem">${serverText(problem)}</small>` : nothing}
     ${uncertain ? html`<small class="problem">${t("message_uncertain")}</small>` : nothing}
     ${answer ? html`<small>${t("message_answer", { answer })}</small>` : nothing}
     ${content ? html`<small>${said(content)}</small>` : nothing}

@@ -54,6 +54,7 @@ export const currentLanguage = () => language;
 
 export async function startWords() {
   use(language);
+  api.tellRefusals(refusalText);
   frame = await fetchWords("frame");
 }
 
@@ -148,11 +149,14 @@ export function findingSentence(kind, values) {
 /** @param {Words[string]} entry */
 export const inLanguage = (entry) => entry[language];
 
+const RANGE = /^(-?[\d.]+) to (-?[\d.]+)$/;
+
 // A sentence that the server made, in the reader's language: found by its text, in which places
 // hold what differs. In English it stays as it is; before the words have come, too.
 /** @param {string} text @returns {string} */
 export function serverText(text) {
   if (language === "en" || !text) return text;
+  if (RANGE.test(text)) return text.replace(RANGE, "$1 – $2");
   const sentences = known.get("server");
   if (!sentences) {
     fetchWords("server").catch(() => {});
@@ -165,6 +169,13 @@ export function serverText(text) {
     return filled(entry[language], Object.fromEntries(values));
   }
   return text;
+}
+
+// A refusal waits for its words: it is said once.
+/** @param {string} text */
+async function refusalText(text) {
+  if (language !== "en") await fetchWords("server").catch(() => {});
+  return serverText(text);
 }
 
 /** @typedef {[RegExp, string[], Record<Language, string>]} Pattern */

@@ -7,7 +7,7 @@ import { FileChoice } from "../lib/file_choice.js";
 import { Followed } from "../lib/followed.js";
 import { Form } from "../lib/form.js";
 import { moment } from "../lib/moments.js";
-import { t } from "../lib/words.js";
+import { serverText, t } from "../lib/words.js";
 import { Update } from "./firmware/update.js";
 
 export class Page {
@@ -52,7 +52,9 @@ export class Page {
     if (!on) return nothing;
     const time = checked ? moment(checked, this.#context.live.state.time) : "";
     return html`<p class=${isNewer || trouble ? "attention" : "note"} role="status">
-      ${trouble ?? (newest ? t(isNewer ? "is_newer" : "is_newest", { newest }) : t("not_checked"))}
+      ${trouble ? serverText(trouble) : ""}
+      ${!trouble && newest ? t(isNewer ? "is_newer" : "is_newest", { newest }) : ""}
+      ${trouble || newest ? "" : t("not_checked")}
       ${time ? t("checked_at", { time }) : nothing}
       ${isNewer && notes ? html`<a href=${notes} rel="noreferrer">${t("notes")}</a>` : nothing}
     </p>`;

@@ -4,7 +4,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { Action } from "../lib/action.js";
 import { Form } from "../lib/form.js";
 import { address } from "../lib/router.js";
-import { clock, t } from "../lib/words.js";
+import { clock, serverText, t } from "../lib/words.js";
 
 const COMMAND = "mod_write_set<A>";
 
@@ -55,7 +55,7 @@ const place = ({ slot, type, register }) =>
 /** @param {Api.WriteReport} write */
 const outcome = ({ outcome: came, problem }) =>
   html`${t(`outcome_${came.replaceAll(" ", "_")}`)}${problem
-    ? html`<br /><small class="attention" lang="en">${problem}</small>`
+    ? html`<br /><small class="attention">${serverText(problem)}</small>`
     : nothing}`;
 
 /** @param {AdminContext} context @param {number} index */

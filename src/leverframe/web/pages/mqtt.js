@@ -5,7 +5,7 @@ import { Action } from "../lib/action.js";
 import * as api from "../lib/api.js";
 import { Followed } from "../lib/followed.js";
 import { Form } from "../lib/form.js";
-import { t } from "../lib/words.js";
+import { serverText, t } from "../lib/words.js";
 
 // So long a broker may take to answer.
 const MAX_LOOKS = 20;
@@ -91,7 +91,7 @@ export class Page {
     const state = this.#state();
     return html`<p class="guard" data-state=${state} role="status">
       <strong>${t(`link_${state}`)}</strong>
-      ${problem ? html`<span class="problem">${problem}</span>` : nothing}
+      ${problem ? html`<span class="problem">${serverText(problem)}</span>` : nothing}
       ${waiting ? html`<span>${t("waiting", { waiting })}</span>` : nothing}
     </p>`;
   }

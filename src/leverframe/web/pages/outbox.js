@@ -6,7 +6,7 @@ import { chooser } from "../lib/chooser.js";
 import { Followed } from "../lib/followed.js";
 import { STATES, channelName, messageList, messagesOf } from "../lib/messages.js";
 import { note } from "../lib/router.js";
-import { t } from "../lib/words.js";
+import { serverText, t } from "../lib/words.js";
 
 /** @typedef {Outbox["channels"][string]} ChannelReport */
 
@@ -117,7 +117,7 @@ export class Page {
 /** @param {ChannelReport} channel */
 function condition({ problem, next_attempt_in: next, dropped }) {
   const said = [
-    problem ?? "",
+    serverText(problem ?? ""),
     next === null ? "" : t("next_attempt", { seconds: Math.ceil(next) }),
     dropped ? t("dropped", { dropped }) : "",
   ].filter(Boolean);
