@@ -165,6 +165,35 @@ async def test_csv_holds_labels_times_and_numbers_whatever_names_people_give() -
         assert all(cell == "" or isfinite(float(cell)) for cell in cells)
 
 
+async def test_csv_for_people_has_names_units_local_times_and_a_telling_file_name() -> None:
+    twin = await measured()
+    await twin.ok("/stm.cgi?sname=Gew%C3%A4chshaus%202")
+    await twin.ok("/stm.cgi?oname=0%3DPump%2C%20%22old%22")
+    zone = f"from={START}&zone=Europe/Berlin"
+    lines = await table(twin, f"labels=DS1,OUT0&{zone}")
+    assert lines[0][0] == "time (Europe/Berlin)"
+    assert lines[0][1].endswith("(°C)")
+    # What begins like a formula is text for every spreadsheet.
+    assert lines[0][2] == '\'=Pump, "old"'
+    assert lines[1] == ["2026-01-05 01:00:00.000", "20", "0"]
+    few = await table(twin, f"labels=DS1&{zone}&points=3")
+    assert few[1][0] == "2026-01-05 01:00:00"
+    reply = await twin.ask(f"/api/history.csv?labels=DS1,OUT0,OUT1,OUT2,T1&{zone}")
+    (name,) = (value for key, value in reply.headers if key == "Content-Disposition")
+    assert name == (
+        'attachment; filename="Gewachshaus-2_DS1_Pump-old_OUT1_and-2-more_'
+        '2026-01-05-0100_to_2026-01-05-0106.csv"'
+    )
+
+
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "../../etc/passwd", "", "x" * 500])
+async def test_csv_of_an_unknown_time_zone_is_refused(zone: str) -> None:
+    async with await LoopTwin.start() as twin:
+        problem = await twin.refused(f"/api/history.csv?zone={zone}", 400)
+        assert problem["field"] == "zone"
+        assert (await twin.ask("/api/history?zone=UTC")).status == 400
+
+
 async def test_csv_that_cannot_be_read_to_its_end_says_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -33,6 +33,7 @@ from leverframe.servers.routes import api, sim
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.history import (
     CSV,
+    CSV_PARAMETERS,
     History,
     history_csv,
     history_json,
@@ -223,7 +224,7 @@ VALUES = (
         reply=str,
         content_type=CSV,
         function=history_csv,
-        query=HISTORY_PARAMETERS,
+        query=CSV_PARAMETERS,
         doc="Show the same as a table: a line whenever one of the labels changed, with what all of "
         "them held, or one for each interval. Times are ISO 8601 in UTC, absent is empty.",
     ),

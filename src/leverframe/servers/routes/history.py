@@ -1,21 +1,30 @@
 """`/api/history` and `/api/history.csv`: recorded values, read and encoded off the event loop."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import datetime
 from math import isfinite
+from re import sub
 from typing import Annotated, NotRequired, TypedDict
+from unicodedata import normalize
 from urllib.parse import parse_qsl
+from zoneinfo import ZoneInfo
 
 import msgspec
 from msgspec import Meta
 
 from leverframe.commands.describe.openapi import JSON, QueryParameter
 from leverframe.commands.table.refusals import Refusal
+from leverframe.engine.settings import Settings
+from leverframe.naming.names import name_of
+from leverframe.naming.units import unit_of
 from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, StreamCut, StreamReply
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.state import WallTime
 from leverframe.storage.history.compactor import Compactor
 from leverframe.storage.history.reading import (
+    FOR_PROGRAMS,
     RECORDED,
+    CsvStyle,
     TimeSpan,
     answer,
     csv_pieces,
@@ -47,6 +56,17 @@ PARAMETERS = (
         f"The most points for each label; {USUAL_POINTS} without it, in CSV {MAX_POINTS}.",
     ),
 )
+CSV_PARAMETERS = (
+    *PARAMETERS,
+    QueryParameter(
+        "zone",
+        str,
+        "A time zone such as Europe/Berlin: times are local there, and names and units stand above "
+        "the columns instead of labels.",
+    ),
+)
+#: So many names of columns stand in the name of a file.
+MAX_NAMED = 3
 
 
 class Series(TypedDict):
@@ -90,7 +110,7 @@ class HistoryUnreadable(Refusal):
 
 
 async def history_json(context: Context) -> Reply:
-    history, span = _asked(context, USUAL_POINTS)
+    history, span, _ = _asked(context, USUAL_POINTS, PARAMETERS)
     try:
         body = await history.ask(lambda compactor: _encoded(compactor, span))
     except StoreUnavailable as error:
@@ -103,17 +123,54 @@ def _encoded(compactor: Compactor, span: TimeSpan) -> bytes:
 
 
 async def history_csv(context: Context) -> AnyReply:
-    history, span = _asked(context, MAX_POINTS)
+    history, span, zone = _asked(context, MAX_POINTS, CSV_PARAMETERS)
+    settings = context.controller.engine.settings
+
+    def work(compactor: Compactor) -> tuple[Iterator[bytes], bytes, str]:
+        style = FOR_PROGRAMS if zone is None else _for_people(settings, zone)
+        filled = _filled(compactor, span)
+        pieces = csv_pieces(compactor, filled, style)
+        return pieces, next(pieces), _file_name(filled, style, settings)
+
     try:
-        pieces = await history.ask(
-            lambda compactor: csv_pieces(compactor, _filled(compactor, span))
-        )
-        first = await history.ask(lambda _: next(pieces))
+        pieces, first, name = await history.ask(work)
     except StoreUnavailable as error:
         raise HistoryUnreadable(str(error)) from error
-    name = f"history-{span.first:.0f}-{span.last:.0f}.csv"
     headers = (NOT_KEPT, ("Content-Disposition", f'attachment; filename="{name}"'))
     return StreamReply(200, CSV, _streamed(history, first, pieces), headers)
+
+
+def _for_people(settings: Settings, zone: str) -> CsvStyle:
+    """Take names and units for titles; the zone is a file, so this is no work for the loop."""
+    try:
+        found = ZoneInfo(zone)
+    except (ValueError, KeyError, OSError):
+        raise BadHistoryQuery(
+            f"There is no time zone {zone[:40]!r}.",
+            field="zone",
+            value=zone[:40],
+            allowed="names of time zones such as Europe/Berlin",
+        ) from None
+    return CsvStyle({label: _title(label, settings) for label in RECORDED}, found)
+
+
+def _title(label: str, settings: Settings) -> str:
+    name, unit = name_of(label, settings) or label, unit_of(label, settings)
+    return f"{name} ({unit})" if unit else name
+
+
+def _file_name(span: TimeSpan, style: CsvStyle, settings: Settings) -> str:
+    """Name the file after the controller, what is in it and from when to when, in plain letters."""
+    if style.zone is None:
+        return f"history-{span.first:.0f}-{span.last:.0f}.csv"
+    names = [name_of(label, settings) or label for label in span.labels[:MAX_NAMED]]
+    more = len(span.labels) - len(names)
+    days = [datetime.fromtimestamp(at, style.zone) for at in (span.first, span.known)]
+    dates = [f"{day:%Y-%m-%d-%H%M}" for day in days]
+    parts = [settings.name, *names, *([f"and {more} more"] if more else []), "_to_".join(dates)]
+    plain = (normalize("NFKD", part).encode("ascii", "ignore").decode() for part in parts)
+    words = (sub(r"[^\w-]+", "-", part).strip("-") for part in plain)
+    return "_".join(word for word in words if word) + ".csv"
 
 
 async def _streamed(
@@ -137,12 +194,14 @@ def _filled(compactor: Compactor, span: TimeSpan) -> TimeSpan:
 # --- the query ------------------------------------------------------------------------------------
 
 
-def _asked(context: Context, usual_points: int) -> tuple[HistoryRecorder, TimeSpan]:
-    """Return the history and the span to read; refuse a bad query before anything is read."""
-    controller = context.controller
+def _asked(
+    context: Context, usual_points: int, parameters: Sequence[QueryParameter]
+) -> tuple[HistoryRecorder, TimeSpan, str | None]:
+    """Return the history, the span and the zone to read; refuse a bad query before reading."""
+    controller, query = context.controller, context.request.query or ""
     assert controller.history is not None
-    now = controller.clock.read().wall
-    return controller.history, span_of(context.request.query or "", now, usual_points)
+    span = span_of(query, controller.clock.read().wall, usual_points, parameters)
+    return controller.history, span, fields_of(query, parameters).get("zone")
 
 
 def span_of(

@@ -5,8 +5,8 @@ which JSON writes as null and CSV as nothing. Reduced answers share one regular 
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
 from itertools import repeat
 from math import ceil, isnan
 from typing import Any, NamedTuple
@@ -244,27 +244,43 @@ def _mean(area: float, weight: float, low: float, high: float) -> float:
 # --- CSV -----------------------------------------------------------------------------------------
 
 
-def csv_pieces(compactor: Compactor, span: TimeSpan) -> Iterator[bytes]:
+class CsvStyle(NamedTuple):
+    """How a table is written: for programs, or for people with names and local times."""
+
+    #: What stands above a column instead of its label.
+    titles: Mapping[str, str] = {}
+    #: The zone of the times; UTC with a Z without one.
+    zone: tzinfo | None = None
+
+
+FOR_PROGRAMS = CsvStyle()
+
+
+def csv_pieces(
+    compactor: Compactor, span: TimeSpan, style: CsvStyle = FOR_PROGRAMS
+) -> Iterator[bytes]:
     """Write CSV in pieces, so that nobody ever holds more than a few thousand lines of it.
 
     Raw values: a line whenever one of the labels changed, with what all of them held then. Reduced:
     a line for every interval, with lowest, mean and highest value of each label.
     """
+    titles = [style.titles.get(label, label) for label in span.labels]
+    time = "time" if style.zone is None else f"time ({style.zone})"
     begun = since(compactor)
     # Decades before the first value would be millions of empty pieces.
     span = span._replace(first=max(span.first, span.now if begun is None else begun))
     resolution = resolution_of(compactor, span)
     if resolution.step:
-        names = [f"{label} {number}" for label in span.labels for number in _REDUCED]
-        yield _lines([["time", *names]])
-        yield from _reduced_pieces(compactor, span, resolution)
+        names = [f"{title} {number}" for title in titles for number in _REDUCED]
+        yield _lines([list(map(_text, (time, *names)))])
+        yield from _reduced_pieces(compactor, span, resolution, style)
     else:
-        yield _lines([["time", *span.labels]])
-        yield from _raw_pieces(compactor, span)
+        yield _lines([list(map(_text, (time, *titles)))])
+        yield from _raw_pieces(compactor, span, style)
 
 
 def _reduced_pieces(
-    compactor: Compactor, span: TimeSpan, resolution: Resolution
+    compactor: Compactor, span: TimeSpan, resolution: Resolution, style: CsvStyle
 ) -> Iterator[bytes]:
     step = resolution.step
     width = max(1, _PIECE // len(span.labels)) * step
@@ -275,12 +291,12 @@ def _reduced_pieces(
             for column in on_axis(compactor, part, label, resolution)
         ]
         yield _lines(
-            [_time(at), *map(_number, numbers)]
+            [_time(at, style.zone, "seconds"), *map(_number, numbers)]
             for at, *numbers in zip(axis(part, step), *columns, strict=True)
         )
 
 
-def _raw_pieces(compactor: Compactor, span: TimeSpan) -> Iterator[bytes]:
+def _raw_pieces(compactor: Compactor, span: TimeSpan, style: CsvStyle) -> Iterator[bytes]:
     held = [ABSENT] * len(span.labels)
     for part in _parts(span, span.first, max(1, _PIECE // len(span.labels))):
         came = [
@@ -289,7 +305,7 @@ def _raw_pieces(compactor: Compactor, span: TimeSpan) -> Iterator[bytes]:
             for at, value in zip(*raw(compactor, part, label), strict=True)
         ]
         came.sort(key=lambda one: one[0])
-        yield _lines(_changes(came, held))
+        yield _lines(_changes(came, held, style.zone))
 
 
 def _parts(span: TimeSpan, start: float, width: int) -> Iterator[TimeSpan]:
@@ -302,32 +318,41 @@ def _parts(span: TimeSpan, start: float, width: int) -> Iterator[TimeSpan]:
 
 
 def _changes(
-    came: Sequence[tuple[float, int, float]], held: list[float]
+    came: Sequence[tuple[float, int, float]], held: list[float], zone: tzinfo | None
 ) -> Iterator[Sequence[str]]:
     """Make a line for every time; a label that changes twice at a time makes two."""
     waiting: set[int] = set()
     moment = 0.0
     for at, index, value in came:
         if waiting and (at != moment or index in waiting):
-            yield [_time(moment), *map(_number, held)]
+            yield [_time(moment, zone), *map(_number, held)]
             waiting.clear()
         if value != held[index] and not (isnan(value) and isnan(held[index])):
             moment = at
             waiting.add(index)
             held[index] = value
     if waiting:
-        yield [_time(moment), *map(_number, held)]
+        yield [_time(moment, zone), *map(_number, held)]
+
+
+def _text(title: str) -> str:
+    """Write a name so that no spreadsheet takes it for a formula or for two columns."""
+    safe = f"'{title}" if title.startswith(("=", "+", "-", "@", "\t", "\r")) else title
+    return '"' + safe.replace('"', '""') + '"' if set(safe) & set(',"\r\n') else safe
 
 
 def _lines(rows: Iterable[Sequence[str]]) -> bytes:
     return "".join(",".join(row) + "\r\n" for row in rows).encode()
 
 
-def _time(at: float) -> str:
+def _time(at: float, zone: tzinfo | None, precision: str = "milliseconds") -> str:
     if at >= _LAST_YEAR_ENDS:
         # A clock that was set to the last year there is, and goes on.
         return repr(at)
     # Rounded first: the number may lie just below the millisecond that it means.
+    if zone is not None:
+        local = datetime.fromtimestamp(round(at, 3), zone).replace(tzinfo=None)
+        return local.isoformat(" ", precision)
     text = datetime.fromtimestamp(round(at, 3), UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
