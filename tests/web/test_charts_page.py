@@ -58,8 +58,8 @@ def drag(page: Page, part: tuple[float, float], key: str = "") -> None:
 def test_the_address_keeps_labels_and_range(twin: ServedTwin, open_page: OpenPage) -> None:
     live_through(twin)
     page = open_page("charts?labels=DS1&range=1h")
-    page.get_by_text("What is drawn").click()
-    page.get_by_label("OUT2", exact=True).check()
+    # Open at the side of a wide screen.
+    page.get_by_label("Output 2", exact=True).check()
     page.get_by_role("button", name="7 d").click()
     expect(plot(page, 1)).to_be_visible()
     assert parameters(page) == {"labels": ["DS1,OUT2"], "range": ["7d"]}
@@ -86,6 +86,28 @@ def test_a_drag_zooms_and_a_double_click_returns(twin: ServedTwin, open_page: Op
     plot(page).dblclick()
     expect(page.get_by_role("button", name="1 h")).to_have_attribute("aria-pressed", "true")
     assert parameters(page)["range"] == ["1h"]
+
+    # Back closes the zoom, too.
+    drag(page, (0.5, 0.75))
+    expect(page.get_by_role("button", name="Back to now")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("button", name="1 h")).to_have_attribute("aria-pressed", "true")
+
+
+def test_yesterday_stands_behind_and_the_same_time_is_on_the_timeline(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.set_readings(DS1=18.0)
+    twin.get("/sim.cgi?advance=86400")
+    live_through(twin)
+    page = open_page("charts?labels=DS1,OUT2&range=1h")
+    page.get_by_role("button", name="Yesterday").click()
+    before = page.locator(".courses").first
+    expect(before.locator("th").last).to_have_text("Yesterday")
+    expect(before.locator("td").last).to_have_text("18.0")
+    assert parameters(page)["behind"] == ["day"]
+    page.get_by_role("link", name="On the timeline").click()
+    expect(page.locator(".timeline .bars .cause-hand").first).to_be_visible()
 
 
 def test_buttons_move_and_zoom_for_those_without_a_mouse(
@@ -199,7 +221,9 @@ def test_what_is_shown_can_be_had_as_a_table(twin: ServedTwin, open_page: OpenPa
     with page.expect_download() as download:
         page.get_by_role("link", name="Download as CSV").click()
     rows = list(csv.reader(StringIO(download.value.path().read_text(encoding="utf-8"))))
-    assert rows[0] == ["time", "DS1", "OUT2"]
+    assert rows[0][0].startswith("time (")
+    assert rows[0][1:] == ["DS1 (°C)", "OUT2"]
+    assert "DS1_OUT2_2026-01-0" in download.value.suggested_filename
     assert [row[1] for row in rows[1:] if row[1]] != []
     assert [float(text) for text in rows[-1][1:]] == [24.0, 1.0]
     assert "" in [row[1] for row in rows]
@@ -231,7 +255,6 @@ def test_without_a_choice_readings_that_are_there_are_drawn(
     page = open_page("charts")
     expect(page.locator(".courses")).to_have_count(2)
     expect(page.get_by_text("Recorded since")).to_be_visible()
-    page.get_by_text("What is drawn").click()
-    for label in ("TEMP", "VCC"):
-        page.get_by_label(label, exact=True).uncheck()
-    expect(page.get_by_text("Choose above what is to be drawn.")).to_be_visible()
+    for name in ("Board temperature", "Supply voltage"):
+        page.get_by_label(name).uncheck()
+    expect(page.get_by_text("Choose what is to be drawn.")).to_be_visible()

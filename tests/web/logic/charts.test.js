@@ -5,7 +5,13 @@ import { beforeEach, test } from "node:test";
 
 import { Fingers } from "../../../src/leverframe/web/lib/chart/fingers.js";
 import { roomy } from "../../../src/leverframe/web/lib/chart/lines.js";
-import { barsOf, summaryOf, tableOf } from "../../../src/leverframe/web/lib/chart/table.js";
+import {
+  barsOf,
+  joined,
+  shifted,
+  summaryOf,
+  tableOf,
+} from "../../../src/leverframe/web/lib/chart/table.js";
 import { Course as ChartCourse } from "../../../src/leverframe/web/pages/charts/course.js";
 import { View } from "../../../src/leverframe/web/pages/charts/view.js";
 import { Course } from "../../../src/leverframe/web/pages/pid/course.js";
@@ -217,4 +223,26 @@ test("a page that is scrolled puts the time back", () => {
   touch("pointermove", 1, 70);
   touch("pointercancel", 1, 70);
   assert.deepEqual([said.range, said.ended], [[0, 1000], 0]);
+});
+
+test("what was before is drawn as if it were now, on common times", () => {
+  const raw = shifted(RAW, 100);
+  assert.deepEqual([raw.from, raw.to, raw.now], [100, 200, 160]);
+  assert.deepEqual(raw.series.DS1.times, [110, 120, 130]);
+  assert.deepEqual(RAW.series.DS1.times, [10, 20, 30]);
+  const reduced = shifted(REDUCED, 100);
+  assert.deepEqual(reduced.times, [100, 110, 120]);
+  assert.deepEqual(reduced.series.DS1, REDUCED.series.DS1);
+  const drawn = joined([[1, 3], [10, null]], [[2, 3], [20, 30]]);
+  assert.deepEqual(drawn, [[1, 2, 3], [10, undefined, null], [undefined, 20, 30]]);
+});
+
+test("the address keeps what stands behind", () => {
+  const one = view("labels=DS1&behind=week");
+  assert.equal(one.behind, "week");
+  one.putBehind("day");
+  assert.ok(location.hash.endsWith("behind=day"));
+  one.putBehind(null);
+  assert.ok(!location.hash.includes("behind"));
+  assert.equal(view("behind=century").behind, null);
 });

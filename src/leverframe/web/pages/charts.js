@@ -7,17 +7,24 @@ import { Bars } from "../lib/chart/bars.js";
 import { Lines } from "../lib/chart/lines.js";
 import { barsOf, tableOf } from "../lib/chart/table.js";
 import { isState } from "../lib/labels.js";
+import { address } from "../lib/router.js";
+import { thingName } from "../lib/things.js";
 import { t } from "../lib/words.js";
 import { Course } from "./charts/course.js";
 import { Legend } from "./charts/legend.js";
 import { Picker } from "./charts/picker.js";
-import { DEFAULT_RANGE, RANGES, View } from "./charts/view.js";
+import { BEHIND, DEFAULT_RANGE, RANGES, View } from "./charts/view.js";
 
 /** @import { Range } from "./charts/view.js" */
 
 const CURSOR = "charts";
 const SHIFT = 0.5;
 const ZOOM = 2;
+// One chart takes what a screen has; several share it.
+const TALL_PX = 440;
+const SHARED_PX = 300;
+const PHONE_PX = 260;
+const PHONE = matchMedia("(max-width: 640px)");
 
 export class Page {
   #context;
@@ -34,6 +41,7 @@ export class Page {
   #refusal = null;
   #reading = false;
   #hasGap;
+  #height = TALL_PX;
   // Where a double click returns to.
   /** @type {Range} */
   #lastRange = DEFAULT_RANGE;
@@ -42,8 +50,8 @@ export class Page {
   constructor(context) {
     this.#context = context;
     this.#overview = context.overview;
-    this.#picker = new Picker(this.#overview, (label, wanted) => this.#toggle(label, wanted));
-    this.#legend = new Legend(this.#overview, this.#course);
+    this.#picker = new Picker(context, (label, wanted) => this.#toggle(label, wanted));
+    this.#legend = new Legend(context, this.#course);
     this.#hasGap = context.live.watchGaps();
     this.#stop = context.live.listen(() => this.#follow());
   }
@@ -53,6 +61,8 @@ export class Page {
     this.#view = new View(params);
     this.#lastRange = this.#view.range ?? this.#lastRange;
     this.#view.labels ??= this.#picker.suggested();
+    const at = Number(params.get("at"));
+    if (at > 0) this.#legend.point(at);
     await this.#read();
   }
 
@@ -78,7 +88,8 @@ export class Page {
     this.#arrange(labels);
     this.#reading = true;
     try {
-      if (!(await this.#course.read(labels, this.#span))) return;
+      const before = this.#view.behind ? BEHIND[this.#view.behind] : 0;
+      if (!(await this.#course.read(labels, this.#span, before))) return;
       this.#refusal = null;
       await this.#draw();
     } catch (error) {
@@ -103,17 +114,29 @@ export class Page {
     const states = groups.get("states");
     groups.delete("states");
     const wanted = [...groups];
+    const height = PHONE.matches ? PHONE_PX : wanted.length > 1 ? SHARED_PX : TALL_PX;
+    if (height !== this.#height) this.#forgetLines();
+    this.#height = height;
     if (states) wanted.push(["states", states]);
     this.#charts = new Map(
       wanted.map(([key, own]) => [
         key,
-        { chart: this.#charts.get(key)?.chart ?? this.#make(key, own), labels: own },
+        { chart: this.#charts.get(key)?.chart ?? this.#make(key, own, height), labels: own },
       ]),
     );
   }
 
-  /** @param {string} key @param {string[]} labels */
-  #make(key, labels) {
+  // Charts of another height are made anew.
+  #forgetLines() {
+    for (const [key, { chart }] of this.#charts) {
+      if (!(chart instanceof Lines)) continue;
+      chart.close();
+      this.#charts.delete(key);
+    }
+  }
+
+  /** @param {string} key @param {string[]} labels @param {number} height */
+  #make(key, labels, height) {
     /** @type {Moves} */
     const moves = {
       sync: CURSOR,
@@ -121,16 +144,20 @@ export class Page {
       back: () => this.#move(() => this.#view.choose(this.#lastRange)),
       point: (time) => this.#point(time),
     };
-    return key === "states" ? new Bars(labels, moves) : new Lines(moves);
+    if (key !== "states") return new Lines(moves, height);
+    return new Bars(labels.map((label) => thingName(this.#context, label)), moves);
   }
 
   async #draw() {
-    const { history } = this.#course;
+    const { history, behind } = this.#course;
     if (history === null) return;
     const [from, to] = this.#span;
     await Promise.all(
       [...this.#charts.values()].map(({ chart, labels }) => {
-        if (chart instanceof Lines) return chart.draw(tableOf(history, labels), from, to);
+        if (chart instanceof Lines) {
+          const before = behind && tableOf(behind, labels);
+          return chart.draw(tableOf(history, labels), from, to, before);
+        }
         return chart.draw(labels.map((label) => barsOf(history, label)), from, to);
       }),
     );
@@ -170,10 +197,12 @@ export class Page {
     if (!this.#view.labels) return html`<p class="note">${t("opening")}</p>`;
     return html`<div class="charts" aria-busy=${this.#reading ? "true" : "false"}>
       ${this.#controls()}
+      <div class="plots">
+        ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+        ${this.#advice()}
+        ${[...this.#charts].map(([key, { chart, labels }]) => this.#card(key, chart, labels))}
+      </div>
       ${this.#picker.view(this.#labels)}
-      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
-      ${this.#advice()}
-      ${[...this.#charts].map(([key, { chart, labels }]) => this.#card(key, chart, labels))}
     </div>`;
   }
 
@@ -210,15 +239,42 @@ export class Page {
               ${t("back_to_now")}
             </button>`}
       </div>
-      ${this.#labels.length === 0
-        ? nothing
-        : html`<a
-            class="csv"
-            download
-            href=${api.historyTable(this.#course.query(this.#labels, this.#span))}
-            >${t("as_csv")}</a
-          >`}
+      ${this.#behind()}
+      <span class="ways">
+        <a href=${address("timeline", this.#sameTime())}>${t("as_timeline")}</a>
+        ${this.#labels.length === 0
+          ? nothing
+          : html`<a class="csv" download href=${this.#table()}>${t("as_csv")}</a>`}
+      </span>
     </div>`;
+  }
+
+  #behind() {
+    /** @param {keyof typeof BEHIND} name */
+    const choice = (name) => html`<button
+      type="button"
+      aria-pressed=${this.#view.behind === name ? "true" : "false"}
+      @click=${() =>
+        this.#move(() => this.#view.putBehind(this.#view.behind === name ? null : name))}
+    >
+      ${t(`behind_${name}`)}
+    </button>`;
+    const names = /** @type {(keyof typeof BEHIND)[]} */ (Object.keys(BEHIND));
+    return html`<div class="ranges" role="group" aria-label=${t("behind")}>
+      <span class="quiet">${t("behind")}</span>${names.map(choice)}
+    </div>`;
+  }
+
+  /** @returns {Params} */
+  #sameTime() {
+    const [from, to] = this.#span.map(Math.round);
+    return this.#view.range === DEFAULT_RANGE ? { span: DEFAULT_RANGE } : { from, to };
+  }
+
+  // With the words and times of whoever looks.
+  #table() {
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+    return api.historyTable({ ...this.#course.query(this.#labels, this.#span), zone });
   }
 
   // Empty places teach.
@@ -239,7 +295,7 @@ export class Page {
     const unit = key === "states" ? t("states") : this.#overview.unit(labels[0]);
     return html`<section class="card" data-unit=${unit}>
       <h2>${unit || t("without_unit")}</h2>
-      ${chart.element} ${this.#legend.view(labels, key === "states")}
+      ${chart.element} ${this.#legend.view(labels, key === "states", this.#view.behind)}
     </section>`;
   }
 }

@@ -2,6 +2,7 @@
 
 import { timeAxis, valueAxis } from "./axes.js";
 import { Figure } from "./figure.js";
+import { joined } from "./table.js";
 
 /** @import { Options } from "./figure.js" */
 
@@ -30,27 +31,38 @@ export class Lines {
     this.element.className = "chart";
   }
 
-  // `table` as lib/chart/table.js makes it.
+  // `table` as lib/chart/table.js makes it, `behind` the same of an earlier time, in a thin line.
   /** @param {ChartTable} table @param {number} from @param {number} to */
-  async draw(table, from, to) {
+  async draw(table, from, to, /** @type {ChartTable | null} */ behind = null) {
     const isDense = table.times.length > MAX_STEPS;
-    const kind = `${table.step === 0} ${isDense} ${table.columns.length}`;
-    if (kind !== this.#kind) this.#replace(kind, table, isDense);
+    const kind = `${table.step === 0} ${isDense} ${table.columns.length} ${behind?.step === 0}`;
+    const whole = behind ? `${kind} behind` : kind;
+    if (whole !== this.#kind) this.#replace(whole, table, isDense, behind);
     const columns = table.columns.flatMap(({ values = [], mean = [], max = [], min = [] }) =>
       table.step === 0 ? [values] : [mean, max, min],
     );
-    await this.#figure?.draw([table.times, ...columns], from, to);
+    const ghosts = behind?.columns.map(({ values, mean = [] }) => values ?? mean) ?? [];
+    const data = behind
+      ? joined([behind.times, ...ghosts], [table.times, ...columns])
+      : [table.times, ...columns];
+    await this.#figure?.draw(/** @type {uPlot.AlignedData} */ (data), from, to);
   }
 
   close() {
     this.#figure?.close();
   }
 
-  /** @param {string} kind @param {ChartTable} table @param {boolean} isDense */
-  #replace(kind, { step, columns }, isDense) {
+  /**
+   * @param {string} kind
+   * @param {ChartTable} table
+   * @param {boolean} isDense
+   * @param {ChartTable | null} behind
+   */
+  #replace(kind, { step, columns }, isDense, behind) {
     this.#figure?.close();
     this.#kind = kind;
     const isRaw = step === 0;
+    const ghosts = behind?.columns ?? [];
     /** @type {Options} */
     const options = (colours, uPlot) => ({
       height: this.#height,
@@ -58,11 +70,12 @@ export class Lines {
       axes: [timeAxis(colours), valueAxis(colours)],
       series: [
         {},
+        ...ghosts.map((_, index) => ghostLine(index, behind?.step === 0, colours, uPlot)),
         ...columns.flatMap((_, index) =>
           isRaw ? rawLine(index, isDense, colours, uPlot) : reducedLine(index, colours),
         ),
       ],
-      bands: isRaw ? [] : columns.map((_, index) => band(index, colours)),
+      bands: isRaw ? [] : columns.map((_, index) => band(index, ghosts.length, colours)),
     });
     this.#figure = new Figure("figure", options, this.#moves);
     this.element.replaceChildren(this.#figure.element);
@@ -94,16 +107,27 @@ function rawLine(index, isDense, colours, uPlot) {
   return [{ ...lineOf(index, colours), paths }];
 }
 
+/**
+ * @param {number} index
+ * @param {boolean} isRaw
+ * @param {Colours} colours
+ * @param {typeof uPlot} uPlot
+ */
+function ghostLine(index, isRaw, colours, uPlot) {
+  const paths = isRaw ? uPlot.paths.stepped?.({ align: 1 }) : uPlot.paths.linear?.();
+  return { ...lineOf(index, colours), stroke: () => colours("edge"), width: 1, paths };
+}
+
 /** @param {number} index @param {Colours} colours */
 function reducedLine(index, colours) {
   const edge = { points: { show: false }, width: 0, spanGaps: false };
   return [lineOf(index, colours), { ...edge }, { ...edge }];
 }
 
-// Each line has three series: mean, highest, lowest.
-/** @param {number} index @param {Colours} colours @returns {uPlot.Band} */
-function band(index, colours) {
-  const first = 1 + index * 3;
+// Each line has three series: mean, highest, lowest. What stands behind comes before them.
+/** @param {number} index @param {number} before @param {Colours} colours @returns {uPlot.Band} */
+function band(index, before, colours) {
+  const first = 1 + before + index * 3;
   return {
     series: [first + 1, first + 2],
     fill: () => colours(`${TOKENS[index % TOKENS.length]}-band`),

@@ -1,5 +1,7 @@
 // From an answer of /api/history to columns for drawing: absent stays absent, nothing is guessed.
 
+/** Times, then the values of each line. @typedef {[number[], ...(number | null)[][]]} Drawn */
+
 // Several series on common times: { times, columns, step }. A column is { values } of raw values,
 // which hold until the next time, or { mean, min, max } of reduced ones.
 /** @param {HistoryReply} history @param {string[]} labels @returns {ChartTable} */
@@ -16,6 +18,37 @@ function rawTable({ to, now }, series) {
   // The last value still holds.
   if (times.length > 0 && times[times.length - 1] < end) times.push(end);
   return { step: 0, times, columns: known.map((one) => ({ values: held(one, times) })) };
+}
+
+// An answer about an earlier time as if it were so many seconds later.
+/** @param {HistoryReply} history @param {number} by @returns {HistoryReply} */
+export function shifted(history, by) {
+  /** @param {number[]} times */
+  const later = (times) => times.map((time) => time + by);
+  const series = Object.entries(history.series).map(([label, one]) => [
+    label,
+    one.times ? { ...one, times: later(one.times) } : one,
+  ]);
+  const [from, to, now] = [history.from + by, history.to + by, history.now + by];
+  const times = later(history.times);
+  return { ...history, from, to, now, times, series: Object.fromEntries(series) };
+}
+
+// Both on common times. What one has nothing to say about is undefined there, which is no gap.
+/** @param {Drawn} one @param {Drawn} other @returns {Drawn} */
+export function joined(one, other) {
+  const times = merged([one[0], other[0]]);
+  const places = new Map(times.map((time, place) => [time, place]));
+  const columns = [one, other].flatMap(([own, ...lists]) =>
+    lists.map((list) => {
+      const column = new Array(times.length).fill(undefined);
+      list.forEach((value, index) => {
+        column[places.get(own[index]) ?? 0] = value;
+      });
+      return column;
+    }),
+  );
+  return [times, ...columns];
 }
 
 /** @param {number[][]} lists */

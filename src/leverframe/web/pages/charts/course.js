@@ -2,15 +2,21 @@
 // is heard.
 
 import * as api from "../../lib/api.js";
+import { shifted } from "../../lib/chart/table.js";
 
 // Points for each pixel of the widest charts, so that nothing is lost to the eye.
 const POINTS = 1500;
 // Reduced values grow by whole intervals; they are read again when one is over, but not too often.
 const READ_AGAIN_S = 5;
+// What stands behind is read a little further than it is shown, because the time goes on.
+const AHEAD = 0.1;
 
 export class Course {
   /** @type {HistoryReply | null} */
   history = null;
+  // The same labels some time before, as if it were now.
+  /** @type {HistoryReply | null} */
+  behind = null;
   /** @type {string[]} */
   #labels = [];
 
@@ -19,13 +25,22 @@ export class Course {
     return { labels: labels.join(","), from, to, points: POINTS };
   }
 
-  /** @param {string[]} labels @param {[number, number]} span */
-  async read(labels, span) {
+  /** @param {string[]} labels @param {[number, number]} span @param {number} [before] */
+  async read(labels, span, before = 0) {
     this.#labels = labels;
-    const history = labels.length > 0 ? await api.history(this.query(labels, span)) : null;
+    const [history, behind] = await Promise.all([
+      labels.length > 0 ? api.history(this.query(labels, span)) : null,
+      labels.length > 0 && before ? this.#readBehind(labels, span, before) : null,
+    ]);
     // Somebody may have chosen others meanwhile.
-    if (labels === this.#labels) this.history = history;
+    if (labels === this.#labels) [this.history, this.behind] = [history, behind];
     return labels === this.#labels;
+  }
+
+  /** @param {string[]} labels @param {[number, number]} span @param {number} before */
+  async #readBehind(labels, [from, to], before) {
+    const end = to - before + (to - from) * AHEAD;
+    return shifted(await api.history(this.query(labels, [from - before, end])), before);
   }
 
   // Takes in what the state says now; false where it must be read again.

@@ -3,20 +3,23 @@
 import { html, nothing, svg } from "../../vendor/lit-html.js";
 import { DASHES, TOKENS } from "../../lib/chart/lines.js";
 import { summaryOf } from "../../lib/chart/table.js";
+import { thingAddress, thingName } from "../../lib/things.js";
 import { clock, currentLanguage, t } from "../../lib/words.js";
 
 /** @import { Course } from "./course.js" */
 
 export class Legend {
+  #context;
   #overview;
   #course;
   // The time under the cursor; null where there is none.
   /** @type {number | null} */
   #time = null;
 
-  /** @param {Overview} overview @param {Course} course */
-  constructor(overview, course) {
-    this.#overview = overview;
+  /** @param {Context} context @param {Course} course */
+  constructor(context, course) {
+    this.#context = context;
+    this.#overview = context.overview;
     this.#course = course;
   }
 
@@ -28,8 +31,8 @@ export class Legend {
     return isNew;
   }
 
-  /** @param {string[]} labels @param {boolean} areStates */
-  view(labels, areStates) {
+  /** @param {string[]} labels @param {boolean} areStates @param {string | null} [behind] */
+  view(labels, areStates, behind = null) {
     const { history } = this.#course;
     if (history === null) return nothing;
     return html`<div class="scrolling">
@@ -42,6 +45,7 @@ export class Legend {
               : html`<th class="number">${t("lowest")}</th>
                   <th class="number">${t("highest")}</th>`}
             <th class="number">${this.#time === null ? t("last") : this.#moment(this.#time)}</th>
+            ${behind ? html`<th class="number">${t(`behind_${behind}`)}</th>` : nothing}
           </tr>
         </thead>
         <tbody>
@@ -49,6 +53,16 @@ export class Legend {
         </tbody>
       </table>
     </div>`;
+  }
+
+  // What was then, some time before.
+  /** @param {string} label @param {boolean} isStates */
+  #before(label, isStates) {
+    const { behind, history } = this.#course;
+    if (behind === null || history === null) return "–";
+    const at = this.#time ?? Math.min(history.to, history.now);
+    const value = valueAt(behind, label, at);
+    return isStates ? share(value, behind.step) : this.#overview.shown(label, value).text;
   }
 
   /** @param {number} time */
@@ -65,7 +79,7 @@ export class Legend {
    * @param {boolean} isStates
    */
   #row(history, label, index, isStates) {
-    const name = this.#overview.name(label);
+    const name = thingName(this.#context, label);
     const { min, max, last } = summaryOf(history, label);
     const present = this.#time === null ? last : valueAt(history, label, this.#time);
     const said = isStates
@@ -76,12 +90,13 @@ export class Legend {
       html`<td class="number">${this.#overview.shown(label, number).text}</td>`;
     return html`<tr>
       <td>
-        ${isStates ? nothing : sample(index)} ${name || label}${name
-          ? html` <small>${label}</small>`
-          : nothing}
+        ${isStates ? nothing : sample(index)} <a href=${thingAddress(label)}>${name}</a>
       </td>
       ${isStates ? nothing : html`${value(min)}${value(max)}`}
       <td class="number">${said}</td>
+      ${this.#course.behind
+        ? html`<td class="number">${this.#before(label, isStates)}</td>`
+        : nothing}
     </tr>`;
   }
 }

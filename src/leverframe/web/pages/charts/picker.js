@@ -11,6 +11,7 @@ import {
   dutyOf,
   energyOf,
 } from "../../lib/labels.js";
+import { thingName } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
 
 const GROUPS = {
@@ -20,14 +21,17 @@ const GROUPS = {
   duties: PWMS.map(dutyOf),
 };
 const SUGGESTED = 3;
+const WIDE = matchMedia("(min-width: 1181px)");
 
 export class Picker {
+  #context;
   #overview;
   #toggle;
 
-  /** @param {Overview} overview @param {(label: string, wanted: boolean) => void} toggle */
-  constructor(overview, toggle) {
-    this.#overview = overview;
+  /** @param {Context} context @param {(label: string, wanted: boolean) => void} toggle */
+  constructor(context, toggle) {
+    this.#context = context;
+    this.#overview = context.overview;
     this.#toggle = toggle;
   }
 
@@ -43,7 +47,9 @@ export class Picker {
 
   /** @param {string[]} chosen */
   view(chosen) {
-    return html`<details class="picker" ?open=${chosen.length === 0}>
+    // At the side of a wide screen it is always open; a narrow one opens it when it is wanted.
+    const isOpen = chosen.length === 0 || WIDE.matches;
+    return html`<details class="picker" ?open=${isOpen}>
       <summary>${t("choose_labels", { count: chosen.length })}</summary>
       ${Object.entries(GROUPS).map(([name, labels]) => this.#group(name, labels, chosen))}
     </details>`;
@@ -63,14 +69,14 @@ export class Picker {
 
   /** @param {string} label @param {string[]} chosen */
   #tick(label, chosen) {
-    const name = this.#overview.name(label);
+    const unit = this.#overview.unit(label);
     return html`<label>
       <input
         type="checkbox"
         .checked=${chosen.includes(label)}
         @change=${(event) => this.#toggle(label, event.target.checked)}
       />
-      <span>${name || label}${name ? html` <small>${label}</small>` : nothing}</span>
+      <span>${thingName(this.#context, label)} <small>${unit}</small></span>
     </label>`;
   }
 }

@@ -1,6 +1,6 @@
 // Which time and labels are shown: kept in the address, moved by buttons, drags and time itself.
 
-import { note } from "../../lib/router.js";
+import { note, step } from "../../lib/router.js";
 
 /** @typedef {keyof typeof RANGES} Range */
 
@@ -13,6 +13,10 @@ export const RANGES = {
   "30d": 30 * 24 * HOUR_S,
   "1y": 365 * 24 * HOUR_S,
 };
+// What can stand behind: the same time a day or a week before.
+export const BEHIND = { day: 24 * HOUR_S, week: 7 * 24 * HOUR_S };
+/** @param {string} name @returns {name is keyof typeof BEHIND} */
+const isBehind = (name) => name in BEHIND;
 /** @param {string} name @returns {name is Range} */
 const isRange = (name) => name in RANGES;
 export const DEFAULT_RANGE = "24h";
@@ -26,11 +30,15 @@ export class View {
   range = DEFAULT_RANGE;
   /** @type {string[] | null} */
   labels = null;
+  /** @type {keyof typeof BEHIND | null} */
+  behind = null;
   #from = 0;
   #to = 0;
 
   /** @param {URLSearchParams} params */
   constructor(params) {
+    const behind = params.get("behind") ?? "";
+    if (isBehind(behind)) this.behind = behind;
     const labels = params.get("labels");
     if (labels !== null) this.labels = labels.split(",").filter(Boolean);
     const [from, to] = [Number(params.get("from")), Number(params.get("to"))];
@@ -65,9 +73,11 @@ export class View {
   zoom(from, to, now) {
     const length = Math.min(Math.max(to - from, MIN_S), MAX_S);
     const end = Math.min((from + to + length) / 2, now);
+    // Back leads to the range that was left.
+    const way = this.range === null ? note : step;
     this.range = null;
     [this.#from, this.#to] = [Math.round(end - length), Math.round(end)];
-    this.#note();
+    this.#note(way);
   }
 
   // Moves the time by a share of what is shown.
@@ -93,10 +103,16 @@ export class View {
     this.#note();
   }
 
-  #note() {
+  /** @param {keyof typeof BEHIND | null} behind */
+  putBehind(behind) {
+    this.behind = behind;
+    this.#note();
+  }
+
+  #note(way = note) {
     const labels = (this.labels ?? []).join(",");
     /** @type {Params} */
     const time = this.range ? { range: this.range } : { from: this.#from, to: this.#to };
-    note("charts", { labels, ...time });
+    way("charts", { labels, ...time, ...(this.behind ? { behind: this.behind } : {}) });
   }
 }
