@@ -106,7 +106,7 @@ async def test_a_reading_within_its_dead_band_is_not_published_again(tmp_path: P
 
 async def test_commands_are_carried_out_and_acknowledged(tmp_path: Path) -> None:
     async with on_broker(tmp_path) as (controller, broker, listener):
-        await broker.publish(f"{PREFIX}/cmd", "out0=1&out2=1&pwmd=130")
+        await broker.publish(f"{PREFIX}/cmd", "pulse0=10&out2=1&pwmd=130")
         await listener.until_last(f"{PREFIX}/cmdr", "1")
         assert controller.engine.values["OUT0"] == controller.engine.values["OUT2"] == 1
         assert controller.engine.settings.pwm[1].duty == 30

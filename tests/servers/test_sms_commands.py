@@ -66,6 +66,12 @@ async def test_commands_are_joined_as_over_http(phone: Phone) -> None:
     )
 
 
+async def test_an_output_is_pulsed(phone: Phone) -> None:
+    assert await phone.send("1234:pulse0=10") == "OK OUT 100000 PWM 0000 EVENT 00000000"
+    await phone.twin.controller.advance(10)
+    assert await phone.twin.outputs() == "000000"
+
+
 async def test_settings_are_set_on_whatever_path_they_are(phone: Phone) -> None:
     await phone.send("1234:oname=0Pump room&diffsel=0*6*1*7")
     settings = await phone.twin.settings()

@@ -17,6 +17,14 @@ ENABLE_PID = "ENABLE PID"
 OVERRIDING = (*AUTO_SWITCH, ENABLE_PID)
 #: Actions of rules that write to a module, one for each of the settings `modbus_writes`.
 MODBUS_WRITES = tuple(f"MODBUS WRITE {number}" for number in range(1, 9))
+#: Actions of rules that switch an output on for a while: as long as the rule's delay of ceasing,
+#: which has no other meaning for them.
+PULSES = tuple(f"PULSE {label}" for label in OUTPUTS)
+
+
+def pulse_seconds(off_delay: int) -> int:
+    """Return how long the pulse of a rule lasts: one of no time would be none."""
+    return max(1, off_delay)
 
 
 def target_of(action: str) -> str:

@@ -25,6 +25,7 @@ from leverframe.engine.actions import (
     MODBUS_WRITES,
     ON,
     OVERRIDING,
+    PULSES,
     REVERSE,
     after_switching,
 )
@@ -109,7 +110,8 @@ class Actuator:
     ) -> None:
         """Carry out the activation of an action, or with `active` false its deactivation.
 
-        The value is for switching and for counting energy; other actions ignore it.
+        The value is for switching and for counting energy, and the seconds of a pulse; other
+        actions ignore it.
         A message names `label` and the value `measured` there.
         """
         if action in SWITCHES:
@@ -157,6 +159,10 @@ class Actuator:
         if was_on and not order.active:
             # Whether it ends in an on or an off phase is chance.
             self._outputs.switch(order.which, order.value, order.cause)
+
+    def _pulse(self, order: _Order) -> None:
+        if order.active:
+            self._outputs.pulse(order.which, order.value, order.cause)
 
     def _enable_pid(self, order: _Order) -> None:
         self._pid.enable(order.active, order.cause)
@@ -236,6 +242,7 @@ SWITCHES: dict[str, tuple[Callable[[Actuator, int, int, Cause], None], int]] = {
 #: Actions that do something else to the machine: the method, and the index of the target.
 OTHER_ACTIONS: dict[str, tuple[Callable[[Actuator, _Order], None], int]] = {
     **_numbered(AUTO_SWITCH, Actuator._switch_periodic),
+    **_numbered(PULSES, Actuator._pulse),
     **_numbered(tuple(f"RESET {label}" for label in ENERGIES), Actuator._reset_energy),
     **_numbered(tuple(f"COUNT {label}" for label in ENERGIES), Actuator._count_energy),
     **_numbered(tuple(f"OLED - SET SCREEN {n}" for n in range(1, 5)), Actuator._set_screen),

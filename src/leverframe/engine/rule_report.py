@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from leverframe.engine.actions import MODBUS_WRITES, OFF, ON, REVERSE
+from leverframe.engine.actions import MODBUS_WRITES, OFF, ON, PULSES, REVERSE, pulse_seconds
 from leverframe.engine.actuator import MESSAGES, Actuator
+from leverframe.engine.labels import OUTPUTS
 from leverframe.engine.live_rule import (
     ACTIVATE,
     LASTING,
@@ -29,7 +30,7 @@ _ASKED = {">=": "at least ", "<": "below ", "=": ""}
 class RuleEffect(Struct, frozen=True):
     """The effect of a rule when it begins or ceases."""
 
-    #: The printed name of the action.
+    #: The printed name of the action; of a pulse, the output.
     action: str
     #: on, off or reverse for what is switched, else send or do.
     does: str
@@ -135,6 +136,10 @@ def _when_ceasing(rule: Rule) -> RuleEffect | None:
 
 
 def _done_once(rule: Rule) -> RuleEffect:
+    if rule.action in PULSES:
+        target = OUTPUTS[PULSES.index(rule.action)]
+        lasts = f"{target} on for {pulse_seconds(rule.off_delay)} s"
+        return RuleEffect(target, "on", 0, lasts)
     return RuleEffect(rule.action, "do", 0, f"does {rule.action}")
 
 

@@ -29,8 +29,10 @@ from leverframe.engine.actions import (
     OFF,
     ON,
     OVERRIDING,
+    PULSES,
     REVERSE,
     after_switching,
+    pulse_seconds,
     target_of,
 )
 from leverframe.engine.actuator import DONE_ONCE, Actuator
@@ -402,6 +404,8 @@ class Rules:
         source = live.first.label
         measured = self._machine.values.get(source)
         action = live.rule.action
+        if action in PULSES:
+            value = pulse_seconds(live.rule.off_delay)
         # "Only when it stops" is the one moment at which such an action can be done.
         done_now = activate or (live.rule.mode == ONLY_WHEN_IT_STOPS and action in DONE_ONCE)
         self._actuator.perform(action, value, done_now, live.cause, source, measured)

@@ -13,14 +13,14 @@ from leverframe.commands.plan.written import PlannedRequest
 from leverframe.commands.table.params import encoded
 from leverframe.commands.table.rules import event_query
 from leverframe.commands.version_change.limits import missing_of_rule
-from leverframe.engine.actions import MODBUS_WRITES
+from leverframe.engine.actions import MODBUS_WRITES, PULSES
 from leverframe.engine.rules import rules_without
 from leverframe.engine.settings import Rule
 from leverframe.profile import Profile
 
 _RULE_PATH = "/inpa.cgi"
 #: Ours alone.
-_OWN_ACTIONS = frozenset(MODBUS_WRITES)
+_OWN_ACTIONS = frozenset((*MODBUS_WRITES, *PULSES))
 
 
 def _said(rule: Rule) -> Rule:

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from leverframe.engine.actions import MODBUS_WRITES
+from leverframe.engine.actions import MODBUS_WRITES, PULSES
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
     DIFFERENTIALS,
@@ -228,6 +228,7 @@ RULE_ACTIONS = CodeTable(
     run(61, ("OLED ON/NEXT SCREEN",), span("1.44", until="1.45")),
     # ours, far from all numbers that the document gives or may come to give
     run(200, MODBUS_WRITES),
+    run(210, PULSES),
 )
 
 # --- schedule ------------------------------------------------------------------------------------
