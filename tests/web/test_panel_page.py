@@ -72,10 +72,20 @@ def test_elements_are_dragged_onto_the_picture_and_stored(
     drag(page, page.locator(".tray [data-element=OUT0]"), (200, 100))
     drag(page, page.locator(".tray [data-element=DS1]"), (600, 300))
     drag(page, placed(page, "OUT0"), (300, 160))
+    # Nothing on the way is selected, and no drag leads out of the picture.
+    assert page.evaluate("getSelection().toString()") == ""
+    drag(page, placed(page, "OUT0"), (795, 395))
+    inside = page.evaluate(
+        "() => { const [stage, one] = ['.stage', '.placed[data-element=OUT0]'].map((found) => "
+        "document.querySelector(found).getBoundingClientRect()); "
+        "return one.right <= stage.right + 1 && one.bottom <= stage.bottom + 1 }"
+    )
+    assert inside
+    page.get_by_role("button", name="Undo").click()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("button", name="Arrange")).to_be_visible()
-    assert stored(twin, OUT0) == pytest.approx((300, 160), abs=2)
-    assert stored(twin, DS1) == pytest.approx((600, 300), abs=2)
+    assert stored(twin, OUT0) == (304, 160)
+    assert stored(twin, DS1) == (600, 304)
 
     page.reload()
     expect(placed(page, "DS1")).to_contain_text("61.4")
@@ -91,7 +101,7 @@ def test_elements_are_placed_and_moved_by_keyboard(twin: ServedTwin, open_page: 
     out0 = placed(page, "OUT0")
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Shift+ArrowLeft"):
         out0.press(key)
-    expect(out0).to_have_attribute("aria-label", "OUT0: 66 from the left, 68 from the top")
+    expect(out0).to_have_attribute("aria-label", "Output 0: 66 from the left, 68 from the top")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("button", name="Arrange")).to_be_visible()
     assert stored(twin, OUT0) == (66, 68)

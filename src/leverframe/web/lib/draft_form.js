@@ -103,11 +103,13 @@ export class DraftForm {
     }
   }
 
-  /** @param {ControlEvent} event */
-  async submitted(event) {
+  /** @param {Event} event @returns {void} */
+  submitted(event) {
     event.preventDefault();
-    const form = event.currentTarget;
-    if (!(await this.save())) focusWrong(form);
+    const form = /** @type {HTMLElement} */ (event.currentTarget);
+    this.save().then((done) => {
+      if (!done) focusWrong(form);
+    });
   }
 
   // What was begun from nothing has nothing to go back to; it is cancelled by its button.

@@ -5,6 +5,7 @@ import { Action } from "../lib/action.js";
 import * as api from "../lib/api.js";
 import { INPUTS, OUTPUTS, PWMS } from "../lib/labels.js";
 import { Switches } from "../lib/switches.js";
+import { thingName } from "../lib/things.js";
 import { t } from "../lib/words.js";
 import { Layout } from "./panel/layout.js";
 import { Stage } from "./panel/stage.js";
@@ -36,10 +37,12 @@ export class Page {
   }
 
   async open() {
+    addEventListener("keydown", this.#pressed);
     await this.#readPicture();
   }
 
   close() {
+    removeEventListener("keydown", this.#pressed);
     this.#layout.end();
     this.#stage.close();
   }
@@ -94,6 +97,13 @@ export class Page {
         <button type="button" class="primary" @click=${() => this.#layout.save()}>
           ${t("save")}
         </button>
+        <button
+          type="button"
+          ?disabled=${!this.#layout.canUndo}
+          @click=${() => this.#undo()}
+        >
+          ${t("undo")}
+        </button>
         <button type="button" @click=${() => this.#restore()}>${t("restore")}</button>
         <button type="button" @click=${() => this.#stop()}>${t("cancel")}</button>
         <label class="file">
@@ -114,6 +124,19 @@ export class Page {
     this.#layout.begin();
     this.#context.redraw();
   }
+
+  #undo() {
+    this.#layout.undo();
+    this.#context.redraw();
+  }
+
+  // The key that undoes everywhere.
+  /** @param {KeyboardEvent} event */
+  #pressed = (event) => {
+    if (!this.#layout.isArranged || !(event.ctrlKey || event.metaKey) || event.key !== "z") return;
+    event.preventDefault();
+    this.#undo();
+  };
 
   #restore() {
     this.#layout.restore();
@@ -164,8 +187,7 @@ export class Page {
 
   /** @param {string} label */
   #name(label) {
-    const name = this.#overview.name(label);
-    return name && this.#overview.label(label) ? `${name} · ${label}` : name || label;
+    return thingName(this.#context, label);
   }
 
   /** @param {string[]} labels */
@@ -173,7 +195,7 @@ export class Page {
     const [label] = labels;
     if (OUTPUTS.includes(label) || PWMS.includes(label)) return this.#switches.lever(label);
     return html`<div class="reading">
-      <span class="name">${this.#overview.name(label) || label}</span>
+      <span class="name">${this.#name(label)}</span>
       ${INPUTS.includes(label) ? this.#level(label) : labels.map((one) => this.#value(one, labels))}
     </div>`;
   }

@@ -18,6 +18,9 @@ export class Layout {
   // A copy of all places while they are being arranged; else null.
   /** @type {Place[] | null} */
   #draft = null;
+  // What the draft was before each change, the oldest first.
+  /** @type {Place[][]} */
+  #earlier = [];
   /** @type {string | null} */
   refusal = null;
 
@@ -71,19 +74,40 @@ export class Layout {
   restore() {
     this.refusal = null;
     this.#draft = [...this.#stored];
+    this.#earlier = [];
   }
 
-  // Within the picture of this size.
+  // To be called before a change that can be undone: a whole drag is one.
+  remember() {
+    if (this.#draft && this.#draft !== this.#earlier.at(-1)) this.#earlier.push(this.#draft);
+  }
+
+  get canUndo() {
+    return this.#earlier.some((draft) => draft !== this.#draft);
+  }
+
+  undo() {
+    let draft = this.#earlier.pop();
+    // A drag that moved nothing is no step.
+    while (draft === this.#draft) draft = this.#earlier.pop();
+    this.#draft = draft ?? this.#draft;
+  }
+
+  // Within the picture of this size, with all of the element, of `own` size, on it.
   /**
    * @param {number} index
    * @param {number} left
    * @param {number} top
    * @param {[number, number]} size
+   * @param {[number, number]} [own]
    */
-  move(index, left, top, [width, height]) {
+  move(index, left, top, [width, height], [ownWidth, ownHeight] = [0, 0]) {
     /** @param {number} value @param {number} most */
-    const within = (value, most) => Math.round(Math.min(Math.max(value, NEAREST), most - NEAREST));
-    this.#put(index, [within(left, width), within(top, height)]);
+    const within = (value, most) => Math.floor(Math.max(NEAREST, Math.min(value, most - NEAREST)));
+    this.#put(index, [
+      within(Math.round(left), width - ownWidth),
+      within(Math.round(top), height - ownHeight),
+    ]);
   }
 
   /** @param {number} index */

@@ -19,6 +19,7 @@ import { t } from "../../lib/words.js";
 // Without a picture the elements stand on an empty ground of this size.
 /** @type {[number, number]} */
 const EMPTY_SIZE = [1280, 720];
+// Elements stand on a grid, unless Alt is held in dragging or Shift with the arrow keys.
 const STEP = 8;
 // Elements that are put down without a drag stand in columns of so many, far enough from each other
 // for the small picture of a phone.
@@ -115,10 +116,13 @@ export class Stage {
     if (event.button !== 0 || !event.isPrimary) return;
     const box = event.currentTarget.getBoundingClientRect();
     const { clientX: x, clientY: y } = event;
+    this.#layout.remember();
     this.#held = { index, x, y, byX: x - box.left, byY: y - box.top, isMoved: false };
     addEventListener("pointermove", this.#moved);
     addEventListener("pointerup", this.#released);
     addEventListener("pointercancel", this.#released);
+    // What lies under the way of a drag is not to be selected.
+    addEventListener("selectstart", refuse);
     if (event.currentTarget.hasPointerCapture?.(event.pointerId)) {
       event.currentTarget.releasePointerCapture(event.pointerId);
     }
@@ -131,6 +135,7 @@ export class Stage {
     const before = this.#layout.placed.length;
     const [column, row] = [Math.floor(before / ROWS) % COLUMNS, before % ROWS];
     const left = width * (0.04 + column / COLUMNS);
+    this.#layout.remember();
     this.#layout.move(index, left, height * (1 / 12 + row / (ROWS + 1)), this.#size);
     this.#focus(".placed", index);
   }
@@ -156,10 +161,21 @@ export class Stage {
     const [width, height] = this.#size;
     const left = ((event.clientX - byX - stage.left) / stage.width) * width;
     const top = ((event.clientY - byY - stage.top) / stage.height) * height;
-    this.#layout.move(index, left, top, this.#size);
+    /** @param {number} value */
+    const onGrid = (value) => (event.altKey ? value : Math.round(value / STEP) * STEP);
+    this.#layout.move(index, onGrid(left), onGrid(top), this.#size, this.#sizeOf(index));
     event.preventDefault();
     this.#context.redraw();
   };
+
+  // Of an element, in pixels of the picture; nothing before it is drawn there.
+  /** @param {number} index @returns {[number, number]} */
+  #sizeOf(index) {
+    const label = this.#layout.elements.find((element) => element.index === index)?.labels[0];
+    const box = document.querySelector(`.placed[data-element="${label}"]`)?.getBoundingClientRect();
+    const scale = this.#size[0] / stageBox().width;
+    return box ? [box.width * scale, box.height * scale] : [0, 0];
+  }
 
   // Beside the picture an element is taken off it.
   /** @param {PointerEvent} event */
@@ -177,18 +193,22 @@ export class Stage {
     removeEventListener("pointermove", this.#moved);
     removeEventListener("pointerup", this.#released);
     removeEventListener("pointercancel", this.#released);
+    removeEventListener("selectstart", refuse);
   }
 
   // Arrow keys move, with Shift by single pixels; Delete takes it off the picture.
   /** @param {ControlEvent} event @param {number} index @param {number} left @param {number} top */
   #key(event, index, left, top) {
     if (event.key === "Delete" || event.key === "Backspace") {
+      this.#layout.remember();
       this.#layout.takeOff(index);
       this.#focus(".tray button", index);
     } else if (event.key in ARROWS) {
       const [x, y] = ARROWS[event.key];
       const step = event.shiftKey ? 1 : STEP;
-      this.#layout.move(index, left + x * step, top + y * step, this.#size);
+      this.#layout.remember();
+      const [toLeft, toTop] = [left + x * step, top + y * step];
+      this.#layout.move(index, toLeft, toTop, this.#size, this.#sizeOf(index));
     } else return;
     event.preventDefault();
     this.#context.redraw();
@@ -201,6 +221,9 @@ export class Stage {
     this.#context.redraw();
   }
 }
+
+/** @param {Event} event */
+const refuse = (event) => event.preventDefault();
 
 const stageBox = () =>
   /** @type {Element} */ (document.querySelector(".stage")).getBoundingClientRect();
