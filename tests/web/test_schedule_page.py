@@ -5,7 +5,8 @@ import requests
 from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.served_twin import HOST, ServedTwin
-from tests.web.conftest import OpenPage, Serve
+from tests.web.conftest import PHONE, OpenPage, Serve
+from tests.web.test_pages import AXE, grave_violations
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -29,10 +30,8 @@ def test_an_entry_is_told_with_its_next_and_its_last_run(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_schedule(twin, MORNING)
-    entry = card(open_page("schedule"), "Morning")
-    expect(entry.locator(".sentence")).to_have_text(
-        "At 06:00:00, Mon, Tue, Wed, Thu, Fri: set OUT0 on."
-    )
+    entry = card(open_page("schedule?view=list"), "Morning")
+    expect(entry.locator(".sentence")).to_have_text("At 06:00, on weekdays: set Output 0 on.")
     expect(entry.locator(".next")).to_contain_text("Next: Mon, Jan 5")
     twin.get("/sim.cgi?advance=30000")
     expect(entry.locator(".next")).to_contain_text("Next: Tue, Jan 6")
@@ -43,7 +42,7 @@ def test_an_entry_is_switched_off_and_says_that_it_does_not_run(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_schedule(twin, MORNING)
-    entry = card(open_page("schedule"), "Morning")
+    entry = card(open_page("schedule?view=list"), "Morning")
     entry.get_by_role("switch", name="Morning is active").click()
     expect(entry.locator(".next")).to_have_text("Not active: it does not run.")
     assert twin.settings()["schedule"][0]["active"] is False
@@ -51,7 +50,7 @@ def test_an_entry_is_switched_off_and_says_that_it_does_not_run(
 
 def test_a_new_entry_is_saved_beside_the_others(twin: ServedTwin, open_page: OpenPage) -> None:
     set_schedule(twin, MORNING)
-    page = open_page("schedule")
+    page = open_page("schedule?view=list")
     page.get_by_role("button", name="New entry").click()
     form = editor(page)
     form.get_by_label("Name").fill("Abend *&=")
@@ -62,7 +61,7 @@ def test_a_new_entry_is_saved_beside_the_others(twin: ServedTwin, open_page: Ope
         form.get_by_role("button", name=day).click()
     form.get_by_role("button", name="Save").click()
     expect(card(page, "Abend").locator(".sentence")).to_have_text(
-        "At 19:30:05, Sat, Sun: reverse EVENT2."
+        "At 19:30:05, at the weekend: reverse Variable 2."
     )
     first, second = twin.settings()["schedule"][:2]
     assert first["name"] == "Morning"
@@ -103,7 +102,7 @@ def test_an_entry_runs_on_a_date_or_again_and_again(twin: ServedTwin, open_page:
 def test_an_entry_without_a_day_is_refused_before_sending(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    page = open_page("schedule")
+    page = open_page("schedule?view=list")
     expect(page.get_by_text("Nothing is scheduled yet.")).to_be_visible()
     page.get_by_role("button", name="New entry").click()
     form = editor(page)
@@ -118,7 +117,7 @@ def test_an_entry_without_a_day_is_refused_before_sending(
 
 def test_deleting_an_entry_needs_a_second_press(twin: ServedTwin, open_page: OpenPage) -> None:
     set_schedule(twin, MORNING.replace("&&", "&s4=Evening*0*0*79200*0*31*1&&"))
-    page = open_page("schedule")
+    page = open_page("schedule?view=list")
     card(page, "Morning").get_by_role("button", name="Delete the entry").click()
     expect(card(page, "Morning")).to_contain_text("The entry will be lost.")
     card(page, "Morning").get_by_role("button", name="Delete the entry").click()
@@ -133,3 +132,48 @@ def test_an_older_version_offers_what_it_has(serve: Serve, open_page: OpenPage) 
     expect(form.locator("option[value=EVENT4]")).to_have_count(1)
     expect(form.locator("option[value=EVENT5]")).to_have_count(0)
     expect(form.get_by_label("Value").locator("option")).to_have_count(2)
+
+
+def test_the_week_shows_spans_that_are_dragged_by_keys_copied_and_put_back(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get(
+        "/inpa.cgi?schedset=0*Day*2*1*25200*0*31*1&schedset=1*Day*2*0*72000*0*31*1"
+        "&schedset=2*Water*1*1*23400*0*127*1"
+    )
+    page = open_page("schedule")
+    spans = page.locator(".t .span")
+    expect(spans).to_have_count(5)
+    expect(page.locator(".t .moment")).to_have_count(7)
+    spans.first.press("ArrowRight")
+    expect(spans.first).to_have_attribute("aria-label", "Day: 07:05 to 20:05, on weekdays")
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(spans.first).to_have_attribute("aria-label", "Day: 07:00 to 20:00, on weekdays")
+    place = spans.first.bounding_box()
+    track = page.locator(".t").first.bounding_box()
+    assert place is not None
+    assert track is not None
+    x, y = place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + track["width"] / 24, y, steps=4)
+    page.mouse.up()
+    expect(spans.first).to_have_attribute("aria-label", "Day: 08:00 to 21:00, on weekdays")
+    spans.first.press("Enter")
+    page.get_by_role("button", name="every day", exact=True).click()
+    expect(spans).to_have_count(7)
+    stored = twin.settings()["schedule"]
+    assert [(entry["time"], len(entry["days"])) for entry in stored[:2]] == [(28800, 7), (75600, 7)]
+    assert stored[2]["time"] == 23400
+
+
+@pytest.mark.thorough
+def test_on_a_phone_a_row_opens_the_day_as_a_list(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.get("/inpa.cgi?schedset=2*Water*1*1*23400*0*127*1")
+    page = open_page("schedule", viewport=PHONE)
+    page.locator(".week .d").nth(2).click()
+    page.get_by_role("button", name="Water: at 06:30, every day").last.click()
+    expect(page.get_by_role("article", name="Water")).to_be_visible()
+    page.evaluate(AXE)
+    assert grave_violations(page, []) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

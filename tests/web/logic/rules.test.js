@@ -30,6 +30,15 @@ import {
 } from "../../../src/leverframe/web/pages/rules/window.js";
 import { ruleFrom } from "../../../src/leverframe/web/pages/rules/templates.js";
 import { EntryDraft, clockText, wireOf } from "../../../src/leverframe/web/pages/schedule/entry.js";
+import { daysText } from "../../../src/leverframe/web/pages/schedule/sentences.js";
+import {
+  copied,
+  entriesOf,
+  moved,
+  partsOn,
+  piecesOf,
+  stretched,
+} from "../../../src/leverframe/web/pages/schedule/week.js";
 import { commandsOf, openContext } from "./helpers.js";
 
 const [NEWEST, MIDDLE, OLDEST] = ["3.9 1.75", "3.5 1.36", "3.0 1.58a"];
@@ -338,4 +347,71 @@ test("an entry without a day or with too long a name is not sent", () => {
   draft.type("name", "A name of more than fifteen letters");
   assert.deepEqual(Object.keys(draft.problems()), ["B", "G"]);
   assert.equal(clockText(70_205), "19:30:05");
+});
+
+// --- the week of the schedule --------------------------------------------------------------------
+
+const weekly = (name, action, value, time, days) => ({
+  ...{ name, action, value, time, days },
+  ...{ date: null, periodic: false, active: true },
+});
+const ALL = [...WORK, "Sat", "Sun"];
+const SCHEDULE = [
+  weekly("Daylight", "OUT2", 1, 25_200, WORK),
+  weekly("Night", "EVENT8", 1, 79_200, ALL),
+  null,
+  weekly("Daylight", "OUT2", 0, 72_000, WORK),
+  weekly("Night", "EVENT8", 0, 21_600, ALL),
+  weekly("Water", "OUT1", 1, 23_400, ALL),
+  { ...weekly("Misting", "OUT3", 1, 7200, []), periodic: true },
+];
+
+test("two entries that belong together are a span, one alone a moment", () => {
+  const pieces = piecesOf(SCHEDULE);
+  assert.deepEqual(
+    pieces.map(({ name, places, end }) => [name, places, end]),
+    [
+      ["Daylight", [0, 3], 72_000],
+      ["Night", [1, 4], 21_600],
+      ["Water", [5], null],
+    ],
+  );
+  const [daylight, night] = pieces;
+  assert.deepEqual(
+    partsOn([night], "Mon").map(({ from, to, tail, nose }) => [from, to, tail, nose]),
+    [
+      [0, 21_600, true, false],
+      [79_200, 86_400, false, true],
+    ],
+  );
+  assert.deepEqual(partsOn([daylight], "Sat"), []);
+  assert.notEqual(pieces[2].lane, daylight.lane, "a name needs room");
+});
+
+test("a piece moves and stretches in steps of five minutes, over midnight too", () => {
+  const [daylight, night] = piecesOf(SCHEDULE);
+  const later = moved(daylight, 3700);
+  assert.deepEqual([later.begin, later.end], [28_800, 75_600]);
+  assert.equal(moved(daylight, -90_000).begin, 0);
+  const stored = entriesOf(SCHEDULE, stretched(night, "end", 1800));
+  assert.deepEqual(
+    stored.map(([place, { time }]) => [place, time]),
+    [
+      [1, 79_200],
+      [4, 23_400],
+    ],
+  );
+  assert.equal(stretched(daylight, "end", 25_200 - 72_000), daylight, "a span keeps some length");
+  const over = entriesOf(SCHEDULE, stretched(daylight, "end", 6 * 3600));
+  assert.deepEqual([over[1][1].time, over[1][1].days.at(-1)], [7200, "Sat"]);
+});
+
+test("a day is copied to others, and weekdays are never all days", () => {
+  const [daylight] = piecesOf(SCHEDULE);
+  const [[, begins], [, ends]] = entriesOf(SCHEDULE, copied(daylight, ["Sat"]));
+  assert.deepEqual([begins.days.at(-1), ends.days.at(-1)], ["Sat", "Sat"]);
+  assert.deepEqual(
+    [ALL, WORK, ["Sat", "Sun"], ["Mon"]].map((days) => daysText({ days })),
+    ["every day", "on weekdays", "at the weekend", "Mon"],
+  );
 });

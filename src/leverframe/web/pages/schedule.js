@@ -1,13 +1,21 @@
-// Schedule: every entry as a sentence, with its next and its last run.
+// Schedule: the week as a picture, or every entry as a sentence, with its next and its last run.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { Action } from "../lib/action.js";
 import * as api from "../lib/api.js";
 import { note } from "../lib/router.js";
+import { useStyle } from "../lib/stylesheet.js";
+import { toast } from "../lib/toast.js";
 import { t } from "../lib/words.js";
+import { WORKDAYS, watchers } from "./rules/window.js";
 import { EntryEditor } from "./schedule/editor.js";
-import { EntryDraft, wireOf } from "./schedule/entry.js";
-import { entrySentence, moment } from "./schedule/sentences.js";
+import { EntryDraft, WEEKDAYS, wireOf } from "./schedule/entry.js";
+import { dayName, entrySentence, moment } from "./schedule/sentences.js";
+import { copied, entriesOf } from "./schedule/week.js";
+import { WeekGrid } from "./schedule/week_grid.js";
+
+/** @import { Chosen } from "./schedule/week_grid.js" */
+/** @import { Piece } from "./schedule/week.js" */
 
 export class Page {
   #context;
@@ -18,14 +26,31 @@ export class Page {
   #removers = new Map();
   /** @type {Map<number, string>} */
   #refusals = new Map();
+  #isList = false;
+  // Entries that were written last: they stay beside the week.
+  /** @type {Set<number>} */
+  #written = new Set();
+  // What stands beside the week, and on which day it was chosen.
+  /** @type {Chosen | null} */
+  #chosen = null;
+  /** @type {string | null} */
+  #refusal = null;
+  #grid;
 
   /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
+    this.#grid = new WeekGrid(context, {
+      choose: (chosen) => this.#choose(chosen),
+      store: (piece) => this.#store(piece),
+      chosen: () => this.#chosen,
+    });
   }
 
   /** @param {URLSearchParams} params */
   async open(params) {
+    await Promise.all([useStyle("rules"), useStyle("schedule")]);
+    this.#isList = params.get("view") === "list";
     const edited = Number(params.get("edit"));
     if (params.has("edit") && this.#entries()[edited]) this.#edit(edited);
     if (params.has("new")) this.#add();
@@ -41,13 +66,65 @@ export class Page {
     return this.#context.commands.get("sched_save");
   }
 
-  // The request that stores the schedule with one entry changed, or without it.
+  // The request that sets one entry, or deletes it: what others have changed meanwhile stays.
   /** @param {number} index @param {Api.ScheduleEntry | null} entry */
   #request(index, entry) {
-    const entries = this.#entries().map((stored, place) => (place === index ? entry : stored));
-    return this.#command.listRequest(
-      entries.flatMap((one, place) => (one ? [wireOf(place, one)] : [])),
-    );
+    const { commands } = this.#context;
+    return entry
+      ? commands.get("schedset").request(wireOf(index, entry))
+      : commands.get("scheddel").request({ A: index });
+  }
+
+  /** @param {[number, Api.ScheduleEntry][]} entries */
+  #requestOfAll(entries) {
+    const command = this.#context.commands.get("schedset");
+    const items = entries.map(([place, entry]) => command.query(wireOf(place, entry)));
+    return { target: `${command.path}?${items.join("&")}` };
+  }
+
+  /** @param {Chosen} chosen */
+  #choose(chosen) {
+    this.#chosen = chosen;
+    this.#written.clear();
+    this.#refusal = null;
+    this.#context.redraw();
+  }
+
+  // Both entries of a span in one request; the way back is offered.
+  /** @param {Piece} piece */
+  async #store(piece) {
+    const entries = this.#entries();
+    const before = piece.places.flatMap((place) => {
+      const entry = entries[place];
+      return entry ? [/** @type {[number, Api.ScheduleEntry]} */ ([place, entry])] : [];
+    });
+    if (!(await this.#stored(entriesOf(entries, piece)))) return;
+    if (this.#chosen) this.#chosen = { ...this.#chosen, piece };
+    const name = piece.name || t("unnamed");
+    toast(t("entry_moved", { name }), { label: t("undo"), act: () => this.#stored(before) });
+    this.#context.redraw();
+  }
+
+  /** @param {[number, Api.ScheduleEntry][]} entries */
+  async #stored(entries) {
+    try {
+      await this.#send(this.#requestOfAll(entries));
+      this.#refusal = null;
+    } catch (error) {
+      this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
+    }
+    this.#context.redraw();
+    return this.#refusal === null;
+  }
+
+  /** @param {number} index */
+  async #delete(index) {
+    const entry = this.#entries()[index];
+    await this.#send(this.#request(index, null));
+    if (!entry) return;
+    const name = entry.name || t("unnamed");
+    const act = () => this.#stored([[index, entry]]);
+    toast(t("entry_deleted", { name }), { label: t("undo"), act });
   }
 
   /** @param {CommandRequest} request */
@@ -75,7 +152,8 @@ export class Page {
       request: () => this.#request(index, draft.entry()),
       left: () => {
         this.#editors.delete(index);
-        note("schedule", {});
+        this.#written.add(index);
+        note("schedule", this.#isList ? { view: "list" } : {});
         this.#context.redraw();
       },
     });
@@ -88,25 +166,104 @@ export class Page {
   }
 
   view() {
+    return html`${this.#head()}
+    ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+    ${this.#isList ? this.#list() : this.#week()}`;
+  }
+
+  #head() {
+    const entries = this.#entries();
+    const used = entries.filter(Boolean).length;
+    /** @param {boolean} isList @param {string} key */
+    const choice = (isList, key) =>
+      html`<button
+        type="button"
+        aria-pressed=${this.#isList === isList ? "true" : "false"}
+        @click=${() => this.#look(isList)}
+      >
+        ${t(key)}
+      </button>`;
+    return html`<div class="schedule-head">
+      <small>
+        ${used < entries.length
+          ? t("places_left", { left: entries.length - used })
+          : t("all_used", { max: entries.length })}
+      </small>
+      <span class="group" role="group" aria-label=${t("view")}>
+        ${choice(false, "view_week")} ${choice(true, "view_list")}
+      </span>
+      ${used < entries.length
+        ? html`<button type="button" class="primary" @click=${() => this.#add()}>
+            ${t("add_entry")}
+          </button>`
+        : nothing}
+    </div>`;
+  }
+
+  /** @param {boolean} isList */
+  #look(isList) {
+    this.#isList = isList;
+    note("schedule", isList ? { view: "list" } : {});
+    this.#context.redraw();
+  }
+
+  #list() {
     const entries = this.#entries();
     const used = entries.flatMap((entry, index) =>
       entry || this.#editors.has(index) ? [index] : [],
     );
     return html`<div class="cards wide">
       ${used.length ? nothing : html`<p class="empty">${t("no_entries")}</p>`}
-      ${used.map((index) => {
-        const entry = entries[index];
-        return this.#editors.get(index)?.view() ?? (entry ? this.#card(index, entry) : nothing);
-      })}
-      ${used.length < entries.length
-        ? html`<p>
-            <button type="button" class="primary" @click=${() => this.#add()}>
-              ${t("add_entry")}
-            </button>
-            <small>${t("places_left", { left: entries.length - used.length })}</small>
-          </p>`
-        : html`<p class="note">${t("all_used", { max: entries.length })}</p>`}
+      ${used.map((index) => this.#cardOrEditor(index))}
     </div>`;
+  }
+
+  /** @param {number} index */
+  #cardOrEditor(index) {
+    const entry = this.#entries()[index];
+    return this.#editors.get(index)?.view() ?? (entry ? this.#card(index, entry) : nothing);
+  }
+
+  // Beside the week stands what is chosen, and what is being written.
+  #week() {
+    const places = (this.#chosen?.piece.places ?? []).filter((place) => this.#entries()[place]);
+    const written = [...this.#written].filter((place) => this.#entries()[place]);
+    const shown = [...new Set([...this.#editors.keys(), ...written, ...places])];
+    return html`<div class="sheet">
+      ${this.#grid.view()}
+      ${shown.length
+        ? html`<aside aria-label=${t("chosen_entry")}>
+            ${places.length ? this.#copying() : nothing}
+            ${shown.map((place) => this.#cardOrEditor(place))}
+          </aside>`
+        : nothing}
+    </div>`;
+  }
+
+  #copying() {
+    const chosen = this.#chosen;
+    if (!chosen) return nothing;
+    const { piece, day } = chosen;
+    const after = WEEKDAYS[(WEEKDAYS.indexOf(day) + 1) % WEEKDAYS.length];
+    /** @type {[string, string[]][]} */
+    const offers = [
+      [dayName(after), [after]],
+      [t("days_work"), WORKDAYS],
+      [t("days_every"), WEEKDAYS],
+    ];
+    const further = offers.filter(([, days]) => days.some((one) => !piece.days.includes(one)));
+    if (further.length === 0) return nothing;
+    return html`<section class="card">
+      <h3>${t("copy_day", { day: dayName(day) })}</h3>
+      <div class="copying">
+        ${further.map(
+          ([name, days]) =>
+            html`<button type="button" @click=${() => this.#store(copied(piece, days))}>
+              ${name}
+            </button>`,
+        )}
+      </div>
+    </section>`;
   }
 
   /** @param {number} index @param {Api.ScheduleEntry} entry */
@@ -127,7 +284,7 @@ export class Page {
           <span>${t("active")}</span>
         </label>
       </header>
-      <p class="sentence">${entrySentence(entry, this.#context.settings)}</p>
+      <p class="sentence">${entrySentence(entry, this.#context)}</p>
       ${this.#runs(entry, runs)}
       ${this.#refusals.get(index)
         ? html`<p class="refusal" role="alert">${this.#refusals.get(index)}</p>`
@@ -158,11 +315,22 @@ export class Page {
       this.#removers.get(index) ??
       new Action(this.#context, {
         label: "delete_entry",
-        danger: "delete_danger",
-        perform: () => this.#send(this.#request(index, null)),
+        danger: this.#danger(index),
+        perform: () => this.#delete(index),
       });
     this.#removers.set(index, remover);
     return remover;
+  }
+
+  // Rules that look at what it switches are named.
+  /** @param {number} index @returns {Named} */
+  #danger(index) {
+    const { settings } = this.#context;
+    const label = settings.schedule[index]?.action ?? "";
+    const rules = watchers(settings, label).map(
+      (one) => settings.rules[one].name || t("rule_number", { number: one + 1 }),
+    );
+    return rules.length ? ["delete_used", { rules: rules.join(", ") }] : "delete_danger";
   }
 
   /** @param {number} index @param {HTMLInputElement} box */

@@ -115,12 +115,15 @@ export class Editor extends DraftForm {
   }
 
   // A change of what others depend on is asked about first.
-  /** @param {Event} event */
-  submitted(event) {
-    event.preventDefault();
+  /** @param {ControlEvent} event */
+  async submitted(event) {
     const others = this.#dependents();
-    if (others.length === 0 || this.hasProblem) this.save();
-    else this.ask("change_dependents", others, t("save"), () => this.save());
+    if (others.length === 0 || this.hasProblem) {
+      await super.submitted(event);
+      return;
+    }
+    event.preventDefault();
+    this.ask("change_dependents", others, t("save"), () => this.save());
   }
 
   #dependents() {

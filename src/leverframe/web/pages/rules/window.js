@@ -6,6 +6,7 @@
 
 import { VARIABLES } from "../../lib/labels.js";
 import { WEEKDAYS, wireOf } from "../schedule/entry.js";
+import { daysOfEnd } from "../schedule/week.js";
 
 /** @typedef {{ place: number, entry: Api.ScheduleEntry }} Edge */
 /**
@@ -18,18 +19,12 @@ import { WEEKDAYS, wireOf } from "../schedule/entry.js";
 export const WORKDAYS = WEEKDAYS.slice(0, 5);
 export const WEEKEND = WEEKDAYS.slice(5);
 
-/** @param {string} day */
-const dayAfter = (day) => WEEKDAYS[(WEEKDAYS.indexOf(day) + 1) % WEEKDAYS.length];
 /** @param {string[]} days */
 const inOrder = (days) => WEEKDAYS.filter((day) => days.includes(day));
 
-// The days on which a window ends. One of whole days has no end between two of them.
+// The days on which a window ends.
 /** @param {Hours} hours */
-export function endDays({ from, to, days }) {
-  if (to > from) return inOrder(days);
-  const after = days.map(dayAfter);
-  return inOrder(to === from ? after.filter((day) => !days.includes(day)) : after);
-}
+export const endDays = ({ from, to, days }) => daysOfEnd(from, to, days);
 
 /** @param {Uses} settings @param {string} label @returns {Window | null} */
 export function windowOf(settings, label) {

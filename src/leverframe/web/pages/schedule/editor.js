@@ -2,12 +2,13 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { DraftForm } from "../../lib/draft_form.js";
-import { withName } from "../../lib/names.js";
 import { PLACES, rich } from "../../lib/rich.js";
 import { allowed } from "../../lib/schema.js";
+import { thingName } from "../../lib/things.js";
+import { isSame } from "../../lib/tree.js";
 import { t } from "../../lib/words.js";
 import { WEEKDAYS } from "./entry.js";
-import { dayName } from "./sentences.js";
+import { dayName, entrySentence } from "./sentences.js";
 
 /** @import { EntryDraft, TypedEntry } from "./entry.js" */
 /**
@@ -68,6 +69,7 @@ export class EntryEditor extends DraftForm {
       @keydown=${(event) => this.pressed(event)}
     >
       <h2>${draft.isNew ? t("new_entry") : draft.typed.name || t("unnamed")}</h2>
+      ${this.#conflict()}
       <div class="lines">
         ${this.#line(rich(t("line_name", PLACES), { name: this.#name() }), "B")}
         ${this.#line(
@@ -79,6 +81,16 @@ export class EntryEditor extends DraftForm {
       ${this.refusalView}
       ${this.#footer()}
     </form>`;
+  }
+
+  // Somebody else changed it meanwhile: what is stored stands beside what is typed.
+  #conflict() {
+    const { draft, context } = this;
+    const now = context.settings.schedule[draft.index];
+    if (draft.isNew || isSame(now, draft.saved)) return nothing;
+    return html`<p class="note" role="status">
+      ${t("changed_elsewhere")} ${now ? entrySentence(now, context) : ""}
+    </p>`;
   }
 
   /** @param {Template} content @param {string} [letter] */
@@ -136,11 +148,10 @@ export class EntryEditor extends DraftForm {
   }
 
   #action() {
-    const { settings } = this.context;
     /** @type {[string, string][]} */
     const options = this.draft.actions.map(([word, shown]) => [
       word,
-      word === shown ? withName(settings, word) : shown,
+      word === shown ? thingName(this.context, word) : shown,
     ]);
     return this.#select("action", t("entry_action"), options);
   }

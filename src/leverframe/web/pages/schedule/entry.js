@@ -69,6 +69,10 @@ export class EntryDraft {
     this.typed = typedFrom(saved ?? EMPTY_ENTRY);
   }
 
+  get saved() {
+    return this.#saved;
+  }
+
   get isNew() {
     return this.#saved === null;
   }

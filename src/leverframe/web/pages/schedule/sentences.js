@@ -1,7 +1,7 @@
 // Entries of the schedule in words.
 
 import { fullMoment } from "../../lib/moments.js";
-import { withName } from "../../lib/names.js";
+import { thingName } from "../../lib/things.js";
 import { code, currentLanguage, t } from "../../lib/words.js";
 import { WEEKDAYS, clockText, kindOf } from "./entry.js";
 
@@ -26,10 +26,10 @@ export function dayName(day) {
 }
 
 // "At 06:00:00 on Mon, Tue: set OUT0 on."
-/** @param {Api.ScheduleEntry} entry @param {Settings} settings */
-export function entrySentence(entry, settings) {
-  const effect = effectOf(entry, settings);
-  const time = clockText(entry.time);
+/** @param {Api.ScheduleEntry} entry @param {Context} context */
+export function entrySentence(entry, context) {
+  const effect = effectOf(entry, context);
+  const time = clockText(entry.time).replace(/:00$/, "");
   const days = daysText(entry);
   const kind = kindOf(entry);
   if (kind === "period") return t("tells_period", { seconds: entry.time, days, effect });
@@ -47,10 +47,10 @@ export function daysText({ days, periodic = false }) {
   return periodic && days.length === 0 ? t("days_every") : days.map(dayName).join(", ");
 }
 
-/** @param {Api.ScheduleEntry} scheduleEntry @param {Settings} settings */
-function effectOf({ action, value }, settings) {
+/** @param {Api.ScheduleEntry} scheduleEntry @param {Context} context */
+function effectOf({ action, value }, context) {
   if (SWITCHED.test(action)) {
-    return t(`effect_${DOES[value]}`, { target: withName(settings, action) });
+    return t(`effect_${DOES[value]}`, { target: thingName(context, action) });
   }
   return COUNTED.test(action)
     ? t(`effect_${DOES[value]}`, { target: code(action) })

@@ -1,0 +1,159 @@
+// The week of the schedule: spans between two entries that belong together, and single moments.
+//
+// Two entries are a span if they have the name and the target in common, one switches on and the
+// other off, and the second runs on the days on which the first one's spans end.
+
+import { WEEKDAYS } from "./entry.js";
+
+/**
+ * @typedef {object} Piece
+ * @property {number[]} places Of the entry that begins it, and of the one that ends it.
+ * @property {string} name
+ * @property {string} action
+ * @property {number} begin
+ * @property {number | null} end Null for a moment.
+ * @property {string[]} days On which it begins.
+ * @property {boolean} isActive
+ * @property {number} lane
+ */
+/**
+ * A part of a span that lies in one day; `tail` has begun the day before, `nose` goes on.
+ * @typedef {{ piece: Piece, from: number, to: number, tail: boolean, nose: boolean }} Part
+ */
+
+export const DAY_S = 86_400;
+const SNAP_S = 300;
+
+/** @param {string} day */
+const dayAfter = (day) => WEEKDAYS[(WEEKDAYS.indexOf(day) + 1) % WEEKDAYS.length];
+/** @param {string[]} days */
+const inOrder = (days) => WEEKDAYS.filter((day) => days.includes(day));
+
+// The days on which spans end. Whole days have no end between two of them.
+/** @param {number} from @param {number} to @param {string[]} days */
+export function daysOfEnd(from, to, days) {
+  if (to > from) return inOrder(days);
+  const after = days.map(dayAfter);
+  return inOrder(to === from ? after.filter((day) => !days.includes(day)) : after);
+}
+
+/** @param {(Api.ScheduleEntry | null)[]} schedule @returns {Piece[]} */
+export function piecesOf(schedule) {
+  const entries = schedule.flatMap((entry, place) => (isWeekly(entry) ? [{ entry, place }] : []));
+  const taken = new Set();
+  /** @type {Piece[]} */
+  const pieces = [];
+  for (const { entry, place } of entries) {
+    if (entry.value !== 1) continue;
+    const end = entries.find((other) => !taken.has(other.place) && ends(entry, other.entry));
+    if (!end) continue;
+    taken.add(place).add(end.place);
+    pieces.push(pieceOf(entry, [place, end.place], end.entry.time));
+  }
+  const moments = entries.filter(({ place }) => !taken.has(place));
+  pieces.push(...moments.map(({ entry, place }) => pieceOf(entry, [place], null)));
+  return inLanes(pieces);
+}
+
+/** @param {Api.ScheduleEntry | null} entry @returns {entry is Api.ScheduleEntry} */
+export const isWeekly = (entry) => entry !== null && !entry.periodic && entry.date === null;
+
+/** @param {Api.ScheduleEntry} one @param {Api.ScheduleEntry} other */
+function ends(one, other) {
+  const isPair = other.value === 0 && one.action === other.action && one.name === other.name;
+  const days = daysOfEnd(one.time, other.time, one.days);
+  return isPair && one.active === other.active && String(days) === String(other.days);
+}
+
+/** @param {Api.ScheduleEntry} entry @param {number[]} places @param {number | null} end */
+const pieceOf = ({ name, action, time, days, active }, places, end) => ({
+  ...{ places, name, action, begin: time, end, days, isActive: active, lane: 0 },
+});
+
+// What would lie over each other stands in different lanes.
+const LABEL_S = 4 * 3600;
+/** @param {Piece[]} pieces */
+function inLanes(pieces) {
+  /** @type {Piece[][]} */
+  const lanes = [];
+  for (const piece of pieces) {
+    let lane = lanes.findIndex((others) => others.every((other) => !overlap(piece, other)));
+    if (lane < 0) lane = lanes.push([]) - 1;
+    lanes[lane].push(piece);
+    piece.lane = lane;
+  }
+  return pieces;
+}
+
+/** @param {Piece} one @param {Piece} other */
+function overlap(one, other) {
+  return WEEKDAYS.some((day) =>
+    partsOn([one], day).some((part) =>
+      partsOn([other], day).some((another) => part.from < another.to && another.from < part.to),
+    ),
+  );
+}
+
+// What is drawn on a day; a moment takes the room of its name.
+/** @param {Piece[]} pieces @param {string} day @returns {Part[]} */
+export function partsOn(pieces, day) {
+  const before = WEEKDAYS[(WEEKDAYS.indexOf(day) + 6) % WEEKDAYS.length];
+  return pieces.flatMap((piece) => {
+    const { begin, end, days } = piece;
+    /** @type {Part[]} */
+    const parts = [];
+    const isToday = days.includes(day);
+    if (end === null) {
+      const to = Math.min(begin + LABEL_S, DAY_S);
+      return isToday ? [{ piece, from: begin, to, tail: false, nose: false }] : [];
+    }
+    const isOver = end <= begin;
+    if (isOver && days.includes(before) && end > 0) {
+      parts.push({ piece, from: 0, to: end, tail: true, nose: false });
+    }
+    if (isToday) {
+      parts.push({ piece, from: begin, to: isOver ? DAY_S : end, tail: false, nose: isOver });
+    }
+    return parts;
+  });
+}
+
+/** @param {number} seconds */
+export const snapped = (seconds) => Math.round(seconds / SNAP_S) * SNAP_S;
+
+/** @param {number} seconds */
+const within = (seconds) => ((seconds % DAY_S) + DAY_S) % DAY_S;
+
+// The whole piece later or earlier; it begins on the days on which it did.
+/** @param {Piece} piece @param {number} by @returns {Piece} */
+export function moved(piece, by) {
+  const begin = Math.min(Math.max(piece.begin + snapped(by), 0), DAY_S - SNAP_S);
+  const { end } = piece;
+  return { ...piece, begin, end: end === null ? null : within(end + begin - piece.begin) };
+}
+
+// One of its edges later or earlier; a span keeps some length.
+/** @param {Piece} piece @param {"begin" | "end"} edge @param {number} by @returns {Piece} */
+export function stretched(piece, edge, by) {
+  const { begin, end } = piece;
+  if (end === null) return moved(piece, by);
+  const changed = within((edge === "begin" ? begin : end) + snapped(by));
+  const other = edge === "begin" ? end : begin;
+  return changed === other ? piece : { ...piece, [edge]: changed };
+}
+
+// On further days.
+/** @param {Piece} piece @param {string[]} days @returns {Piece} */
+export const copied = (piece, days) => ({ ...piece, days: inOrder([...piece.days, ...days]) });
+
+// The entries of a piece as they would be stored, by place.
+/** @param {(Api.ScheduleEntry | null)[]} schedule @param {Piece} piece */
+export function entriesOf(schedule, { places, begin, end, days }) {
+  const [first, second] = places.map((place) => schedule[place]);
+  /** @type {[number, Api.ScheduleEntry][]} */
+  const entries = first ? [[places[0], { ...first, time: begin, days: inOrder(days) }]] : [];
+  if (second && end !== null) {
+    entries.push([places[1], { ...second, time: end, days: daysOfEnd(begin, end, days) }]);
+  }
+  return entries;
+}

@@ -1,0 +1,225 @@
+// The week as a picture: seven rows, time to the right. Dragging moves an entry, its edges stretch
+// it, in steps of 5 minutes; arrow keys do the same, with Shift at its end. On a phone a row is one
+// target and opens the day as a list.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { currentLanguage, t } from "../../lib/words.js";
+import { WEEKDAYS, clockText } from "./entry.js";
+import { dayName, daysText } from "./sentences.js";
+import { DAY_S, isWeekly, moved, partsOn, piecesOf, stretched } from "./week.js";
+
+/** @import { Part, Piece } from "./week.js" */
+/** @typedef {{ piece: Piece, day: string }} Chosen */
+/** @typedef {"move" | "begin" | "end"} Grip */
+/**
+ * @typedef {object} Surroundings
+ * @property {(chosen: Chosen) => void} choose
+ * @property {(piece: Piece) => void} store
+ * @property {() => Chosen | null} chosen
+ */
+
+const HOURS = [0, 3, 6, 9, 12, 15, 18, 21, 24];
+const LANE_PX = 27;
+const STEP_S = 300;
+// Nearer to an edge than this, the edge is meant.
+const EDGE_PX = 8;
+const MOVED_PX = 3;
+
+export class WeekGrid {
+  #context;
+  #surroundings;
+  // What is under the finger: the piece as it was, as it is now, and where the drag began.
+  /** @type {{ piece: Piece, now: Piece, grip: Grip, x: number, width: number } | null} */
+  #drag = null;
+  /** @type {string | null} */
+  #listed = null;
+
+  /** @param {AdminContext} context @param {Surroundings} surroundings */
+  constructor(context, surroundings) {
+    this.#context = context;
+    this.#surroundings = surroundings;
+  }
+
+  view() {
+    const { schedule } = this.#context.settings;
+    const stored = piecesOf(schedule);
+    const drag = this.#drag;
+    const pieces = stored.map((one) =>
+      drag && String(one.places) === String(drag.piece.places)
+        ? { ...drag.now, lane: one.lane }
+        : one,
+    );
+    const lanes = Math.max(3, ...pieces.map(({ lane }) => lane + 1));
+    const others = schedule.filter((entry) => entry && !isWeekly(entry)).length;
+    return html`<section class="card week" aria-label=${t("view_week")}>
+      <div class="hours" aria-hidden="true">
+        <div>
+          ${HOURS.map(
+            (hour) =>
+              html`<span .style=${`left:${(hour / 24) * 100}%`}
+                >${String(hour).padStart(2, "0")}</span
+              >`,
+          )}
+        </div>
+      </div>
+      <ol>
+        ${WEEKDAYS.map((day) => this.#day(day, pieces, lanes))}
+      </ol>
+      ${others ? html`<p class="note">${t("week_others", { count: others })}</p>` : nothing}
+      <p class="note keys">${t("week_keys")}</p>
+    </section>`;
+  }
+
+  /** @param {string} day @param {Piece[]} pieces @param {number} lanes */
+  #day(day, pieces, lanes) {
+    const now = new Date(this.#context.live.state.time * 1000);
+    const today = WEEKDAYS[(now.getDay() + 6) % 7] === day;
+    const parts = partsOn(pieces, day);
+    return html`<li class=${today ? "today" : ""}>
+      <button
+        type="button"
+        class="d"
+        aria-expanded=${this.#listed === day ? "true" : "false"}
+        @click=${() => this.#list(day)}
+      >
+        ${dayName(day)}<small>${dateOf(now, day)}</small>
+      </button>
+      <div class="t" .style=${`height:${lanes * LANE_PX + 14}px`}>
+        ${parts.map((part) => this.#part(part, day))}
+        ${today ? nowLine(now) : nothing}
+      </div>
+      ${this.#listed === day ? this.#dayList(parts, day) : nothing}
+    </li>`;
+  }
+
+  /** @param {string} day */
+  #list(day) {
+    this.#listed = this.#listed === day ? null : day;
+    this.#context.redraw();
+  }
+
+  /** @param {Part[]} parts @param {string} day */
+  #dayList(parts, day) {
+    const sorted = [...parts].sort((one, other) => one.from - other.from);
+    return html`<ul class="day-list">
+      ${sorted.length ? nothing : html`<li>${t("no_entries")}</li>`}
+      ${sorted.map(
+        ({ piece }) =>
+          html`<li>
+            <button type="button" @click=${() => this.#surroundings.choose({ piece, day })}>
+              ${told(piece)}
+            </button>
+          </li>`,
+      )}
+    </ul>`;
+  }
+
+  /** @param {Part} part @param {string} day */
+  #part(part, day) {
+    const { piece, from, to, tail, nose } = part;
+    const isMoment = piece.end === null;
+    const chosen = this.#surroundings.chosen();
+    const isChosen = String(chosen?.piece.places) === String(piece.places);
+    const looks = [isMoment ? "moment" : "span", tail && "tail", nose && "nose"];
+    if (!piece.isActive) looks.push("thin");
+    const left = (from / DAY_S) * 100;
+    const width = isMoment ? "" : `;width:${((to - from) / DAY_S) * 100}%`;
+    return html`<button
+      type="button"
+      class=${looks.filter(Boolean).join(" ")}
+      aria-pressed=${isChosen && chosen?.day === day ? "true" : "false"}
+      aria-label=${told(piece)}
+      .style=${`left:${left}%${width};--lane:${piece.lane}`}
+      @pointerdown=${(event) => this.#grasp(event, part)}
+      @pointermove=${(event) => this.#pull(event)}
+      @pointerup=${(event) => this.#drop(event, part, day)}
+      @pointercancel=${() => this.#forget()}
+      @keydown=${(event) => this.#press(event, piece, day)}
+    >
+      <span>${piece.name || t("unnamed")}</span>
+    </button>`;
+  }
+
+  /** @param {PointerEvent} event @param {Part} part */
+  #grasp(event, { piece, tail, nose }) {
+    const target = /** @type {HTMLElement} */ (event.currentTarget);
+    const { left, right } = target.getBoundingClientRect();
+    const width = target.parentElement?.getBoundingClientRect().width || 1;
+    const isSpan = piece.end !== null;
+    /** @type {Grip} */
+    let grip = "move";
+    if (isSpan && !tail && event.clientX - left < EDGE_PX) grip = "begin";
+    if (isSpan && !nose && right - event.clientX < EDGE_PX) grip = "end";
+    target.setPointerCapture(event.pointerId);
+    this.#drag = { piece, now: piece, grip, x: event.clientX, width };
+  }
+
+  /** @param {PointerEvent} event */
+  #pull(event) {
+    const drag = this.#drag;
+    if (!drag || Math.abs(event.clientX - drag.x) < MOVED_PX) return;
+    drag.now = changed(drag.piece, drag.grip, ((event.clientX - drag.x) / drag.width) * DAY_S);
+    this.#context.redraw();
+  }
+
+  /** @param {PointerEvent} event @param {Part} part @param {string} day */
+  #drop(event, { piece }, day) {
+    const drag = this.#drag;
+    this.#drag = null;
+    if (!drag) return;
+    const isMoved = drag.now.begin !== drag.piece.begin || drag.now.end !== drag.piece.end;
+    if (isMoved) this.#surroundings.store(drag.now);
+    else if (Math.abs(event.clientX - drag.x) < MOVED_PX) this.#surroundings.choose({ piece, day });
+    this.#context.redraw();
+  }
+
+  #forget() {
+    this.#drag = null;
+    this.#context.redraw();
+  }
+
+  /** @param {KeyboardEvent} event @param {Piece} piece @param {string} day */
+  #press(event, piece, day) {
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      this.#surroundings.choose({ piece, day });
+    }
+    const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!way) return;
+    event.preventDefault();
+    const next = changed(piece, event.shiftKey ? "end" : "move", way * STEP_S);
+    if (next !== piece) this.#surroundings.store(next);
+  }
+}
+
+/** @param {Piece} piece @param {Grip} grip @param {number} by */
+const changed = (piece, grip, by) =>
+  grip === "move" ? moved(piece, by) : stretched(piece, grip, by);
+
+/** @param {number} seconds */
+const hour = (seconds) => clockText(seconds).replace(/:00$/, "");
+
+// "Daylight: 07:00 to 20:00, on weekdays"
+/** @param {Piece} piece */
+export function told({ name, begin, end, days }) {
+  const values = { name: name || t("unnamed"), from: hour(begin), days: daysText({ days }) };
+  return end === null
+    ? t("week_moment", values)
+    : t("week_span", { ...values, to: hour(end) });
+}
+
+/** @param {Date} now */
+const nowLine = (now) => {
+  const minutes = now.getHours() * 60 + now.getMinutes();
+  return html`<i class="now-line" .style=${`left:${(minutes / 1440) * 100}%`}
+    ><span>${hour(minutes * 60)}</span></i
+  >`;
+};
+
+// The day of the month of a weekday in the present week.
+/** @param {Date} now @param {string} day */
+function dateOf(now, day) {
+  const offset = WEEKDAYS.indexOf(day) - ((now.getDay() + 6) % 7);
+  const date = new Date(now.getFullYear(), now.getMonth(), now.getDate() + offset);
+  return date.toLocaleDateString(currentLanguage(), { day: "numeric" });
+}
