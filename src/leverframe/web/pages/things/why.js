@@ -7,6 +7,7 @@ import { causeOf } from "../../lib/causes.js";
 import { durationText } from "../../lib/durations.js";
 import { Followed } from "../../lib/followed.js";
 import { icon } from "../../lib/icon.js";
+import { JournalReader, journalList } from "../../lib/journal.js";
 import { isState } from "../../lib/labels.js";
 import { PLACES, rich } from "../../lib/rich.js";
 import { address } from "../../lib/router.js";
@@ -21,6 +22,7 @@ const SWITCHED = ["on", "off", "pulse"];
 // Entries that led to one another.
 const MAX_BEFORE = 4;
 const MAX_LINES = 8;
+const READ = 30;
 
 // The newest entry that switched a thing; undefined where none is kept.
 /** @param {LogEntries} entries @param {string} label */
@@ -49,6 +51,7 @@ const timerWord = (detail) => (TIMERS[detail] ? t(TIMERS[detail]) : detail);
 export class Why {
   #context;
   #label;
+  #journal;
   /** @type {Followed<LogEntries>} */
   #log;
 
@@ -56,7 +59,11 @@ export class Why {
   constructor(context, label) {
     this.#context = context;
     this.#label = label;
-    this.#log = new Followed(context, api.log);
+    this.#journal = new JournalReader({ which: label }, READ);
+    this.#log = new Followed(context, async () => {
+      const [entries] = await Promise.all([api.log(), this.#journal.read()]);
+      return entries;
+    });
   }
 
   // Only the administrator may read the journal.
@@ -72,7 +79,7 @@ export class Why {
     const entries = this.#log.value;
     if (entries === null) return nothing;
     const last = lastSwitching(entries, this.#label);
-    return html`${last ? this.#chain(entries, last) : nothing} ${this.#lines(entries)}`;
+    return html`${last ? this.#chain(entries, last) : nothing} ${this.#lines()}`;
   }
 
   /** @param {LogEntries} entries @param {Entry} last */
@@ -164,28 +171,13 @@ export class Why {
     };
   }
 
-  // Who switched it, newest first.
-  /** @param {LogEntries} entries */
-  #lines(entries) {
-    const own = entries.filter(
-      ({ what, which }) => which === this.#label && SWITCHED.includes(what),
-    );
-    if (own.length < 2) return nothing;
+  // What happened to it, newest first, also before the last start.
+  #lines() {
+    const { entries } = this.#journal;
+    if (entries.length < 2) return nothing;
     return html`<section>
       <h2>${t("who_and_why")}</h2>
-      <ol class="switchings">
-        ${own
-          .slice(-MAX_LINES)
-          .reverse()
-          .map((entry) => {
-            const { icon: name, look } = causeOf(entry.cause);
-            return html`<li>
-              <b>${t(entry.what === "off" ? "state_off" : "state_on")}</b>
-              <span class=${look}>${icon(name, "s")} ${whoOf(entry)}</span>
-              <time>${this.#context.overview.moment(entry.time)}</time>
-            </li>`;
-          })}
-      </ol>
+      ${journalList(this.#context, entries, MAX_LINES)}
     </section>`;
   }
 
