@@ -107,6 +107,11 @@ def test_an_address_opens_at_a_moment_and_keys_do_what_a_mouse_does(
     cursor.focus()
     page.keyboard.press("Escape")
     expect(page.locator(".pick h2")).to_have_text("Why?")
+    page.keyboard.press("Home")
+    expect(page.locator(".flag")).to_be_in_viewport()
+    for _ in range(12):
+        page.keyboard.press("PageUp")
+    expect(page.locator(".flag")).to_be_in_viewport()
     for _ in range(4):
         page.keyboard.press("ArrowDown")
     expect(page.locator("[data-aimed]")).to_contain_text("Roof fan")

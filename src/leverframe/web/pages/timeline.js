@@ -219,7 +219,7 @@ export class Page {
     return html`<div class="sheet">
       <section class="card board" aria-label=${t("page_timeline")}>
         <div class="over">${causeKey()} ${restOfKey()}</div>
-        <div class="scroll" @scroll=${() => (this.#isPlaced = true)}>
+        <div class="scroll">
           <div class="lanes">
             <svg
               class="hours"
@@ -342,6 +342,8 @@ export class Page {
     if (!act) return;
     event.preventDefault();
     act();
+    // Where the picture is wider than the screen, the cursor stays in sight.
+    this.#isPlaced = false;
     this.#context.redraw();
   }
 
@@ -475,6 +477,7 @@ export class Page {
     const { from, to, now } = /** @type {Timeline} */ (this.#timeline);
     const share = ((this.#cursor ?? now) - from) / (to - from);
     scroll.scrollLeft = share * board.clientWidth - scroll.clientWidth / 2;
+    this.#isPlaced = true;
   }
 }
 

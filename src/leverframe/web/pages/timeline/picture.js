@@ -126,7 +126,8 @@ function laneBar(scene, row, one) {
   const isChosen = scene.chosen?.label === row.label && scene.chosen.begin === one.begin;
   const look = lookOf(scene, row, one);
   if (look === null) return isChosen ? bar(scene, row, one, "chosen hollow") : nothing;
-  const isByHand = look === "cause-hand" && one.begin >= scene.from;
+  // What began before is cut off at the left.
+  const isByHand = look === "cause-hand" && one.begin > scene.from;
   return svg`${bar(scene, row, one, isChosen ? `${look} chosen` : look)}
     ${isByHand
       ? svg`<circle class="cause-hand" cx=${x(scene, one.begin)} cy=${middle(row)} r=${KNOB_PX} />`
