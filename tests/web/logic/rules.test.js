@@ -114,6 +114,13 @@ test("a blank that is gone keeps nobody from saving and stays as it was stored",
   assert.deepEqual([fields[3], fields[4], fields[13]], ["1", "50", "3"]);
 });
 
+test("a pulse lasts as long as its delay says", () => {
+  const draft = edited(NEWEST);
+  draft.type("action", "PULSE OUT1");
+  draft.type("off_delay", "45");
+  assert.equal(draft.eventItem().split("*")[11], "45");
+});
+
 test("a state is 0 or 1, and a value one that the action can have", () => {
   const draft = edited(NEWEST);
   draft.type("source", "OUT1");

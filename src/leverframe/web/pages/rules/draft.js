@@ -7,7 +7,7 @@ import { isState } from "../../lib/labels.js";
 import { choices, isChoice, problemOf, valueFrom } from "../../lib/schema.js";
 import { isSame } from "../../lib/tree.js";
 import { WEEKDAYS } from "../schedule/entry.js";
-import { isSwitched } from "./sentence.js";
+import { isPulse, isSwitched } from "./sentence.js";
 import {
   freePlaces,
   freeVariable,
@@ -313,6 +313,7 @@ export class Draft {
     if (operator === "-" && SECOND.includes(name)) return true;
     if (name === "hysteresis") return isState(source);
     if (name === "hysteresis2") return isState(source2);
+    if (name === "off_delay" && isPulse(action)) return false;
     return DELAYS.includes(name) && !isSwitched(action);
   }
 

@@ -24,7 +24,15 @@ import {
   windowBlanks,
 } from "./blanks.js";
 import { FIELDS } from "./draft.js";
-import { effectOf, isSwitched, limit, present, shortSentence, truth } from "./sentence.js";
+import {
+  effectOf,
+  isPulse,
+  isSwitched,
+  limit,
+  present,
+  shortSentence,
+  truth,
+} from "./sentence.js";
 import { Trial } from "./trial.js";
 import { thresholds } from "./trial_logic.js";
 import { WEEKDAYS } from "../schedule/entry.js";
@@ -289,7 +297,12 @@ export class Editor extends DraftForm {
         ? t("line_met_after", PLACES)
         : t("line_met", PLACES);
     return html`${this.#line(rich(met, parts), ["G", "M", "N"])}
-    ${switched ? this.#ceasing() : nothing}`;
+    ${switched ? this.#ceasing() : isPulse(typed.action) ? this.#lasting() : nothing}`;
+  }
+
+  #lasting() {
+    const delay = delayBlank(this, "L", "off_delay");
+    return this.#line(rich(t("line_pulse", PLACES), { delay }), ["L"]);
   }
 
   #ceasing() {

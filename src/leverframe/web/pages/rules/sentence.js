@@ -20,6 +20,9 @@ const RULES = 20;
 
 /** @param {string} action */
 export const isSwitched = (action) => SWITCHED.includes(action);
+// On for a while: its delay of ceasing says how long.
+/** @param {string} action */
+export const isPulse = (action) => action.startsWith("PULSE ");
 // The rest of a key: `when_${joint("AND")}`.
 /** @param {string} operator */
 export const joint = (operator) => JOINTS[operator] ?? "single";

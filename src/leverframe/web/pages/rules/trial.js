@@ -304,6 +304,6 @@ function axis(first, last) {
     ),
   );
   return html`<div class="axis">
-    ${texts.map((text) => html`<span>${text}</span>`)}<span>${t("now")}</span>
+    ${texts.map((text) => html`<span>${text}</span>`)}<span>${t("axis_now")}</span>
   </div>`;
 }
