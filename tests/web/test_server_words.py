@@ -33,6 +33,9 @@ NOT_FOR_PAGES = (
 )
 #: Of the commands that make keys and images.
 OF_COMMANDS = ("Say which hardware", "This is no private key", "This is no public key")
+#: What is allowed: names of the protocols are the same in every language.
+SPOKEN = re.compile(r"[a-z]{4}")
+WITHOUT_WORDS = re.compile(r"/x-www-form|COMMAND|^UTF-8|^\{?&")
 #: Stands for whatever a place holds.
 FILLED = "7"
 
@@ -57,6 +60,14 @@ def _raised(path: Path) -> Iterator[str]:
                 yield text
 
 
+def _allowed(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.keyword) and node.arg == "allowed":
+            text = _text(node.value)
+            if text is not None and SPOKEN.search(text) and not WITHOUT_WORDS.search(text):
+                yield text
+
+
 def _returned(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Return) and node.value is not None:
@@ -70,6 +81,7 @@ def sentences() -> set[str]:
     for path in SOURCES.rglob("*.py"):
         if not path.relative_to(SOURCES).as_posix().startswith(NOT_FOR_PAGES):
             found.update(_raised(path))
+            found.update(_allowed(path))
     found.update(_returned(SOURCES / "notify" / "troubles.py"))
     return {text for text in found if not text.startswith(OF_COMMANDS)}
 
