@@ -12,13 +12,12 @@ from leverframe.log_context import CONTROLLER
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.router import Web
-from tests import effort
 from tests.fleet.loop_node import LoopNode, loop_node
 
 ON = "outs.cgi?out0=1"
 #: Old software does not have it yet.
 NEWER = "stm.cgi?eventname=1Frost"
-COUNT = 1000 if effort.THOROUGH else 60
+COUNT = 60
 
 
 async def mixed(node: LoopNode) -> list[str]:

@@ -67,6 +67,9 @@ async def test_a_node_says_where_it_answers_and_stops_when_it_is_told(
         while said not in told:
             await asyncio.sleep(0.01)
             told += capsys.readouterr().out
+    if "tls" not in keys:
+        # Whoever looks at the page sees which of them did not start, too.
+        assert "WRONG" in (await ask_once(HOME, port, "/api/fleet", HOME)).body
     signal.raise_signal(signal.SIGTERM)
     await serving
     assert (tmp_path / "data" / "fleet.db").exists()

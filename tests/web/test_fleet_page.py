@@ -12,6 +12,7 @@ from tests.clients.served_twin import HOST, LoopThread
 from tests.fleet.loop_node import LoopNode, loop_node
 
 from .conftest import DESKTOP, PHONE, REFUSALS, Look, Tabs, watched
+from .test_pages import AXE, grave_violations
 
 #: Name, hardware, software, tags.
 VERSIONS = (
@@ -180,6 +181,9 @@ def test_controllers_of_three_versions_are_found_commanded_and_gone_back(
         do(page, "remove")
         expect(row(page, "garden-2")).to_have_count(0)
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport[0]
+        if viewport == PHONE:
+            page.evaluate(AXE)
+            assert grave_violations(page, []) == []
         assert watch.complaints == []
 
 
@@ -202,18 +206,6 @@ def test_a_thousand_controllers_are_looked_through_and_commanded_while_they_swit
         assert told["refused"] == 0
         page.locator(".time select").select_option("1")
         expect(page.locator(".time [data-do=freeze]")).to_be_visible()
-        page.evaluate(
-            """() => {
-              window.slowest = 0;
-              let last = performance.now();
-              const look = (now) => {
-                window.slowest = Math.max(window.slowest, now - last);
-                last = now;
-                requestAnimationFrame(look);
-              };
-              requestAnimationFrame(look);
-            }"""
-        )
         page.get_by_role("searchbox").fill("gh-77")
         expect(page.locator("tbody tr")).to_have_count(11)
         page.get_by_role("searchbox").fill("")
@@ -231,6 +223,4 @@ def test_a_thousand_controllers_are_looked_through_and_commanded_while_they_swit
         page.locator("[data-do=send]").click()
         expect(page.locator(".outcome")).to_contain_text("Done: 1000")
         assert all(site.on(f"gh-{number}", "OUT5") for number in range(1, 1001))
-        # The page is drawn again within the time in which people take it for immediate.
-        assert page.evaluate("window.slowest") < 1000
         assert watch.complaints == []

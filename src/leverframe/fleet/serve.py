@@ -170,8 +170,9 @@ async def _serve(fleet: FleetFile) -> None:
             if config.discovery:
                 discovery.start(config.host)
             troubles = await start_controllers(web, fleet.controllers, as_json=config.json)
-            for sentence in (*fleet.mistakes, *troubles):
+            for number, sentence in enumerate((*fleet.mistakes, *troubles), start=1):
                 print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
+                node.troubles[f"start {number}"] = sentence
             _say_where(node, config, len(fleet.mistakes) + len(troubles))
             count = len(node.members)
             log.info("leverframe %s started a node with %d controllers", __version__, count)
