@@ -18,7 +18,7 @@ import trustme
 from tests.ports import free_port
 
 USER, PASSWORD = "cellar", "correct horse"
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 async def until(condition: Callable[[], bool]) -> None:

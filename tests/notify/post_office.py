@@ -27,7 +27,7 @@ from leverframe.storage.store import MemoryStore, Store
 from leverframe.storage.writer import Writer
 from tests.hardware.waiting import until
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Bell:

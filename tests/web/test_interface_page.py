@@ -104,5 +104,5 @@ def test_the_name_of_the_controller_is_given_on_the_page_and_shown_at_once(
     page.get_by_label("Name of the controller").fill("Boiler room")
     titled(page, "Pages").get_by_role("button", name="Save").click()
     expect(titled(page, "Pages").get_by_role("status")).to_have_text("Saved")
-    expect(page.locator(".brand")).to_have_text("Leverframe · Boiler room")
+    expect(page.locator(".brand")).to_have_text("Boiler room")
     assert twin.get("/json/network.json").json()["sname"] == "Boiler room"
