@@ -45,9 +45,9 @@ def test_the_level_shows_live_and_negated_where_it_is_so_set(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     level = card(open_page("digital"), "INPD1").locator(".reading")
-    expect(level).to_contain_text("high (1)")
+    expect(level).to_contain_text("open")
     twin.set_readings(INPD1=0)
-    expect(level).to_contain_text("low (0)")
+    expect(level).to_contain_text("closed")
     twin.get("/stm.cgi?inpdnn=1")
-    expect(level.locator(".value")).to_have_text("high (1)")
-    expect(level).to_contain_text("the input is low (0)")
+    expect(level.locator(".value")).to_have_text("open")
+    expect(level).to_contain_text("the input is closed")

@@ -63,8 +63,8 @@ function level({ live, settings }, label, index) {
   const { negate_display: negated } = settings.digital_inputs[index];
   return reading({
     name: t("now"),
-    value: high !== negated ? t("high") : t("low"),
-    detail: negated ? t(high ? "negated_high" : "negated_low") : "",
+    value: high !== negated ? t("level_open") : t("level_closed"),
+    detail: negated ? t(high ? "negated_open" : "negated_closed") : "",
   });
 }
 
