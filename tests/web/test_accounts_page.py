@@ -105,7 +105,7 @@ def test_a_control_user_is_made_signs_in_and_switches_but_sees_no_settings(
     }
     protect(twin, page)
     sign_in(page, twin, GUEST)
-    page.get_by_role("switch").filter(has_text="OUT1").click()
+    page.get_by_role("switch", name="Output 1", exact=True).click()
     expect(page.get_by_role("switch", checked=True)).to_have_count(1)
     for group in ("Things", "Messages", "Rules"):
         expect(page.get_by_role("link", name=group, exact=True)).to_have_count(0)
@@ -121,8 +121,8 @@ def test_the_user_account_can_be_limited_to_looking(twin: ServedTwin, open_page:
     page = open_page("status", allow=REFUSALS)
     protect(twin, page)
     sign_in(page, twin, USER)
-    lever = page.get_by_role("switch").filter(has_text="OUT1")
-    expect(lever).to_contain_text("this account may only look")
+    lever = page.get_by_role("switch", name="Output 1", exact=True)
+    expect(page.locator(".only-look")).to_have_text("this account may only look")
     lever.click(force=True)
     expect(page.get_by_role("switch", checked=True)).to_have_count(0)
     assert twin.twin.controller.engine.machine.values["OUT1"] == 0

@@ -39,10 +39,10 @@ def test_the_language_of_the_controller_holds_for_every_account_and_at_once(
     twin.get("/stm.cgi?lang=3")
     page = open_page("status", language="fr")
     sign_in_as_user(page, twin)
-    expect(page.get_by_role("heading", name="Kimenetek")).to_be_visible()
+    expect(page.get_by_role("list", name="Kimenetek")).to_be_visible()
     as_admin = f"http://{HOST}:{twin.port}/stm.cgi?lang=4"
     requests.get(as_admin, auth=ADMIN, timeout=10).raise_for_status()
-    expect(page.get_by_role("heading", name="Výstupy")).to_be_visible()
+    expect(page.get_by_role("list", name="Výstupy")).to_be_visible()
 
 
 def ground(page: Page) -> str:
@@ -158,7 +158,7 @@ def test_without_a_stream_the_state_is_read_at_the_interval_that_is_set(
 def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     sign_in_as_user(page, twin)
-    page.get_by_role("switch").filter(has_text="OUT1").click()
+    page.get_by_role("switch", name="Output 1", exact=True).click()
     expect(page.get_by_role("switch", checked=True)).to_have_count(1)
     expect(page.get_by_role("link", name="Things")).to_have_count(0)
     page.goto(page.url.replace("#/status", "#/outputs"))

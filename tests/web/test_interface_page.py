@@ -62,8 +62,8 @@ def test_places_of_the_status_page_are_ticked_by_name(
     visible = twin.settings()["layout"]["visible"]
     assert [index for index, one in enumerate(visible) if not one] == [1]
     page.goto(page.url.replace("interface", "status"))
-    expect(page.get_by_role("switch").filter(has_text="OUT0")).to_be_visible()
-    expect(page.get_by_role("switch").filter(has_text="Pump")).to_have_count(0)
+    expect(page.get_by_role("switch", name="Output 0", exact=True)).to_be_visible()
+    expect(page.get_by_role("switch", name="Pump")).to_have_count(0)
 
 
 def test_the_picture_of_the_panel_is_exchanged_and_removed(

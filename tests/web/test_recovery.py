@@ -40,7 +40,7 @@ READ_WHILE_TIME_PASSES = """async () => {
 
 
 def lever(page: Page, text: str) -> Locator:
-    return page.get_by_role("switch").filter(has_text=text)
+    return page.get_by_role("switch", name=text, exact=True)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_whatever_is_lost_while_status_loads_comes_by_itself(
     expect(page.locator(".connection[data-kind=live]")).to_be_visible(timeout=AGAIN_MS)
     # Time is virtual: as long as nothing happens, nobody says that the controller is there.
     twin.get("/sim.cgi?advance=1")
-    expect(lever(page, "OUT0")).to_be_visible(timeout=AGAIN_MS)
+    expect(lever(page, "Output 0")).to_be_visible(timeout=AGAIN_MS)
     expect(page.get_by_role("heading", name="Readings")).to_be_visible(timeout=AGAIN_MS)
 
 
@@ -163,8 +163,8 @@ def test_an_old_answer_does_not_replace_a_newer_one(twin: ServedTwin, open_page:
     with page.expect_response("**/api/start"):
         overtaken[0].fulfill(json=old)
     twin.get("/outs.cgi?out0=1")
-    expect(lever(page, "OUT0")).to_have_attribute("aria-checked", "true")
-    expect(lever(page, "OUT0")).to_contain_text("New")
+    expect(lever(page, "Output 0")).to_have_attribute("aria-checked", "true")
+    expect(lever(page, "Output 0")).to_contain_text("New")
 
 
 def test_settings_that_change_while_status_loads_are_no_reason_to_start_anew(
@@ -205,7 +205,7 @@ def test_a_page_opened_while_status_loads_is_not_pushed_aside(open_page: OpenPag
     held: list[Route] = []
     page.route("**/status/beside.js", lambda route: held.append(route))
     page.reload()
-    expect(lever(page, "OUT0")).to_be_visible()
+    expect(lever(page, "Output 0")).to_be_visible()
     page.evaluate("location.hash = '#/outputs'")
     expect(page.get_by_label("Name").first).to_be_visible()
     for route in held:
@@ -262,7 +262,7 @@ def test_signing_out_in_one_tab_leaves_nothing_open_in_another(
 ) -> None:
     page = open_page("status", allow=REFUSALS)
     sign_in_as_user(page, twin)
-    expect(lever(page, "OUT0")).to_be_visible()
+    expect(lever(page, "Output 0")).to_be_visible()
     origin = f"http://{HOST}:{twin.port}"
     page.request.post(f"{origin}/post.cgi?signout", headers={"Origin": origin})
     page.wait_for_url("**/signin**")

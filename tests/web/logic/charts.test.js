@@ -15,7 +15,7 @@ import {
 import { Course as ChartCourse } from "../../../src/leverframe/web/pages/charts/course.js";
 import { View } from "../../../src/leverframe/web/pages/charts/view.js";
 import { Course } from "../../../src/leverframe/web/pages/pid/course.js";
-import { LastHour } from "../../../src/leverframe/web/pages/status/last_hour.js";
+import { LastHour, drawn as sketched, rise } from "../../../src/leverframe/web/pages/status/last_hour.js";
 import { controller } from "./browser.mjs";
 
 beforeEach(() => {
@@ -155,11 +155,18 @@ test("the last hour is a line with a gap where nothing was", async () => {
   const series = { DS1: { times: [0, 1800, 2400], values: [20, null, 30] } };
   controller.answers["/api/history"] = () => ({ step: 0, now: 3599, series, times: [] });
   await hour.read();
-  const before = hour.path("DS1");
-  assert.match(before, /^M0 .*L29 .*M40 .*L59 /);
-  assert.equal(hour.path("CO2"), "");
+  const picture = (limits) => sketched(hour.line("DS1"), limits);
+  const before = picture([25, 400]);
+  assert.match(before.course, /^M0 .*L29 .*M40 .*L59 /);
+  assert.deepEqual(before.limits, ["M0 17.0H59"], "a threshold far away is left out");
+  assert.equal(before.silence, "");
+  assert.equal(sketched(hour.line("CO2"), [1]).course, "");
+  assert.equal(rise(hour.line("DS1")), 10);
+  assert.equal(hour.since("DS1"), 40 * 60);
   hour.follow({ time: 3700, DS1: 40 });
-  assert.notEqual(hour.path("DS1"), before);
+  assert.notEqual(picture([]).course, before.course);
+  hour.follow({ time: 3800, DS1: null });
+  assert.match(picture([]).silence, /^M58 .*H59$/);
 });
 
 // A place of 100 pixels that shows the seconds 0 to 1000, and what fingers made of it.

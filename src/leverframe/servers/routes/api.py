@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from leverframe.commands.describe.listing import CommandDescription, command_table
+from leverframe.commands.describe.openapi import JSON
 from leverframe.commands.table.rights import is_read_only
 from leverframe.commands.table.row import ADMIN
 from leverframe.commands.table.system import RESTORE_REPORT
@@ -22,6 +23,8 @@ from leverframe.hardware.modem_status import ModemReport
 from leverframe.naming.names import name_of
 from leverframe.naming.units import unit_of
 from leverframe.notify.outbox import OutboxReport
+from leverframe.servers.http.messages import Reply
+from leverframe.servers.routes.compressed import packed
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.state import State, state
 from leverframe.storage.audit import AuditEntry
@@ -124,10 +127,10 @@ def account(context: Context) -> AccountReport:
     )
 
 
-def start(context: Context) -> Start:
+def start(context: Context) -> Reply:
     """Join what a page needs before it can show anything: one request instead of six."""
     status = msgspec.Raw(context.handlers.status_files.reply("/json/status.json").body)
-    return Start(
+    told = Start(
         context.controller.board.kind,
         account(context),
         cast("JsonStatus", status),
@@ -135,6 +138,7 @@ def start(context: Context) -> Start:
         state(context),
         settings(context) if context.account.role == ADMIN else None,
     )
+    return packed(context.request, JSON, msgspec.json.encode(told))
 
 
 def labels(context: Context) -> dict[str, NameAndUnit]:

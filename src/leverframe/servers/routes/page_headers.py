@@ -9,7 +9,8 @@ from leverframe.servers.http.messages import Headers
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
 )
 _ANY_PAGE: Headers = (("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"))
 
@@ -20,6 +21,8 @@ PAGE_HEADERS: Headers = (
     ("Referrer-Policy", "same-origin"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
 )
+#: The files that built-in pages are made of: none of them is a page.
+FILE_HEADERS: Headers = _ANY_PAGE
 #: Everything that was uploaded goes out with these.
 UPLOADED_HEADERS: Headers = (
     (

@@ -1,40 +1,69 @@
-"""The built-in pages: static files of the package, read once, with what browsers must obey."""
+"""The built-in pages: static files of the package, read once, with what browsers must obey.
+
+The files that a page is made of also stand below a path that names their version. A browser keeps
+those for good and asks for none of them again: a reload costs the page itself and its data.
+"""
 
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 
 import leverframe
+from leverframe.servers.http.messages import Headers
 from leverframe.servers.routes.compressed import CompressedReply
-from leverframe.servers.routes.page_headers import PAGE_HEADERS
+from leverframe.servers.routes.page_headers import FILE_HEADERS, PAGE_HEADERS
 
+_HTML = "text/html"
 _KINDS = {
-    ".html": "text/html",
+    ".html": _HTML,
     ".js": "text/javascript",
     ".css": "text/css",
     ".json": "application/json",
     ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
 }
 #: Everything but the front page stands under this path.
 PREFIX = "/web/"
+_VERSION_LETTERS = 12
 
 
 @lru_cache(maxsize=1)
 def pages() -> dict[str, CompressedReply]:
     """Read every file; gives its reply by path."""
-    root = Path(leverframe.__file__).parent / "web"
-    found = dict(_files(root, PREFIX))
+    files = _files(Path(leverframe.__file__).parent / "web", "")
+    versioned = f"{PREFIX}{_version(files)}/"
+    found = {}
+    for name, (kind, body) in files.items():
+        if kind == _HTML:
+            linked = body.replace(f'"{PREFIX}'.encode(), f'"{versioned}'.encode())
+            found[PREFIX + name] = _reply(kind, linked, PAGE_HEADERS)
+        else:
+            reply = _reply(kind, body, FILE_HEADERS)
+            found[PREFIX + name], found[versioned + name] = reply, reply.kept_for_good()
     found["/"] = found.pop(f"{PREFIX}index.html")
     return found
 
 
-def _files(folder: Path, path: str) -> list[tuple[str, CompressedReply]]:
-    found = []
-    for item in folder.iterdir():
+def _reply(kind: str, body: bytes, headers: Headers) -> CompressedReply:
+    # Browsers take them compressed, and they are kept for as long as the process runs.
+    return CompressedReply(kind, body, headers, keeps_plain=False)
+
+
+def _files(folder: Path, path: str) -> dict[str, tuple[str, bytes]]:
+    """Read what browsers may have, by its path below the folder: kind and content."""
+    found: dict[str, tuple[str, bytes]] = {}
+    for item in sorted(folder.iterdir()):
         kind = _KINDS.get(item.suffix)
         if item.is_dir() and not item.name.startswith("_"):
-            found += _files(item, f"{path}{item.name}/")
+            found |= _files(item, f"{path}{item.name}/")
         elif kind is not None:
-            # Browsers take them compressed, and they are kept for as long as the process runs.
-            reply = CompressedReply(kind, item.read_bytes(), PAGE_HEADERS, keeps_plain=False)
-            found.append((path + item.name, reply))
+            found[path + item.name] = kind, item.read_bytes()
     return found
+
+
+def _version(files: dict[str, tuple[str, bytes]]) -> str:
+    """Name the content of all files: a change of one changes the path of all."""
+    digest = sha256()
+    for name, (_, body) in files.items():
+        digest.update(name.encode() + b"\0" + sha256(body).digest())
+    return digest.hexdigest()[:_VERSION_LETTERS]

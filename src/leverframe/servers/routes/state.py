@@ -8,6 +8,8 @@ from leverframe.commands.table.row import ADMIN
 from leverframe.controller import Controller
 from leverframe.controller.findings import FindingReport
 from leverframe.engine import pid
+from leverframe.engine.findings import OWN_CAUSES
+from leverframe.engine.journal import Cause
 from leverframe.engine.labels import LABELS, LIGHTING, OUTPUTS, READINGS
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.rule_explanation import RuleExplanation
@@ -35,6 +37,19 @@ else:
     ReturnsIn = TypedDict("ReturnsIn", dict.fromkeys(OUTPUTS, float), total=False)
 
 
+class Switching(Struct, frozen=True):
+    """Who switched something last, and when."""
+
+    time: WallTime
+    by: Annotated[
+        Cause,
+        Meta(
+            description="The cause with what decided. Who asked and from where is told to "
+            "administrators only."
+        ),
+    ]
+
+
 class StateBesideValues(TypedDict):
     profile: ProfileReport
     time: WallTime
@@ -47,6 +62,10 @@ class StateBesideValues(TypedDict):
     absent_since: dict[str, float | None]
     returns_in: Annotated[
         ReturnsIn, Meta(description="Seconds until an output goes off by its return time.")
+    ]
+    switched: Annotated[
+        dict[str, Switching],
+        Meta(description="Who switched an output, PWM output or variable last, by label."),
     ]
     rules: list[RuleExplanation]
     schedule: list[ScheduleExplanation]
@@ -88,6 +107,11 @@ else:
     )
 
 
+def _for_everybody(cause: Cause) -> Cause:
+    """Leave out of a cause who asked and from where; the engine's own say neither."""
+    return cause if cause.kind in OWN_CAUSES else Cause(cause.kind)
+
+
 def state(context: Context) -> State:
     return state_of(context.controller, for_admin=context.account.role == ADMIN)
 
@@ -107,6 +131,10 @@ def state_of(controller: Controller, *, for_admin: bool) -> State:
             label: seconds
             for index, label in enumerate(OUTPUTS)
             if (seconds := engine.outputs.returns_in(index, at.now)) is not None
+        },
+        "switched": {
+            label: Switching(wall, cause if for_admin else _for_everybody(cause))
+            for label, (wall, cause, _) in machine.switched.items()
         },
         "rules": engine.rules.explain(at.now),
         "schedule": engine.schedule.explain(),

@@ -3,6 +3,10 @@
 /** @import { OpenApi } from "../pages/console.js" */
 /** @import { Words } from "./words.js" */
 
+// Where this page's own files stand: below their version.
+const OWN = new URL("..", import.meta.url);
+const FILES = OWN.protocol === "file:" ? "/web/" : OWN.pathname;
+
 export class Refused extends Error {
   /** @param {Problem} problem */
   constructor(problem) {
@@ -21,7 +25,7 @@ export const isLoss = (error) =>
 /** @param {unknown} error */
 export const mayPass = (error) => isLoss(error) || error instanceof Refused;
 
-const WORDS = "/web/words/";
+const WORDS = `${FILES}words/`;
 /** @type {(sentence: string) => string | Promise<string>} */
 let told = (sentence) => sentence;
 
@@ -173,7 +177,7 @@ export const health = (options) => read("/health", options);
 /** @param {string} name @returns {Promise<Words>} */
 export const words = (name) => read(`${WORDS}${name}.json`);
 /** @param {string} name */
-export const styleSheet = (name) => `/web/styles/${name}.css`;
+export const styleSheet = (name) => `${FILES}styles/${name}.css`;
 export const stream = () => new EventSource("/api/stream");
 // Several parts of a page learn at the same time that a session is over; a browser that is sent on
 // twice breaks off the first way.

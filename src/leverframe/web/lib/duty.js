@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
 import { dutyOf, indexOf } from "./labels.js";
+import { thingName } from "./things.js";
 import { t } from "./words.js";
 
 export class Duty {
@@ -33,7 +34,7 @@ export class Duty {
           max="100"
           .value=${String(duty)}
           ?disabled=${this.#hindrance() !== null}
-          aria-label=${t("duty_of", { label: this.#label })}
+          aria-label=${t("duty_of", { name: thingName(this.#context, this.#label) })}
           @input=${(event) => this.#hold(Number(event.target.value))}
           @change=${(event) => this.#send(Number(event.target.value))}
         />

@@ -1,7 +1,12 @@
 // What is not as it should be: the controller's list of findings, in words, with the way to repair.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import * as api from "./api.js";
+import { icon } from "./icon.js";
+import { indexOf } from "./labels.js";
+import { shortMoment } from "./moments.js";
 import { address } from "./router.js";
+import { thingName } from "./things.js";
 import { findingSentence, serverText, t } from "./words.js";
 
 /** @param {Context} context */
@@ -24,15 +29,52 @@ export function findingList(context, findings, { hasLinks }) {
   return html`<ul class="findings" role="list">
     ${findings.map(
       (finding) =>
-        html`<li data-kind=${finding.severity} data-id=${finding.id}>
-          <p>${findingText(context, finding)}</p>
-          <small>${t("finding_since", { time: context.overview.moment(finding.since) })}</small>
-          ${hasLinks && context.isAdmin
-            ? html`<a href=${`${address("")}${finding.page}`}>${t("finding_repair")}</a>`
-            : nothing}
+        html`<li class="finding" data-kind=${finding.severity} data-id=${finding.id}>
+          ${icon("attention")}
+          <p class="say">${sentence(context, finding)}</p>
+          <small>${since(context, finding)}</small>
+          ${hasLinks && !context.overview.isReadOnly ? repair(context, finding) : nothing}
         </li>`,
     )}
   </ul>`;
+}
+
+/** @param {Context} context @param {Api.FindingReport} finding */
+const since = ({ live }, finding) =>
+  t("finding_since", { time: shortMoment(finding.since, live.state.time) });
+
+// One press repairs, where that is all that is missing; else it leads to the field.
+/** @typedef {(label: string, context: Context) => Promise<unknown>} Act */
+/** @type {Record<string, { text: string, act: Act }>} */
+const REPAIRS = {
+  rule_held: {
+    text: "repair_give_back",
+    act: (label, { live }) => switchLabel(label, live.state[label] !== 1),
+  },
+  pid_output_off: { text: "repair_switch_on", act: (label) => switchLabel(label, true) },
+};
+
+/** @param {string} label @param {boolean} on */
+const switchLabel = (label, on) =>
+  (label.startsWith("PWM") ? api.switchPwm : api.switchOutput)(indexOf(label), on);
+
+/** @param {Context} context @param {Api.FindingReport} finding */
+function repair(context, { kind, label, page }) {
+  const own = REPAIRS[kind];
+  if (own && label) {
+    return html`<button
+      type="button"
+      class="primary fix"
+      @click=${() => own.act(label, context).catch(() => {})}
+    >
+      ${t(own.text)}
+    </button>`;
+  }
+  if (!context.isAdmin) return nothing;
+  const [name] = page.split("?");
+  return html`<a class="button primary fix" href=${`${address("")}${page}`}
+    >${t("repair_open", { page: t(`page_${name}`) })}</a
+  >`;
 }
 
 // The number beside "Status"; nothing where nobody knows.
@@ -51,9 +93,29 @@ const pageOf = ({ page }) => page.split("?")[0];
 
 // What a finding says, in the reader's language.
 /** @param {Context} context @param {Found} finding */
-export function findingText(context, { kind, label, figures, text }) {
-  const name = label ? context.overview.name(label) || label : "";
+export const findingText = (context, finding) => worded(context, finding, (name) => name);
+
+// The same with names that stand out: they are marked in the sentence before it is cut at them.
+const CUT = "\u0000";
+
+/** @param {Context} context @param {Found} finding */
+const sentence = (context, finding) =>
+  worded(context, finding, (name) => `${CUT}${name}${CUT}`)
+    .split(CUT)
+    .map((part, index) => (index % 2 === 0 ? part : html`<b>${part}</b>`));
+
+/** @param {Context} context @param {Found} finding @param {(name: string) => string} mark */
+function worded(context, { kind, label, figures, text }, mark) {
+  const rules = ["rule", "other"].flatMap((key) =>
+    key in figures ? [[key, mark(ownName(context, Number(figures[key])))]] : [],
+  );
+  const name = label ? mark(thingName(context, label)) : "";
   // The trouble of a part comes as a sentence of the part.
   const told = "sentence" in figures ? { sentence: serverText(String(figures.sentence)) } : {};
-  return findingSentence(kind, { name, ...figures, ...told }) ?? text;
+  const values = { ...figures, name, ...told, ...Object.fromEntries(rules) };
+  return findingSentence(kind, values) ?? text;
 }
+
+// Of a rule: its name, or its number.
+/** @param {Context} context @param {number} number */
+const ownName = ({ settings }, number) => settings?.rules[number - 1]?.name || String(number);

@@ -16,3 +16,12 @@ export const moment = (seconds, now = seconds) =>
   now - seconds < DAY_S
     ? clock(seconds)
     : fullMoment(seconds, { dateStyle: "medium", timeStyle: "short" });
+
+// As short as it can be: today by hours and minutes, before and after that with the day.
+/** @param {number} seconds @param {number} [now] */
+export function shortMoment(seconds, now = seconds) {
+  const time = clock(seconds).slice(0, 5);
+  const [day, today] = [seconds, now].map((one) => new Date(one * 1000).toDateString());
+  if (day === today) return time;
+  return `${fullMoment(seconds, { day: "numeric", month: "short" })} ${time}`;
+}

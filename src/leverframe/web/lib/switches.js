@@ -3,6 +3,8 @@
 import * as api from "./api.js";
 import { OUTPUTS, VARIABLES, indexOf } from "./labels.js";
 import { Lever } from "./lever.js";
+import { ruleName } from "./lever_state.js";
+import { thingName } from "./things.js";
 import { t } from "./words.js";
 
 export class Switches {
@@ -17,11 +19,23 @@ export class Switches {
     this.#overview = overview;
   }
 
+  // A row.
   /** @param {string} label */
   lever(label) {
+    return this.#of(label).view();
+  }
+
+  // The drawn lever of a frame.
+  /** @param {string} label */
+  upright(label) {
+    return this.#of(label).upright();
+  }
+
+  /** @param {string} label */
+  #of(label) {
     const lever = this.#levers.get(label) ?? this.#make(label);
     this.#levers.set(label, lever);
-    return lever.view();
+    return lever;
   }
 
   // Why it cannot be switched by this account now; null if it can.
@@ -31,25 +45,28 @@ export class Switches {
     return this.#overview.isLocked && !VARIABLES.includes(label) ? t("lever_locked") : null;
   }
 
-  // What will happen to it by itself next. Only the administrator knows which rule moves what.
+  // What will happen to it by itself next.
   /** @param {string} label */
   notes(label) {
     const { live } = this.#context;
-    const { returns_in: returns = {}, rules = [] } = live.state;
-    const own = this.#context.settings?.rules ?? [];
-    const soon = rules
+    const back = (live.state.returns_in ?? {})[label];
+    const returns = back == null ? [] : [t("lever_returns", { seconds: live.left(back) })];
+    return [...returns, ...this.soon(label)];
+  }
+
+  // The rule that acts on it next. Only the administrator knows which rule moves what.
+  /** @param {string} label */
+  soon(label) {
+    const { live, settings } = this.#context;
+    const own = settings?.rules ?? [];
+    const [next] = (live.state.rules ?? [])
       .flatMap(({ number, pending }) =>
         pending !== null && own[number - 1]?.action === label ? [{ number, pending }] : [],
       )
       .sort((one, other) => one.pending - other.pending);
-    const found = [];
-    const back = returns[label];
-    if (back != null) found.push(t("lever_returns", { seconds: live.left(back) }));
-    if (soon.length > 0) {
-      const [{ number, pending }] = soon;
-      found.push(t("lever_rule", { number, seconds: live.left(pending) }));
-    }
-    return found;
+    if (!next) return [];
+    const rule = ruleName(this.#context, next.number);
+    return [t("lever_rule", { rule, seconds: live.left(next.pending) })];
   }
 
   /** @param {string} label */
@@ -64,8 +81,8 @@ export class Switches {
     return new Lever(this.#context, {
       label,
       act,
-      name: () => this.#overview.name(label),
-      tag: () => this.#overview.label(label),
+      name: () => thingName(this.#context, label),
+      tag: () => "",
       inverted: () => this.#overview.isInverted(label),
       reason: () => this.hindrance(label),
       notes: () => this.notes(label),

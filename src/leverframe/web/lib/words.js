@@ -55,12 +55,12 @@ export const currentLanguage = () => language;
 export async function startWords() {
   use(language);
   api.tellRefusals(refusalText);
-  frame = await fetchWords("frame");
+  [frame, findings] = await Promise.all([fetchWords("frame"), fetchWords("findings")]);
 }
 
 // No part of the first view.
 export async function useCodes() {
-  [codes, findings] = await Promise.all([fetchWords("codes"), fetchWords("findings")]);
+  codes = await fetchWords("codes");
 }
 
 // Each file comes once; one that could not be fetched is asked for again the next time.

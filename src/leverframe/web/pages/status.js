@@ -1,14 +1,17 @@
-// Status: everything at a glance. Levers switch, readings are read, the log says why.
+// Status: is everything as it should be, then the levers, then what is measured and what happened.
 //
-// The levers are the first view; all that stands beside them is fetched when they can be pressed.
+// The findings and the levers are the first view; all that stands below and beside them is fetched
+// when they can be pressed.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { Duty } from "../lib/duty.js";
-import { OUTPUTS, PWMS, VARIABLES, indexOf } from "../lib/labels.js";
+import { OUTPUTS, PWMS, indexOf } from "../lib/labels.js";
 import { Switches } from "../lib/switches.js";
+import { thingName } from "../lib/things.js";
 import { t } from "../lib/words.js";
+import { glance } from "./status/glance.js";
+import { post } from "./status/post.js";
 import { PulseMenu } from "./status/pulse.js";
-import { section } from "./status/section.js";
 
 /** @import { Beside } from "./status/beside.js" */
 
@@ -16,9 +19,10 @@ export class Page {
   #context;
   #overview;
   #switches;
+  /** @type {Map<string, Duty>} */
   #duties;
   /** @type {Map<string, PulseMenu>} */
-  #pulses = new Map();
+  #pulses;
   /** @type {Beside | null} */
   #beside = null;
   #isClosed = false;
@@ -28,8 +32,15 @@ export class Page {
     this.#context = context;
     this.#overview = context.overview;
     this.#switches = new Switches(context, this.#overview);
-    this.#duties = PWMS.map(
-      (label) => new Duty(context, label, () => this.#switches.hindrance(label)),
+    const hindrance = (/** @type {string} */ label) => () => this.#switches.hindrance(label);
+    this.#duties = new Map(
+      PWMS.map((label) => [label, new Duty(context, label, hindrance(label))]),
+    );
+    this.#pulses = new Map(
+      OUTPUTS.map((label) => [
+        label,
+        new PulseMenu(context, indexOf(label), () => thingName(context, label)),
+      ]),
     );
   }
 
@@ -37,7 +48,7 @@ export class Page {
     await drawn();
     const { Beside } = await import("./status/beside.js");
     if (this.#isClosed) return;
-    this.#beside = new Beside(this.#context);
+    this.#beside = new Beside(this.#context, this.#switches);
     this.#beside.read();
   }
 
@@ -47,86 +58,27 @@ export class Page {
   }
 
   view() {
-    return html`<div class="status">
-        <div class="operated">
-          ${this.#levers("outputs", OUTPUTS)} ${this.#pwms()} ${this.#variables()}
-        </div>
-        ${this.#beside?.view() ?? nothing}
-      </div>
-      ${this.#beside?.dialogs() ?? nothing}`;
-  }
-
-  /** @param {string[]} labels */
-  #chosen(labels) {
-    return labels.filter(
+    const levers = [...OUTPUTS, ...PWMS].filter(
       (label) => this.#overview.isVisible(label) && this.#overview.isPresent(label),
     );
-  }
-
-  /** @param {string} name @param {string[]} labels */
-  #levers(name, labels) {
-    const chosen = this.#chosen(labels);
-    if (chosen.length === 0) return nothing;
-    return section(
-      name,
-      chosen.map(
-        (label) =>
-          html`<div class="pulsed">
-            ${this.#switches.lever(label)}
-            ${this.#switches.hindrance(label) === null ? this.#pulse(label).view() : nothing}
-          </div>`,
-      ),
-    );
-  }
-
-  /** @param {string} label */
-  #pulse(label) {
-    const name = () => this.#overview.name(label) || label;
-    const menu = this.#pulses.get(label) ?? new PulseMenu(this.#context, indexOf(label), name);
-    this.#pulses.set(label, menu);
-    return menu;
-  }
-
-  #pwms() {
-    const chosen = this.#chosen(PWMS);
-    if (chosen.length === 0) return nothing;
-    return section(
-      "pwm",
-      chosen.map(
-        (label) =>
-          html`${this.#switches.lever(label)} ${this.#duties[PWMS.indexOf(label)].view()}`,
-      ),
-    );
-  }
-
-  #variables() {
-    const chosen = this.#chosen(VARIABLES);
-    if (chosen.length === 0) return nothing;
-    const used = chosen.filter((label) => this.#isUsed(label));
-    const rest = chosen.filter((label) => !used.includes(label));
-    /** @param {string[]} labels */
-    const levers = (labels) => labels.map((label) => this.#switches.lever(label));
-    return section(
-      "variables",
-      html`${levers(used)}
-      ${rest.length === 0
+    return html`${glance(this.#context)}
+      ${levers.length === 0
         ? nothing
-        : html`<details class="rest">
-            <summary>${t("unused_variables", { count: rest.length })}</summary>
-            ${levers(rest)}
-          </details>`}`,
-    );
+        : html`<ul class="frame card" role="list" aria-label=${t("part_outputs")}>
+            ${levers.map((label) => this.#post(label))}
+          </ul>`}
+      ${this.#beside?.view() ?? nothing} ${this.#beside?.dialogs() ?? nothing}`;
   }
 
-  // A variable that has a name, is on or stands in a rule; the others would only fill the page.
   /** @param {string} label */
-  #isUsed(label) {
-    const rules = this.#context.settings?.rules ?? [];
-    return (
-      this.#overview.name(label) !== "" ||
-      this.#context.live.state[label] === 1 ||
-      rules.some(({ source, source2, action }) => [source, source2, action].includes(label))
-    );
+  #post(label) {
+    const isFree = this.#switches.hindrance(label) === null;
+    return post(this.#context, label, {
+      lever: this.#switches.upright(label),
+      pulse: isFree ? (this.#pulses.get(label)?.view() ?? nothing) : nothing,
+      duty: this.#duties.get(label)?.view() ?? nothing,
+      soon: this.#switches.soon(label),
+    });
   }
 }
 

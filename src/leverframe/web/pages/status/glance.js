@@ -1,85 +1,121 @@
-// Is everything as it should be? Findings first, then the rules that act or wait.
+// Is everything as it should be? The findings, worst first, and how much is on, met and to come.
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { findingList, findingsOf } from "../../lib/findings.js";
-import { address } from "../../lib/router.js";
-import { decimal, t } from "../../lib/words.js";
+import { icon } from "../../lib/icon.js";
+import { OUTPUTS, PWMS } from "../../lib/labels.js";
+import { stateWord } from "../../lib/lever_state.js";
+import { shortMoment } from "../../lib/moments.js";
+import { thingName } from "../../lib/things.js";
+import { t } from "../../lib/words.js";
 
-// A glance is short: so many rules are told in words.
-const MAX_RULES = 6;
+// A glance is short: the rest stands behind "more".
+const MAX_FINDINGS = 3;
 
-export class Glance {
-  #context;
-  #overview;
-  // A phone shows the rules when asked: there the levers come first.
-  #isWide = matchMedia("(min-width: 721px)").matches;
+/** @param {Context} context */
+export const glance = (context) =>
+  html`<section class="card glance" data-kind=${worst(context)} aria-label=${t("glance")}>
+    ${truth(context)} ${facts(context)}
+  </section>`;
 
-  /** @param {Context} context @param {Overview} overview */
-  constructor(context, overview) {
-    this.#context = context;
-    this.#overview = overview;
-  }
+/** @param {Context} context */
+function worst(context) {
+  const { connection } = context.live;
+  const findings = findingsOf(context);
+  if (connection === "lost" || findings.some((one) => one.severity === "fault")) return "fault";
+  if (findings.length > 0) return "attention";
+  return connection === "live" ? "fine" : "unknown";
+}
 
-  view() {
-    return html`<section class="card glance" aria-labelledby="glance">
-      <h2 id="glance">${t("glance")}</h2>
-      ${this.#truth()}
-      ${this.#overview.isVisible("rules") ? this.#rules() : nothing}
-    </section>`;
-  }
+// Only who hears of every change may say that all is well.
+/** @param {Context} context */
+function truth(context) {
+  const { connection } = context.live;
+  if (connection === "lost") return line("close", "unknown", t("nobody_knows"));
+  const findings = findingsOf(context);
+  if (findings.length > 0) return list(context, findings);
+  return connection === "live"
+    ? line("check", "fine", t("all_fine"), watched(context))
+    : line("more", "waiting", t("connection_connecting"));
+}
 
-  // Only who hears of every change may say that all is well.
-  #truth() {
-    const { connection } = this.#context.live;
-    if (connection === "lost") return html`<p class="unknown">${t("nobody_knows")}</p>`;
-    const findings = findingsOf(this.#context);
-    if (findings.length > 0) return findingList(this.#context, findings, { hasLinks: true });
-    return connection === "live" ? html`<p class="fine">${t("all_fine")}</p>` : nothing;
-  }
+/** @param {IconName} name @param {string} kind @param {string} say @param {string} [small] */
+const line = (name, kind, say, small = "") =>
+  html`<div class=${`finding ${kind}`}>
+    ${icon(name)}
+    <p class="say">${say}</p>
+    ${small ? html`<small>${small}</small>` : nothing}
+  </div>`;
 
-  #rules() {
-    const { rules = [] } = this.#context.live.state;
-    if (rules.length === 0) {
-      return this.#context.isAdmin
-        ? html`<p class="empty">
-            ${t("no_rules")} <a href=${address("rules")}>${t("first_rule")}</a>
-          </p>`
-        : nothing;
-    }
-    const busy = rules.filter((rule) => rule.met || rule.pending !== null);
-    const active = rules.filter((rule) => rule.met).length;
-    return html`<details ?open=${this.#isWide}>
-      <summary class="count">${t("rules_active", { active, all: rules.length })}</summary>
-      <ul class="acting">
-        ${busy.slice(0, MAX_RULES).map((rule) => this.#rule(rule))}
-      </ul>
-      ${busy.length > MAX_RULES
-        ? html`<p class="count">${t("more_rules", { count: busy.length - MAX_RULES })}</p>`
-        : nothing}
-    </details>`;
-  }
+/** @import { IconName } from "../../lib/icon.js" */
 
-  /** @param {Api.RuleExplanation} ruleExplanation */
-  #rule({ number, conditions, pending }) {
-    const name = t("rule_number", { number });
-    const told = conditions.map((condition) => this.#condition(condition)).join(", ");
-    const action = this.#context.settings?.rules[number - 1]?.action;
-    return html`<li>
-      ${this.#context.isAdmin
-        ? html`<a href=${address("rules", { edit: number })}>${name}</a>`
-        : html`<b>${name}</b>`}
-      <span>${told}${action ? ` → ${this.#overview.name(action) || action}` : ""}</span>
-      ${pending === null
-        ? nothing
-        : html`<small>${t("acts_in", { seconds: this.#context.live.left(pending) })}</small>`}
-    </li>`;
-  }
+/** @param {Context} context @param {Api.FindingReport[]} findings */
+function list(context, findings) {
+  const rest = findings.slice(MAX_FINDINGS);
+  return html`<div>
+    ${findingList(context, findings.slice(0, MAX_FINDINGS), { hasLinks: true })}
+    ${rest.length === 0
+      ? nothing
+      : html`<details class="rest">
+          <summary>${t("findings_more", { count: rest.length })}</summary>
+          ${findingList(context, rest, { hasLinks: true })}
+        </details>`}
+  </div>`;
+}
 
-  /** @param {Api.ConditionExplanation} conditionExplanation */
-  #condition({ label, compare, reference }) {
-    const name = this.#overview.name(label) || label;
-    const sign = compare === ">=" ? "≥" : compare;
-    const digits = Number.isInteger(reference) ? 0 : 2;
-    return `${name} ${sign} ${decimal(reference, digits)} ${this.#overview.unit(label)}`.trim();
-  }
+/** @param {Context} context */
+function watched({ live, overview }) {
+  const rules = enabledRules(live.state).length;
+  const sensors = Object.keys(live.state).filter(
+    (label) => overview.isKnown(label) && overview.unit(label) && live.state[label] != null,
+  ).length;
+  return t("watched", { rules, sensors });
+}
+
+/** @param {State} state */
+const enabledRules = ({ rules = [] }) =>
+  rules.filter(({ obstacle }) => obstacle?.kind !== "disabled");
+
+/** @param {Context} context */
+function facts(context) {
+  const { overview, live } = context;
+  if (live.connection === "lost") return nothing;
+  const outputs = [...OUTPUTS, ...PWMS].filter(
+    (label) => overview.isVisible(label) && overview.isPresent(label),
+  );
+  const on = outputs.filter((label) => overview.isOn(label)).length;
+  const rules = enabledRules(live.state);
+  const met = rules.filter((rule) => rule.met).length;
+  const next = nextChange(context);
+  const told = [
+    ["part_outputs", t("glance_on", { on, all: outputs.length })],
+    ...(rules.length > 0 && overview.isVisible("rules")
+      ? [["group_rules", t("glance_met", { met, all: rules.length })]]
+      : []),
+    ...(next ? [["glance_next", next]] : []),
+  ];
+  return html`<dl class="figures">
+    ${told.map(([key, value]) => html`<div><dt>${t(key)}</dt><dd>${value}</dd></div>`)}
+  </dl>`;
+}
+
+// What will be switched next, as far as it is known by now.
+/** @param {Context} context */
+function nextChange(context) {
+  const { live, settings } = context;
+  const { time, schedule = [], returns_in: returns = {} } = live.state;
+  const planned = schedule.flatMap(({ index, next_run: run }) => {
+    const entry = settings?.schedule[index];
+    if (run == null || !entry || ![...OUTPUTS, ...PWMS].includes(entry.action)) return [];
+    return [{ at: run, label: entry.action, on: entry.value === 1 }];
+  });
+  const ending = Object.entries(returns).map(([label, seconds]) => ({
+    at: time + live.left(Number(seconds)),
+    label,
+    on: false,
+  }));
+  const [next] = [...planned, ...ending].sort((one, other) => one.at - other.at);
+  if (!next) return "";
+  const state = stateWord(next.on !== context.overview.isInverted(next.label));
+  return `${thingName(context, next.label)} ${state}, ${shortMoment(next.at, time)}`;
 }

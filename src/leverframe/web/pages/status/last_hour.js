@@ -8,21 +8,22 @@ const MINUTE_S = 60;
 const MINUTES = 60;
 // Changes smaller than this share of the value are drawn flat.
 const MIN_SPAN = 0.005;
-export const WIDTH = 60;
-export const HEIGHT = 20;
+// A threshold further away than so many spans would make the line flat: it is left out.
+const NEAR_SPANS = 3;
+export const WIDTH = 59;
+export const HEIGHT = 34;
+
+/** @typedef {(number | null)[]} Minutes */
 
 export class LastHour {
   // The minute that all lines end with, counted from 1970.
   #end = 0;
-  /** @type {Map<string, (number | null)[]>} */
+  /** @type {Map<string, Minutes>} */
   #lines = new Map();
-  /** @type {Map<string, string>} */
-  #paths = new Map();
 
   async read() {
     const history = await api.history({ points: MINUTES });
     this.#end = Math.floor(history.now / MINUTE_S);
-    this.#paths.clear();
     for (const [label, series] of Object.entries(history.series)) {
       this.#lines.set(
         label,
@@ -37,21 +38,26 @@ export class LastHour {
     const now = Math.floor(state.time / MINUTE_S);
     const passed = Math.min(MINUTES, Math.max(0, now - this.#end));
     for (const [label, line] of this.#lines) {
-      const value = state[label] ?? null;
-      if (passed === 0 && line.at(-1) === value) continue;
       for (let minute = 0; minute < passed; minute++) line.push(line.at(-1) ?? null);
       line.splice(0, line.length - MINUTES);
-      line[line.length - 1] = value;
-      this.#paths.delete(label);
+      line[line.length - 1] = state[label] ?? null;
     }
     this.#end = Math.max(now, this.#end);
   }
 
-  // The path of an SVG picture of WIDTH by HEIGHT; empty where nothing is known.
+  /** @param {string} label @returns {Minutes} */
+  line(label) {
+    return this.#lines.get(label) ?? [];
+  }
+
+  // When a label got the value that it has now; null where that was before the hour.
   /** @param {string} label */
-  path(label) {
-    if (!this.#paths.has(label)) this.#paths.set(label, drawn(this.#lines.get(label) ?? []));
-    return this.#paths.get(label);
+  since(label) {
+    const line = this.line(label);
+    const now = line.at(-1) ?? null;
+    const before = line.findLastIndex((value) => value !== null && value !== now);
+    if (before < 0) return null;
+    return (this.#end - (line.length - 1 - line.indexOf(now, before))) * MINUTE_S;
   }
 
   // Each value holds until the next one.
@@ -78,21 +84,50 @@ export class LastHour {
   }
 }
 
-/** @param {(number | null)[]} line */
-function drawn(line) {
+// The paths of a picture of WIDTH by HEIGHT: the line, its end while it is silent, and the
+// thresholds that are near enough.
+/** @param {Minutes} line @param {number[]} limits */
+export function drawn(line, limits) {
   const known = line.filter((value) => value !== null);
-  if (known.length === 0) return "";
-  const low = Math.min(...known);
-  const high = Math.max(...known);
-  const span = Math.max(high - low, Math.abs(high) * MIN_SPAN, 1e-9);
-  const middle = (low + high) / 2;
+  if (known.length === 0) return { course: "", silence: "", limits: [] };
+  const own = spanOf(known);
+  const near = limits.filter(
+    (limit) => Math.abs(limit - own.middle) <= own.span * (0.5 + NEAR_SPANS),
+  );
+  const { middle, span } = spanOf([...known, ...near]);
   /** @param {number} value */
-  const y = (value) => (HEIGHT / 2 - ((value - middle) / span) * (HEIGHT - 4)).toFixed(1);
-  return line
-    .map((value, x) => {
-      if (value === null) return "";
-      const joined = x > 0 && line[x - 1] !== null;
-      return joined ? `L${x} ${y(value)}` : `M${x} ${y(value)}h0.01`;
-    })
-    .join("");
+  const y = (value) => (HEIGHT / 2 - ((value - middle) / span) * (HEIGHT - 8)).toFixed(1);
+  const last = line.findLastIndex((value) => value !== null);
+  return {
+    course: line.map((value, x) => step(value, x, line, y)).join(""),
+    silence: last < line.length - 1 ? `M${last} ${y(Number(line[last]))}H${WIDTH}` : "",
+    limits: near.map((limit) => `M0 ${y(limit)}H${WIDTH}`),
+  };
+}
+
+/** @param {number[]} values */
+function spanOf(values) {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const span = Math.max(high - low, Math.abs(high) * MIN_SPAN, 1e-9);
+  return { middle: (low + high) / 2, span };
+}
+
+/**
+ * @param {number | null} value
+ * @param {number} x
+ * @param {Minutes} line
+ * @param {(value: number) => string} y
+ */
+function step(value, x, line, y) {
+  if (value === null) return "";
+  const isJoined = x > 0 && line[x - 1] !== null;
+  return isJoined ? `L${x} ${y(value)}` : `M${x} ${y(value)}h0.01`;
+}
+
+// How much a line has risen in its hour; null where it has no beginning.
+/** @param {Minutes} line */
+export function rise(line) {
+  const first = line.find((value) => value !== null);
+  const last = line.findLast((value) => value !== null);
+  return first == null || last == null ? null : last - first;
 }

@@ -1,13 +1,19 @@
-// Readings as tiles: small the name, big the value, the last hour as a line. A press opens more.
+// Readings and inputs as tiles: the name, the value, its trend, and the last hour as a line with
+// the thresholds of the rules that use it. The whole tile opens the drawer.
 
 import { html, nothing, svg } from "../../vendor/lit-html.js";
-import { INPUTS, METERS, READINGS, energyOf } from "../../lib/labels.js";
+import { INPUTS, READINGS } from "../../lib/labels.js";
+import { shortMoment } from "../../lib/moments.js";
+import { shown } from "../../lib/quantities.js";
 import { address } from "../../lib/router.js";
-import { thingAddress } from "../../lib/things.js";
+import { thingAddress, thingName } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
-import { HEIGHT, WIDTH } from "./last_hour.js";
+import { HEIGHT, WIDTH, drawn, rise } from "./last_hour.js";
 
 /** @import { LastHour } from "./last_hour.js" */
+
+// What the board itself tells, whether or not something is connected.
+const OWN = ["TEMP", "VCC"];
 
 export class Tiles {
   #context;
@@ -18,142 +24,174 @@ export class Tiles {
   #beats = new Map();
   /** @type {Map<string, number | null | undefined>} */
   #last = new Map();
+  // What each was when it was last there.
+  /** @type {Map<string, number>} */
+  #known = new Map();
 
-  /**
-   * @param {Context} context
-   * @param {Overview} overview
-   * @param {LastHour} hour
-   */
-  constructor(context, overview, hour) {
+  /** @param {Context} context @param {LastHour} hour */
+  constructor(context, hour) {
     this.#context = context;
-    this.#overview = overview;
+    this.#overview = context.overview;
     this.#hour = hour;
   }
 
   /** @param {State} state */
   follow(state) {
-    for (const label of [...READINGS, ...METERS, ...INPUTS]) {
+    for (const label of [...READINGS, ...INPUTS]) {
       const value = state[label];
       if (this.#last.has(label) && this.#last.get(label) !== value) {
         this.#beats.set(label, (this.#beats.get(label) ?? 0) + 1);
       }
       this.#last.set(label, value);
+      if (value != null) this.#known.set(label, value);
     }
   }
 
-  readings() {
-    const present = this.#chosen(READINGS);
-    const sensed = present.some((label) => label !== "TEMP" && label !== "VCC");
-    return html`<div class="tiles">${present.map((label) => this.#reading(label))}</div>
-      ${sensed ? nothing : this.#teach("no_sensor", "onewire", "scan_bus")}`;
+  view() {
+    const readings = this.#chosen(READINGS);
+    const isSensed = readings.some((label) => !OWN.includes(label));
+    return html`<div class="tiles">
+        ${readings.map((label) => this.#reading(label))}
+        ${this.#chosen(INPUTS).map((label) => this.#input(label))}
+      </div>
+      ${isSensed ? nothing : this.#teach()}`;
   }
 
-  inputs() {
-    const tiles = this.#chosen(INPUTS).map((label) => this.#input(label));
-    return html`<div class="tiles">${tiles}</div>`;
-  }
-
-  meters() {
-    const { state } = this.#context.live;
-    const counting = this.#chosen(METERS).filter(
-      (label) => state[label] != null || Number(state[energyOf(label)]) > 0,
-    );
-    if (counting.length === 0) return this.#teach("no_meter", "energy", "set_up_meter");
-    return html`<div class="tiles">${counting.map((label) => this.#meter(label))}</div>`;
-  }
-
-  /** @param {string[]} labels */
-  hasAny(labels) {
-    return this.#chosen(labels).length > 0;
-  }
-
+  // What is there, and what is set up but was never seen.
   /** @param {string[]} labels */
   #chosen(labels) {
     const overview = this.#overview;
-    return labels.filter((label) => overview.isVisible(label) && overview.isPresent(label));
+    return labels.filter(
+      (label) =>
+        overview.isVisible(label) && (overview.isPresent(label) || this.#isAwaited(label)),
+    );
+  }
+
+  /** @param {string} label */
+  #isAwaited(label) {
+    const { findings = [] } = this.#context.live.state;
+    return findings.some((one) => one.kind === "sensor_silent" && one.label === label);
   }
 
   // Empty places teach: what is missing, and for those who may, where to see to it.
-  /** @param {string} what @param {string} page @param {string} how */
-  #teach(what, page, how) {
+  #teach() {
     return html`<p class="empty">
-      ${t(what)}
-      ${this.#context.isAdmin ? html`<a href=${address(page)}>${t(how)}</a>` : nothing}
+      ${t("no_sensor")}
+      ${this.#context.isAdmin
+        ? html`<a href=${address("onewire")}>${t("scan_bus")}</a>`
+        : nothing}
     </p>`;
   }
 
   /** @param {string} label */
   #reading(label) {
-    const { text, unit, absent } = this.#overview.shown(label);
+    const line = this.#hour.line(label);
+    const known = this.#known.get(label) ?? line.findLast((value) => value !== null);
+    const { text, unit } = this.#overview.shown(label, known ?? null);
     return this.#tile(label, {
-      value: html`${text}<small>${absent ? "" : unit}</small>`,
-      absent,
-      extra: absent ? this.#since(label) : this.#line(label),
-    });
-  }
-
-  /** @param {string} label */
-  #meter(label) {
-    const energy = energyOf(label);
-    const power = this.#overview.shown(label);
-    const used = this.#overview.shown(energy);
-    return this.#tile(label, {
-      value: html`${power.text}<small>${power.absent ? "" : power.unit}</small>`,
-      absent: power.absent,
-      extra: html`${this.#line(label)}
-        <small>${t("in_all", { amount: `${used.text} ${used.unit}` })}</small>`,
+      value: known == null ? html`—` : html`${text}<i>${unit}</i>`,
+      trend: this.#trend(label, line),
+      picture: this.#line(label, line),
     });
   }
 
   /** @param {string} label */
   #input(label) {
     const on = this.#overview.isOn(label);
+    const since = this.#hour.since(label);
     return this.#tile(label, {
-      value: html`<span class="level">${levelWord(on)}</span>`,
-      absent: on === null,
-      extra: on === null ? this.#since(label) : this.#line(label),
+      isWord: true,
+      value: on === null ? html`—` : t(on ? "level_open" : "level_closed"),
+      trend: since ? t("finding_since", { time: this.#short(since) }) : t("unchanged_hour"),
+      picture: this.#strip(label),
     });
   }
 
-  /** @param {string} label @param {{ value: Template, absent: boolean, extra: Template }} one */
-  #tile(label, { value, absent, extra }) {
-    const name = this.#overview.name(label);
-    const tag = this.#overview.label(label);
+  /**
+   * @param {string} label
+   * @param {{ value: Template, trend: Template, picture: Template, isWord?: boolean }} parts
+   */
+  #tile(label, { value, trend, picture, isWord = false }) {
     const beats = this.#beats.get(label);
+    const silent = this.#silent(label);
     return html`<a
       class="tile"
       href=${thingAddress(label)}
       data-label=${label}
       data-beat=${beats === undefined ? nothing : beats % 2}
-      ?data-absent=${absent}
+      ?data-absent=${silent !== null}
+      ?data-stale=${silent !== null || this.#context.live.connection === "lost"}
     >
-      <span class="name">
-        ${name || label}${name && tag ? html` <small>${tag}</small>` : nothing}
-      </span>
-      <span class="value">${value}</span>
-      ${extra}
+      <span class="label"
+        ><span class="tendency">${silent ?? trend}</span>${thingName(this.#context, label)}</span
+      >
+      <span class=${isWord ? "value word" : "value"}>${value}</span>
+      ${picture}
     </a>`;
   }
 
+  // Since when nothing is heard of it; null while something is.
   /** @param {string} label */
-  #since(label) {
+  #silent(label) {
+    if (this.#context.live.state[label] != null) return null;
     const since = this.#overview.absentSince(label);
-    const text = since ? t("gone_since", { time: this.#overview.moment(since) }) : t("absent");
-    return html`<small class="gone">${text}</small>`;
+    return since === null ? t("not_seen") : `▲ ${t("silent_since", { time: this.#short(since) })}`;
+  }
+
+  /** @param {string} label @param {(number | null)[]} line */
+  #trend(label, line) {
+    const risen = rise(line);
+    if (risen === null) return nothing;
+    const { text } = shown(label, Math.abs(risen));
+    if (!/[1-9]/.test(text)) return `→ ${t("steady")}`;
+    return `${risen > 0 ? "↗" : "↘"} ${t("in_an_hour", { change: text })}`;
+  }
+
+  /** @param {number} seconds */
+  #short(seconds) {
+    return shortMoment(seconds, this.#context.live.state.time);
   }
 
   /** @param {string} label */
-  #line(label) {
+  #limits(label) {
+    const { rules = [] } = this.#context.live.state;
+    const used = rules
+      .filter(({ obstacle }) => obstacle?.kind !== "disabled")
+      .flatMap(({ conditions }) => conditions.filter((one) => one.label === label));
+    return [...new Set(used.map(({ threshold }) => threshold))];
+  }
+
+  /** @param {string} label @param {(number | null)[]} line */
+  #line(label, line) {
+    const { course, silence, limits } = drawn(line, this.#limits(label));
     return html`<svg
       class="spark"
-      viewBox="0 0 ${WIDTH - 1} ${HEIGHT}"
+      viewBox="0 0 ${WIDTH} ${HEIGHT}"
       preserveAspectRatio="none"
       aria-hidden="true"
     >
-      ${svg`<path d=${this.#hour.path(label)} />`}
+      ${limits.map((path) => svg`<path class="limit" d=${path} />`)}
+      <path class="course" d=${course} />
+      ${silence ? svg`<path class="limit" d=${silence} />` : nothing}
+    </svg>`;
+  }
+
+  /** @param {string} label */
+  #strip(label) {
+    const line = this.#hour.line(label);
+    const inverted = this.#overview.isInverted(label);
+    return html`<svg
+      class="spark"
+      viewBox="0 0 ${WIDTH} ${HEIGHT}"
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
+      ${line.map((level, x) =>
+        level !== null && (level === 1) !== inverted
+          ? svg`<rect x=${x} y="18" width="1" height="6" />`
+          : nothing,
+      )}
+      <path d="M0 24.5H${WIDTH}" />
     </svg>`;
   }
 }
-
-/** @param {boolean | null} on */
-const levelWord = (on) => (on === null ? "–" : t(on ? "level_open" : "level_closed"));

@@ -1,0 +1,147 @@
+// How a lever stands, and who moved it: from what the controller tells alone.
+
+import { causeOf } from "./causes.js";
+import { OUTPUTS, PWMS, VARIABLES, dutyOf, isState } from "./labels.js";
+import { shortMoment } from "./moments.js";
+import { shown } from "./quantities.js";
+import { thingName } from "./things.js";
+import { t } from "./words.js";
+
+/** @typedef {"on" | "held" | "locked" | "fault" | "stale" | "look"} Mark */
+/**
+ * `beneath` stands under the word; `share` says how far it is pulled, 0 to 1.
+ * @typedef {{
+ *   isOn: boolean, word: string, beneath: string, share: number, marks: Mark[],
+ * }} Standing
+ */
+
+const HOUR_S = 3600;
+
+/** @param {boolean} on */
+export const stateWord = (on) => t(on ? "state_on" : "state_off");
+
+/** @param {Context} context @param {string} label @returns {Standing} */
+export function standing(context, label) {
+  const { live, overview } = context;
+  const isOn = overview.isOn(label) === true;
+  const duty = PWMS.includes(label) && isOn ? (live.state[dutyOf(label)] ?? 0) : null;
+  const word = duty === null ? stateWord(isOn) : `${Math.round(duty)} %`;
+  const share = duty === null ? Number(isOn) : duty / 100;
+  /** @param {Partial<Standing>} more */
+  const told = (more) => ({ isOn, word, share, beneath: "", ...more, marks: marksOf(more) });
+  /** @param {Partial<Standing>} more @returns {Mark[]} */
+  const marksOf = ({ marks = [] }) => [
+    ...marks,
+    ...(isOn ? /** @type {Mark[]} */ (["on"]) : []),
+    ...(overview.isReadOnly ? /** @type {Mark[]} */ (["look"]) : []),
+  ];
+  if (live.connection === "lost") {
+    const time = shortMoment(Number(live.lostSince) / 1000);
+    return told({ word: t("lever_was", { state: word }), beneath: time, marks: ["stale"] });
+  }
+  if (live.state.troubles && label in live.state.troubles) {
+    return told({ word: t("lever_fault"), beneath: t("lever_no_answer"), marks: ["fault"] });
+  }
+  if (isLocked(context, label)) return told({ beneath: t("lever_is_locked"), marks: ["locked"] });
+  if (heldBy(context, label)) return told({ beneath: t("lever_held"), marks: ["held"] });
+  return told({ beneath: isOn ? ending(context, label) : "" });
+}
+
+/** @param {Context} context @param {string} label */
+export const isLocked = ({ overview }, label) =>
+  overview.isLocked && !VARIABLES.includes(label) && isState(label);
+
+// The finding that a hand keeps it from what its rule wants.
+/** @param {Context} context @param {string} label */
+export const heldBy = ({ live }, label) =>
+  (live.state.findings ?? []).find((one) => one.kind === "rule_held" && one.label === label);
+
+// When what is on ends by itself: as a time that runs out, or as a time of day.
+/** @param {Context} context @param {string} label */
+function ending({ live, settings }, label) {
+  const back = /** @type {Record<string, number>} */ (live.state.returns_in ?? {})[label];
+  if (back != null) {
+    const left = live.left(back);
+    const until = shortMoment(live.state.time + left, live.state.time);
+    return left < HOUR_S
+      ? t("lever_left", { time: minutesAndSeconds(left) })
+      : t("lever_until", { time: until });
+  }
+  const off = (live.state.schedule ?? [])
+    .filter(({ index, next_run: run }) => {
+      const entry = settings?.schedule[index];
+      return run != null && entry?.action === label && entry.value === 0;
+    })
+    .map(({ next_run: run }) => Number(run));
+  if (off.length === 0) return "";
+  return t("lever_until", { time: shortMoment(Math.min(...off), live.state.time) });
+}
+
+/** @param {number} seconds */
+const minutesAndSeconds = (seconds) =>
+  `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+
+// Who moved it last, why and when; null where nobody has since the start.
+/** @param {Context} context @param {string} label */
+export function mover(context, label) {
+  const { live } = context;
+  const last = live.state.switched?.[label];
+  if (!last) return null;
+  const cause = causeOf(last.by.kind);
+  const time = shortMoment(last.time, live.state.time);
+  const name = moverName(context, last.by) || cause.word();
+  return { cause, name, why: [...reasons(context, label, last.by), time].join(", ") };
+}
+
+/** @param {Context} context @param {Api.Cause} by */
+function moverName({ settings }, { kind, number, name, account, detail }) {
+  if (kind === "rule") {
+    return name || settings?.rules[(number ?? 0) - 1]?.name || t("rule_number", { number });
+  }
+  if (kind === "timer") return t(TIMERS[detail ?? ""] ?? "by_timer_other");
+  if (kind === "schedule" || kind === "watchdog") return name || detail;
+  return account;
+}
+
+// By the detail that the engine gives.
+/** @type {Record<string, string>} */
+const TIMERS = {
+  "return time": "by_timer_return",
+  pulse: "by_timer_pulse",
+  "periodic switching": "by_timer_periodic",
+  "start delay": "by_timer_start_delay",
+  "PID regulator": "by_timer_pid",
+};
+
+/** @param {Context} context @param {string} label @param {Api.Cause} by */
+function reasons(context, label, { conditions = [] }) {
+  const held = heldBy(context, label);
+  if (held) {
+    const wanted = stateWord(context.overview.isOn(label) === false);
+    return [t("lever_but", { rule: ruleName(context, Number(held.figures.rule)), state: wanted })];
+  }
+  return conditions.filter((one) => one.is_met !== false).map((one) => compared(context, one));
+}
+
+/** @param {Context} context @param {number} number */
+export const ruleName = ({ settings }, number) =>
+  settings?.rules[number - 1]?.name || t("rule_number", { number });
+
+// "Soil moisture 28 % < 30 %", "Door open"
+/** @param {Context} context @param {Api.Decided} decided */
+export function compared(context, { label, value, compare, threshold }) {
+  const name = thingName(context, label);
+  if (value === null) return name;
+  if (isState(label)) return `${name} ${levelWord(context, label, value)}`;
+  const sign = compare === ">=" ? "≥" : compare;
+  const unit = context.overview.unit(label);
+  const [is, limit] = [value, threshold].map((one) => `${shown(label, one).text} ${unit}`.trim());
+  return `${name} ${is} ${sign} ${limit}`;
+}
+
+/** @param {Context} context @param {string} label @param {number} value */
+function levelWord({ overview }, label, value) {
+  const on = (value === 1) !== overview.isInverted(label);
+  const isSwitched = [...OUTPUTS, ...PWMS, ...VARIABLES].includes(label);
+  return isSwitched ? stateWord(on) : t(on ? "level_open" : "level_closed");
+}
