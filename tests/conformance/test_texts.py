@@ -14,7 +14,13 @@ from tests.boundary_profiles import NEWEST
 from tests.cases import for_each
 from tests.conformance.effects import OTHERWISE
 from tests.conformance.requests import FORM, Fields, Sample
-from tests.conformance.test_rows import check_accepted, check_refused, newest_that_offers, send
+from tests.conformance.test_rows import (
+    check_accepted,
+    check_refused,
+    newest_that_offers,
+    prepared,
+    send,
+)
 
 ASKS_PASSWORD = ("POST /post.cgi?signin", "POST /post.cgi?passwd")
 #: What is sent and what must arrive.
@@ -106,7 +112,7 @@ async def arrives(twin: LoopTwin, sample: Sample) -> None:
 @for_each(("row", "name", "text"), TEXT_FIELDS)
 async def test_an_encoded_text_arrives_as_it_was_meant(row: Row, name: str, text: Text) -> None:
     field = Field(row, name)
-    twin = await LoopTwin.start(field.profile)
+    twin = await prepared(field.profile, row)
     for raw, meant in ARRIVING.items():
         await arrives(twin, field.good(raw, meant))
 
@@ -116,7 +122,7 @@ async def test_length_is_counted_in_letters_and_nothing_is_cut(
     row: Row, name: str, text: Text
 ) -> None:
     field = Field(row, name)
-    twin = await LoopTwin.start(field.profile)
+    twin = await prepared(field.profile, row)
     await arrives(twin, field.good("%C4%85" * text.most, "ą" * text.most))
     await check_refused(twin, field.bad("%C4%85" * (text.most + 1)))
     await check_refused(twin, field.bad("x" * (text.most + 1)))
@@ -127,7 +133,7 @@ async def test_an_empty_text_is_a_text_where_nothing_may_stand(
     row: Row, name: str, text: Text
 ) -> None:
     field = Field(row, name)
-    twin = await LoopTwin.start(field.profile)
+    twin = await prepared(field.profile, row)
     if text.least:
         await check_refused(twin, field.bad(""))
     else:
@@ -137,7 +143,7 @@ async def test_an_empty_text_is_a_text_where_nothing_may_stand(
 @for_each(("row", "name", "text"), TEXT_FIELDS)
 async def test_what_is_no_text_is_refused(row: Row, name: str, text: Text) -> None:
     field = Field(row, name)
-    twin = await LoopTwin.start(field.profile)
+    twin = await prepared(field.profile, row)
     for raw in UNFIT:
         await check_refused(twin, field.bad(raw))
 

@@ -87,8 +87,8 @@ def test_a_message_goes_out_for_both_edges(action: str, channel: str, slot: int)
     activate(bench, action)
     deactivate(bench, action)
     assert bench.effects() == [
-        Notify(channel, slot, True, "rule 3", "DS1", 21.5),
-        Notify(channel, slot, False, "rule 3", "DS1", 21.5),
+        Notify(channel, slot, True, "rule 3", "DS1", 21.5, cause=BY_RULE),
+        Notify(channel, slot, False, "rule 3", "DS1", 21.5, cause=BY_RULE),
     ]
 
 

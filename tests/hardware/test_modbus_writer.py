@@ -86,7 +86,7 @@ class Desk:
         self.writer = ModbusWriter(
             self.module.request,
             self.troubles,
-            lambda reason, text: self.told.append((reason, text)),
+            lambda reason, fact: self.told.append((reason, str(fact))),
             self.reports,
         )
 

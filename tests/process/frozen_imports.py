@@ -40,6 +40,10 @@ class Freezer:
     def notice(self, event: str, arguments: tuple[object, ...]) -> None:
         on_loop = threading.current_thread() is threading.main_thread()
         if event == "open" and self._is_frozen and on_loop:
+            if "zoneinfo" in str(arguments[0]):
+                # Zones are small tables of the machine; one is read when it is chosen. Where it
+                # cannot be opened, the command fails and nothing is changed.
+                return
             self._tell(f"{arguments[0]} opened on the event loop")
 
     def freeze_when_loaded(self) -> None:

@@ -141,7 +141,7 @@ async def test_a_lenient_controller_logs_no_secret_that_it_skips() -> None:
     for target in (*MISTAKES, f"/stm.cgi?emm4={canary('email.password')}"):
         await twin.ok(target)
     log = (await twin.ok("/api/log")).body
-    assert log.count(b"skipped") == len(MISTAKES) + 1
+    assert log.count(b'"skipped ') == len(MISTAKES) + 1
     assert not [path for path in CONFIDENTIAL if canary(path).encode() in log]
 
 
@@ -153,7 +153,7 @@ def test_a_lenient_controller_prints_no_secret_that_it_skips(tmp_path: Path) -> 
             assert process.ask("/post.cgi?users_save", "POST", body.encode())[0] == 200
         assert process.ask(f"/stm.cgi?em4=a&{secret}=1")[0] == 200
         log = process.ask("/api/log")[1]
-    assert log.count(b"skipped") == len(bodies) + 1
+    assert log.count(b'"skipped ') == len(bodies) + 1
     printed = process.log.read_bytes()
     assert printed.count(b"skipped") == len(bodies) + 1
     assert secret.encode() not in log + printed

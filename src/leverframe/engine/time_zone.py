@@ -11,6 +11,6 @@ def zone_named(name: str) -> tzinfo | None:
     """Return the zone of this name; None where this machine does not know it."""
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
+    except (KeyError, ValueError, IsADirectoryError, PermissionError):
         # Names that are a folder of zones, such as Europe, cannot be opened.
         return None

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, inspect
 
 from leverframe.engine.settings import SECRETS, Settings
 
@@ -36,13 +36,40 @@ class Problem(TypedDict):
 
 def reply_schemas(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
     """Return the schema of every type, and the schemas they refer to by name."""
-    schemas, named = msgspec.json.schema_components(types, ref_template=_PREFIX + "{name}")
-    for schema in named.values():
-        _require_defaults(schema)
+    wanted = list(types)
+    schemas, named = msgspec.json.schema_components(wanted, ref_template=_PREFIX + "{name}")
+    sparing = _structs_without_defaults(wanted)
+    for name, schema in named.items():
+        if name not in sparing:
+            _require_defaults(schema)
+        _drop_large_defaults(schema)
     if Settings.__name__ in named:
         for path in SECRETS:
             _mask(path.split("."), named)
     return list(schemas), named
+
+
+def _structs_without_defaults(types: Iterable[Any]) -> set[str]:
+    """Name the Structs whose fields are left out where they have their default."""
+    found: set[str] = set()
+    seen: set[type] = set()
+
+    def look(value: Any) -> None:
+        if isinstance(value, inspect.StructType):
+            if value.cls in seen:
+                return
+            seen.add(value.cls)
+            if value.cls.__struct_config__.omit_defaults:
+                found.add(value.cls.__name__)
+        if isinstance(value, tuple | list):
+            for one in value:
+                look(one)
+        elif isinstance(value, inspect.Type | inspect.Field):
+            for name in value.__struct_fields__:
+                look(getattr(value, name))
+
+    look(inspect.multi_type_info(types))
+    return found
 
 
 def _require_defaults(schema: Json) -> None:
@@ -50,7 +77,10 @@ def _require_defaults(schema: Json) -> None:
     fields: dict[str, Json] = schema.get("properties", {})
     required = {*schema.get("required", ()), *(n for n, x in fields.items() if "default" in x)}
     schema["required"] = [name for name in fields if name in required]
-    for field in fields.values():
+
+
+def _drop_large_defaults(schema: Json) -> None:
+    for field in schema.get("properties", {}).values():
         # The defaults of whole branches would be most of the document.
         if isinstance(field.get("default"), tuple | list | dict):
             del field["default"]
