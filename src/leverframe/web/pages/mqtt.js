@@ -18,6 +18,7 @@ export class Page {
   #context;
   #outbox;
   #cards;
+  #isClosed = false;
 
   /** @param {AdminContext} context */
   constructor(context) {
@@ -31,6 +32,7 @@ export class Page {
   }
 
   close() {
+    this.#isClosed = true;
     this.#outbox.close();
   }
 
@@ -75,15 +77,17 @@ export class Page {
   // Tries what stands in the form, and tells what came of it.
   /** @param {Form} form */
   async #try(form) {
-    if (form.isChanged && !(await form.save())) throw refused(t("try_not_saved"));
-    for (let looks = 0; looks < MAX_LOOKS; looks++) {
+    // Read now: who leaves the page meanwhile takes its words along.
+    const [unsaved, silent] = [t("try_not_saved"), t("try_no_answer")];
+    if (form.isChanged && !(await form.save())) throw refused(unsaved);
+    for (let looks = 0; looks < MAX_LOOKS && !this.#isClosed; looks++) {
       if (this.#context.live.state.MQTT === 1) return;
       await this.#outbox.look();
       const { problem } = this.#outbox.value?.channels.mqtt ?? {};
       if (problem) throw refused(problem);
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
-    throw refused(t("try_no_answer"));
+    throw refused(silent);
   }
 
   #connection() {
