@@ -107,7 +107,7 @@ def test_a_control_user_is_made_signs_in_and_switches_but_sees_no_settings(
     sign_in(page, twin, GUEST)
     page.get_by_role("switch", name="Output 1", exact=True).click()
     expect(page.get_by_role("switch", checked=True)).to_have_count(1)
-    for group in ("Things", "Messages", "Rules"):
+    for group in ("Messages", "Rules"):
         expect(page.get_by_role("link", name=group, exact=True)).to_have_count(0)
     page.goto(f"http://{HOST}:{twin.port}/#/backup")
     expect(page.get_by_text("for the administrator")).to_be_visible()

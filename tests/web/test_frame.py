@@ -160,7 +160,7 @@ def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenP
     sign_in_as_user(page, twin)
     page.get_by_role("switch", name="Output 1", exact=True).click()
     expect(page.get_by_role("switch", checked=True)).to_have_count(1)
-    expect(page.get_by_role("link", name="Things")).to_have_count(0)
+    expect(page.get_by_role("link", name="Rules")).to_have_count(0)
     page.goto(page.url.replace("#/status", "#/outputs"))
     expect(page.get_by_text("for the administrator")).to_be_visible()
 

@@ -222,7 +222,7 @@ def as_admin(twin: ServedTwin, target: str) -> None:
 def test_who_becomes_administrator_gets_the_settings(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     sign_in_as_user(page, twin)
-    expect(page.get_by_role("link", name="Things")).to_have_count(0)
+    expect(page.get_by_role("link", name="Rules")).to_have_count(0)
     names = [b64encode(text.encode()).decode() for text in (*ADMIN, *USER)]
     as_admin(twin, f"/stm.cgi?auth=01{'*'.join(names)}")
     page.evaluate("location.hash = '#/outputs'")
