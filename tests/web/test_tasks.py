@@ -63,7 +63,7 @@ def pulse_an_output(who: Person) -> None:
 
 
 def find_why_mail_cannot_leave(who: Person) -> None:
-    who.page.locator(".glance .findings li").get_by_role("link").first.click()
+    who.page.locator(".glance .finding").get_by_role("link").first.click()
     expect(who.page.locator("main[data-page=email] > .findings li")).to_be_visible()
 
 

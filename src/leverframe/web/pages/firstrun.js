@@ -54,7 +54,10 @@ export class Page {
 
   #made() {
     const [, StepClass] = STEPS[this.#index];
-    return new StepClass(this.#context);
+    const step = new StepClass(this.#context);
+    // What is there already is the first that it sees.
+    step.follow();
+    return step;
   }
 
   view() {
