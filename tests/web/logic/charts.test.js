@@ -15,7 +15,11 @@ import {
 import { Course as ChartCourse } from "../../../src/leverframe/web/pages/charts/course.js";
 import { View } from "../../../src/leverframe/web/pages/charts/view.js";
 import { Course } from "../../../src/leverframe/web/pages/pid/course.js";
-import { LastHour, drawn as sketched, rise } from "../../../src/leverframe/web/pages/status/last_hour.js";
+import {
+  LastHour,
+  drawn as sketched,
+  rise,
+} from "../../../src/leverframe/web/pages/status/last_hour.js";
 import { controller } from "./browser.mjs";
 
 beforeEach(() => {
