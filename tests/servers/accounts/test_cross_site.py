@@ -7,6 +7,8 @@ from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.servers.problems import ForeignPage
 from leverframe.servers.routes.other_origins import opened_to
+from leverframe.servers.routes.page_headers import PAGE_HEADERS
+from leverframe.servers.routes.pages import pages
 from leverframe.servers.routes.router import Reach
 from leverframe.testing import LoopTwin
 from tests.servers.signing_up import ADMINISTRATOR, basic, cookie_of, sign_in, signed_up
@@ -182,6 +184,15 @@ async def test_pages_run_no_script_of_others_and_stand_in_no_frame(path: str) ->
     assert headers["X-Frame-Options"] == "DENY"
     assert b"<script>" not in reply.body
     assert b"style=" not in reply.body
+
+
+def test_every_file_of_the_pages_that_a_browser_shows_as_a_document_obeys_the_same() -> None:
+    for path, kept in pages().items():
+        reply = kept.reply_to(Request("GET", path))
+        headers = dict(reply.headers)
+        assert headers["X-Content-Type-Options"] == "nosniff", path
+        if reply.content_type.partition(";")[0] not in ("text/javascript", "text/css"):
+            assert headers.items() >= dict(PAGE_HEADERS).items(), path
 
 
 async def test_no_answer_opens_itself_to_other_sites() -> None:

@@ -21,8 +21,9 @@ PAGE_HEADERS: Headers = (
     ("Referrer-Policy", "same-origin"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
 )
-#: The files that built-in pages are made of: none of them is a page.
-FILE_HEADERS: Headers = _ANY_PAGE
+#: Scripts and styles go out with these: opened by itself, one is plain text to a browser and runs
+#: nothing. All that a browser shows as a document goes out as a page does.
+PART_HEADERS: Headers = _ANY_PAGE
 #: Everything that was uploaded goes out with these.
 UPLOADED_HEADERS: Headers = (
     (

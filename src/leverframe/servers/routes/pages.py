@@ -11,13 +11,15 @@ from pathlib import Path
 import leverframe
 from leverframe.servers.http.messages import Headers
 from leverframe.servers.routes.compressed import CompressedReply
-from leverframe.servers.routes.page_headers import FILE_HEADERS, PAGE_HEADERS
+from leverframe.servers.routes.page_headers import PAGE_HEADERS, PART_HEADERS
 
 _HTML = "text/html"
+_SCRIPT = "text/javascript"
+_STYLE = "text/css"
 _KINDS = {
     ".html": _HTML,
-    ".js": "text/javascript",
-    ".css": "text/css",
+    ".js": _SCRIPT,
+    ".css": _STYLE,
     ".json": "application/json",
     ".svg": "image/svg+xml",
     ".webmanifest": "application/manifest+json",
@@ -38,7 +40,8 @@ def pages() -> dict[str, CompressedReply]:
             linked = body.replace(f'"{PREFIX}'.encode(), f'"{versioned}'.encode())
             found[PREFIX + name] = _reply(kind, linked, PAGE_HEADERS)
         else:
-            reply = _reply(kind, body, FILE_HEADERS)
+            headers = PART_HEADERS if kind in (_SCRIPT, _STYLE) else PAGE_HEADERS
+            reply = _reply(kind, body, headers)
             found[PREFIX + name], found[versioned + name] = reply, reply.kept_for_good()
     found["/"] = found.pop(f"{PREFIX}index.html")
     return found
