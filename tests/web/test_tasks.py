@@ -57,7 +57,7 @@ def drawer(page: Page) -> Locator:
 
 
 def pulse_an_output(who: Person) -> None:
-    who.page.get_by_text("on for").nth(1).click()
+    who.page.locator("summary[aria-label='Output 1: on for']").click()
     who.page.get_by_role("button", name="10 s").click()
     expect(who.page.get_by_role("switch", checked=True)).to_have_count(2)
 
@@ -91,6 +91,7 @@ def find_the_rule_that_uses_a_sensor(who: Person) -> None:
 
 def find_any_setting(who: Person) -> None:
     who.page.get_by_role("button", name="Search").click()
+    expect(who.page.locator("dialog.search input")).to_be_focused()
     who.page.keyboard.type("name of the controller")
     # It says nothing more once it has looked through everything, and found something.
     expect(who.page.locator("dialog.search [role=status]")).to_have_text("")
