@@ -18,12 +18,14 @@ pytestmark = pytest.mark.needs_program("chromium")
 
 SHOW_CARD = """
 async (spec) => {
+  // The files of this version: the same modules as the page's own, with their words.
+  const base = document.querySelector("script[type=module]").src.replace(/[^/]+$/, "");
   const [{ render }, { Form }, { Context }, { Live }, words] = await Promise.all([
-    import("/web/vendor/lit-html.js"),
-    import("/web/lib/form.js"),
-    import("/web/lib/context.js"),
-    import("/web/lib/live.js"),
-    import("/web/lib/words.js"),
+    import(base + "vendor/lit-html.js"),
+    import(base + "lib/form.js"),
+    import(base + "lib/context.js"),
+    import(base + "lib/live.js"),
+    import(base + "lib/words.js"),
   ]);
   const place = document.createElement("div");
   document.body.prepend(place);
