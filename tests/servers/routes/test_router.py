@@ -7,6 +7,7 @@ from leverframe.commands.describe.examples import example_request
 from leverframe.commands.table.matching import TABLE
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.profile import Profile
+from leverframe.servers.routes.page_headers import PAGE_HEADERS
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
 
@@ -481,3 +482,22 @@ async def test_a_contact_closed_at_power_on_is_no_press(twin: LoopTwin) -> None:
     assert (await twin.state())["INPD1"] == 0
     await twin.ok("/sim.cgi?INPD1=1&INPD1=0")
     assert (await twin.state())["INPD1"] == 1
+
+
+@pytest.mark.parametrize(
+    ("spoken", "title"), [("fr, en", "Il n’y a rien ici"), ("", "There is nothing here")]
+)
+async def test_a_browser_is_shown_a_page_where_there_is_nothing(spoken: str, title: str) -> None:
+    twin = await LoopTwin.start()
+    asked = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8", "accept_language": spoken}
+    reply = await twin.ask("/nonsense<b>", **asked)
+    assert (reply.status, reply.content_type) == (404, "text/html")
+    assert title in reply.body.decode()
+    assert b"nonsense" not in reply.body
+    assert dict(reply.headers).items() >= dict(PAGE_HEADERS).items()
+
+
+async def test_a_program_is_told_as_a_problem_that_there_is_nothing() -> None:
+    twin = await LoopTwin.start()
+    reply = await twin.ask("/nonsense", accept="*/*")
+    assert (reply.status, reply.content_type) == (404, "application/problem+json")

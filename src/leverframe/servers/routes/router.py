@@ -48,6 +48,7 @@ from leverframe.servers.routes.compressed import CompressedReply
 from leverframe.servers.routes.context import Context, Handlers
 from leverframe.servers.routes.endpoints import ENDPOINTS, STREAM_PATH, Endpoint
 from leverframe.servers.routes.metrics import stream_families
+from leverframe.servers.routes.missing_page import missing_page
 from leverframe.servers.routes.pages import PREFIX, pages
 from leverframe.servers.routes.sign_in import (
     SIGN_IN_PATH,
@@ -55,6 +56,7 @@ from leverframe.servers.routes.sign_in import (
     is_browser,
     is_script,
     redirect,
+    wants_page,
 )
 from leverframe.servers.routes.sign_in_page import OPEN_FILES
 from leverframe.servers.routes.sim import SimCommands
@@ -322,6 +324,9 @@ class Web:
 
     def _refused(self, request: Request, refusal: Refusal) -> Reply:
         """Give the reason; redirect browsers to the sign-in page, ask programs for HTTP Basic."""
+        is_file = isinstance(refusal, NoSuchPath) and request.path not in _OWN_PATHS
+        if is_file and wants_page(request):
+            return missing_page(request)
         reply = reply_to_refusal(refusal)
         if not isinstance(refusal, SignInRequired) or is_script(request):
             return reply

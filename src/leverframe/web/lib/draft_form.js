@@ -7,6 +7,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
 import { focusWrong } from "./focus.js";
+import { toast } from "./toast.js";
 import { t } from "./words.js";
 
 /** @typedef {{ isNew: boolean, isChanged: boolean, restore(): void }} AnyDraft */
@@ -84,9 +85,17 @@ export class DraftForm {
     this.context.redraw();
     const done = await this.#sent(how);
     this.saving = false;
-    if (done) this.leave();
+    if (done) {
+      this.leave();
+      this.tellSaved();
+    }
     this.context.redraw();
     return done;
+  }
+
+  // The form is gone by then: the line at the foot of the page says it.
+  tellSaved() {
+    toast(t("saved"));
   }
 
   /** @param {boolean | undefined} how */

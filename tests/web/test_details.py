@@ -1,0 +1,62 @@
+"""Details of all pages: what passes at the foot, what is printed, the manifest."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.conftest import PHONE, REFUSALS, OpenPage
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+
+def test_what_was_saved_is_said_above_the_thumb_bar_of_a_phone(open_page: OpenPage) -> None:
+    page = open_page("outputs", viewport=PHONE)
+    page.get_by_label("Name").first.fill("Lamp")
+    page.get_by_label("Name").first.press("Enter")
+    line = page.locator("form.card").first.get_by_role("status")
+    expect(line).to_have_text("Saved")
+    expect(line).to_be_in_viewport(ratio=1)
+    box, bar = line.bounding_box(), page.locator(".phone-bar").bounding_box()
+    assert box is not None
+    assert bar is not None
+    assert bar["y"] - 40 < box["y"] + box["height"] < bar["y"]
+    assert box["x"] + box["width"] / 2 == pytest.approx(PHONE[0] / 2, abs=1)
+    running = """(line) => line.getAnimations().map(
+      (one) => [one.animationName, one.effect.getTiming().duration])"""
+    assert line.evaluate(running) == [["passes", 6000]]
+    line.evaluate("(line) => line.getAnimations()[0].finish()")
+    expect(page.get_by_text("Saved", exact=True).first).to_be_hidden()
+
+
+def test_paper_shows_what_is_told_and_nothing_to_press(open_page: OpenPage) -> None:
+    page = open_page("outputs", theme="dark")
+    expect(page.get_by_role("navigation").first).to_be_visible()
+    page.emulate_media(media="print")
+    expect(page.get_by_role("navigation")).to_have_count(0)
+    expect(page.get_by_role("button", name="Save")).to_have_count(0)
+    expect(page.locator("form.card").first).to_be_visible()
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
+    page.emulate_media(media="screen")
+
+
+def test_browsers_can_install_the_pages(open_page: OpenPage) -> None:
+    page = open_page("status")
+    console = page.context.new_cdp_session(page)
+    told = console.send("Page.getAppManifest")
+    assert told["errors"] == []
+    manifest = page.evaluate("(text) => JSON.parse(text)", told["data"])
+    assert (manifest["name"], manifest["start_url"]) == ("Leverframe", "/")
+    for icon in manifest["icons"]:
+        drawn = """async (url) => {
+          const image = Object.assign(new Image(), { src: url });
+          await image.decode();
+          return image.complete;
+        }"""
+        assert page.evaluate(drawn, told["url"].rpartition("/")[0] + "/" + icon["src"])
+
+
+def test_an_address_with_nothing_is_a_page_with_the_way_to_status(open_page: OpenPage) -> None:
+    page = open_page("status", language="cs", allow=REFUSALS)
+    page.goto(page.url.partition("#")[0] + "nonsense")
+    expect(page.get_by_role("heading", name="Tady nic není")).to_be_visible()
+    page.get_by_role("link", name="Přejít na stránku Stav").click()
+    expect(page.locator("main[data-page=status]")).to_be_visible()
