@@ -16,7 +16,9 @@ from typing import Any, TypeVar
 import requests
 from msgspec.structs import replace
 
+from leverframe.process.build import NORMALLY
 from leverframe.process.serve import http_limits
+from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Answer, AnyReply, Handler, Reply, Request
 from leverframe.servers.http.server import HttpServer
@@ -120,12 +122,16 @@ def kept_by_browsers(handler: Handler) -> Handler:
 
 @contextmanager
 def served(
-    thread: LoopThread, profile: Profile, port: int = 0, reach: Reach = THIS_MACHINE
+    thread: LoopThread,
+    profile: Profile,
+    port: int = 0,
+    reach: Reach = THIS_MACHINE,
+    sending: Sending = NORMALLY,
 ) -> Iterator[ServedTwin]:
     """Start a controller, at a port of its own if the wanted one was taken meanwhile."""
 
     async def start() -> tuple[LoopTwin, HttpServer]:
-        twin = await LoopTwin.start(profile, reach=reach)
+        twin = await LoopTwin.start(profile, reach=reach, sending=sending)
         handler = kept_by_browsers(opened_to(reach.names.origins, twin.web.handle))
         server = HttpServer(
             late_for_pages(handler, LATE_S) if LATE_S else handler,
@@ -142,7 +148,7 @@ def served(
 
     async def stop(twin: LoopTwin, server: HttpServer) -> None:
         await server.stop(grace_s=0.0)
-        await twin.controller.stop()
+        await twin.close()
 
     twin, server = thread.wait_for(start())
     try:

@@ -28,6 +28,8 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from leverframe.process.build import NORMALLY
+from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.routes.router import THIS_MACHINE, Reach
 from tests.clients.served_twin import HOST, LoopThread, ServedTwin, served
@@ -139,9 +141,12 @@ def serve(loop_thread: LoopThread, ports: list[int]) -> Iterator[Serve]:
     with ExitStack() as running:
         free = iter(ports.copy())
 
-        def serve(*versions: str, reach: Reach = THIS_MACHINE) -> ServedTwin:
+        def serve(
+            *versions: str, reach: Reach = THIS_MACHINE, sending: Sending = NORMALLY
+        ) -> ServedTwin:
             port = next(free, 0)
-            twin = running.enter_context(served(loop_thread, Profile(*versions), port, reach))
+            starting = served(loop_thread, Profile(*versions), port, reach, sending)
+            twin = running.enter_context(starting)
             if not port:
                 ports.append(twin.port)
             return twin

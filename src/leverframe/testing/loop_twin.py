@@ -12,7 +12,8 @@ import msgspec
 
 from leverframe.clock import VirtualClock
 from leverframe.controller import Controller
-from leverframe.process.build import build
+from leverframe.process.build import NORMALLY, build
+from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
@@ -38,10 +39,17 @@ class LoopTwin:
         timezone: tzinfo = UTC,
         lenient: bool = False,
         reach: Reach = THIS_MACHINE,
+        sending: Sending = NORMALLY,
     ) -> Self:
         """Switch one on; what it remembers is in the store, if one is given."""
         built = await build(
-            profile, store or MemoryStore(), VirtualClock(), timezone, lenient=lenient, reach=reach
+            profile,
+            store or MemoryStore(),
+            VirtualClock(),
+            timezone,
+            lenient=lenient,
+            reach=reach,
+            sending=sending,
         )
         twin = cls(built.controller, built.web)
         twin._stop = built.stop
