@@ -84,9 +84,11 @@ def test_a_drawer_tells_why_an_output_is_on_who_uses_it_and_its_day(
 
 def test_a_pulse_takes_two_clicks_by_the_drawer_too(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("things")
+    expect(listed(page, "PWM output 2").locator(".plate")).to_have_text("P2")
     listed(page, "Output 0").get_by_role("link").click()
     drawer(page).get_by_role("button", name="10 s", exact=True).click()
     expect(drawer(page).locator(".chain")).to_contain_text("Output 0 on for 10 s")
+    expect(drawer(page).locator(".chain li").first).to_have_text(re.compile(r"^\s*by hand"))
     twin.get("/sim.cgi?advance=10")
     expect(drawer(page).locator(".chain")).to_contain_text("end of the pulse")
 

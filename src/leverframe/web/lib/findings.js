@@ -107,7 +107,7 @@ const sentence = (context, finding) =>
 /** @param {Context} context @param {Found} finding @param {(name: string) => string} mark */
 function worded(context, { kind, label, figures, text }, mark) {
   const rules = ["rule", "other"].flatMap((key) =>
-    key in figures ? [[key, mark(ownName(context, Number(figures[key])))]] : [],
+    key in figures ? [[key, mark(String(figures[key]))]] : [],
   );
   const name = label ? mark(thingName(context, label)) : "";
   // The trouble of a part comes as a sentence of the part.
@@ -115,7 +115,3 @@ function worded(context, { kind, label, figures, text }, mark) {
   const values = { ...figures, name, ...told, ...Object.fromEntries(rules) };
   return findingSentence(kind, values) ?? text;
 }
-
-// Of a rule: its name, or its number.
-/** @param {Context} context @param {number} number */
-const ownName = ({ settings }, number) => settings?.rules[number - 1]?.name || String(number);

@@ -118,14 +118,17 @@ function reasons(context, label, { conditions = [] }) {
   const held = heldBy(context, label);
   if (held) {
     const wanted = stateWord(context.overview.isOn(label) === false);
-    return [t("lever_but", { rule: ruleName(context, Number(held.figures.rule)), state: wanted })];
+    return [t("lever_but", { rule: ruleName(context, held.figures.rule), state: wanted })];
   }
   return conditions.filter((one) => one.is_met !== false).map((one) => compared(context, one));
 }
 
-/** @param {Context} context @param {number} number */
-export const ruleName = ({ settings }, number) =>
-  settings?.rules[number - 1]?.name || t("rule_number", { number });
+// Of a rule that a finding tells by its number, or by its name where it has one.
+/** @param {Context} context @param {number | string} rule */
+export const ruleName = ({ settings }, rule) =>
+  typeof rule === "string"
+    ? rule
+    : settings?.rules[rule - 1]?.name || t("rule_number", { number: rule });
 
 // "Soil moisture 28 % < 30 %", "Door open"
 /** @param {Context} context @param {Api.Decided} decided */

@@ -15,9 +15,14 @@ const UNITS = [
   [/^(INPA\d|DIFF\d|DISTANCE|m\d+)$/, "", 2],
 ];
 
+// Of power and energy, zeros behind the last figure say nothing: 1.5 kW.
+const SHORTENED = /^(POWER|ENERGY)\d$/;
+
 /** @param {string} label @param {number | null | undefined} value */
 export function shown(label, value) {
   if (value === null || value === undefined) return { text: "–", unit: "", absent: true };
   const [, unit, decimals] = UNITS.find(([pattern]) => pattern.test(label)) ?? [null, "", 0];
-  return { text: decimal(value, decimals), unit, absent: false };
+  const text = decimal(value, decimals);
+  const isLong = SHORTENED.test(label);
+  return { text: isLong ? text.replace(/[.,]?0+$/, "") : text, unit, absent: false };
 }

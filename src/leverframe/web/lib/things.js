@@ -41,6 +41,17 @@ export function kindOf(label) {
   return { kind, number: pattern.exec(label)?.[1] ?? "" };
 }
 
+// Kinds whose number is that of a terminal.
+const PLATED = ["output", "pwm", "digital", "analog"];
+
+// What stands on the plate of its terminal; "" where it has none.
+/** @param {string} label */
+export function plateOf(label) {
+  const { kind, number } = kindOf(label);
+  if (!PLATED.includes(kind ?? "")) return "";
+  return kind === "pwm" ? `P${number}` : number;
+}
+
 /** @param {string} label */
 export const thingAddress = (label) => addressWith(thingOf(label));
 

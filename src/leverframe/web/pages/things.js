@@ -8,7 +8,7 @@ import { icon } from "../lib/icon.js";
 import { isState } from "../lib/labels.js";
 import { mayOpen, findPage } from "../lib/navigation.js";
 import { address } from "../lib/router.js";
-import { thingAddress, things } from "../lib/things.js";
+import { plateOf, thingAddress, things } from "../lib/things.js";
 import { t } from "../lib/words.js";
 import { lastSwitching, whoOf } from "./things/why.js";
 
@@ -148,13 +148,12 @@ export class Page {
   }
 
   /** @param {Thing} thing */
-  #row({ label, name, number, kind, value, address: href }) {
+  #row({ label, name, kind, value, address: href }) {
     const on = isState(label) && this.#context.overview.isOn(label) === true;
+    const plate = plateOf(label);
     return html`<li>
       <span class="plate-place"
-        >${PLATED.includes(kind ?? "")
-          ? html`<span class="plate" aria-hidden="true">${number}</span>`
-          : nothing}</span
+        >${plate ? html`<span class="plate" aria-hidden="true">${plate}</span>` : nothing}</span
       >
       <a class="name" href=${href}>${name}</a>
       <span class="value" ?data-on=${on && kind !== "digital"}>${value || t("no_value")}</span>
@@ -178,6 +177,3 @@ export class Page {
       <small>${overview.moment(last.time)}</small>`;
   }
 }
-
-// Kinds whose number is that of a terminal.
-const PLATED = ["output", "pwm", "digital", "analog"];

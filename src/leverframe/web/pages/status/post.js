@@ -3,9 +3,8 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { icon } from "../../lib/icon.js";
-import { PWMS, indexOf } from "../../lib/labels.js";
 import { mover } from "../../lib/lever_state.js";
-import { thingAddress, thingName } from "../../lib/things.js";
+import { plateOf, thingAddress, thingName } from "../../lib/things.js";
 
 /**
  * @param {Context} context
@@ -14,7 +13,7 @@ import { thingAddress, thingName } from "../../lib/things.js";
  */
 export const post = (context, label, { lever, pulse, duty, soon }) =>
   html`<li class="post" data-label=${label}>
-    <div class="row"><span class="plate" aria-hidden="true">${plate(label)}</span>${pulse}</div>
+    <div class="row"><span class="plate" aria-hidden="true">${plateOf(label)}</span>${pulse}</div>
     ${lever}
     <div class="who">
       <a class="name" href=${thingAddress(label)}>${thingName(context, label)}</a>
@@ -25,9 +24,6 @@ export const post = (context, label, { lever, pulse, duty, soon }) =>
       >
     </div>
   </li>`;
-
-/** @param {string} label */
-const plate = (label) => `${PWMS.includes(label) ? "P" : ""}${indexOf(label)}`;
 
 /** @param {Context} context @param {string} label */
 function told(context, label) {

@@ -9,7 +9,7 @@ import { icon } from "../../lib/icon.js";
 import { OUTPUTS, PWMS, VARIABLES, energyOf, indexOf, isState } from "../../lib/labels.js";
 import { address } from "../../lib/router.js";
 import { Switches } from "../../lib/switches.js";
-import { kindOf, thingName, thingValue } from "../../lib/things.js";
+import { kindOf, plateOf, thingName, thingValue } from "../../lib/things.js";
 import { code, t } from "../../lib/words.js";
 import { Day } from "./day.js";
 import { OnFor } from "./on_for.js";
@@ -136,12 +136,9 @@ export class Drawer {
 
   /** @param {string} label */
   #bar(label) {
-    const { kind, number } = kindOf(label);
-    const plate = kind === "pwm" ? `P${number}` : number;
+    const plate = plateOf(label);
     return html`<header class="bar">
-      ${plate && PLATED.includes(kind ?? "")
-        ? html`<span class="plate" aria-hidden="true">${plate}</span>`
-        : nothing}
+      ${plate ? html`<span class="plate" aria-hidden="true">${plate}</span>` : nothing}
       <h2 id="drawer-name" tabindex="-1" autofocus>${thingName(this.#context, label)}</h2>
       ${this.#nameField
         ? html`<button
@@ -269,8 +266,6 @@ export class Drawer {
   }
 }
 
-// Kinds whose number is that of a terminal.
-const PLATED = ["output", "pwm", "digital", "analog"];
 // Kinds that measure nothing.
 const UNMEASURED = ["watchdog", "device", "text"];
 

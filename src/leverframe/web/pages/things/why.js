@@ -154,7 +154,9 @@ export class Why {
           : cause === "timer"
             ? ["by_timer", by.seconds ? `${who}, ${durationText(Math.round(by.seconds))}` : who]
             : ["by_somebody", who];
-    return { icon: name, look, text: rich(t(key, PLACES), { who: part }), time };
+    // Without an account, who it was is the word of the cause: "by hand".
+    const isWord = key === "by_somebody" && !by.account;
+    return { icon: name, look, text: isWord ? who : rich(t(key, PLACES), { who: part }), time };
   }
 
   /** @param {Entry} entry @returns {Link} */
