@@ -23,11 +23,14 @@ WORDS = json.loads(
 SHOWN = {
     *("BadValue", "Malformed", "Conflict", "Locked", "NotAllowed", "SignInRequired"),
     *("TooManyCommands", "UnsupportedBody", "ForeignPage", "BadUpload", "BackupRefused"),
-    *("StoreUnavailable", "CannotSend"),
+    *("StoreUnavailable", "CannotSend", "UnknownCommand", "NotOffered", "Withdrawn"),
+    *("WrongMethod", "DeviceFailed", "NoSuchPath", "BadHistoryQuery", "NoLiveSnapshot"),
+    *("BadField", "BadFault", "BadPlant", "BadDuration", "UnknownProfile", "TooManyTries"),
+    *("Unusable", "ModemRefused", "ModemUnavailable", "ConnectionError", "NoTemperature"),
 }
-#: Whose sentences come to others: the test bench, the command line, the start of the program.
+#: Whose sentences come to others: the command line, the start of the program.
 NOT_FOR_PAGES = (
-    *("servers/routes/sim", "servers/routes/what_if", "servers/sms_commands"),
+    *("servers/sms_commands", "servers/discovery", "exchanges", "reference", "config"),
     *("maintenance", "fleet", "units", "recording", "simulation", "command_line", "testing"),
     *("storage/snapshots", "storage/fleet", "process"),
 )
@@ -36,6 +39,44 @@ OF_COMMANDS = ("Say which hardware", "This is no private key", "This is no publi
 #: What is allowed: names of the protocols are the same in every language.
 SPOKEN = re.compile(r"[a-z]{4}")
 WITHOUT_WORDS = re.compile(r"/x-www-form|COMMAND|^UTF-8|^\{?&")
+#: Where a trouble or a reason is kept before somebody shows it: by a name, or as an argument.
+KEPT_AS = ("reason", "problem", "complaint")
+KEPT_BY = {"note": 1, "left_behind": 2, "_give_up": 0, "_require_virtual_time": 0, "end": 0}
+#: Functions that make sentences of troubles.
+RETURNED = ("notify/troubles.py", "hardware/troubles.py", "hardware/module_slot.py")
+#: Sentences of parts that stand elsewhere: as which wholes a page gets them.
+COMPOSED = {
+    **dict.fromkeys(("7: 7", "Modbus slot 7"), ()),
+    "7 7 of function 7": ("bits 7 of function 7 (7)", "registers 7 of function 7 (7)"),
+    "7 7; check its unit ID, and the gateway if there is one.": (
+        "7 does not answer; check its unit ID, and the gateway if there is one.",
+        "7 answers what is no answer; check its unit ID, and the gateway if there is one.",
+    ),
+    "7 bit/s, parity 7, 7 7": (
+        "7 bit/s, parity 7, 7 stop bit",
+        "7 bit/s, parity 7, 7 stop bits",
+    ),
+    "7 does not answer; check its wiring, its slave ID and 7.": (
+        "7 does not answer; check its wiring, its slave ID and that it speaks 7.",
+    ),
+    "what 7 answers arrives damaged; check 7, the ends of the wires and that no other device has "
+    "its slave ID.": (
+        "what 7 answers arrives damaged; check that it speaks 7, the ends of the wires and that no "
+        "other device has its slave ID.",
+    ),
+    "7 has no command 7.7": ("7 has no command 7.", "7 has no command 7. It exists under 7."),
+    "7 refuses 7: 7.": ("7 refuses to be read: 7.", "7 refuses to be written: 7."),
+    "7 refuses 77.": ("7 refuses everything: 7.", "7 refuses 7."),
+    "7 with slave ID 77": ("7 with slave ID 7", "7 with slave ID 7 at 7"),
+    "The command 7 7.": (
+        "The command 7 takes no value.",
+        "The command 7 has no other form.",
+        "The command 7 begins with 7.",
+        "The command 7 has 7 fields.",
+        "The command 7 has 7 fields, 7 were given.",
+    ),
+    "the SIM card is not ready: 7.7": ("the SIM card is not ready: 7.",),
+}
 #: Stands for whatever a place holds.
 FILLED = "7"
 
@@ -49,19 +90,23 @@ def _text(node: ast.expr) -> str | None:
     return "".join(map(str, pieces))
 
 
-def _raised(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.Raise) or not isinstance(node.exc, ast.Call):
+def _nodes(path: Path) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def _made(path: Path) -> Iterator[str]:
+    """Find the sentences of refusals, also of those that are returned or kept before a raise."""
+    for node in _nodes(path):
+        if not isinstance(node, ast.Call) or not node.args:
             continue
-        call = node.exc
-        if isinstance(call.func, ast.Name) and call.func.id in SHOWN and call.args:
-            text = _text(call.args[0])
-            if text is not None:
-                yield text
+        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        text = _text(node.args[0]) if name in SHOWN else None
+        if text is not None:
+            yield text
 
 
 def _allowed(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(path):
         if isinstance(node, ast.keyword) and node.arg == "allowed":
             text = _text(node.value)
             if text is not None and SPOKEN.search(text) and not WITHOUT_WORDS.search(text):
@@ -69,20 +114,47 @@ def _allowed(path: Path) -> Iterator[str]:
 
 
 def _returned(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(path):
         if isinstance(node, ast.Return) and node.value is not None:
             text = _text(node.value)
             if text is not None:
                 yield text
 
 
+def _noted(path: Path) -> Iterator[str]:
+    """Find the sentences of troubles, and why a setting was not carried over."""
+    for node in _nodes(path):
+        values: list[ast.expr] = []
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in KEPT_AS:
+            values = [node.value]
+        elif isinstance(node, ast.Call):
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            values = node.args[KEPT_BY[name] :] if name in KEPT_BY else []
+        for text in map(_text, values):
+            if text is not None and " " in text:
+                yield text
+
+
+def _constants(path: Path) -> Iterator[str]:
+    """Find sentences that stand at the top of a module."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        text = _text(node.value) if isinstance(node, ast.Assign) else None
+        if text is not None and text.endswith("."):
+            yield text
+
+
 def sentences() -> set[str]:
     found: set[str] = set()
     for path in SOURCES.rglob("*.py"):
         if not path.relative_to(SOURCES).as_posix().startswith(NOT_FOR_PAGES):
-            found.update(_raised(path))
+            found.update(_made(path))
             found.update(_allowed(path))
-    found.update(_returned(SOURCES / "notify" / "troubles.py"))
+    for path in (*(SOURCES / "hardware").glob("*.py"), *(SOURCES / "commands").rglob("*.py")):
+        found.update(_noted(path))
+    for place in RETURNED:
+        found.update(_returned(SOURCES / place))
+    for place in ("wire/w1_slave.py", "hardware/bus_worker.py"):
+        found.update(_constants(SOURCES / place))
     return {text for text in found if not text.startswith(OF_COMMANDS)}
 
 
@@ -103,18 +175,21 @@ def patterns() -> list[re.Pattern[str]]:
 def test_every_sentence_of_the_server_that_pages_show_is_translated() -> None:
     known = patterns()
     told = sentences()
-    assert len(told) > 120
-    assert sorted(one for one in told if not any(p.fullmatch(one) for p in known)) == []
+    assert len(told) > 250
+    assert set(COMPOSED) <= told
+    wholes = {whole for text in told for whole in COMPOSED.get(text, (text,))}
+    assert sorted(one for one in wholes if not any(p.fullmatch(one) for p in known)) == []
 
 
 def test_no_entry_is_for_a_sentence_that_nobody_makes() -> None:
     text = "".join(path.read_text("utf-8") for path in SOURCES.rglob("*.py"))
     text += (SOURCES / "web" / "lib" / "api.js").read_text("utf-8")
+    text += "\n".join(whole for wholes in COMPOSED.values() for whole in wholes)
     # Sentences stand in several lines of the source.
     joined = re.sub(r'"\s*\n\s*(?:else )?f?"', "", text)
     for key, entry in WORDS.items():
-        longest = max(re.split(r"\{\w+\}", entry["en"]), key=len)
-        assert longest.strip() in joined, (key, longest)
+        longest = max(re.split(r"\{\w+\}|[.:;] ", entry["en"]), key=len)
+        assert longest.strip(" .:;,()") in joined, (key, longest)
 
 
 @pytest.mark.parametrize("language", ["pl", "fr", "hu", "cs"])

@@ -16,7 +16,7 @@ from leverframe.engine import effects
 from leverframe.engine.actions import Action
 from leverframe.engine.effects import Effect
 from leverframe.engine.engine import Engine
-from leverframe.engine.journal import Cause
+from leverframe.engine.journal import Cause, Entry, EntryReport, report_of
 from leverframe.engine.labels import (
     DIFFERENTIALS,
     ENERGIES,
@@ -67,6 +67,9 @@ class DifferingEntry(Struct, frozen=True):
     only: Annotated[
         Literal["without", "with"], Meta(description="In which of the two futures it happens.")
     ]
+    entry: Annotated[
+        EntryReport | None, Meta(description="As the journal tells it; none for a message.")
+    ] = None
 
 
 class OutputUse(Struct):
@@ -100,6 +103,7 @@ class _Future:
     def __init__(self, engine: Engine, at: Moment, world: World | None) -> None:
         self.engine = engine
         self.entries: list[_Entry] = []
+        self._told: dict[_Entry, Entry] = {}
         self.uses = {label: OutputUse() for label in (*OUTPUTS, *PWMS)}
         self._world = world
         self._now = at.now
@@ -131,6 +135,10 @@ class _Future:
         for label, value in readings:
             self.engine.machine.put(label, value)
         self._take(self.engine.sense({}, self.at))
+
+    def report(self, noted: _Entry, only: Literal["without", "with"]) -> DifferingEntry:
+        entry = self._told.get(noted)
+        return DifferingEntry(*noted, only, None if entry is None else report_of(entry))
 
     def end(self) -> None:
         for label, since in self._on_since.items():
@@ -188,7 +196,9 @@ class _Future:
     def _note_entries(self) -> None:
         for entry in self.engine.machine.journal.since(self._number):
             self._number = entry.number
-            self.entries.append((entry.wall, str(entry.cause), entry.text))
+            noted = (entry.wall, str(entry.cause), entry.text)
+            self.entries.append(noted)
+            self._told[noted] = entry
 
     def _add(self, cause: str, text: str) -> None:
         self._note_entries()
@@ -249,10 +259,13 @@ def _within(
 
 def _compared(without: _Future, with_: _Future, at: Moment, for_s: float) -> WhatIf:
     before, after = Counter(without.entries), Counter(with_.entries)
-    differing = [DifferingEntry(*entry, only=BEFORE) for entry in (before - after).elements()] + [
-        DifferingEntry(*entry, only=AFTER) for entry in (after - before).elements()
+    noted = [(entry, without) for entry in (before - after).elements()]
+    noted += [(entry, with_) for entry in (after - before).elements()]
+    noted.sort(key=lambda one: one[0][0])
+    differing = [
+        future.report(entry, BEFORE if future is without else AFTER)
+        for entry, future in noted[:MAX_LISTED]
     ]
-    differing.sort(key=lambda entry: entry.time)
     used = [
         label
         for label in without.uses
@@ -262,8 +275,8 @@ def _compared(without: _Future, with_: _Future, at: Moment, for_s: float) -> Wha
         first=at.wall,
         last=at.wall + for_s,
         same=(before & after).total(),
-        differing=differing[:MAX_LISTED],
-        not_listed=max(0, len(differing) - MAX_LISTED),
+        differing=differing,
+        not_listed=len(noted) - len(differing),
         without={label: without.uses[label] for label in used},
         with_={label: with_.uses[label] for label in used},
     )

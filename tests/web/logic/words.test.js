@@ -145,6 +145,9 @@ test("what the server says is told in the language of the pages", async () => {
     words.serverText(said),
     "Champ A : 300 est hors de 0 à 255. Permis : 0 – 255.",
   );
+  const module =
+    "lamp with slave ID 3 does not answer; check its unit ID, and the gateway if there is one.";
+  assert.match(words.serverText(`M1: ${module}`), /^M1: lamp d’adresse 3 ne répond pas ;/);
   const unknown = "Something that nobody has translated.";
   assert.equal(words.serverText(unknown), unknown);
   assert.equal(words.serverText(""), "");

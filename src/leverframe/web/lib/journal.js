@@ -509,6 +509,20 @@ export function journalList(context, entries, most = Infinity) {
   });
 }
 
+// An entry by itself: what happened, and why.
+/** @param {Context} context @param {JournalEntry} entry */
+export const entryView = (context, entry) =>
+  speaking("journal", () => {
+    const [told] = folded([entry]);
+    return html`<span>${sentence(context, told)}</span>
+      <small>${whyOf(context, entry, [])}</small>`;
+  });
+
+// Who asks for a message that is not sent yet.
+/** @param {Context} context @param {string} reason */
+export const reasonText = (context, reason) =>
+  speaking("journal", () => askedBy(context, /** @type {Api.Cause} */ ({}), reason));
+
 // The words of an entry alone, as a search finds them.
 /** @param {Context} context @param {JournalEntry} entry @param {JournalEntry[]} entries */
 export const plainText = (context, entry, entries) =>

@@ -168,7 +168,9 @@ export function serverText(text) {
     const values = names.map((name, at) => [name, serverText(found[at + 1])]);
     return filled(entry[language], Object.fromEntries(values));
   }
-  return text;
+  // What a sentence is about stands before it: "OUT0: ...".
+  const [, about, told] = /^([^:]{1,60}): (.+)$/s.exec(text) ?? [];
+  return told ? `${about}: ${serverText(told)}` : text;
 }
 
 // A refusal waits for its words: it is said once.

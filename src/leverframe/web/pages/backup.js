@@ -3,7 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import { Action } from "../lib/action.js";
 import * as api from "../lib/api.js";
-import { t } from "../lib/words.js";
+import { serverText, t } from "../lib/words.js";
 import { DownloadCard } from "./backup/download.js";
 import { RestoreCard } from "./backup/restoring.js";
 
@@ -102,7 +102,7 @@ export class Page {
               ({ path, value, reason }) => html`<tr>
                 <td>${path}</td>
                 <td>${JSON.stringify(value)}</td>
-                <td>${reason}</td>
+                <td>${serverText(reason)}</td>
               </tr>`,
             )}
           </tbody>

@@ -5,7 +5,7 @@ import { Action } from "../lib/action.js";
 import { Form } from "../lib/form.js";
 import { liveReading, reading } from "../lib/reading.js";
 import { address } from "../lib/router.js";
-import { t } from "../lib/words.js";
+import { serverText, t } from "../lib/words.js";
 
 // What the modules measure; others answer in their own ways, or say nothing.
 /** @type {Record<string, string[]>} */
@@ -55,7 +55,7 @@ export class Page {
     return html`<div class="cards">
       <section class="card">
         <h2>${t("says_now")}</h2>
-        ${trouble ? html`<p class="attention">${trouble}</p>` : nothing} ${this.#said()}
+        ${trouble ? html`<p class="attention">${serverText(trouble)}</p>` : nothing} ${this.#said()}
       </section>
       ${this.#cards.map((card) => card.view())}
     </div>`;

@@ -2,8 +2,10 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
+import { entryView, journalWords, reasonText } from "../../lib/journal.js";
 import { fullMoment } from "../../lib/moments.js";
-import { t } from "../../lib/words.js";
+import { thingName } from "../../lib/things.js";
+import { serverText, t } from "../../lib/words.js";
 
 /** @typedef {Api.WhatIf | { refusal: string }} Outcome */
 
@@ -76,10 +78,9 @@ export class WhatIf {
     return html`<p>${t("what_if_result", { count, same })}</p>
       <ul class="log">
         ${differing.slice(0, SHOWN).map(
-          ({ time, text, cause, only }) => html`<li>
-            <time>${moment(time)}</time>
-            <span>${t(only === "with" ? "only_with" : "only_without", { text })}</span>
-            <small>${cause}</small>
+          (one) => html`<li>
+            <time>${moment(one.time)}</time>
+            <b>${one.only === "with" ? "+" : "−"}</b> ${this.#entry(one)}
           </li>`,
         )}
       </ul>
@@ -89,13 +90,21 @@ export class WhatIf {
       ${this.#outputs(outcome)}`;
   }
 
+  // A message that would be sent is no entry yet.
+  /** @param {Api.DifferingEntry} differing */
+  #entry({ entry, text, cause }) {
+    if (entry) return entryView(this.#context, entry);
+    return html`<span>${serverText(text)}</span>
+      <small>${reasonText(this.#context, cause)}</small>`;
+  }
+
   /** @param {Api.WhatIf} outcome */
   #outputs({ without, with: after }) {
     return html`<ul class="wired">
       ${Object.entries(without).map(
         ([label, use]) => html`<li>
           ${t("what_if_output", {
-            label,
+            label: thingName(this.#context, label),
             before: use.changes,
             hours_before: hours(use.on_s),
             after: after[label].changes,
@@ -119,7 +128,11 @@ export class WhatIf {
     this.#busy = true;
     this.#context.redraw();
     try {
-      this.#outcome = await api.whatIf(this.#commands, this.#hours);
+      const [outcome] = await Promise.all([
+        api.whatIf(this.#commands, this.#hours),
+        journalWords(),
+      ]);
+      this.#outcome = outcome;
     } catch (error) {
       const refused = error instanceof api.Refused;
       this.#outcome = { refusal: refused ? error.message : t("not_reached") };
