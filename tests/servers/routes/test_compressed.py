@@ -1,12 +1,14 @@
 """Pages and fixed documents go out packed, and only where they are not there already."""
 
 import gzip
+import re
 
 import pytest
 
 from leverframe.servers.routes.pages import pages
 from leverframe.testing import LoopTwin
 
+LINKED = re.compile(r'(?:href|src)="([^"]+)"')
 PATHS = ("/", "/web/style.css", "/web/words/frame.json", "/api/commands")
 
 
@@ -37,10 +39,10 @@ async def test_what_the_browser_still_has_is_not_sent_again(path: str) -> None:
 
 
 async def test_the_first_view_is_small() -> None:
-    """Everything that pages share, the first page, the commands: packed."""
+    """Everything that the frame links, and what it asks for first: packed."""
     twin = await LoopTwin.start()
-    shared = [path for path in pages() if "/vendor/uPlot" not in path and "/pages/" not in path]
-    first = [*shared, "/web/pages/index.js", "/web/pages/status.js", "/api/commands"]
-    packed = [len((await twin.ask(path, accept_encoding="gzip")).body) for path in first]
-    whole = [len((await twin.ask(path)).body) for path in ("/api/settings", "/api/state")]
-    assert sum(packed) + sum(whole) < 300_000
+    frame = (await twin.ask("/")).body.decode()
+    linked = [path for path in LINKED.findall(frame) if path in pages() or path == "/api/start"]
+    assert len(linked) > 20
+    packed = [len((await twin.ask(path, accept_encoding="gzip")).body) for path in ("/", *linked)]
+    assert sum(packed) < 160_000
