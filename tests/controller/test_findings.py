@@ -176,6 +176,16 @@ async def test_a_trouble_is_pushed_at_once_and_so_is_its_end() -> None:
         assert content(await anext(stream), "change")["findings"] == []
 
 
+async def test_a_clock_that_is_set_is_pushed_at_once() -> None:
+    async with await LoopTwin.start() as twin, asyncio.timeout(5):
+        (case,) = (one for one in CASES if one.id == "clock_not_set")
+        await does(twin, case.made)
+        stream = await opened(twin)
+        await anext(stream)
+        await does(twin, case.repaired)
+        assert content(await anext(stream), "change")["findings"] == []
+
+
 async def test_the_journal_tells_when_a_finding_began_and_when_it_was_over() -> None:
     async with await LoopTwin.start() as twin:
         await does(twin, [sends("HTTP1"), f"/sim.cgi?INPA1=1&advance={LOOK_EVERY_S}"])

@@ -15,15 +15,19 @@ def ask_for_passwords(twin: ServedTwin) -> None:
     twin.get(f"/stm.cgi?auth=11{'*'.join(names)}")
 
 
+def sign_in_as(page: Page, twin: ServedTwin, account: tuple[str, str]) -> None:
+    signed_in = page.request.post(
+        f"http://{HOST}:{twin.port}/post.cgi?signin",
+        headers={"Origin": f"http://{HOST}:{twin.port}"},
+        form={"username": account[0], "password": account[1]},
+    )
+    assert signed_in.ok
+
+
 def sign_in_as_user(page: Page, twin: ServedTwin) -> None:
     """Let the controller ask for passwords, and open the page anew as somebody signed in."""
     route = page.url
     page.goto("about:blank")
     ask_for_passwords(twin)
-    signed_in = page.request.post(
-        f"http://{HOST}:{twin.port}/post.cgi?signin",
-        headers={"Origin": f"http://{HOST}:{twin.port}"},
-        form={"username": USER[0], "password": USER[1]},
-    )
-    assert signed_in.ok
+    sign_in_as(page, twin, USER)
     page.goto(route)

@@ -552,6 +552,8 @@ class Controller(Hooks):
 
     def clock_changed(self) -> None:
         """Let the engine adapt to a wall clock that was set or stepped."""
+        # The time itself is told, and so is that the clock is set, or no longer.
+        self.engine.machine.version += 1
         self.carry_out(self.engine.clock_changed(self.clock.read()))
 
     def _enter_bootloader(self, effect: effects.EnterBootloader) -> None:
