@@ -27,20 +27,26 @@ PHONE = (390, 844)
 #: Name of the picture -> route of the page.
 PICTURES = {
     "status": "status",
-    "panel": "panel",
-    "charts": "charts",
+    "timeline": "timeline",
+    "things": "things",
+    "drawer": "things?thing=OUT0",
     "rules": "rules",
-    "outputs": "outputs",
+    "schedule": "schedule",
+    "charts": "charts",
+    "panel": "panel",
     "modbus": "modbus",
     "simulated-board": "simulation",
+    "journal": "log",
 }
 #: What makes the other pages look lived in: names, a meter, rules, a little switching.
 FURNISHING = (
+    "/stm.cgi?sname=Greenhouse",
     "/stm.cgi?oname=0Water%20pump&oname=2Fan&oname=3Door%20light&iname=1Soil%20moisture",
     "/stm.cgi?idname=2Door&eventname=0Holiday&modbus_sensor=01&modbusid=012",
     "/inpa.cgi?event=0*10*0*2600*200*0*2*0*0*0*0*0&eventon=0*1",
     "/inpa.cgi?event=1*102*0*0*0*0*3*0*0*0*0*120*1*0*0*0&eventon=1*1",
     "/inpa.cgi?event=2*2*1*90*20*2*0*11*0*2000*100*0*1*300*0*0&eventon=2*1",
+    "/inpa.cgi?rulename=0*Cooling&rulename=1*Door%20light&rulename=2*Watering",
     "/outs.cgi?ortime=0900",
     "/inpa.cgi?sensor=11&powsel=0*6&powim=01000&pown=0Lamp&powsave=1",
     "/sim.cgi?plant=meter*switch:OUT1*reading:INPD1*watts:120*pulses:1000",
