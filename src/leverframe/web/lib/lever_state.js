@@ -56,17 +56,24 @@ export const isLocked = ({ overview }, label) =>
 export const heldBy = ({ live }, label) =>
   (live.state.findings ?? []).find((one) => one.kind === "rule_held" && one.label === label);
 
-// When what is on ends by itself: as a time that runs out, or as a time of day.
+// When it goes off by its return time: as a time that runs out, or as a time of day.
 /** @param {Context} context @param {string} label */
-function ending({ live, settings }, label) {
+export function returning({ live }, label) {
   const back = /** @type {Record<string, number>} */ (live.state.returns_in ?? {})[label];
-  if (back != null) {
-    const left = live.left(back);
-    const until = shortMoment(live.state.time + left, live.state.time);
-    return left < HOUR_S
-      ? t("lever_left", { time: minutesAndSeconds(left) })
-      : t("lever_until", { time: until });
-  }
+  if (back == null) return "";
+  const left = live.left(back);
+  const until = shortMoment(live.state.time + left, live.state.time);
+  return left < HOUR_S
+    ? t("lever_left", { time: minutesAndSeconds(left) })
+    : t("lever_until", { time: until });
+}
+
+// When what is on ends by itself.
+/** @param {Context} context @param {string} label */
+function ending(context, label) {
+  const { live, settings } = context;
+  const returns = returning(context, label);
+  if (returns) return returns;
   const off = (live.state.schedule ?? [])
     .filter(({ index, next_run: run }) => {
       const entry = settings?.schedule[index];

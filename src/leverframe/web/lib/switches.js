@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { OUTPUTS, VARIABLES, indexOf } from "./labels.js";
 import { Lever } from "./lever.js";
-import { ruleName } from "./lever_state.js";
+import { returning, ruleName } from "./lever_state.js";
 import { thingName } from "./things.js";
 import { t } from "./words.js";
 
@@ -48,10 +48,8 @@ export class Switches {
   // What will happen to it by itself next.
   /** @param {string} label */
   notes(label) {
-    const { live } = this.#context;
-    const back = (live.state.returns_in ?? {})[label];
-    const returns = back == null ? [] : [t("lever_returns", { seconds: live.left(back) })];
-    return [...returns, ...this.soon(label)];
+    const returns = returning(this.#context, label);
+    return [...(returns ? [returns] : []), ...this.soon(label)];
   }
 
   // The rule that acts on it next. Only the administrator knows which rule moves what.

@@ -47,7 +47,7 @@ export class Happened {
   view() {
     if (!this.#context.isAdmin || !this.#overview.isVisible("log")) return nothing;
     const { entries } = this.#journal;
-    return html`<section class="card" aria-labelledby="happened">
+    return html`<section class="card sheet" aria-labelledby="happened">
       <header class="sect">
         <h2 id="happened">${t("page_log")}</h2>
         <a href=${address("log")}>${t("whole_journal")}</a>
