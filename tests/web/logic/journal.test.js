@@ -14,6 +14,7 @@ import {
   thingOfSetting,
   thingsOf,
 } from "../../../src/leverframe/web/lib/journal.js";
+import { settingWords } from "../../../src/leverframe/web/lib/setting_words.js";
 import * as words from "../../../src/leverframe/web/lib/words.js";
 import { controller } from "./browser.mjs";
 import { markup, openContext, textOf } from "./helpers.js";
@@ -126,6 +127,23 @@ test("settings of one thing are folded, those of others are not", () => {
   const figures = { changes: [{ path: "mqtt.host" }], left_out: 2 };
   const others = changed("mqtt.host", { figures });
   assert.match(told(others), /3 settings changed by admin · show mqtt\.host changedand 2 more/);
+});
+
+test("what was set is told by its thing, its field and values as people write them", async () => {
+  const set = (path, old, now) =>
+    changed(path, { figures: { changes: [{ path, old, new: now }] } });
+  const time = set("outputs.0.return_time", 0, 600);
+  assert.match(told(time), /show outputs\.0\.return_time:/);
+  const paths = ["outputs.0.return_time", "mqtt.host", "pid.kp", "layout.top", "rules.0.enabled"];
+  await settingWords(paths);
+  assert.match(told(time), /show Pump · Off by itself after: .* → 10 min/);
+  assert.match(told(set("outputs.0.remember", false, true)), /: off → on/);
+  assert.match(told(set("mqtt.host", '""', '"hub"')), /MQTT · .*: “” → “hub”/);
+  assert.match(told(set("pid.kp", 0, 150)), /PID regulator · .* → 1\.5/);
+  assert.match(told(set("pid.source", '"VCC"', '"DS1"')), / → Bed/);
+  assert.match(told(set("rules.0.enabled", false, true)), /Enabled: off → on/);
+  assert.match(told(set("outputs.0.strange", 1, 2)), /outputs\.0\.strange: 1 → 2/);
+  assert.match(told(set("layout.top", "[1,2", "[1,3")), /Arrange: “\[1,2” → “\[1,3”/);
 });
 
 test("a setting that came or went, an upload and a version are told as such", () => {

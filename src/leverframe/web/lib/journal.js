@@ -15,6 +15,7 @@ import { icon } from "./icon.js";
 import { isState } from "./labels.js";
 import { PLACES, rich } from "./rich.js";
 import { address } from "./router.js";
+import { numberText, settingName, settingValue, settingWords } from "./setting_words.js";
 import { kindOf, thingAddress, thingName, thingOf } from "./things.js";
 import { clock, code, currentLanguage, fetchWords, serverText, speaking, t } from "./words.js";
 
@@ -174,13 +175,6 @@ function linkOf(context, label) {
 /** @param {Link} link */
 const linked = ({ name, address: to }) =>
   to ? html`<a class="name" href=${to}>${name}</a>` : html`<b>${name}</b>`;
-
-// A number as people write it, with the digits that it has.
-/** @param {unknown} value */
-function numberText(value) {
-  const text = typeof value === "number" ? String(Number(value.toPrecision(10))) : String(value);
-  return currentLanguage() === "en" ? text : text.replace(".", ",");
-}
 
 /** @param {string} channel */
 function channelName(channel) {
@@ -436,19 +430,24 @@ export function dayName(seconds, now) {
   return date.toDateString() === before.toDateString() ? t("yesterday", { day }) : day;
 }
 
-/** @param {SettingChange} change */
-function changeLine(change) {
+/** @param {Context} context @param {SettingChange} change */
+function changeLine(context, change) {
   const { path } = change;
-  const values = { path, old: settingText(change.old), new: settingText(change.new) };
+  const label = thingOfSetting(path);
+  const owner = label ? linkOf(context, label).name : "";
+  const [old, now] = [change.old, change.new].map((one) => settingValue(context, path, one));
+  const values = { path: settingName(path, owner), old, new: now };
   if (!("old" in change) && !("new" in change)) return t("setting_secret", values);
   if (!("new" in change)) return t("setting_gone", values);
   return t("old" in change ? "setting_changed" : "setting_set", values);
 }
 
-// Texts come as JSON.
-/** @param {unknown} value */
-const settingText = (value) =>
-  typeof value === "string" ? value.replace(/^"(.*)"$/, "“$1”") : numberText(value);
+// The words of forms come when somebody wants to see what was set.
+/** @param {Context} context @param {SettingChange[]} changes */
+async function tellSettings(context, changes) {
+  await settingWords(changes.map(({ path }) => path));
+  context.redraw();
+}
 
 /** @param {Context} context @param {Told} told @param {JournalEntry[]} entries */
 function line(context, told, entries) {
@@ -474,9 +473,9 @@ function line(context, told, entries) {
         ? why
           ? html`<span class="why">${why}</span>`
           : nothing
-        : html`<details class="why">
+        : html`<details class="why" @toggle=${() => tellSettings(context, changes)}>
             <summary>${why ? `${why} · ` : ""}<u>${t("show")}</u></summary>
-            ${[...changes.map((change) => changeLine(change)), ...rest].map(
+            ${[...changes.map((change) => changeLine(context, change)), ...rest].map(
               (text) => html`<span class="change">${text}</span>`,
             )}
           </details>`}

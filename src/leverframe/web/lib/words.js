@@ -16,7 +16,7 @@ const UNDECIDED = "EN";
 const fetched = new Map();
 // Those that have come.
 /** @type {Map<string, Words>} */
-const known = new Map();
+const come = new Map();
 /** @type {Words} */
 let frame = {};
 /** @type {Words} */
@@ -69,7 +69,7 @@ export function fetchWords(name) {
   const coming = fetched.get(name) ?? api.words(name);
   if (!fetched.has(name)) {
     coming.then(
-      (words) => known.set(name, words),
+      (words) => come.set(name, words),
       () => fetched.delete(name),
     );
     fetched.set(name, coming);
@@ -90,12 +90,19 @@ export async function usePageWords(name) {
 /** @template T @param {string} name @param {() => T} draw @returns {T} */
 export function speaking(name, draw) {
   const before = page;
-  page = known.get(name) ?? page;
+  page = come.get(name) ?? page;
   try {
     return draw();
   } finally {
     page = before;
   }
+}
+
+// A text of a file of words that has come; null where there is none.
+/** @param {string} name @param {string} key */
+export function known(name, key) {
+  const entry = come.get(name)?.[key] ?? frame[key];
+  return entry ? entry[language] : null;
 }
 
 /** @param {string} name */
@@ -157,7 +164,7 @@ const RANGE = /^(-?[\d.]+) to (-?[\d.]+)$/;
 export function serverText(text) {
   if (language === "en" || !text) return text;
   if (RANGE.test(text)) return text.replace(RANGE, "$1 – $2");
-  const sentences = known.get("server");
+  const sentences = come.get("server");
   if (!sentences) {
     fetchWords("server").catch(() => {});
     return text;

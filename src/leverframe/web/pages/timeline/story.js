@@ -219,6 +219,6 @@ export function causeText({ kind, detail = "", account = "", name = "", number =
     case "rule loop":
       return `${t("by_rule")} ${name || number || detail}`;
     default:
-      return account ? t("by_account", { account }) : t("by_somebody", { source: detail || kind });
+      return account ? t("by_account", { account }) : t("by_hand_from", { source: detail || kind });
   }
 }

@@ -1,0 +1,34 @@
+"""The journal tells what was set by the label of its form: every setting has one."""
+
+import json
+import re
+from importlib import resources
+
+from leverframe.engine.settings import Rule, ScheduleEntry, Settings
+from leverframe.engine.tree import leaves
+
+WEB = resources.files("leverframe.web")
+TABLES = (WEB / "lib" / "setting_words.js").read_text("utf-8")
+
+
+def words(page: str) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = json.loads(
+        (WEB / "words" / f"{page}.json").read_text("utf-8")
+    )
+    return found
+
+
+def test_every_setting_has_the_label_of_a_form() -> None:
+    pages = dict(re.findall(r'\b(\w+): "(\w+)"', TABLES))
+    keys = dict(re.findall(r'"([\w.]+)": "(\w+)"', TABLES))
+    settings = Settings(rules=(Rule(),), schedule=(ScheduleEntry(),))
+    without = set()
+    for path, _ in leaves(settings):
+        names = [part for part in path.split(".") if not part.isdigit()]
+        section, leaf = names[0], names[-1]
+        if section == "profile":  # A change of the version has a sentence of its own.
+            continue
+        known = words(pages[section]) | words("frame")
+        if keys.get(f"{section}.{leaf}", leaf) not in known:
+            without.add(path)
+    assert without == set()
