@@ -202,8 +202,8 @@ def test_any_change_is_tried_and_nothing_is_done(twin: ServedTwin, open_page: Op
     told = page.locator(".trial")
     expect(told).to_contain_text("What differs: 2")
     expect(told.locator(".log li")).to_have_count(2)
-    expect(told.locator(".log")).to_contain_text("+ OUT0 off")
-    expect(told).to_contain_text("OUT0: switched 0 times, 0.00 h on; with the commands 2 times")
+    expect(told.locator(".log")).to_contain_text("+ Output 0 off")
+    expect(told).to_contain_text("Output 0: switched 0 times, 0.00 h on; with the commands 2 times")
     assert twin.state()["OUT0"] == 0
 
 
