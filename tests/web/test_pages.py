@@ -4,8 +4,10 @@ from importlib import resources
 from typing import Any
 
 import pytest
+import requests
 from playwright.sync_api import Page, expect
 
+from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.conftest import DESKTOP, PHONE, OpenPage, Theme
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -70,8 +72,7 @@ def grave_violations(page: Page, rules: list[str]) -> list[str]:
 
 
 # Everything is looked at once; a theme and a width change no more than colours and places.
-@pytest.mark.thorough
-@pytest.mark.parametrize(
+LOOKS = pytest.mark.parametrize(
     ("theme", "viewport", "rules"),
     [
         pytest.param("light", DESKTOP, [], id="light desktop"),
@@ -83,6 +84,10 @@ def grave_violations(page: Page, rules: list[str]) -> list[str]:
         ),
     ],
 )
+
+
+@pytest.mark.thorough
+@LOOKS
 def test_every_page_can_be_used_by_everybody(
     open_page: OpenPage, theme: Theme, viewport: tuple[int, int], rules: list[str]
 ) -> None:
@@ -92,4 +97,58 @@ def test_every_page_can_be_used_by_everybody(
     for name in page_names(page):
         go(page, name)
         grave[name] = grave_violations(page, rules)
+    assert {name: found for name, found in grave.items() if found} == {}
+
+
+#: Something to see: causes, readings, a finding, a rule that is met, an entry of the schedule.
+LIVED_IN = (
+    "/stm.cgi?oname=0Water%20pump&iname=1Soil%20moisture",
+    "/outs.cgi?ortime=0900",
+    "/inpa.cgi?event=0*102*0*0*0*0*3*0*0*0*0*120*1*0*0*0&eventon=0*1&rulename=0*Door%20light",
+    "/sim.cgi?INPA2=1.4&INPD3=0&VCC=12.1&TEMP=31",
+    "/outs.cgi?out0=1",
+    "/sim.cgi?advance=60",
+    "/outs.cgi?out3=0",
+    "/sim.cgi?advance=60",
+)
+
+
+@pytest.mark.thorough
+@LOOKS
+def test_what_stands_over_and_beside_the_pages_can_be_used_by_everybody(
+    twin: ServedTwin,
+    open_page: OpenPage,
+    theme: Theme,
+    viewport: tuple[int, int],
+    rules: list[str],
+) -> None:
+    for target in LIVED_IN:
+        twin.get(target)
+    requests.post(
+        f"http://{HOST}:{twin.port}/post.cgi?sched_save",
+        "&s0=Evening*1*1*64800*0*127*1&s1=Night*1*0*81000*0*127*1&&",
+        timeout=5,
+    ).raise_for_status()
+    page = open_page(theme=theme, viewport=viewport)
+    page.evaluate(AXE)
+    grave = {}
+    for name in ("status", "timeline", "rules", "schedule", "panel", "pid", "firstrun"):
+        go(page, name)
+        grave[name] = grave_violations(page, rules)
+    go(page, "rules")
+    page.locator(".r .name").first.click()
+    expect(page.locator(".editor")).to_be_visible()
+    grave["rule"] = grave_violations(page, rules)
+    go(page, "things")
+    for thing in ("OUT0", "INPA2"):
+        page.evaluate("(thing) => (location.hash = `#/things?thing=${thing}`)", thing)
+        expect(page.locator("dialog.drawer")).to_be_visible()
+        grave[thing] = grave_violations(page, rules)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("/")
+    expect(page.get_by_role("combobox", name="Search")).to_be_focused()
+    page.keyboard.type("pump")
+    expect(page.locator("#search-found li").first).to_be_visible()
+    grave["search"] = grave_violations(page, rules)
     assert {name: found for name, found in grave.items() if found} == {}

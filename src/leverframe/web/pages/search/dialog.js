@@ -89,8 +89,15 @@ export class SearchDialog {
 
   /** @param {SearchEntry} searchEntry @param {number} index @param {boolean} isChosen */
   #row({ kind, name, beside, address }, index, isChosen) {
-    return html`<li id="search-${index}" role="option" aria-selected=${isChosen}>
-      <a href=${address} tabindex="-1" @click=${() => this.#element?.close()}>
+    return html`<li role="presentation">
+      <a
+        id="search-${index}"
+        role="option"
+        aria-selected=${isChosen}
+        href=${address}
+        tabindex="-1"
+        @click=${() => this.#element?.close()}
+      >
         ${icon(ICONS[kind])}<b>${name}</b><span>${beside}</span><small>${t(`kind_${kind}`)}</small>
       </a>
     </li>`;
