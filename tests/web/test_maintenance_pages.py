@@ -154,7 +154,7 @@ def test_the_journal_follows_tells_in_names_and_is_filtered(
     expect(page.locator(".journal h3")).to_have_text("Today")
     settings = entries.filter(has_text="1 setting of Pump changed")
     settings.get_by_text("show").click()
-    expect(settings).to_contain_text("outputs.1.name: “” → “Pump”")
+    expect(settings).to_contain_text("Pump · Name: “” → “Pump”")
     page.get_by_label("Cause").select_option("messages")
     expect(entries).to_have_count(1)
     page.get_by_label("Cause").select_option("all")
