@@ -1,6 +1,6 @@
 """The search in a real browser: by the key `/` to a thing, a field, a command and a page."""
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.clients.served_twin import ServedTwin
 from tests.web.conftest import OpenPage
@@ -46,8 +46,24 @@ def test_the_keyboard_alone_leads_to_things_fields_commands_and_pages(
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     expect(page.locator("main[data-page=mqtt][aria-busy=false]")).to_be_visible()
+    # What is typed before the search has come is not lost.
     page.get_by_role("button", name="Search").click()
     page.keyboard.type("qqqq")
     expect(page.get_by_text("Nothing is called “qqqq”.")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_what_is_typed_while_the_search_is_being_fetched_is_looked_for(
+    open_page: OpenPage,
+) -> None:
+    page = open_page("status", fresh=True)
+    held: list[Route] = []
+    page.route("**/pages/search/dialog.js", lambda route: held.append(route))
+    with page.expect_request("**/pages/search/dialog.js"):
+        page.keyboard.press("/")
+    page.keyboard.type("mqtt")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    held[0].continue_()
+    expect(page.get_by_role("combobox", name="Search")).to_have_value("mqtt")
+    expect(page.locator("#search-found li").first).to_be_visible()

@@ -14,6 +14,9 @@ export class SearchDoor {
   #context;
   /** @type {SearchDialog | null} */
   #dialog = null;
+  // What was typed since the search was asked for; null when it takes the keys itself.
+  /** @type {string | null} */
+  #early = null;
 
   /** @param {Context} context */
   constructor(context) {
@@ -24,13 +27,15 @@ export class SearchDoor {
   /** @param {KeyboardEvent} event */
   #pressed(event) {
     const isTyped = event.target instanceof Element && event.target.matches(TYPED_IN);
-    if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || isTyped) return;
-    if (document.querySelector("dialog[open]")) return;
+    if (event.ctrlKey || event.altKey || event.metaKey || isTyped) return;
+    if (this.#early !== null && event.key.length === 1) this.#early += event.key;
+    else if (event.key !== "/" || document.querySelector("dialog[open]")) return;
+    else this.open();
     event.preventDefault();
-    this.open();
   }
 
   async open() {
+    this.#early = "";
     try {
       const [{ SearchDialog: Dialog }] = await Promise.all([
         import("../pages/search/dialog.js"),
@@ -39,6 +44,7 @@ export class SearchDoor {
       this.#dialog ??= new Dialog(this.#context);
       await this.#dialog.open();
     } catch (error) {
+      this.#early = null;
       // The banner says why nothing opens.
       if (!api.isLoss(error)) throw error;
     }
@@ -60,6 +66,9 @@ export class SearchDoor {
   }
 
   drawn() {
-    this.#dialog?.drawn();
+    if (!this.#dialog?.drawn() || this.#early === null) return;
+    const typed = this.#early;
+    this.#early = null;
+    if (typed) this.#dialog.type(typed);
   }
 }

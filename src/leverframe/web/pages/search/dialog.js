@@ -76,7 +76,7 @@ export class SearchDialog {
           spellcheck="false"
           placeholder=${t("search_for")}
           .value=${this.#typed}
-          @input=${(event) => this.#type(event.target.value)}
+          @input=${(event) => this.type(event.target.value)}
           @keydown=${(event) => this.#pressed(event, found, chosen)}
         />
       </div>
@@ -111,7 +111,7 @@ export class SearchDialog {
   }
 
   /** @param {string} typed */
-  #type(typed) {
+  type(typed) {
     this.#typed = typed;
     this.#chosen = 0;
     this.#context.redraw();
@@ -139,9 +139,11 @@ export class SearchDialog {
     this.#context.redraw();
   }
 
+  // Returns whether it is there to be typed into.
   drawn() {
     const element = this.#element;
     if (element && !element.open) element.showModal();
     element?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+    return element !== null;
   }
 }
