@@ -35,6 +35,7 @@ from leverframe.commands.table.params import (
     Scaled,
     Seconds10,
     Text,
+    TimeZoneName,
     Trailing,
     Word,
     decoded,
@@ -181,6 +182,9 @@ def values(param: Param, profile: Profile, seen: dict[str, Any]) -> st.SearchStr
             return st.integers(lo, hi).map(lambda number: number / factor)
         case Seconds10(lo, hi):
             return st.integers(lo, hi).map(lambda number: number * 10)
+        case TimeZoneName():
+            # Those that this machine has.
+            return st.sampled_from(param.fitting)
         case Text() if param.pattern:
             fitting = st.from_regex(param.pattern, fullmatch=True, alphabet=LETTERS)
             return fitting.filter(lambda text: param.least <= len(text) <= param.most)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from leverframe.commands.table import user_interface as pages
-from leverframe.commands.table.codes import HOMEPAGES
+from leverframe.commands.table.codes import HOMEPAGES, HOMEPAGES_OLDER
 from leverframe.commands.table.params import Int
 from leverframe.commands.table.pwm import FREQUENCY
 from leverframe.commands.table.restored import NotCarriedOver, Restored, left_behind
@@ -71,7 +71,10 @@ def _homepage(ui: Ui, target: Profile) -> int:
 
 def _bit_2(ui: Ui, target: Profile) -> int:
     """Return the homepage at first, and later whether only names set by the user are shown."""
-    return int(ui.names_only) if offered(pages.NAMES_ONLY, target) else _homepage(ui, target) & 1
+    if offered(pages.NAMES_ONLY, target):
+        return int(ui.names_only)
+    # 0 for a page that the bit cannot express, as the command for it sets.
+    return HOMEPAGES_OLDER.number(ui.homepage, target) or 0
 
 
 _POSITIONS = (
