@@ -149,7 +149,10 @@ class App {
     if (isLeft()) return;
     this.#opening = false;
     this.#redraw();
-    document.querySelector("main")?.focus({ preventScroll: true });
+    // Unless somebody has opened a menu of the frame meanwhile, which would close.
+    if (!document.activeElement?.closest("details[open], dialog[open]")) {
+      document.querySelector("main")?.focus({ preventScroll: true });
+    }
     // A phone shows a part of the bar only: the part with this page.
     document.querySelector("nav.pages [aria-current]")?.scrollIntoView({ inline: "center" });
     scrollTo(0, 0);
