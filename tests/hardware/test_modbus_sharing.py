@@ -25,6 +25,8 @@ OTHERS = {"slow 200 ms": (0.2, None), "slow 450 ms": (0.45, None)} | {
 }
 WARM_UP_S, MEASURED_S = 3.0, 10.0
 ATTEMPTS = 3
+#: The part of its rate that each good slave keeps at least.
+LEAST_KEPT = 0.9
 
 
 def slaves(kind: str | None) -> list[dict[str, Any]]:
@@ -103,8 +105,11 @@ def alone() -> Rates:
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_the_others_keep_nine_tenths_of_their_rate(alone: Rates, kind: str) -> None:
-    beside = rates(kind)
+    rounds: list[float] = []
     # The slaves are as quick as before, but the machine may be busier: what they would have
-    # answered in the time that they had is what counts.
-    kept = [b / a for a, b in zip(alone.asked_s, beside.asked_s, strict=True)]
-    assert min(kept) >= 0.9, (kept, alone, beside)
+    # answered in the time that they had is what counts. A machine that is busy in one round is not
+    # in all of them; what is shared out wrongly is so in every round.
+    while len(rounds) < ATTEMPTS and max(rounds, default=0.0) < LEAST_KEPT:
+        beside = rates(kind)
+        rounds.append(min(b / a for a, b in zip(alone.asked_s, beside.asked_s, strict=True)))
+    assert max(rounds) >= LEAST_KEPT, rounds
