@@ -114,20 +114,15 @@ def _must_exist(stage: Stage, index: int) -> None:
         )
 
 
+#: Lamps and the like on weekday mornings.
+_MORNING = {"A": "0", "B": "Morning", "C": "0", "D": "1", "E": "21600", "F": "0", "G": "31"}
+
 ROWS = (
     row(
         "POST /post.cgi?sched_save",
         body=ListBody(Item("s<A>=<B>*<C>*<D>*<E>*<F>*<G>*<H>"), FIELDS, SCHEDULE_ENTRIES),
         run=save,
-        example={
-            "A": "0",
-            "B": "Morning",
-            "C": "0",
-            "D": "1",
-            "E": "21600",
-            "F": "0",
-            "G": "31",
-        },
+        example=_MORNING,
         doc="Replace the schedule: name, action, value, second of the day (or period), date as "
         "days since 1970 (0 for none), days (bits 0-6 Monday to Sunday, bit 7 alone every day, "
         "bit 8 periodically), active.",
@@ -155,16 +150,7 @@ ENTRY_ROWS = (
         G=FIELDS["G"],
         H=FIELDS["H"],
         run=set_entry,
-        example={
-            "A": "0",
-            "B": "Morning",
-            "C": "0",
-            "D": "1",
-            "E": "21600",
-            "F": "0",
-            "G": "31",
-            "H": "1",
-        },
+        example=_MORNING | {"H": "1"},
         doc="Set one schedule entry, with the fields of `sched_save`; the others stay.",
     ),
     row(
