@@ -35,7 +35,7 @@ _FIELD = re.compile(r"    (\w+): ")
 Comments = dict[tuple[str, str], str]
 
 
-class Place(NamedTuple):
+class TreePlace(NamedTuple):
     """A leaf, or a list of branches."""
 
     path: str
@@ -72,7 +72,7 @@ def _parts() -> Iterator[str]:
         yield table(("path", "default", "set by", ""), lines)
 
 
-def places_in_tree() -> Iterator[Place]:
+def places_in_tree() -> Iterator[TreePlace]:
     """List every leaf of the tree, also of entries that are absent by default, and every list."""
     return _below(Settings, field_comments(inspect.getsource(classes)), "")
 
@@ -92,17 +92,17 @@ def field_comments(source: str) -> Comments:
     return comments
 
 
-def _below(node: type[Node], comments: Comments, path: str) -> Iterator[Place]:
+def _below(node: type[Node], comments: Comments, path: str) -> Iterator[TreePlace]:
     hints = get_type_hints(node)
     for field in msgspec.structs.fields(node):
         here = f"{path}.{field.name}" if path else field.name
         comment = comments.get((node.__name__, field.name), "")
         branch, is_list = branch_of(hints[field.name])
         if branch is None:
-            yield Place(here, True, field.default, comment)
+            yield TreePlace(here, True, field.default, comment)
             continue
         if is_list:
-            yield Place(here, False, field.default, comment)
+            yield TreePlace(here, False, field.default, comment)
         yield from _below(branch, comments, f"{here}.*" if is_list else here)
 
 
@@ -117,7 +117,7 @@ def _values(path: str, profile: Profile) -> list[Any]:
     return found
 
 
-def _default(place: Place) -> Any:
+def _default(place: TreePlace) -> Any:
     """Return one default value, or a tuple of them where the positions differ."""
     values = _values(place.path, NEWEST)
     if not values:
@@ -125,7 +125,7 @@ def _default(place: Place) -> Any:
     return values[0] if all(value == values[0] for value in values) else tuple(values)
 
 
-def _length(place: Place) -> str | None:
+def _length(place: TreePlace) -> str | None:
     """State how many places a list has: of entries always, of values where versions differ."""
 
     def ask(profile: Profile) -> str | None:
@@ -143,7 +143,7 @@ def _length(place: Place) -> str | None:
     return f"{code(place.path)} has this many places: {', '.join(lines)}."
 
 
-def _remark(place: Place) -> str:
+def _remark(place: TreePlace) -> str:
     secret = "A secret." if place.path in SECRETS else ""
     return f"{prose(place.comment)} {secret}".strip()
 

@@ -1,0 +1,85 @@
+"""The directory of a node: which node has which controller, and where the other nodes are.
+
+Whoever reads the database fills it, with every beat and at once when something has moved. Requests
+look up in it where they have to go. What it says may be a moment old: the node that is asked then
+does not have the controller, and says so before anything is done.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+
+class Place(Struct, frozen=True):
+    """A node, and where the other nodes reach it."""
+
+    node: str
+    host: str
+    port: int
+
+
+class Directory:
+    def __init__(self, node: str) -> None:
+        #: The node that this process is.
+        self.node = node
+        #: Controllers that requests wait for, with the number of these.
+        self.awaited: Counter[str] = Counter()
+        self._owners: dict[str, str | None] = {}
+        self._places: dict[str, Place] = {}
+        self._changed = asyncio.Event()
+
+    def replace(self, owners: Mapping[str, str | None], places: Mapping[str, Place]) -> None:
+        """Take what holds from now on: controllers with their nodes, None for none at present."""
+        if owners != self._owners or places != self._places:
+            self._owners, self._places = dict(owners), dict(places)
+            self.wake()
+
+    def wake(self) -> None:
+        """Let those who wait look again."""
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    @property
+    def owners(self) -> Mapping[str, str | None]:
+        return self._owners
+
+    def knows(self, name: str) -> bool:
+        return name in self._owners
+
+    def is_mine(self, name: str) -> bool:
+        return self._owners.get(name) == self.node
+
+    def place_of(self, name: str) -> Place | None:
+        """Return where a controller is; None if nobody has it, or nobody knows its node."""
+        owner = self._owners.get(name)
+        return None if owner is None else self._places.get(owner)
+
+    async def wait_for_place(
+        self, name: str, seconds: float, besides: Place | None = None
+    ) -> Place | None:
+        """Wait until a controller is somewhere, and not where it was missed; None after that time."""
+
+        def elsewhere() -> bool:
+            return self.place_of(name) not in (None, besides)
+
+        return self.place_of(name) if await self.wait_until(elsewhere, name, seconds) else None
+
+    async def wait_until(self, condition: Callable[[], bool], name: str, seconds: float) -> bool:
+        """Wait for what a change of the directory, or `wake`, brings about; False after that time.
+
+        A node builds awaited controllers before others.
+        """
+        self.awaited[name] += 1
+        try:
+            async with asyncio.timeout(seconds):
+                while not condition():
+                    await self._changed.wait()
+            return True
+        except TimeoutError:
+            return condition()
+        finally:
+            self.awaited[name] -= 1
+            if not self.awaited[name]:
+                del self.awaited[name]

@@ -1,0 +1,1 @@
+"""Tests of several nodes on one database."""

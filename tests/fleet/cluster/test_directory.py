@@ -1,0 +1,63 @@
+"""The directory: where a controller is, and waiting until it is somewhere."""
+
+import asyncio
+
+from leverframe.fleet.cluster.directory import Directory, Place
+
+A, B = Place("a", "127.0.0.1", 1), Place("b", "127.0.0.1", 2)
+
+
+def filled() -> Directory:
+    directory = Directory("a")
+    directory.replace({"gh-1": "a", "gh-2": "b", "gh-3": None, "gh-4": "c"}, {"a": A, "b": B})
+    return directory
+
+
+def test_it_tells_where_a_controller_is() -> None:
+    directory = filled()
+    assert [directory.place_of(f"gh-{n}") for n in (1, 2, 3, 4, 5)] == [A, B, None, None, None]
+    assert directory.is_mine("gh-1") and not directory.is_mine("gh-2")
+    assert directory.knows("gh-3") and not directory.knows("gh-5")
+
+
+async def test_who_waits_gets_the_place_as_soon_as_there_is_one() -> None:
+    directory = filled()
+    assert await directory.wait_for_place("gh-2", 0) == B
+    waiting = asyncio.create_task(directory.wait_for_place("gh-3", 60))
+    await asyncio.sleep(0)
+    assert directory.awaited["gh-3"] == 1
+    directory.replace({"gh-3": "b"}, {"a": A, "b": B})
+    assert await waiting == B
+    assert not directory.awaited
+
+
+async def test_where_it_was_missed_it_is_not_expected() -> None:
+    directory = filled()
+    assert await directory.wait_for_place("gh-2", 0.001, besides=B) is None
+    waiting = asyncio.create_task(directory.wait_for_place("gh-2", 60, besides=B))
+    await asyncio.sleep(0)
+    directory.replace({"gh-2": None}, {"a": A, "b": B})
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    directory.replace({"gh-2": "a"}, {"a": A, "b": B})
+    assert await waiting == A
+
+
+async def test_what_does_not_change_wakes_nobody() -> None:
+    directory = filled()
+    looked = []
+
+    def look() -> bool:
+        looked.append(1)
+        return False
+
+    waiting = asyncio.create_task(directory.wait_until(look, "gh-3", 60))
+    await asyncio.sleep(0)
+    directory.replace(dict(directory.owners), {"a": A, "b": B})
+    await asyncio.sleep(0)
+    assert len(looked) == 1
+    directory.wake()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert len(looked) == 2
+    waiting.cancel()
