@@ -43,9 +43,10 @@ class GroupSnapshots:
         if label not in known and len(known) >= MAX_LABELS:
             raise Conflict(f"There are {MAX_LABELS} snapshots already; use one of their labels.")
         parts: dict[int, int] = {}
+        free = await node.registry.reserve(len(members))
 
         async def take(member: Member) -> None:
-            controller, part = member.controller, node.registry.new_number()
+            controller, part = member.controller, free.pop()
             live = await take_snapshot(controller) if node.is_virtual else None
             await controller.writer.settled()
             stored = (await node.lane.fetch([member.number]))[member.number]

@@ -55,7 +55,7 @@ async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: l
                 Taken(node.registry.records.values()).add(record)
             except Refusal as refusal:
                 raise CannotMove(f"{refusal.detail} Choose another with --name.") from None
-            number = node.registry.new_number()
+            (number,) = await node.registry.reserve(1)
             # A node that was killed may have left something under this number.
             await node.lane.forget([number])
             trouble = await move_in(content, node.lane, node.folder, number)

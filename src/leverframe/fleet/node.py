@@ -9,6 +9,7 @@ import gc
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -118,13 +119,14 @@ class FleetNode:
         clock: Clock,
         manner: NodeManner = NORMALLY,
         history: SharedHistory | None = None,
+        registry: Registry | None = None,
     ) -> None:
         self.door = door
         self.lane = lane
         self.manner = manner
         #: Without one, each controller has a short history in memory.
         self._history = history
-        self.registry = Registry(self.lane.store(OF_NODE))
+        self.registry = registry or Registry(self.lane.store(OF_NODE))
         #: By name, in the order in which they were made.
         self.members: dict[str, Member] = {}
         #: The common time; controllers that are made later begin there.
@@ -151,20 +153,37 @@ class FleetNode:
 
     async def start_stored(self, wirings: Mapping[str, Wiring]) -> list[str]:
         """Start what the store knows; return a sentence for each that cannot be."""
-        troubles = []
-        records = sorted(self.registry.records.items())
-        for begin in range(0, len(records), READ_AT_A_TIME):
-            batch = records[begin : begin + READ_AT_A_TIME]
-            stored = await self.lane.fetch([number for number, _ in batch])
-            for number, record in batch:
-                try:
-                    wiring = wirings.get(record.name, SIMULATED)
-                    await self._go_on(number, record, stored[number], wiring)
-                except Exception as error:
-                    troubles.append(_why_not(record.name, error))
-                await asyncio.sleep(0)
-            gc.freeze()
+        return list((await self.start_some(sorted(self.registry.records), wirings)).values())
+
+    async def start_some(
+        self, numbers: Sequence[int], wirings: Mapping[str, Wiring] = MappingProxyType({})
+    ) -> dict[int, str]:
+        """Start controllers that are stored; return a sentence for each that cannot be."""
+        troubles: dict[int, str] = {}
+        for begin in range(0, len(numbers), READ_AT_A_TIME):
+            batch = numbers[begin : begin + READ_AT_A_TIME]
+            async with self.changing:
+                records = [(one, self.registry.records.get(one)) for one in batch]
+                stored = await self.lane.fetch(batch)
+                for number, record in records:
+                    if record is None:
+                        # It was removed meanwhile.
+                        continue
+                    try:
+                        wiring = wirings.get(record.name, SIMULATED)
+                        await self._go_on(number, record, stored[number], wiring)
+                    except Exception as error:
+                        troubles[number] = _why_not(record.name, error)
+                    await asyncio.sleep(0)
+                gc.freeze()
+        self._tell_watchers()
         return troubles
+
+    async def drop(self, members: Sequence[Member]) -> None:
+        """Stop controllers that go on elsewhere; what is stored of them stays."""
+        async with self.changing:
+            await self._stop(members)
+        self._tell_watchers()
 
     async def _go_on(
         self, number: int, record: MemberRecord, stored: Stored, wiring: Wiring
@@ -174,7 +193,7 @@ class FleetNode:
         profile = config.profile(*known)
         if [profile.hw, profile.sw, record.sw] != known:
             await settle_version(self.lane.store(number), config)
-            stored = self.lane.store(number).load()
+            stored = (await self.lane.fetch([number]))[number]
         await self._start(number, record, profile, wiring, stored)
 
     async def take_over(self, records: Sequence[MemberRecord]) -> None:
@@ -200,7 +219,7 @@ class FleetNode:
         """Make controllers: all of them or, if one cannot be, none."""
         async with self.changing:
             self.check_new([one.record for one in new])
-            numbers = [self.registry.new_number() for _ in new]
+            numbers = await self.registry.reserve(len(new))
             # A node that was killed may have left something under these numbers.
             await self.lane.forget(numbers)
             made: list[Member] = []

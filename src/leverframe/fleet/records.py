@@ -166,9 +166,10 @@ class Registry:
         #: Numbers are not given again while the process runs.
         self._next = max((*self.records, *parts), default=0) + 1
 
-    def new_number(self) -> int:
-        self._next += 1
-        return self._next - 1
+    async def reserve(self, count: int) -> list[int]:
+        """Return numbers that nothing has yet, for new controllers and snapshots."""
+        self._next += count
+        return list(range(self._next - count, self._next))
 
     async def put(self, records: dict[int, MemberRecord]) -> None:
         await self._store.commit(
