@@ -42,6 +42,8 @@ from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.servers.routes.added_headers import by_tls_only
 from leverframe.servers.routes.sign_in import redirect_to_https
 
+ConnectionFactory = Callable[["Door", ServerState, "Entrance | None", Lease], Connection]
+
 #: One controller alone gets three fifths of the connections, the next one three fifths of the rest.
 PER_FREE = 1.5
 #: Headers of known names that are kept as they came; each is found by one look-up then.
@@ -52,6 +54,10 @@ _USUAL_PORTS = {"http": 80, "https": 443}
 NO_SUCH_NAME = (
     "No controller has this name here. `leverframe fleet list` shows all of them; each answers at"
     " NAME.localhost, and below the names in `hosts` of the configuration."
+)
+MOVED = (
+    "The controller has moved to another node while the request was on its way. Nothing was done:"
+    " send it again."
 )
 CROWDED = "Too many connections are open to this controller. Close some, or try again later."
 
@@ -130,6 +136,12 @@ class Door:
         self._host = ""
         #: All addresses of 127.0.0.0/8 lead here.
         self.takes_loopback = False
+        #: What a client that connects gets; where there are other nodes, one that leads there.
+        self.connections_as: ConnectionFactory = DoorConnection
+        #: Tells whether another node has, or is to have, the controller of a name.
+        self.is_elsewhere: Callable[[str], bool] = _never
+        #: Called when a controller is behind the door.
+        self.on_open: Callable[[], None] = _do_nothing
         self._context: ssl.SSLContext | None = None
 
     # --- listening --------------------------------------------------------------------------------
@@ -153,7 +165,7 @@ class Door:
             self._limits,
             self.descriptors,
             self.state.refusal(TOO_MANY).encode(close=True),
-            partial(DoorConnection, self, self.state, entrance),
+            partial(self.connections_as, self, self.state, entrance),
             self._context,
             partial(DoorConnection, self, plain, entrance),
         )
@@ -199,7 +211,7 @@ class Door:
         await self.state.stop(grace_s)
 
     def _to_https(self, request: Request) -> Reply:
-        if request.meant is _UNKNOWN:
+        if request.meant is UNKNOWN and self.name_elsewhere(request) is None:
             return problem_reply(404, NO_SUCH_NAME)
         return redirect_to_https(DoorNames(secure=True), request)
 
@@ -223,6 +235,7 @@ class Door:
             entrance.address = address
             self._by_address[address] = entrance
         self._by_name[entrance.name] = entrance
+        self.on_open()
 
     def _check_address(self, name: str, address: str) -> None:
         """Refuse an address whose connections would not come here."""
@@ -244,7 +257,7 @@ class Door:
         if entrance.listener is not None:
             await entrance.listener.close()
         for connection in tuple(entrance.connections):
-            connection.stop()
+            connection.controller_left()
 
     def rename(self, entrance: Entrance, name: str) -> None:
         for connection in tuple(entrance.connections):
@@ -263,18 +276,30 @@ class Door:
         return found if found is not None else self._found(host, by_place)
 
     def _found(self, host: str, by_place: "Entrance") -> "Entrance":
-        name = without_port(host).lower().rstrip(".")
+        name = _host_name(host)
         if name in self._domains or _is_address(name):
             if len(self._plain_hosts) < MAX_KEPT_HOSTS:
                 self._plain_hosts.add(host)
             return by_place
-        label, _, domain = name.partition(".")
-        found = self._by_name.get(label)
-        if found is None or (domain and domain not in self._domains):
-            return _UNKNOWN
+        found = self._by_name.get(self._label_of(name))
+        if found is None:
+            return UNKNOWN
         if len(self._hosts) < MAX_KEPT_HOSTS:
             self._hosts[host] = found
         return found
+
+    def _label_of(self, host_name: str) -> str:
+        """Return the name of a controller that a host name means, be there one or not."""
+        label, _, domain = host_name.partition(".")
+        return label if not domain or domain in self._domains else ""
+
+    def name_elsewhere(self, request: Request) -> str | None:
+        """Return the controller of another node that is meant, where nobody here is."""
+        name = self._label_of(_host_name(request.headers.get("host", "")))
+        return name if name and self.is_elsewhere(name) else None
+
+    def has(self, name: str) -> bool:
+        return name in self._by_name
 
     def at_address(self, address: str) -> Entrance:
         return self._by_address.get(address, self.node)
@@ -315,10 +340,17 @@ class DoorConnection(Connection):
             self._door.shares.give_back(self._held_as)
             self._used_for = None
 
+    def controller_left(self) -> None:
+        """End with the answer that is being made: the controller it is used for is gone."""
+        self.stop()
+
+    def _meant(self, request: Request) -> Entrance:
+        return self._door.meant(request, self._by_place)
+
     def _lead(self, request: Request) -> None:
         """Note whom a request is for, and count the connection there."""
-        meant = self._door.meant(request, self._by_place)
-        if meant is not self._used_for and meant is not _UNKNOWN:
+        meant = self._meant(request)
+        if meant is not self._used_for and meant not in _REFUSING:
             self._leave()
             if self._door.shares.take(meant.name):
                 self._used_for, self._held_as = meant, meant.name
@@ -329,6 +361,9 @@ class DoorConnection(Connection):
 
     def _answer(self, request: Request) -> None:
         self._lead(request)
+        self._answer_led(request)
+
+    def _answer_led(self, request: Request) -> None:
         if request.meant.is_closed:
             self.reset()
         else:
@@ -336,6 +371,9 @@ class DoorConnection(Connection):
 
     def _check_body(self, request: Request) -> None:
         self._lead(request)
+        self._check_led(request)
+
+    def _check_led(self, request: Request) -> None:
         super()._check_body(request)
 
 
@@ -349,6 +387,14 @@ def _handle(request: Request) -> SentAnswer:
     if isinstance(answer, CoroutineType):
         return finished_within(entrance.logged, answer)
     return answer
+
+
+def _do_nothing() -> None:
+    pass
+
+
+def _never(_name: str) -> bool:
+    return False
 
 
 def _nobody(request: Request) -> Reply:
@@ -368,8 +414,14 @@ def _refusing(status: int, detail: str, headers: tuple[tuple[str, str], ...] = (
     return Entrance("", refuse, refuse)
 
 
-_UNKNOWN = _refusing(404, NO_SUCH_NAME)
+UNKNOWN = _refusing(404, NO_SUCH_NAME)
+MISDIRECTED = _refusing(421, MOVED)
 _CROWDED = _refusing(503, CROWDED, RETRY)
+_REFUSING = (UNKNOWN, MISDIRECTED)
+
+
+def _host_name(host: str) -> str:
+    return without_port(host).lower().rstrip(".")
 
 
 def _is_address(name: str) -> bool:

@@ -59,7 +59,7 @@ class Directory:
     async def wait_for_place(
         self, name: str, seconds: float, besides: Place | None = None
     ) -> Place | None:
-        """Wait until a controller is somewhere, and not where it was missed; None after that time."""
+        """Wait until a controller is somewhere besides where it was missed; None after the time."""
 
         def elsewhere() -> bool:
             return self.place_of(name) not in (None, besides)

@@ -112,6 +112,10 @@ _NOTHING = memoryview(b"")
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 
+def reset_at_close(transport: asyncio.Transport) -> None:
+    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+
+
 class Connection(asyncio.Protocol):
     """One client."""
 
@@ -152,13 +156,16 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
         self._transport.set_write_buffer_limits(high=self._limits.write_high_water)
-        address = transport.get_extra_info("peername")
-        self.peer = address[0] if address else ""
+        self.peer = self._peer_of(self._transport)
         self._parser = RequestParser(self._limits, self._server.bodies, self.peer)
         self._server.add(self)
         self._since = self._server.now
         if self._server.is_stopping:
             self._close(STOP)
+
+    def _peer_of(self, transport: asyncio.Transport) -> str:
+        address = transport.get_extra_info("peername")
+        return address[0] if address else ""
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._change(LOST)
@@ -497,9 +504,7 @@ class Connection(asyncio.Protocol):
 
     def reset(self) -> None:
         """Close at once, so that the client gets no orderly end but a reset."""
-        self._transport.get_extra_info("socket").setsockopt(
-            socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER
-        )
+        reset_at_close(self._transport)
         self.abort()
 
     async def _pump(self, chunks: AsyncIterator[bytes], chunked: bool, head_only: bool) -> None:

@@ -1,0 +1,176 @@
+"""The inner port of a node: where other nodes bring the connections of its clients.
+
+It is for nodes of this fleet: whoever cannot prove to be one is refused, and learns nothing. Who is
+brought in counts by the client's own address, as if it had come to the door itself.
+"""
+
+import asyncio
+import logging
+import secrets
+from functools import partial
+from typing import cast
+
+from leverframe.fleet.cluster.directory import Directory
+from leverframe.fleet.cluster.introduction import (
+    CHALLENGE_BYTES,
+    Introducer,
+    Introduction,
+    NotIntroduced,
+    Verdict,
+    length_of,
+)
+from leverframe.fleet.door import MISDIRECTED, UNKNOWN, Door, DoorConnection, Entrance
+from leverframe.log_throttle import LogThrottle
+from leverframe.servers.descriptors import Lease
+from leverframe.servers.http.listener import HttpListener, listening_sockets
+from leverframe.servers.http.messages import Request
+from leverframe.servers.http.server_state import ServerState
+
+#: As `/metrics` and the log call it.
+SERVER = "inner"
+#: How long a node may take to introduce a connection.
+INTRODUCED_WITHIN_S = 3.0
+
+
+class InnerPort:
+    def __init__(
+        self, door: Door, directory: Directory, introducer: Introducer, hold_s: float
+    ) -> None:
+        self.door = door
+        self.directory = directory
+        self.introducer = introducer
+        self.hold_s = hold_s
+        self.warn = LogThrottle(logging.getLogger(__name__)).warning
+        self.arriving: set[IncomingJoin] = set()
+        self._listener: HttpListener | None = None
+
+    async def listen(self, host: str, port: int) -> None:
+        self._listener = HttpListener(
+            await listening_sockets(host, port),
+            self.door.state.limits,
+            self.door.descriptors,
+            b"",
+            partial(IncomingJoin, self),
+            None,
+            partial(IncomingJoin, self),
+        )
+
+    @property
+    def port(self) -> int:
+        assert self._listener is not None
+        port: int = self._listener.sockets[0].getsockname()[1]
+        return port
+
+    async def close(self) -> None:
+        """Take no more; connections that were brought in are the door's."""
+        if self._listener is not None:
+            await self._listener.close()
+            self._listener = None
+        for connection in tuple(self.arriving):
+            connection.abort()
+
+
+class IncomingJoin(asyncio.Protocol):
+    """A connection of another node until it is introduced."""
+
+    _transport: asyncio.Transport
+
+    def __init__(self, port: InnerPort, lease: Lease) -> None:
+        self._port = port
+        self._lease = lease
+        self._challenge = secrets.token_bytes(CHALLENGE_BYTES)
+        self._header = b""
+        self._looking: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._port.arriving.add(self)
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(INTRODUCED_WITHIN_S, self._transport.abort)
+        self._transport.write(self._challenge)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._leave()
+        self._lease.end()
+        if self._looking is not None:
+            self._looking.cancel()
+
+    def _leave(self) -> None:
+        self._port.arriving.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._header += data
+        try:
+            length = length_of(self._header)
+            if length is None or len(self._header) < length:
+                return
+            if len(self._header) > length or self._looking is not None:
+                raise NotIntroduced("it says more than a node does")
+            introduction = self._port.introducer.read(self._challenge, self._header)
+        except NotIntroduced as error:
+            source = self._transport.get_extra_info("peername")[0]
+            self._port.warn(
+                source, SERVER, "a connection from %s to the inner port is refused: %s",
+                source, error,
+            )  # fmt: skip
+            self._transport.abort()
+            return
+        assert self._timer is not None
+        self._timer.cancel()
+        self._looking = asyncio.get_running_loop().create_task(self._look_for(introduction))
+
+    async def _look_for(self, introduction: Introduction) -> None:
+        """Wait for a controller that is being started here, then say whether there is one."""
+        name, door, directory = introduction.name, self._port.door, self._port.directory
+        if directory.is_mine(name):
+            await directory.wait_until(lambda: door.has(name), name, self._port.hold_s)
+        self._looking = None
+        if not door.has(name):
+            self._refuse(introduction, Verdict.NOT_HERE)
+            return
+        self._lease.end()
+        descriptor = self._transport.get_extra_info("socket").fileno()
+        lease = door.descriptors.lease(SERVER, introduction.client.host, descriptor)
+        if lease is None:
+            self._refuse(introduction, Verdict.CROWDED)
+            return
+        self._leave()
+        self._say(introduction, Verdict.ACCEPTED)
+        connection = InnerConnection(introduction.client.host, door, door.state, lease)
+        self._transport.set_protocol(connection)
+        connection.connection_made(self._transport)
+
+    def _refuse(self, introduction: Introduction, verdict: Verdict) -> None:
+        self._say(introduction, verdict)
+        self._transport.close()
+
+    def _say(self, introduction: Introduction, verdict: Verdict) -> None:
+        said = self._port.introducer.verdict(verdict, introduction.proof)
+        self._transport.write(said)
+
+
+class InnerConnection(DoorConnection):
+    """A client's connection that another node has brought here.
+
+    It is led nowhere else: a request that belongs to a third node is answered with 421.
+    """
+
+    def __init__(self, client: str, door: Door, state: ServerState, lease: Lease) -> None:
+        super().__init__(door, state, door.node, lease)
+        self._client = client
+
+    def _peer_of(self, transport: asyncio.Transport) -> str:
+        return self._client
+
+    def _meant(self, request: Request) -> Entrance:
+        meant = super()._meant(request)
+        if meant is UNKNOWN and self._door.name_elsewhere(request) is not None:
+            self._parser.end()
+            return MISDIRECTED
+        return meant

@@ -1,0 +1,247 @@
+"""Connections whose controller is at another node: joined to that node after the first head.
+
+The client's bytes so far and all later ones go to the owner of the controller, and back; no HTTP is
+read any more. Before the first of them goes out, the owner has said that it has the controller. If
+it does not, or cannot be reached, nothing was done, and whoever has it next is asked. While nobody
+has it the request is held for a while, then refused.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from leverframe.fleet.cluster.directory import Directory, Place
+from leverframe.fleet.cluster.introduction import (
+    CHALLENGE_BYTES,
+    VERDICT_BYTES,
+    Client,
+    Introducer,
+    NotIntroduced,
+    Verdict,
+)
+from leverframe.fleet.cluster.joint import Joint, OwnerCall
+from leverframe.fleet.door import CROWDED, MISDIRECTED, UNKNOWN, Door, DoorConnection, Entrance
+from leverframe.log_throttle import LogThrottle
+from leverframe.servers.descriptors import Lease
+from leverframe.servers.http.connection import (
+    BODY_ANNOUNCED,
+    CLOSED,
+    CLOSING,
+    HEAD,
+    IDLE,
+    LOST,
+    REQUEST,
+    STREAMING,
+)
+from leverframe.servers.http.messages import Reply, Request, SentReply, problem_reply
+from leverframe.servers.http.parsing import NOTHING, RETRY
+from leverframe.servers.http.server_state import ServerState
+
+#: How long a request waits for somebody to have its controller.
+HOLD_S = 3.0
+#: How long a node may take to say whether it has a controller.
+INTRODUCE_S = 1.0
+#: Where a controller was missed it is looked for again after this time: it may be on its way there.
+LOOK_AGAIN_S = 0.2
+_NOBODY = (
+    "No node has this controller at present: it is being moved, or its node has failed. Nothing was"
+    " done. Try again in a few seconds."
+)
+
+
+class Elsewhere(Entrance):
+    """A controller that another node has, for one request."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, MISDIRECTED.admission, MISDIRECTED.admission)
+
+
+class Joining:
+    """What the connections of a door need to lead clients to other nodes."""
+
+    def __init__(
+        self, door: Door, directory: Directory, introducer: Introducer, hold_s: float
+    ) -> None:
+        self.door = door
+        self.directory = directory
+        self.introducer = introducer
+        self.joints: set[Joint] = set()
+        self._hold_s = hold_s
+        self._warn = LogThrottle(logging.getLogger(__name__)).warning
+
+    async def reach(self, name: str, client: Client) -> OwnerCall | Reply | None:
+        """Return the way to whom has a controller; None if it is here by now, else a refusal."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._hold_s
+        missed: Place | None = None
+
+        def can_be_asked() -> bool:
+            return self.door.has(name) or self._other_place(name) not in (None, missed)
+
+        while (left := until - loop.time()) > 0:
+            pause = left if missed is None else min(left, LOOK_AGAIN_S)
+            is_found = await self.directory.wait_until(can_be_asked, name, pause)
+            if self.door.has(name):
+                return None
+            place = self._other_place(name)
+            if place is None or not is_found:
+                missed = None
+                continue
+            answer = await self._ask(place, name, client, min(left, INTRODUCE_S))
+            if answer is not None:
+                return answer
+            missed = place
+        reply = problem_reply(503, _NOBODY)
+        return Reply(reply.status, reply.content_type, reply.body, RETRY)
+
+    def _other_place(self, name: str) -> Place | None:
+        place = self.directory.place_of(name)
+        return None if place is None or place.node == self.directory.node else place
+
+    async def _ask(
+        self, place: Place, name: str, client: Client, seconds: float
+    ) -> OwnerCall | Reply | None:
+        """Ask a node for a controller; None where it is not there."""
+        owner = OwnerCall(place, name)
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.get_running_loop().create_connection(
+                    lambda: owner, place.host, place.port
+                )
+                if not owner.is_within(self.door.descriptors, client.host):
+                    owner.abort()
+                    return _crowded()
+                verdict = await self._introduce(owner, client, name)
+            if verdict is Verdict.ACCEPTED:
+                return owner
+            owner.abort()
+            return _crowded() if verdict is Verdict.CROWDED else None
+        except (OSError, TimeoutError, NotIntroduced, ValueError) as error:
+            owner.abort()
+            why = getattr(error, "strerror", None) or str(error) or "it does not answer"
+            self._warn(place.node, "join", "%s cannot be asked for controllers: %s",
+                       place.node, why)  # fmt: skip
+            return None
+        except BaseException:
+            owner.abort()
+            raise
+
+    async def _introduce(self, owner: OwnerCall, client: Client, name: str) -> Verdict:
+        challenge = await owner.receive(CHALLENGE_BYTES)
+        header = self.introducer.header(challenge, client, name)
+        owner.transport.write(header)
+        return self.introducer.read_verdict(await owner.receive(VERDICT_BYTES), header)
+
+
+class JoiningConnection(DoorConnection):
+    """A client's connection as long as nobody at another node is meant on it."""
+
+    def __init__(
+        self,
+        joining: Joining,
+        door: Door,
+        state: ServerState,
+        entrance: Entrance | None,
+        lease: Lease,
+    ) -> None:
+        super().__init__(door, state, entrance, lease)
+        self._joining = joining
+        #: All bytes from the begin of the request that is being read; None where one that is
+        #: answered here came before it in the same bytes.
+        self._received: bytes | None = None
+
+    def data_received(self, data: bytes) -> None:
+        if (
+            self._parser.reading is NOTHING
+            and not self._pending
+            and (self.state is IDLE or self.state is HEAD)
+        ):
+            self._received = data
+        elif self._received is not None:
+            self._received += data
+        super().data_received(data)
+
+    def controller_left(self) -> None:
+        """Go on: the next request is led to wherever the controller is then."""
+        if self.state is STREAMING:
+            self.stop()
+
+    def _meant(self, request: Request) -> Entrance:
+        meant = super()._meant(request)
+        if meant is UNKNOWN and (name := self._door.name_elsewhere(request)) is not None:
+            if self._received is not None:
+                return Elsewhere(name)
+            self._parser.end()
+            return MISDIRECTED
+        self._received = None
+        return meant
+
+    def _answer_led(self, request: Request) -> None:
+        if isinstance(request.meant, Elsewhere):
+            self._change(REQUEST)
+            self._begin_to_join(request, self._server.handler, self._deliver)
+        else:
+            super()._answer_led(request)
+
+    def _check_led(self, request: Request) -> None:
+        if isinstance(request.meant, Elsewhere):
+            self._change(BODY_ANNOUNCED)
+            self._begin_to_join(request, self._server.admission, self._admit_body)
+        else:
+            super()._check_led(request)
+
+    def _begin_to_join(
+        self,
+        request: Request,
+        if_here: Callable[[Request], Any],
+        go_on: Callable[[Request, SentReply], None],
+    ) -> None:
+        self._pause_input()
+        answer = self._reached(request, if_here)
+        self._server.run(self._go_on_later(request, answer, partial(self._joined_or, go_on)))
+
+    async def _reached(self, request: Request, if_here: Callable[[Request], Any]) -> Any:
+        """Return the owner's end of a connection, or the answer."""
+        source = self._transport.get_extra_info("peername")
+        target = self._transport.get_extra_info("sockname")
+        client = Client(source[0], source[1], target[0], target[1])
+        found = await self._joining.reach(request.meant.name, client)
+        if found is not None:
+            return found
+        self._lead(request)
+        answer = if_here(request)
+        return await answer if asyncio.iscoroutine(answer) else answer
+
+    def _joined_or(
+        self, go_on: Callable[[Request, SentReply], None], request: Request, found: Any
+    ) -> None:
+        if isinstance(found, OwnerCall):
+            self._hand_over(found)
+        else:
+            go_on(request, found)
+
+    def _hand_over(self, owner: OwnerCall) -> None:
+        if self.state in (CLOSING, CLOSED) or self._received is None or self._used_for is None:
+            owner.abort()  # the client has left
+            return
+        self.flush()
+        received, self._received = self._received, None
+        # Its place among the connections to the controller goes on with it.
+        self._used_for.connections.discard(self)
+        self._used_for = None
+        give_back = partial(self._door.shares.give_back, self._held_as)
+        joint = Joint(self._server, self._transport, owner, self._joining.directory)
+        joint.on_end += [give_back, self._lease.end, partial(self._joining.joints.discard, joint)]
+        self._joining.joints.add(joint)
+        self._server.add(joint)
+        self._server.forget(self)
+        self._change(LOST)
+        self._let_go()
+        joint.begin(received, client_is_behind=self.output_paused)
+
+
+def _crowded() -> Reply:
+    reply = problem_reply(503, CROWDED)
+    return Reply(reply.status, reply.content_type, reply.body, RETRY)

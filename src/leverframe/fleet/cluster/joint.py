@@ -1,0 +1,273 @@
+"""A client and the node that has its controller, joined byte by byte.
+
+Whether a connection is idle, too slow or done is for the owner to tell, who reads HTTP: the owner
+ends it. Only what the owner cannot see is looked at here: a client that does not take what it is
+sent, an owner that is gone without a word, and one that has lost the controller and does not end
+its connections.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from math import inf
+from typing import cast
+
+from leverframe.fleet.cluster.directory import Directory, Place
+from leverframe.servers.descriptors import DescriptorBudget, Lease
+from leverframe.servers.http.connection import reset_at_close
+from leverframe.servers.http.server_state import ServerState
+
+#: How long the old owner of a controller may take to end its connections.
+LET_GO_S = 5.0
+#: As `/metrics` and the log call connections to other nodes.
+SERVER = "join"
+
+#: A node that is gone without a word is noticed after this many seconds.
+_GONE_S = 15
+_KEEP_ALIVE = (
+    (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
+    (socket.IPPROTO_TCP, "TCP_KEEPIDLE", 5),
+    (socket.IPPROTO_TCP, "TCP_KEEPINTVL", 5),
+    (socket.IPPROTO_TCP, "TCP_KEEPCNT", 2),
+    (socket.IPPROTO_TCP, "TCP_USER_TIMEOUT", _GONE_S * 1000),
+)
+
+
+class OwnerCall(asyncio.Protocol):
+    """A connection to another node until it has said whether it has the controller."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, place: Place, name: str) -> None:
+        self.place = place
+        #: The controller.
+        self.name = name
+        self.lease: Lease | None = None
+        #: The other node has left already.
+        self.is_lost = False
+        self._said = bytearray()
+        self._arrived: asyncio.Future[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        connected = transport.get_extra_info("socket")
+        for level, name, value in _KEEP_ALIVE:
+            if hasattr(socket, name):  # not everywhere as on Linux
+                connected.setsockopt(level, getattr(socket, name), value)
+
+    def is_within(self, descriptors: DescriptorBudget, client: str) -> bool:
+        """Count it as another connection of the client; False if that is one too many."""
+        descriptor = self.transport.get_extra_info("socket").fileno()
+        self.lease = descriptors.lease(SERVER, client, descriptor)
+        return self.lease is not None
+
+    async def receive(self, count: int) -> bytes:
+        """Wait for so many bytes."""
+        while len(self._said) < count:
+            if self.is_lost:
+                raise ConnectionResetError("it closes the connection")
+            self._arrived = asyncio.get_running_loop().create_future()
+            await self._arrived
+        said = bytes(self._said[:count])
+        del self._said[:count]
+        return said
+
+    def data_received(self, data: bytes) -> None:
+        self._said += data
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_lost = True
+        if self.lease is not None:
+            self.lease.end()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._arrived is not None and not self._arrived.done():
+            self._arrived.set_result(None)
+
+    def abort(self) -> None:
+        if hasattr(self, "transport"):
+            self.transport.abort()
+
+
+class Joint:
+    """The two ends; a connection to the server whose client this is."""
+
+    def __init__(
+        self,
+        server: ServerState,
+        client: asyncio.Transport,
+        call: OwnerCall,
+        directory: Directory,
+    ) -> None:
+        #: What to do when both ends are gone.
+        self.on_end: list[Callable[[], None]] = []
+        self._server = server
+        self._client = client
+        self._owner = call.transport
+        self._call = call
+        self._directory = directory
+        self._open_ends = 2
+        #: Who gets nothing more.
+        self._client_was_told = False
+        self._owner_was_told = False
+        #: When what was sent has to be with the client.
+        self._drain_by = inf
+        #: Since when another node has the controller, or none.
+        self._moved_at = inf
+
+    def begin(self, received: bytes, *, client_is_behind: bool) -> None:
+        """Send the owner what the client has sent so far, and join the two."""
+        self._client.set_protocol(ClientEnd(self))
+        if self._call.is_lost:
+            self.lost(None)
+            return
+        self._owner.set_protocol(OwnerEnd(self))
+        self._owner.set_write_buffer_limits(high=self._server.limits.write_high_water)
+        if self._call.lease is not None:
+            self.on_end.append(self._call.lease.end)
+        if client_is_behind:
+            self.pause_owner()
+        self._owner.write(received)
+        self.resume_client()
+        if self._server.is_stopping:
+            self.stop()
+
+    # What the ends bring
+
+    def from_client(self, data: bytes) -> None:
+        if not self._owner_was_told:
+            self._owner.write(data)
+
+    def from_owner(self, data: bytes) -> None:
+        self._client.write(data)
+
+    def pause_owner(self) -> None:
+        self._drain_by = self._time_to_drain()
+        if not self._owner.is_closing():
+            self._owner.pause_reading()
+
+    def resume_owner(self) -> None:
+        if not self._client_was_told:
+            self._drain_by = inf
+        if not self._owner.is_closing():
+            self._owner.resume_reading()
+
+    def pause_client(self) -> None:
+        if not self._client.is_closing():
+            self._client.pause_reading()
+
+    def resume_client(self) -> None:
+        if not self._client.is_closing():
+            self._client.resume_reading()
+
+    def client_is_done(self) -> bool:
+        """Tell the owner; return True where the client may still be answered."""
+        if self._client_was_told or self._client.get_extra_info("sslcontext") is not None:
+            self._close()
+            return False
+        self._tell_owner()
+        return True
+
+    def owner_is_done(self) -> bool:
+        """Tell the client; return True where the owner may still read what it sends."""
+        self._drain_by = self._time_to_drain()
+        if self._owner_was_told or not self._client.can_write_eof():
+            self._close()
+            return False
+        self._client_was_told = True
+        if not self._client.is_closing():
+            self._client.write_eof()
+        return True
+
+    def _tell_owner(self) -> None:
+        if not (self._owner_was_told or self._owner.is_closing()):
+            self._owner_was_told = True
+            self._owner.write_eof()
+
+    def lost(self, exc: Exception | None) -> None:
+        """Note that an end is gone; the other one goes in the same way."""
+        self._open_ends -= 1
+        if not self._open_ends:
+            for end in self.on_end:
+                end()
+            self._server.forget(self)
+        elif exc is None:
+            self._close()
+        else:
+            self.reset()
+
+    def _close(self) -> None:
+        self._drain_by = self._time_to_drain()
+        self._client.close()
+        self._owner.close()
+
+    def _time_to_drain(self) -> float:
+        limits = self._server.limits
+        unsent = self._client.get_write_buffer_size()
+        return self._server.now + limits.write_timeout_s + unsent / limits.slowest_bytes_s
+
+    # What the server asks of a connection
+
+    def flush(self) -> None:
+        """Do nothing: nothing is held back."""
+
+    def is_overdue(self, now: float) -> bool:
+        if self._directory.place_of(self._call.name) == self._call.place:
+            self._moved_at = inf
+        elif self._moved_at == inf:
+            self._moved_at = now
+        return now >= self._drain_by or now >= self._moved_at + LET_GO_S
+
+    def stop(self) -> None:
+        """Let the owner complete the answer that it is making, and end the connection then."""
+        self._tell_owner()
+
+    def abort(self) -> None:
+        self._client.abort()
+        self._owner.abort()
+
+    def reset(self) -> None:
+        reset_at_close(self._client)
+        self.abort()
+
+
+class ClientEnd(asyncio.Protocol):
+    def __init__(self, joint: Joint) -> None:
+        self._joint = joint
+
+    def data_received(self, data: bytes) -> None:
+        self._joint.from_client(data)
+
+    def pause_writing(self) -> None:
+        self._joint.pause_owner()
+
+    def resume_writing(self) -> None:
+        self._joint.resume_owner()
+
+    def eof_received(self) -> bool:
+        return self._joint.client_is_done()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._joint.lost(exc)
+
+
+class OwnerEnd(asyncio.Protocol):
+    def __init__(self, joint: Joint) -> None:
+        self._joint = joint
+
+    def data_received(self, data: bytes) -> None:
+        self._joint.from_owner(data)
+
+    def pause_writing(self) -> None:
+        self._joint.pause_client()
+
+    def resume_writing(self) -> None:
+        self._joint.resume_client()
+
+    def eof_received(self) -> bool:
+        return self._joint.owner_is_done()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._joint.lost(exc)

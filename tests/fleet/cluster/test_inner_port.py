@@ -1,0 +1,137 @@
+"""The inner port: nodes of the fleet are let in, strangers are not, whatever they have heard."""
+
+import asyncio
+
+import pytest
+
+from leverframe.fleet.cluster.introduction import (
+    CHALLENGE_BYTES,
+    MAX_HEADER_BYTES,
+    SIGNATURE,
+    VERDICT_BYTES,
+    Client,
+    Introducer,
+    NotIntroduced,
+    Verdict,
+    length_of,
+)
+from tests.fleet.cluster.joined_doors import HOME, KEY, JoinedNodes, joined_nodes, until
+
+OF_CLIENT = Client("192.0.2.7", 50_000, "192.0.2.1", 80)
+CHALLENGE = bytes(CHALLENGE_BYTES)
+
+
+@pytest.mark.parametrize(
+    "client", [OF_CLIENT, Client("2001:db8::7", 1, "2001:db8::1", 443)], ids=["IPv4", "IPv6"]
+)
+def test_a_header_brings_addresses_name_and_proof(client: Client) -> None:
+    introducer = Introducer(KEY)
+    header = introducer.header(CHALLENGE, client, "gh-1")
+    assert length_of(header) == len(header) <= MAX_HEADER_BYTES
+    read = introducer.read(CHALLENGE, header)
+    assert (read.client, read.name) == (client, "gh-1")
+    said = introducer.verdict(Verdict.ACCEPTED, read.proof)
+    assert introducer.read_verdict(said, header) is Verdict.ACCEPTED
+
+
+def test_the_interface_of_a_link_local_address_is_left_out() -> None:
+    introducer = Introducer(KEY)
+    header = introducer.header(CHALLENGE, Client("fe80::7%eth0", 1, "fe80::1%eth0", 2), "gh-1")
+    assert introducer.read(CHALLENGE, header).client.host == "fe80::7"
+
+
+def is_taken(introducer: Introducer, header: bytes) -> bool:
+    try:
+        if length_of(header) == len(header):
+            introducer.read(CHALLENGE, header)
+            return True
+    except NotIntroduced:
+        pass
+    return False
+
+
+def test_nothing_can_be_changed_about_a_header_or_a_verdict() -> None:
+    introducer, stranger = Introducer(KEY), Introducer(b"another")
+    header = introducer.header(CHALLENGE, OF_CLIENT, "gh-1")
+    for place, byte in enumerate(header):
+        changed = header[:place] + bytes((byte ^ 1,)) + header[place + 1 :]
+        assert not is_taken(introducer, changed)
+    proof = introducer.read(CHALLENGE, header).proof
+    with pytest.raises(NotIntroduced):
+        introducer.read(bytes(range(CHALLENGE_BYTES)), header)
+    with pytest.raises(NotIntroduced):
+        introducer.read_verdict(stranger.verdict(Verdict.ACCEPTED, proof), header)
+    refused = introducer.verdict(Verdict.NOT_HERE, proof)
+    with pytest.raises(NotIntroduced):
+        introducer.read_verdict(bytes((Verdict.ACCEPTED,)) + refused[1:], header)
+
+
+async def said_to(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:
+    """Send pieces to the inner port of b, None for a right header; return what follows on it."""
+    reader, writer = await asyncio.open_connection(HOME, nodes["b"].place.port)
+    challenge = await reader.readexactly(CHALLENGE_BYTES)
+    for piece in pieces:
+        writer.write(piece or Introducer(KEY).header(challenge, OF_CLIENT, "gh-1"))
+        await asyncio.sleep(0.005)
+    try:
+        return await asyncio.wait_for(reader.read(VERDICT_BYTES), 10)
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()
+
+
+async def test_a_stranger_at_the_inner_port_reaches_nobody_and_learns_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with joined_nodes() as nodes:
+        standing = await nodes.put("gh-1", "b")
+        request = b"GET / HTTP/1.1\r\nHost: gh-1.localhost\r\n\r\n"
+        foreign = Introducer(b"another").header(CHALLENGE, OF_CLIENT, "gh-1")
+        # One that was heard on the way to the same node: its challenge has gone by.
+        heard = Introducer(KEY).header(CHALLENGE, OF_CLIENT, "gh-1")
+        local = SIGNATURE + b"\x20\0\0\0"
+        long = SIGNATURE + b"\x21\x11\xff\xff"
+        for pieces in (
+            *((request,), (SIGNATURE, request), (foreign,), (heard,), (heard, request)),
+            *((heard + request,), (local,), (long,), (foreign[:20], foreign[20:])),
+        ):
+            assert await said_to(nodes, *pieces) == b""
+        assert standing.requests == []
+        # One line a minute for all of it, without what was sent.
+        lines = [record.message for record in caplog.records]
+        assert len(lines) == 1
+        assert "to the inner port is refused" in lines[0]
+        assert len(await said_to(nodes, None)) == VERDICT_BYTES
+        await until(lambda: not nodes["b"].door.descriptors.clients.used)
+
+
+async def test_more_than_a_header_is_not_taken_before_the_verdict() -> None:
+    async with joined_nodes("ab", hold_s=60.0) as nodes:
+        nodes.owners["gh-1"] = "b"
+        nodes.tell()
+        # The controller is still being started: the node is to wait, and does not.
+        assert await said_to(nodes, None, b"GET / HTTP/1.1\r\n\r\n") == b""
+        await until(lambda: not nodes["b"].directory.awaited)
+
+
+async def test_who_says_nothing_is_let_go_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leverframe.fleet.cluster.inner_port.INTRODUCED_WITHIN_S", 0.05)
+    async with joined_nodes() as nodes:
+        assert await said_to(nodes) == b""
+
+
+async def test_a_node_that_stops_lets_those_go_who_are_not_introduced_yet() -> None:
+    async with joined_nodes() as nodes:
+        reader, writer = await asyncio.open_connection(HOME, nodes["b"].place.port)
+        await reader.readexactly(CHALLENGE_BYTES)
+        await nodes["b"].stop()
+        with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
+            await asyncio.wait_for(reader.readexactly(1), 10)
+        writer.close()
+
+
+async def test_a_controller_that_is_not_here_is_not_taken_for_here() -> None:
+    async with joined_nodes() as nodes:
+        said = await said_to(nodes, None)
+        assert said[0] == Verdict.NOT_HERE

@@ -1,0 +1,481 @@
+"""Doors across nodes: any node answers for any controller, wherever it is and goes."""
+
+import asyncio
+import socket
+import ssl
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leverframe.config import Config
+from leverframe.fleet.cluster import joining, joint
+from leverframe.fleet.cluster.directory import Place
+from leverframe.process.reach import certificate_of
+from leverframe.servers.descriptors import DescriptorBudget
+from leverframe.servers.fair_shares import FairShares
+from leverframe.servers.http.limits import MIB
+from tests.fleet.cluster.joined_doors import HOME, JoinedNode, joined_nodes, until
+from tests.fleet.http_client import Streams, ask, ask_once, connected
+
+GH = "gh-1.localhost"
+
+
+async def open_to(node: JoinedNode) -> Streams:
+    return await asyncio.open_connection(HOME, node.port)
+
+
+def is_idle(*nodes: JoinedNode) -> bool:
+    """Tell whether nothing is open, held or counted any more."""
+    return all(
+        not node.door.state.connections
+        and not node.door.shares.used
+        and not node.door.descriptors.clients.used
+        and not node.fleet_door.joining.joints
+        for node in nodes
+    )
+
+
+async def test_any_node_answers_for_any_controller_on_a_connection_that_is_kept() -> None:
+    async with joined_nodes("abc") as nodes:
+        await nodes.put("gh-1", "b")
+        await nodes.put("gh-2", "c")
+        for name, owner in (("gh-1", "b"), ("gh-2", "c")):
+            for node in nodes.nodes.values():
+                async with connected(HOME, node.port) as client:
+                    for _ in range(3):
+                        answer = await ask(client, "/", f"{name}.localhost")
+                        assert (answer.status, answer.body) == (200, f"{name} at {owner}")
+        unknown = await ask_once(HOME, nodes["a"].port, "/", "gh-9.localhost")
+        assert unknown.status == 404
+        await until(lambda: is_idle(*nodes.nodes.values()))
+
+
+async def test_the_owner_sees_the_address_of_the_client_and_counts_by_it() -> None:
+    async with joined_nodes() as nodes:
+        standing = await nodes.put("gh-1", "b")
+        reader, writer = await asyncio.open_connection(
+            HOME, nodes["a"].port, local_addr=("127.0.0.77", 0)
+        )
+        assert (await ask((reader, writer), "/", GH)).status == 200
+        assert standing.requests[0].peer == "127.0.0.77"
+        assert nodes["b"].door.descriptors.clients.held_by("127.0.0.77") == 1
+        # At the door: the client's connection, and that to the owner.
+        assert nodes["a"].door.descriptors.clients.held_by("127.0.0.77") == 2
+        assert nodes["a"].door.shares.held_by("gh-1") == 1
+        writer.close()
+
+
+async def test_a_request_in_pieces_and_several_at_once_are_joined_from_their_first_byte() -> None:
+    async with joined_nodes() as nodes:
+        standing = await nodes.put("gh-1", "b")
+        reader, writer = await open_to(nodes["a"])
+        head = f"GET /1 HTTP/1.1\r\nHost: {GH}\r\nX-Long: {'y' * 9000}\r\n\r\n".encode()
+        for begin in range(0, len(head), 3000):
+            writer.write(head[begin : begin + 3000])
+            await asyncio.sleep(0.002)
+        writer.write(head.replace(b"/1 ", b"/2 ") + head.replace(b"/1 ", b"/3 "))
+        async with asyncio.timeout(10):
+            for _ in range(3):
+                await reader.readuntil(b"gh-1 at b")
+        assert [request.path for request in standing.requests] == ["/1", "/2", "/3"]
+        writer.close()
+
+
+async def test_one_behind_a_request_that_is_answered_here_is_to_be_asked_again() -> None:
+    async with joined_nodes() as nodes:
+        await nodes.put("gh-1", "b")
+        await nodes.put("gh-2", "a")
+        reader, writer = await open_to(nodes["a"])
+        both = "".join(f"GET / HTTP/1.1\r\nHost: gh-{n}.localhost\r\n\r\n" for n in (2, 1))
+        writer.write(both.encode())
+        answers = await asyncio.wait_for(reader.read(), 10)
+        assert b"gh-2 at a" in answers
+        assert b" 421 " in answers
+        assert b"Nothing was done" in answers
+        assert nodes.standing["gh-1"].requests == []
+        writer.close()
+
+
+async def test_a_kept_connection_may_go_on_from_one_controller_to_another() -> None:
+    async with joined_nodes("abc") as nodes:
+        for name, node in (("gh-1", "a"), ("gh-2", "b"), ("gh-3", "b"), ("gh-4", "c")):
+            await nodes.put(name, node)
+        async with connected(HOME, nodes["a"].port) as client:
+            for number, owner in ((1, "a"), (2, "b"), (3, "b")):
+                answer = await ask(client, "/", f"gh-{number}.localhost")
+                assert answer.body == f"gh-{number} at {owner}"
+            # What names nobody is for the node, not for whom the connection was joined.
+            assert (await ask(client, "/", HOME)).status == 503
+            # The node that it is joined to leads to no third one.
+            answer = await ask(client, "/", "gh-4.localhost")
+            assert answer.status == 421
+            assert await client[0].read() == b""
+
+
+async def test_large_bodies_and_answers_go_through_whole() -> None:
+    async with joined_nodes() as nodes:
+        standing = await nodes.put("gh-1", "b")
+        async with connected(HOME, nodes["a"].port) as client:
+            body = bytes(range(256)) * 4096 * 8
+            answer = await ask(client, "/", GH, "POST", body)
+            assert answer.body == f"gh-1 at b {len(body)}"
+            assert standing.requests[0].body == body
+            large = await ask(client, "/large", GH)
+            assert len(large.body) == 8 * MIB
+
+
+async def test_the_go_ahead_for_a_body_comes_from_the_owner() -> None:
+    async with joined_nodes() as nodes:
+        await nodes.put("gh-1", "b")
+        async with connected(HOME, nodes["a"].port) as (reader, writer):
+            head = f"POST / HTTP/1.1\r\nHost: {GH}\r\nContent-Length: 3\r\n"
+            writer.write(head.encode() + b"Expect: 100-continue\r\n\r\n")
+            assert b" 100 " in await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+            writer.write(b"abc")
+            assert await _next_answer((reader, writer)) == "gh-1 at b 3"
+
+
+async def _next_answer(client: Streams) -> str:
+    head = await client[0].readuntil(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length: ")[2].split()[0])
+    return (await client[0].readexactly(length)).decode()
+
+
+async def test_a_client_that_does_not_read_is_waited_for_and_then_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with joined_nodes() as nodes:
+        standing = await nodes.put("gh-1", "b")
+        reader, writer = await open_to(nodes["a"])
+        writer.transport.get_extra_info("socket").setsockopt(  # small, so that it fills up soon
+            socket.SOL_SOCKET, socket.SO_RCVBUF, 4096
+        )
+        writer.transport.pause_reading()
+        writer.write(f"GET /stream HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
+        (held,) = await _joints(nodes["a"])
+        seen = -1
+        while seen != standing.sent:
+            seen = standing.sent
+            await asyncio.sleep(0.05)
+        # What is held at the door is bounded.
+        assert held._client.get_write_buffer_size() < MIB
+        now = nodes["a"].door.state.now
+        assert not held.is_overdue(now + 20)
+        nodes["a"].door.state.sweep(now + 100)
+        await asyncio.wait_for(standing.stream_ended.wait(), 10)
+        writer.close()
+        await until(lambda: is_idle(nodes["a"], nodes["b"]))
+
+
+async def _joints(node: JoinedNode) -> list[Any]:
+    await until(lambda: node.fleet_door.joining.joints)
+    return list(node.fleet_door.joining.joints)
+
+
+async def test_a_client_that_sends_no_more_still_gets_its_answer() -> None:
+    async with joined_nodes() as nodes:
+        standing = await nodes.put("gh-1", "b")
+        reader, writer = await open_to(nodes["a"])
+        writer.write(f"GET /wait HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
+        writer.write_eof()
+        await until(lambda: standing.requests)
+        standing.may_answer.set()
+        assert (await asyncio.wait_for(reader.read(), 10)).endswith(b"late")
+        await until(lambda: is_idle(nodes["a"], nodes["b"]))
+        writer.close()
+
+
+async def test_a_client_that_leaves_ends_its_stream_at_the_owner() -> None:
+    async with joined_nodes() as nodes:
+        standing = await nodes.put("gh-1", "b")
+        reader, writer = await open_to(nodes["a"])
+        writer.write(f"GET /stream HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
+        await reader.readuntil(b"piece")
+        writer.transport.abort()
+        await asyncio.wait_for(standing.stream_ended.wait(), 10)
+        await until(lambda: is_idle(nodes["a"], nodes["b"]))
+
+
+async def test_an_end_and_a_reset_by_the_owner_reach_the_client_as_such() -> None:
+    async with joined_nodes() as nodes:
+        standing = await nodes.put("gh-1", "b")
+        reader, writer = await open_to(nodes["a"])
+        writer.write(f"GET / HTTP/1.1\r\nHost: {GH}\r\nConnection: close\r\n\r\n".encode())
+        assert (await asyncio.wait_for(reader.read(), 10)).endswith(b"gh-1 at b")
+        writer.close()
+        standing.entrance.pause()
+        with pytest.raises(ConnectionResetError):
+            await ask_once(HOME, nodes["a"].port, "/", GH)
+        await until(lambda: is_idle(nodes["a"], nodes["b"]))
+
+
+async def test_a_body_that_is_refused_is_answered_though_the_client_still_sends() -> None:
+    async with joined_nodes() as nodes:
+        standing = await nodes.put("gh-1", "b")
+        refused = nodes["b"].door.state.problem(403, "No.")
+        standing.entrance.admission = lambda request: refused
+        reader, writer = await open_to(nodes["a"])
+        head = f"POST / HTTP/1.1\r\nHost: {GH}\r\nContent-Length: {4 * MIB}\r\n\r\n"
+        writer.write(head.encode() + b"x" * MIB)
+        assert b" 403 " in await asyncio.wait_for(reader.readline(), 10)
+        writer.close()
+
+
+# --- moving ---------------------------------------------------------------------------------------
+
+
+async def test_after_a_move_an_idle_connection_to_the_old_owner_leads_to_the_new_one() -> None:
+    async with joined_nodes() as nodes:
+        await nodes.put("gh-1", "a")
+        async with connected(HOME, nodes["a"].port) as client:
+            assert (await ask(client, "/", GH)).body == "gh-1 at a"
+            await nodes.take("gh-1")
+            await nodes.put("gh-1", "b")
+            assert (await ask(client, "/", GH)).body == "gh-1 at b"
+            # Joined by now; the connection ends with the stay at that node.
+            await nodes.take("gh-1")
+            assert await asyncio.wait_for(client[0].read(), 10) == b""
+        await nodes.put("gh-1", "a")
+        assert (await ask_once(HOME, nodes["b"].port, "/", GH)).body == "gh-1 at a"
+
+
+@pytest.mark.parametrize("door", ["a", "b"], ids=["joined", "direct"])
+async def test_what_runs_during_a_move_is_completed_and_streams_end(door: str) -> None:
+    async with joined_nodes() as nodes:
+        standing = await nodes.put("gh-1", "b")
+        waiting = await open_to(nodes[door])
+        waiting[1].write(f"GET /wait HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
+        streaming = await open_to(nodes[door])
+        streaming[1].write(f"GET /stream HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
+        await streaming[0].readuntil(b"piece")
+        await until(lambda: len(standing.requests) == 2)
+        await nodes.take("gh-1")
+        standing.may_answer.set()
+        assert (await _next_answer(waiting)) == "late"
+        assert (await asyncio.wait_for(streaming[0].read(), 10)).endswith(b"0\r\n\r\n")
+        for _, writer in (waiting, streaming):
+            writer.close()
+
+
+async def test_an_upload_to_a_controller_that_moves_meanwhile_is_to_be_sent_again() -> None:
+    async with joined_nodes() as nodes:
+        await nodes.put("gh-1", "a")
+        reader, writer = await open_to(nodes["a"])
+        head = f"POST / HTTP/1.1\r\nHost: {GH}\r\nContent-Length: 10000\r\n\r\n"
+        writer.write(head.encode() + b"x" * 5000)
+        await until(lambda: nodes["a"].door.state.bodies.used)
+        await nodes.take("gh-1")
+        moved = await nodes.put("gh-1", "b")
+        writer.write(b"x" * 5000)
+        answer = await asyncio.wait_for(reader.read(), 10)
+        assert b" 421 " in answer
+        assert moved.requests == []
+        writer.close()
+
+
+async def test_a_door_whose_directory_is_old_asks_again_where_the_controller_is() -> None:
+    async with joined_nodes("abc") as nodes:
+        await nodes.put("gh-1", "b")
+        await nodes.take("gh-1", "b", "c")
+        await nodes.put("gh-1", "c", "b", "c")
+        asking = asyncio.create_task(ask_once(HOME, nodes["a"].port, "/", GH))
+        await until(lambda: nodes["a"].directory.awaited["gh-1"])
+        nodes.tell("a")
+        assert (await asking).body == "gh-1 at c"
+
+
+async def test_a_request_is_held_while_nobody_has_the_controller_and_served_then() -> None:
+    async with joined_nodes("ab", hold_s=60.0) as nodes:
+        nodes.owners["gh-1"] = None
+        nodes.tell()
+        body = b"x" * 100_000
+        port = nodes["a"].port
+        async with connected(HOME, port) as one, connected(HOME, port) as other:
+            for owner in "ab":  # led to another node, and answered by this one
+                asking = [
+                    asyncio.create_task(ask(one, "/", GH)),
+                    asyncio.create_task(ask(other, "/", GH, "POST", body)),
+                ]
+                await until(lambda: nodes["a"].directory.awaited["gh-1"] == 2)
+                await nodes.put("gh-1", owner)
+                answers = [answer.body for answer in await asyncio.gather(*asking)]
+                assert answers == [f"gh-1 at {owner}", f"gh-1 at {owner} 100000"]
+                if owner == "a":
+                    await nodes.take("gh-1")
+
+
+async def test_an_owner_that_is_still_starting_the_controller_is_waited_for() -> None:
+    async with joined_nodes() as nodes:
+        nodes.owners["gh-1"] = "b"
+        nodes.tell()
+        asking = asyncio.create_task(ask_once(HOME, nodes["a"].port, "/", GH))
+        await until(lambda: nodes["b"].directory.awaited["gh-1"])
+        await nodes.put("gh-1", "b")
+        assert (await asking).body == "gh-1 at b"
+
+
+async def test_after_three_seconds_without_an_owner_the_request_is_refused() -> None:
+    assert joining.HOLD_S == 3.0
+    async with joined_nodes(hold_s=0.3) as nodes:
+        nodes.owners["gh-1"] = None
+        nodes.tell()
+        async with connected(HOME, nodes["a"].port) as client:
+            for _ in range(2):
+                began = time.monotonic()
+                answer = await ask(client, "/", GH)
+                assert 0.25 < time.monotonic() - began < 5
+                assert answer.status == 503
+                assert "Retry-After: 5" in answer.head
+                assert "Nothing was done" in answer.body
+            answer = await ask(client, "/", GH, "POST", b"x" * 5000)
+            assert answer.status == 503
+        # An owner that does not answer, one that is not there, and one with another key.
+        deaf = socket.create_server((HOME, 0))
+        strange = JoinedNode("c", b"another key", 1.0)
+        await strange.start()
+        for port in (deaf.getsockname()[1], _closed_port(), strange.fleet_door.inner.port):
+            nodes["a"].directory.replace({"gh-1": "c"}, {"c": Place("c", HOME, port)})
+            assert (await ask_once(HOME, nodes["a"].port, "/", GH)).status == 503
+        deaf.close()
+        await strange.stop()
+        await until(lambda: is_idle(nodes["a"]))
+
+
+def _closed_port() -> int:
+    with socket.create_server((HOME, 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+async def test_a_client_that_leaves_while_it_waits_leaves_nothing_behind() -> None:
+    async with joined_nodes() as nodes:
+        nodes.owners["gh-1"] = None
+        nodes.tell()
+        _, writer = await open_to(nodes["a"])
+        writer.write(f"GET / HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
+        await until(lambda: nodes["a"].directory.awaited["gh-1"])
+        writer.transport.abort()
+        await nodes.put("gh-1", "b")
+        await until(lambda: is_idle(nodes["a"], nodes["b"]))
+
+
+async def test_an_old_owner_that_does_not_let_go_is_left() -> None:
+    async with joined_nodes("abc") as nodes:
+        await nodes.put("gh-1", "b")
+        async with connected(HOME, nodes["a"].port) as client:
+            await ask(client, "/", GH)
+            (held,) = await _joints(nodes["a"])
+            # A node that hangs: it is declared dead, and its connections stay as they are.
+            nodes.owners["gh-1"] = None
+            nodes.tell("a")
+            now = nodes["a"].door.state.now
+            assert not held.is_overdue(now)
+            assert not held.is_overdue(now + joint.LET_GO_S - 1)
+            nodes["a"].door.state.sweep(now + joint.LET_GO_S)
+            assert await asyncio.wait_for(client[0].read(), 10) == b""
+
+
+# --- stopping, sharing ----------------------------------------------------------------------------
+
+
+async def test_a_door_that_stops_lets_answers_end_and_closes_what_is_idle() -> None:
+    async with joined_nodes() as nodes:
+        standing = await nodes.put("gh-1", "b")
+        idle = await open_to(nodes["a"])
+        await ask(idle, "/", GH)
+        waiting = await open_to(nodes["a"])
+        waiting[1].write(f"GET /wait HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
+        streaming = await open_to(nodes["a"])
+        streaming[1].write(f"GET /stream HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
+        await streaming[0].readuntil(b"piece")
+        await until(lambda: len(standing.requests) == 3)
+        stopping = asyncio.create_task(nodes["a"].stop(grace_s=10))
+        assert await asyncio.wait_for(idle[0].read(), 10) == b""
+        await asyncio.wait_for(streaming[0].read(), 10)
+        # What the client sends from now on is not done any more.
+        waiting[1].write(f"GET / HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
+        await asyncio.sleep(0.01)
+        assert not stopping.done()
+        standing.may_answer.set()
+        assert (await asyncio.wait_for(waiting[0].read(), 10)).endswith(b"late")
+        await asyncio.wait_for(stopping, 10)
+        assert len(standing.requests) == 3
+        for _, writer in (idle, waiting, streaming):
+            writer.close()
+
+
+async def test_a_stop_waits_neither_for_answers_nor_for_owners_beyond_its_grace() -> None:
+    async with joined_nodes("ab", hold_s=60.0) as nodes:
+        standing = await nodes.put("gh-1", "b")
+        nodes.owners["gh-2"] = None
+        nodes.tell()
+        clients = [await open_to(nodes["a"]) for _ in range(2)]
+        for (_, writer), name in zip(clients, ("gh-1", "gh-2"), strict=True):
+            writer.write(f"GET /wait HTTP/1.1\r\nHost: {name}.localhost\r\n\r\n".encode())
+        await until(lambda: standing.requests and nodes["a"].directory.awaited["gh-2"])
+        await asyncio.wait_for(nodes["a"].stop(grace_s=0.05), 10)
+        assert is_idle(nodes["a"])
+        for _, writer in clients:
+            writer.close()
+        standing.may_answer.set()
+
+
+async def test_a_flood_at_one_controller_leaves_connections_for_those_of_other_nodes() -> None:
+    async with joined_nodes() as nodes:
+        await nodes.put("gh-1", "b")
+        await nodes.put("gh-2", "b")
+        nodes["a"].door.shares = FairShares(16, 1.0)
+        held = []
+        statuses = []
+        for _ in range(12):
+            held.append(await open_to(nodes["a"]))
+            statuses.append((await ask(held[-1], "/", GH)).status)
+        assert statuses[:8] == [200] * 8
+        assert statuses[-1] == 503
+        assert (await ask_once(HOME, nodes["a"].port, "/", "gh-2.localhost")).status == 200
+        for _, writer in held:
+            writer.close()
+        await until(lambda: is_idle(*nodes.nodes.values()))
+
+
+async def test_who_holds_too_many_connections_is_refused_at_the_door_or_by_the_owner() -> None:
+    async with joined_nodes() as nodes:
+        await nodes.put("gh-1", "b")
+        full = DescriptorBudget()
+        full.clients = FairShares(1, 8.0)
+        full.clients.take("somebody else")
+        for node in "ab":
+            usual, nodes[node].door.descriptors = nodes[node].door.descriptors, full
+            answer = await ask_once(HOME, nodes["a"].port, "/", GH)
+            assert answer.status == 503
+            assert "Too many connections" in answer.body
+            nodes[node].door.descriptors = usual
+        assert full.refused == {("join", "full"): 1, ("inner", "full"): 1}
+
+
+async def test_by_tls_a_name_of_another_node_is_joined_and_without_it_led_to_https(
+    tmp_path: Path,
+) -> None:
+    certificate = certificate_of(Config(tls=True), tmp_path, "leverframe fleet")
+    assert certificate is not None
+    async with joined_nodes() as nodes:
+        await nodes.put("gh-1", "b")
+        await nodes["a"].door.stop()
+        nodes["a"].door.state.is_stopping = False
+        await nodes["a"].door.listen(HOME, 0, certificate.context)
+        port = nodes["a"].port
+        assert (await ask_once(HOME, port, "/", GH)).status == 308
+        trusting = ssl.create_default_context(cafile=tmp_path / "tls-certificate.pem")
+        trusting.check_hostname = False
+        streams = await asyncio.open_connection(HOME, port, ssl=trusting)
+        assert (await ask(streams, "/", GH)).body == "gh-1 at b"
+        assert len((await ask(streams, "/large", GH)).body) == 8 * MIB
+        await nodes.take("gh-1")
+        assert await asyncio.wait_for(streams[0].read(), 10) == b""
+        await nodes.put("gh-1", "b")
+        streams = await asyncio.open_connection(HOME, port, ssl=trusting)
+        assert (await ask(streams, "/", GH)).body == "gh-1 at b"
+        streams[1].close()
+        await until(lambda: is_idle(nodes["a"], nodes["b"]))
