@@ -11,12 +11,14 @@ from contextlib import ExitStack, suppress
 from itertools import cycle
 
 FIRST, PORTS_EACH, PARTS = 12_000, 1_000, 18
+#: Of the parts; more workers than these are never started.
+WORKERS = 8
 
 
 def _part() -> range:
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     # Whatever runs outside a worker, such as a soak, shares the remaining parts by chance.
-    number = int(worker[2:]) if worker else os.getpid()
+    number = int(worker[2:]) if worker else WORKERS + os.getpid() % (PARTS - WORKERS)
     first = FIRST + number % PARTS * PORTS_EACH
     return range(first, first + PORTS_EACH)
 

@@ -3,6 +3,8 @@
 `checks.py check` runs the quick ones (lint, format, types, known weaknesses of the code and of its
 dependencies, layers), `checks.py test` these and the tests, `checks.py test-all` what the tests
 leave out for its time: thorough forms of tests, and coverage.
+Beside the tests, which wait for a third of their time, run checks that only take a core: what they
+say follows when they have ended.
 A failing check does not stop the later ones: one run shows everything there is to mend. The exit
 status is 0 only if every check passed.
 """
@@ -20,22 +22,18 @@ CORES = 2
 #: More than cores: tests of browsers and of other processes wait a third of their time.
 WORKERS = 3
 
+#: The longest first, so that none is left at the end when all others are done.
 LINT = {
-    "lint": ["ruff", "check"],
-    "format": ["ruff", "format", "--check"],
+    "pages": ["tools.pages"],
     "types": ["mypy"],
+    "weakness": ["tools.audit_dependencies"],
     # What it finds with little confidence are assertions and SQL without any text from outside.
     "security": ["bandit", "-q", "-r", "-ll", "-ii", "src"],
-    "weakness": ["tools.audit_dependencies"],
-    "pages": ["tools.pages"],
+    "lint": ["ruff", "check"],
+    "format": ["ruff", "format", "--check"],
 }
 # Tests differ in length by a thousand times: a worker that has none left takes some of the other's.
-SHARED_OUT = ["--dist", "worksteal"]
-PYTEST = ["pytest", "-n", str(WORKERS), *SHARED_OUT]
-#: What is typed in pages, and what is killed and started, waits even more.
-WAITING = ["pytest", "-n", str(WORKERS + 1), *SHARED_OUT]
-#: Traced tests keep a core busy, and every further worker traces the imports of all of them.
-TRACED = ["pytest", "-n", str(CORES), *SHARED_OUT]
+PYTEST = ["pytest", "-n", str(WORKERS), "--dist", "worksteal"]
 #: Tests that cover no line that others do not, or few for their time; the file says why.
 UNMEASURED = Path(__file__).with_name("unmeasured.txt")
 
@@ -56,33 +54,38 @@ def files_that_try_more() -> list[str]:
     return [str(file) for file in tests if TRIES_MORE.search(file.read_text(encoding="utf-8"))]
 
 
-CHECKS = {
+# Hypothesis marks its tests by itself; tests without a mark are the same in both runs.
+THOROUGH = [*PYTEST, "-m", "thorough or hypothesis or sampled", *files_that_try_more()]
+#: Without workers, each of which would trace the imports of all tests.
+MEASURED = [
+    "pytest",
+    # Properties try again, many times over, what other tests have covered.
+    *("-q", "--cov", "--cov-report=term", "-m", "not hypothesis"),
+    # What a test leaves behind is judged where it runs without tracing, which changes when things
+    # are collected.
+    *("-W", "ignore::pytest.PytestUnraisableExceptionWarning"),
+    *left_out(UNMEASURED.read_text(encoding="utf-8")),
+]
+#: Checks whose output is shown while they run, one after the other.
+IN_FRONT = {
     "check": {"layers": ["pytest", "-q", "tests/test_layers.py"]},
     "test": {"tests": PYTEST},
-    "test-all": {
-        # Hypothesis marks its tests by itself; tests without a mark are the same in both runs.
-        "thorough": [
-            *WAITING,
-            *("-m", "thorough or hypothesis or sampled"),
-            *files_that_try_more(),
-        ],
-        "measured": [
-            *TRACED,
-            # Properties try again, many times over, what other tests have covered.
-            *("-q", "--cov", "--cov-report=term", "-m", "not hypothesis"),
-            # What a test leaves behind is judged where it runs without tracing, which changes when
-            # things are collected.
-            *("-W", "ignore::pytest.PytestUnraisableExceptionWarning"),
-            *left_out(UNMEASURED.read_text(encoding="utf-8")),
-        ],
-        "coverage": ["tools.coverage_goals"],
-    },
+    "test-all": {"thorough": THOROUGH},
+}
+TOOLS = [{name: command} for name, command in LINT.items()]
+#: Rows of checks that run at the same time as these; in a row, each after the one before.
+BESIDE = {
+    "check": TOOLS,
+    "test": TOOLS,
+    "test-all": [{"measured": MEASURED, "coverage": ["tools.coverage_goals"]}],
 }
 #: Arguments that are shown; more than these are tests left out, or chosen.
 MAX_SHOWN = 10
 # Without compiled modules each of hundreds of processes compiles the whole program, which takes as
 # much processor time again as the tests of processes need.
 KEEP_COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
+#: Tools leave the cores to the tests, some of which wait for an answer only so long.
+PATIENT = ["nice"]
 ENVIRONMENT = {"thorough": {"TEST_EFFORT": "thorough"}}
 
 
@@ -91,41 +94,39 @@ class Result:
     name: str
     passed: bool
     seconds: float
+    #: What it said, if that was not seen while it ran.
+    shown: str
 
 
-def run_check(name: str, command: list[str], *, captured: bool = False) -> Result:
-    """Run one tool of this Python environment; what is captured is printed when it has ended."""
+def run_check(name: str, command: list[str], *, beside: bool = False) -> Result:
+    """Run one tool of this Python environment; what runs beside others is shown when it ends."""
     heading = f"\n--- {name}: {' '.join(command[:MAX_SHOWN])}"
-    if not captured:
+    if not beside:
         print(heading, flush=True)
     start = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", *command],
+        [*(PATIENT if name in LINT else []), sys.executable, "-m", *command],
         check=False,
         env=os.environ | KEEP_COMPILED | ENVIRONMENT.get(name, {}),
-        stdout=subprocess.PIPE if captured else None,
-        stderr=subprocess.STDOUT if captured else None,
+        stdout=subprocess.PIPE if beside else None,
+        stderr=subprocess.STDOUT if beside else None,
         text=True,
     )
-    seconds = time.monotonic() - start
-    if captured:
-        print(f"{heading}\n{done.stdout}", end="", flush=True)
-    return Result(name, done.returncode == 0, seconds)
+    shown = f"{heading}\n{done.stdout}" if beside else ""
+    return Result(name, done.returncode == 0, time.monotonic() - start, shown)
 
 
-def run_lint() -> list[Result]:
-    """Run the tools that take one core each, as many at once as there are cores."""
-    with ThreadPoolExecutor(CORES) as pool:
-        running = [
-            pool.submit(run_check, name, command, captured=True) for name, command in LINT.items()
-        ]
-    return [one.result() for one in running]
+def run_each(checks: dict[str, list[str]], *, beside: bool = False) -> list[Result]:
+    return [run_check(name, command, beside=beside) for name, command in checks.items()]
 
 
 def main(selection: str) -> int:
     """Run a selection of checks and print one line for each."""
-    results = [] if selection == "test-all" else run_lint()
-    results += [run_check(name, command) for name, command in CHECKS[selection].items()]
+    with ThreadPoolExecutor(CORES) as pool:
+        beside = [pool.submit(run_each, row, beside=True) for row in BESIDE[selection]]
+        results = run_each(IN_FRONT[selection])
+    results = [*(result for row in beside for result in row.result()), *results]
+    print(*(result.shown for result in results), sep="", end="")
     print("\n--- summary")
     for result in results:
         print(f"{result.name:8} {'passed' if result.passed else 'FAILED'} {result.seconds:6.1f} s")

@@ -1,10 +1,11 @@
-"""What the run for coverage leaves out exists, so that a renamed test is not measured unnoticed."""
+"""Checks beside others count as much as these, and what is left out of the coverage run exists."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from tools import checks
 from tools.checks import UNMEASURED, left_out
 
 TESTS = Path(__file__).parents[1]
@@ -20,3 +21,19 @@ def test_what_is_left_out_exists(argument: str) -> None:
     path, _, name = argument.partition("=tests/")[2].partition("::")
     assert (TESTS / path).exists()
     assert not name or re.search(rf"def {name}\(", (TESTS / path).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("module", "status"), [("this", 0), ("no_such_module", 1)])
+def test_what_fails_beside_the_tests_fails_the_run_and_is_shown(
+    module: str, status: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(checks, "IN_FRONT", {"test": {"tests": ["this"]}})
+    monkeypatch.setattr(checks, "BESIDE", {"test": [{"types": [module], "lint": ["this"]}]})
+    assert checks.main("test") == status
+    shown, summary = capfd.readouterr().out.split("--- summary")
+    assert f"--- types: {module}\n" in shown
+    assert ("No module named no_such_module" in shown) is bool(status)
+    assert re.findall("passed|FAILED", summary) == [
+        "FAILED" if status else "passed",
+        *["passed"] * 2,
+    ]
