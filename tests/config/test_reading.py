@@ -107,6 +107,7 @@ def test_variables_of_others_are_nobodys_business() -> None:
         ("\ntimezone = 'Mars/Base'\n", 2, "'Mars/Base' is unknown; use a name such as"),
         ("sw = '1.49'\nhw = '4.0'\n", 2, "3.0, 3.5"),
         ("modbus_writers = ['plc']\n", 1, "write addresses or networks"),
+        ("proxies = ['haproxy']\n", 1, "write addresses or networks"),
         ("port = 1\nca_file = '/nowhere'\n", 2, "/nowhere cannot be read"),
         ("port = 1\ntls_key = 'x'\n", 2, "go together"),
         ("board = 3\n", 1, "board must be a table, written as [board]"),

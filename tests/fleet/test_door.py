@@ -295,3 +295,25 @@ async def test_with_tls_each_name_answers_by_https_and_leads_there(tmp_path: Pat
         assert answer.status == 200
         assert "Strict-Transport-Security" in answer.head
         streams[1].close()
+
+
+@pytest.mark.parametrize("proxies", [(HOME,), ("10.0.0.5",)], ids=["named", "stranger"])
+async def test_waits_after_wrong_passwords_go_by_the_client_of_a_named_proxy(
+    proxies: tuple[str, ...],
+) -> None:
+    async with loop_node(host="0.0.0.0", proxies=proxies) as node:
+        await node.node.door.listen(HOME, 0)
+        port = node.node.door.port
+        await _with_administrators(node)
+        async with connected(HOME, port) as client:
+
+            async def guess(target: str, host: str, of: str) -> int:
+                came_from = {"X-Forwarded-For": f"127.0.0.9, {of}"}
+                answer = await ask(client, target, host, account="admin:x", **came_from)
+                return answer.status
+
+            for target, host in (("/outs.cgi", "gh-1.localhost"), ("/api/fleet", HOME)):
+                guesses = [await guess(target, host, "192.0.2.7") for _ in range(8)]
+                assert (guesses[0], guesses[-1]) == (401, 429)
+                another = await guess(target, host, "192.0.2.8")
+                assert another == (401 if proxies == (HOME,) else 429)

@@ -31,6 +31,8 @@ Device = Annotated[str, Meta(min_length=1, extra={"metavar": "PATH"})]
 Version = Annotated[str, Meta(extra={"metavar": "VERSION"})]
 
 
+Networks = tuple[IPv4Network | IPv6Network, ...]
+
 MAX_NAME_LETTERS = 31
 _LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1"), ip_network("::ffff:127.0.0.0/104"))
 
@@ -121,6 +123,15 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
             description="Other sites whose pages may use the controller (CORS), each exactly as"
             " browsers name it, like https://panel.example.",
             extra={"metavar": "ORIGIN,ORIGIN"},
+        ),
+    ] = ()
+    proxies: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Addresses or networks of reverse proxies, the only ones whose"
+            " X-Forwarded-For is believed: waits after wrong passwords, shares and the audit trail"
+            " then go by the address of the client.",
+            extra={"metavar": "NETWORK,NETWORK"},
         ),
     ] = ()
     trusted: Annotated[
@@ -358,23 +369,17 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
                 " ends."
             )
 
-    def writing_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+    def writing_networks(self) -> Networks:
         """Return the networks whose clients may write by Modbus TCP."""
-        try:
-            return tuple(ip_network(text) for text in self.modbus_writers)
-        except ValueError as error:
-            raise BadConfiguration(
-                f"modbus_writers: {error}; write addresses or networks such as 192.168.1.0/24."
-            ) from None
+        return _networks("modbus_writers", self.modbus_writers)
 
-    def trusted_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+    def proxy_networks(self) -> Networks:
+        """Return where reverse proxies are that are believed."""
+        return _networks("proxies", self.proxies)
+
+    def trusted_networks(self) -> Networks:
         """Return the networks whose programs need not sign in."""
-        try:
-            networks = tuple(ip_network(text) for text in self.trusted)
-        except ValueError as error:
-            raise BadConfiguration(
-                f"trusted: {error}; write addresses or networks such as 192.168.7.0/24."
-            ) from None
+        networks = _networks("trusted", self.trusted)
         for network in networks:
             if any(network.overlaps(own) for own in _LOOPBACK if own.version == network.version):
                 raise BadConfiguration(
@@ -403,3 +408,12 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
             raise BadConfiguration(
                 f"The timezone {self.timezone!r} is unknown; use a name such as Europe/Warsaw."
             ) from None
+
+
+def _networks(key: str, texts: tuple[str, ...]) -> Networks:
+    try:
+        return tuple(ip_network(text) for text in texts)
+    except ValueError as error:
+        raise BadConfiguration(
+            f"{key}: {error}; write addresses or networks such as 192.168.1.0/24."
+        ) from None

@@ -180,6 +180,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Config], object]], ...] = (
     (("mac",), Config.mac_address),
     (("modbus_writers",), Config.writing_networks),
     (("trusted",), Config.trusted_networks),
+    (("proxies",), Config.proxy_networks),
     (("firmware_key",), Config.public_key),
     (("ca_file",), _check_ca_file),
     (("firmware_check_url",), _check_firmware_check_url),

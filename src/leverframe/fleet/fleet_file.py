@@ -48,7 +48,7 @@ from leverframe.wiring import Wiring, miswired
 CONTROLLERS = "controllers"
 #: Keys of the configuration that concern a whole node.
 NODE_KEYS = (
-    *("host", "port", "hosts", "tls", "tls_certificate", "tls_key", "data", "timezone"),
+    *("host", "port", "hosts", "proxies", "tls", "tls_certificate", "tls_key", "data", "timezone"),
     *("virtual_time", "virtual_start", "lenient", "capture", "allow_local_targets", "ca_file"),
     *("modbus_port", "modbus_writers", "snmp_port", "discovery"),
     *("history_days", "history_max_mb", "json", "log_level", "log_format", "syslog"),

@@ -44,6 +44,7 @@ from leverframe.process.supervisor import Supervisor
 from leverframe.servers.accounts import passwords
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.descriptors import DescriptorBudget
+from leverframe.servers.http.forwarded import NamedProxies
 from leverframe.servers.http.limits import MIB, HttpLimits
 from leverframe.servers.routes.pages import pages
 from leverframe.shutdown import close_all
@@ -90,6 +91,7 @@ async def node_of(
     # The last one is where addresses of controllers are shown.
     domains = (machine, f"{machine}.local") if reach.must_sign_in else ()
     door = Door(door_limits(lenient=config.lenient), (*domains, *config.hosts), descriptors)
+    door.state.proxies = NamedProxies(config.proxy_networks())
     manner = NodeManner(
         config.zone(),
         config.lenient,

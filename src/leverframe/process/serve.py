@@ -40,6 +40,7 @@ from leverframe.servers.bootloader import BootloaderServer
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.discovery.announcing import Announcing, announce
 from leverframe.servers.http.certificate import Certificate
+from leverframe.servers.http.forwarded import NamedProxies
 from leverframe.servers.http.messages import Handler
 from leverframe.servers.http.server import HttpLimits, HttpServer
 from leverframe.servers.http_faults import HttpFaults
@@ -112,6 +113,7 @@ async def serve(config: Config) -> None:
             admission=_outward(reach, built.web.admit_body),
             descriptors=descriptors,
         )
+        server.state.proxies = NamedProxies(config.proxy_networks())
         if built.controller.faults is not None:
             HttpFaults(built.controller.faults, server, built.controller.request_journal)
         built.controller.figures.append(lambda: server_families(server))

@@ -21,6 +21,7 @@ from httptools.parser.errors import (
 )
 
 from leverframe.servers.fair_shares import FairShares
+from leverframe.servers.http.forwarded import NamedProxies
 from leverframe.servers.http.limits import KIB, HttpLimits
 from leverframe.servers.http.messages import Headers, Request
 from leverframe.servers.source_address import source_of
@@ -93,7 +94,14 @@ class RequestParser:
 
     _request: Request
 
-    def __init__(self, limits: HttpLimits, budget: BodyBudget, peer: str = "") -> None:
+    def __init__(
+        self,
+        limits: HttpLimits,
+        budget: BodyBudget,
+        peer: str = "",
+        proxies: NamedProxies | None = None,
+    ) -> None:
+        """Take the proxies that the configuration names where the peer is one of them."""
         self.reading = NOTHING
         #: The client waits for a go-ahead before it sends the body.
         self.wants_continue = False
@@ -102,6 +110,8 @@ class RequestParser:
 
         self._limits = limits
         self._peer = peer
+        self._proxies = proxies
+        self._client = peer  # for whom the peer asks, else the peer itself
         self._budget = budget
         self._http = HttpRequestParser(self)
         self._found: list[Request | BadRequest] = []
@@ -237,6 +247,9 @@ class RequestParser:
                 raise BadRequest(400, "The request has more than one Host header.")
             else:
                 headers[name] += f", {value}"
+        if self._proxies is not None:
+            forwarded_for = headers.get("x-forwarded-for", "")
+            self._client = self._proxies.client_of(self._peer, forwarded_for)
         self._has_host = "host" in headers
         self._names_connection = "connection" in headers or not self._has_host
         self._is_framed = "content-length" in headers or "transfer-encoding" in headers
@@ -256,7 +269,7 @@ class RequestParser:
         if len(path) > self._limits.path_bytes or len(query) > self._limits.query_bytes:
             raise self._target_too_long()
         is_http10 = self._is_http10()
-        return Request(method, path, query if mark else None, headers, b"", self._peer, is_http10)
+        return Request(method, path, query if mark else None, headers, b"", self._client, is_http10)
 
     def _is_http10(self) -> bool:
         """Tell whether this is HTTP/1.0, and note whether the connection ends with this request."""
@@ -290,7 +303,7 @@ class RequestParser:
         if int(headers.get("content-length", 0)) > self._max_body:
             raise self._body_too_large()
         self._room = self._budget.room_for(self._max_body)
-        self._source = source_of(self._peer)
+        self._source = source_of(self._client)
         self.reading = BODY
         self._unfinished = 0
         expected = headers.get("expect", "").lower()

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from leverframe.servers.http.forwarded import NamedProxies
 from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import (
     CONTINUE,
@@ -64,6 +65,8 @@ class ServerState:
         self.admission = admission
         self.limits = limits
         self.problem = problem
+        #: Who is believed about the address of a client.
+        self.proxies = NamedProxies()
         #: Seconds, no finer than the sweep: good enough for time-outs, and free.
         self.now = 0.0
         self.bodies = BodyBudget(limits)
