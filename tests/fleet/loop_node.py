@@ -73,4 +73,4 @@ async def loop_node(
     try:
         yield LoopNode(web)
     finally:
-        await close_all([web.time.freeze, web.node.door.stop, web.node.close])
+        await close_all([web.time.freeze, web.node.door.stop, web.jobs.close, web.node.close])

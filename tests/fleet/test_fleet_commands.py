@@ -116,6 +116,39 @@ def test_time_snapshots_forks_and_faults(fleet: Terminal, monkeypatch: pytest.Mo
     assert "done: 4" in fleet("fault", "none")
 
 
+def test_a_roll_out_is_planned_watched_and_operated(fleet: Terminal, tmp_path: Path) -> None:
+    fleet("add", "--name", "gh-{n}", "--count", "3", "--tag", "all")
+    fleet("add", "--name", "old", "--hw", "3.0", "--sw", "1.18")
+    frost = ("--command", "stm.cgi?eventname=1Frost")
+    tried = fleet("rollout", "plan", *frost, "--groups", "1", "--dry-run", ends_with=1)
+    assert "would be done: 3, would be refused: 1" in tried
+    assert "groups: 1, 3" in tried
+    careful = ("--errors", "none", "--success", "0", "--no-health-check", "--no-snapshot")
+    fleet("rollout", "plan", "r", *frost, "--groups", "1", "--pause", "1h", *careful, ends_with=1)
+    assert "There is a job r already" in fleet("rollout", "plan", "r", *frost, ends_with=2)
+    assert "planned" in fleet("rollout", "list")
+    assert "stopped" in fleet("rollout", "start", "r") + fleet("rollout", "stop", "r", ends_with=1)
+    fleet("rollout", "resume", "r")
+    shown = ""
+    for _ in range(1000):
+        shown = str(fleet.json("rollout", "show", "r")[0]["status"])
+        if shown == "finished":
+            break
+    told = fleet("rollout", "show", "r", ends_with=1)
+    assert "finished, 3 done, 1 failed" in told
+    assert "group 2: 2 of 3, 1 failed" in told
+    assert "HW 3.0 SW 1.18" in told
+    assert [one["id"] for one in fleet.json("rollout", "list")] == ["r"]
+    fleet("rollout", "remove", "r", ends_with=1)
+    assert "There is no job 'r'" in fleet("rollout", "show", "r", ends_with=2)
+    assert "start needs the ID" in fleet("rollout", "start", ends_with=2)
+    assert "either --command, or --template" in fleet("rollout", "plan", ends_with=2)
+    template = tmp_path / "pump.toml"
+    template.write_text('hw = "3.5"\nsw = "1.49"\n[settings]\n"outputs.0.name" = "Pump"\n')
+    planned = fleet("rollout", "plan", "--template", str(template), "--name", "gh-1")
+    assert "leverframe fleet rollout start" in planned
+
+
 def exported(fleet: Terminal, folder: Path) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2", "--tag", "north", "--hw", "3.5")
     fleet("send", "stm.cgi?oname=0Pump", "gh-2")

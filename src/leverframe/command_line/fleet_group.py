@@ -203,6 +203,76 @@ run in which the same happened.
             ),
         ),
         Task(
+            "rollout",
+            "fleet.rollout_commands:roll_out",
+            "change many controllers in groups, with a way back; ends with 1 if some failed",
+            (
+                argument(
+                    "what",
+                    metavar="WHAT",
+                    choices=(
+                        *("plan", "list", "show", "start", "stop"),
+                        *("resume", "retry", "undo", "remove"),
+                    ),
+                    help="plan, list, show, start, stop, resume, retry, undo or remove",
+                ),
+                argument(
+                    "id",
+                    metavar="ID",
+                    nargs="?",
+                    help="of the roll-out; plan makes one itself",
+                ),
+                argument(
+                    "--command",
+                    metavar="COMMAND",
+                    action="append",
+                    default=[],
+                    help="plan: like 'stm.cgi?oname=0Pump'; several are one change",
+                ),
+                argument(
+                    "--template", metavar="FILE", type=Path, help="plan: a backup to take over"
+                ),
+                argument(
+                    "--name",
+                    action="append",
+                    default=[],
+                    metavar="NAME",
+                    help="plan: only this controller; may be given several times",
+                ),
+                _TAG,
+                argument(
+                    "--groups",
+                    metavar="SIZES",
+                    help="plan: like 1,10%%,rest (default: all at once)",
+                ),
+                argument(
+                    "--success",
+                    metavar="PERCENT",
+                    type=float,
+                    help="plan: how much of a group must have done it to go on (default 100)",
+                ),
+                argument(
+                    "--errors",
+                    metavar="NUMBER",
+                    help="plan: so many failures stop it, like 3, 5%% or none (default 10%%)",
+                ),
+                argument("--pause", metavar="TIME", help="plan: after each group, like 10m"),
+                argument(
+                    "--no-health-check",
+                    action="store_true",
+                    help="plan: do not look for new findings after each group",
+                ),
+                argument("--no-snapshot", action="store_true", help="plan: without a way back"),
+                argument("--dry-run", action="store_true", help="plan: only say who would refuse"),
+                *_NODE_JSON,
+            ),
+            """\
+Change many controllers in groups that follow each other. A plan is tried on all controllers, and
+changes nothing until it is started. Each controller does it once, also when the node is killed on
+the way: the next start goes on. `undo` gives those that were changed the settings they had before.
+""",
+        ),
+        Task(
             "advance",
             "fleet.commands:advance_time",
             "move the virtual time of all controllers together",

@@ -81,6 +81,8 @@ class Change(msgspec.Struct, eq=False):
     persisted: Mapping[str, Any] = NO_VALUES
     actions: Sequence[Action] = ()
     uploads: Sequence[str] = ()
+    #: What else is remembered with it, None where it is removed.
+    also: Mapping[str, Any] = NO_VALUES
     outstanding: Outstanding = msgspec.field(default_factory=Outstanding)
 
 
@@ -325,11 +327,13 @@ class Controller(Hooks):
         *,
         account: Account = FIELD_BUS,
         skipped: list[Refusal] | None = None,
+        also: Mapping[str, Any] = NO_VALUES,
     ) -> Outstanding | None:
         """Carry out or queue all commands or, by a refusal, none; None where nothing is left to do.
 
         Given a list for what is `skipped`, commands that are refused are put there and the others
-        are carried out, as real units do.
+        are carried out, as real units do. What `also` holds is remembered in the same write, so
+        that there is never one without the other.
         """
         if account is not UNRESTRICTED:
             check_calls(account, [call for call, _ in commands], self.pending)
@@ -353,8 +357,13 @@ class Controller(Hooks):
         if stage.given and not stage.replaces_all:
             self.check_settings(stage.settings, stage.given)
         if stage.settings is not self.pending or stage.blobs or stage.replaces_all:
-            return self._write(stage, cause)
+            return self._write(stage, cause, also)
         outstanding = self._act(stage.actions, cause)
+        if also:
+            outstanding = outstanding or Outstanding()
+            # What was done and who did it go to the disk together with this.
+            self.action_audit.write()
+            outstanding.write = self.persistent.persist(dict(also))
         if stage.given and self.troubles:
             return self._try_again(outstanding or Outstanding())
         return outstanding
@@ -390,7 +399,7 @@ class Controller(Hooks):
         further.beside += outstanding.beside
         return further
 
-    def _write(self, stage: Stage, cause: Cause) -> Outstanding:
+    def _write(self, stage: Stage, cause: Cause, also: Mapping[str, Any]) -> Outstanding:
         """Queue the changes now, in order; the engine follows when they are on disk."""
         stage.forget_redirected()
         leaves = stage.leaves()
@@ -401,10 +410,13 @@ class Controller(Hooks):
         # Changes that only set are handed over together, each one with actions for itself.
         on_committed = partial(self._on_committed) if stage.actions else self._on_committed
         audit = self.audit.rows(self.clock.read().wall, cause, leaves, stage.blobs)
+        kept = {**persisted, **audit}
+        if also:
+            kept |= {name: DELETED if value is None else value for name, value in also.items()}
         try:
             changes = Changes(
                 settings={p: DELETED if new is MISSING else new for p, _, new in leaves},
-                kept={**persisted, **audit},
+                kept=kept,
                 blobs={**stage.blobs, EARLIER: None} if stage.replaces_all else stage.blobs,
             )
             change = Change(
@@ -415,6 +427,7 @@ class Controller(Hooks):
                 persisted,
                 stage.actions,
                 tuple(stage.blobs),
+                also,
             )
             outstanding = change.outstanding
             outstanding.write = self.writer.commit(changes, on_committed, change)
@@ -445,6 +458,8 @@ class Controller(Hooks):
             else:
                 self.audit.written(change.audit)
                 self.persistent.are_on_disk(change.persisted)
+                if change.also:
+                    self.persistent.values.update(change.also)
         return changes
 
     def _adopt(self, changes: Sequence[Change]) -> None:

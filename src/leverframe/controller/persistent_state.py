@@ -15,7 +15,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 
 
 #: What is remembered of a controller as such, and not of its engine.
-_OF_THE_CONTROLLER = ("identity.", "snmp.", "profile.", "firmware", "mqtt")
+_OF_THE_CONTROLLER = ("identity.", "snmp.", "profile.", "firmware", "mqtt", "job.")
 
 
 class PersistentState:

@@ -6,6 +6,7 @@ means that it is tried on all of them first, and carried out in the same round o
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -122,18 +123,25 @@ async def send(
     if all_or_none and not dry_run:
         return await _all_or_none(members, command, source)
     if dry_run:
-        tried = []
-        for number, member in enumerate(members, start=1):
-            tried.append(_tried(member, command))
-            if number % AT_A_TIME == 0:
-                await asyncio.sleep(0)
-        return report_of(tried, dry_run=True)
+        return await try_out(members, lambda _, stage: perform_one(command, stage))
     answers = []
     for number, member in enumerate(members, start=1):
         answers.append(_ask(member, command, source))
         if number % AT_A_TIME == 0:
             await asyncio.sleep(0)
     return await _answered(members, answers)
+
+
+async def try_out(
+    members: Sequence[Member], perform: Callable[[Controller, Stage], None]
+) -> BulkReport:
+    """Tell what would become of something on every controller; nothing is changed."""
+    tried = []
+    for number, member in enumerate(members, start=1):
+        tried.append(_tried(member, partial(perform, member.controller)))
+        if number % AT_A_TIME == 0:
+            await asyncio.sleep(0)
+    return report_of(tried, dry_run=True)
 
 
 async def _all_or_none(
@@ -147,7 +155,8 @@ async def _all_or_none(
     passwords = Passwords()
     while True:
         needed: set[str] = set()
-        tried = [_tried(member, command, hashes, needed) for member in members]
+        perform = partial(perform_one, command)
+        tried = [_tried(member, perform, hashes, needed) for member in members]
         if any(result.status != DONE for result in tried):
             return report_of(_not_done(tried))
         if not needed:
@@ -172,7 +181,7 @@ async def _answered(
 
 def _tried(
     member: Member,
-    command: WrittenCommand,
+    perform: Callable[[Stage], None],
     hashes: Mapping[str, str] = NO_HASHES,
     needed: set[str] | None = None,
 ) -> MemberResult:
@@ -186,8 +195,8 @@ def _tried(
         controller.takes_firmware,
     )
     try:
-        _check_that_it_runs(controller)
-        perform_one(command, stage)
+        check_that_it_runs(controller)
+        perform(stage)
         if stage.given and not stage.replaces_all:
             controller.check_settings(stage.settings, stage.given)
     except Refusal as refusal:
@@ -197,7 +206,7 @@ def _tried(
     return MemberResult(member.name, DONE, None, _effects(controller, stage))
 
 
-def _check_that_it_runs(controller: Controller) -> None:
+def check_that_it_runs(controller: Controller) -> None:
     if controller.bootloader_until is not None:
         raise NotRunning("It waits for firmware." if controller.has_power else "It has no power.")
 
@@ -234,7 +243,7 @@ def _ask(
     member: Member, command: WrittenCommand, source: str
 ) -> AnyReply | Coroutine[Any, Any, AnyReply]:
     try:
-        _check_that_it_runs(member.controller)
+        check_that_it_runs(member.controller)
     except Refusal as refusal:
         return reply_to_refusal(refusal)
     method = "POST" if command.body else "GET"

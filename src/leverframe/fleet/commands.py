@@ -32,7 +32,7 @@ Told = dict[str, Any]
 
 
 @contextmanager
-def _client(node: str, user: str | None, ca_file: str | None) -> Iterator[NodeClient]:
+def asked_node(node: str, user: str | None, ca_file: str | None) -> Iterator[NodeClient]:
     client = NodeClient(node, user, ca_file)
     try:
         yield client
@@ -49,10 +49,10 @@ def list_controllers(
     tag: list[str],
 ) -> None:
     """Print the chosen controllers as a table, or one JSON object a line."""
-    with _client(node, user, ca_file) as client:
+    with asked_node(node, user, ca_file) as client:
         found = client.get("list", {"name": names, "tag": tag})
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     table = Table("name", "version", "tags", "health", "time", "address")
     for one in found:
@@ -65,16 +65,16 @@ def list_controllers(
             f"{moment:%Y-%m-%d %H:%M:%S} UTC",
             one["url"],
         )
-    _console().print(table)
+    tables().print(table)
 
 
 def show_controller(
     node: str, user: str | None, ca_file: str | None, as_json: bool, name: str
 ) -> None:
-    with _client(node, user, ca_file) as client:
+    with asked_node(node, user, ca_file) as client:
         told = client.get("show", {"name": name})
     if as_json:
-        _print_json([told])
+        print_json([told])
         return
     report = told.pop("report")
     settings = told.pop("settings")
@@ -104,7 +104,7 @@ def add_controllers(
     """Make controllers, some at a time; all are checked before the first is made."""
     body = None if template is None else as_text(read(template), ".json").encode()
     asked: Told = {"name": name, "hw": hw, "sw": sw, "tags": tag}
-    with _client(node, user, ca_file) as client:
+    with asked_node(node, user, ca_file) as client:
         whole = {**asked, "count": count, "first": first, "address": address, "port": port}
         told = client.post("add", {**whole, "dry_run": True}, body)
         if dry_run:
@@ -142,10 +142,10 @@ def remove_controllers(
 def rename_controller(
     node: str, user: str | None, ca_file: str | None, as_json: bool, name: str, to: str
 ) -> None:
-    with _client(node, user, ca_file) as client:
+    with asked_node(node, user, ca_file) as client:
         told = client.post("rename", {"name": name, "to": to})
     if as_json:
-        _print_json([told])
+        print_json([told])
     else:
         print(f"{name} is {to} now, at {told['url']}")
 
@@ -200,7 +200,7 @@ def advance_time(
 ) -> None:
     """Move the time of all together; in steps where somebody watches."""
     given: Told = {"tag": tag, "to": to, "step": step}
-    with _client(node, user, ca_file) as client:
+    with asked_node(node, user, ca_file) as client:
         if freeze or rate is not None:
             # A rate of 0 has to be said.
             told = client.post("advance", {**given, "rate": "0" if freeze else str(rate)})
@@ -215,7 +215,7 @@ def advance_time(
                     told = client.post("advance", {**given, "for": f"{seconds / steps:.9f}"})
                     advance(1)
     if as_json:
-        _print_json([told])
+        print_json([told])
     else:
         moment = datetime.fromtimestamp(told["time"], UTC)
         runs = f", running at {told['rate']:g}" if told["rate"] else ""
@@ -250,7 +250,7 @@ def fork_controller(
     count: int,
     tag: list[str],
 ) -> None:
-    with _client(node, user, ca_file) as client:
+    with asked_node(node, user, ca_file) as client:
         told = client.post("fork", {"name": name, "to": to, "count": count, "tags": tag})
     _tell_made([told], as_json)
 
@@ -278,7 +278,7 @@ def export_controllers(
     tag: list[str],
 ) -> None:
     """Write a fleet file and a settings file for each controller into a new folder."""
-    with _client(node, user, ca_file) as client:
+    with asked_node(node, user, ca_file) as client:
         told = client.get("export", {"name": names, "tag": tag})
     found = msgspec.convert(told, list[ExportedController])
     folder.mkdir(parents=True)
@@ -307,25 +307,30 @@ def _bulk(
     given: Told,
     body: bytes | None = None,
 ) -> int:
-    with _client(node, user, ca_file) as client:
+    with asked_node(node, user, ca_file) as client:
         told = client.post(what, given, body)
     if as_json:
-        _print_json(told["results"])
+        print_json(told["results"])
     else:
-        refused = [one for one in told["results"] if one["status"] != 200]
-        would = "would be " if told["dry_run"] else ""
-        if refused:
-            table = Table("name", "status", "why")
-            for one in refused:
-                table.add_row(one["name"], str(one["status"]), one.get("detail", ""))
-            _console().print(table)
-        print(f"{would}done: {told['done']}, {would}refused: {told['refused']}")
+        say_results(told)
     return NO if told["refused"] else DONE
+
+
+def say_results(told: Told) -> None:
+    """Print who refuses something and why, then how many there are."""
+    refused = [one for one in told["results"] if one["status"] != 200]
+    would = "would be " if told["dry_run"] else ""
+    if refused:
+        table = Table("name", "status", "why")
+        for one in refused:
+            table.add_row(one["name"], str(one["status"]), one.get("detail", ""))
+        tables().print(table)
+    print(f"{would}done: {told['done']}, {would}refused: {told['refused']}")
 
 
 def _tell_made(made: list[Told], as_json: bool) -> None:
     if as_json:
-        _print_json(made)
+        print_json(made)
         return
     names = [name for told in made for name in told["names"]]
     some = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
@@ -337,12 +342,12 @@ def _tell_made(made: list[Told], as_json: bool) -> None:
             print(f"The administrators of {first} to {last} have the password {told['password']}")
 
 
-def _print_json(objects: list[Any]) -> None:
+def print_json(objects: list[Any]) -> None:
     for one in objects:
         print(msgspec.json.encode(one).decode())
 
 
-def _console() -> Console:
+def tables() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() else 200)
 
 

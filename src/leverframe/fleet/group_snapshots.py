@@ -7,6 +7,7 @@ otherwise it starts anew with what it had.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from leverframe.commands.table.refusals import BadValue, Conflict
 from leverframe.controller.live_snapshot import (
@@ -15,6 +16,7 @@ from leverframe.controller.live_snapshot import (
     start_again,
     take_snapshot,
 )
+from leverframe.engine.settings import Settings
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.fleet.bulk import BulkReport, each
 from leverframe.fleet.node import FleetNode, Member
@@ -23,6 +25,8 @@ from leverframe.profile import Profile
 from leverframe.storage.store import Changes
 
 MAX_LABELS = 20
+#: Labels of snapshots that jobs take; no person can write such a one.
+OF_JOBS = "job/"
 _HW, _SW = "profile.hw", "profile.sw"
 
 
@@ -36,18 +40,43 @@ class GroupSnapshots:
 
     @property
     def labels(self) -> list[str]:
-        return list(self._node.registry.snapshots)
+        return [one for one in self._node.registry.snapshots if not one.startswith(OF_JOBS)]
 
     async def take(self, members: Sequence[Member], label: str) -> BulkReport:
-        node, known = self._node, self._node.registry.snapshots
-        if label not in known and len(known) >= MAX_LABELS:
+        if label not in self.labels and len(self.labels) >= MAX_LABELS:
             raise Conflict(f"There are {MAX_LABELS} snapshots already; use one of their labels.")
+        return await self._take(members, label, with_live=self._node.is_virtual)
+
+    async def keep(self, members: Sequence[Member], label: str) -> None:
+        """Take a snapshot of all of these for a job, or refuse it."""
+        report = await self._take(members, OF_JOBS + label, with_live=False)
+        for result in report.results:
+            if result.detail is not None:
+                raise Conflict(f"No snapshot of {result.name} could be taken. {result.detail}")
+
+    async def settings_of(self, member: Member, label: str) -> Settings:
+        """Return the settings that a controller had when a job took a snapshot."""
+        snapshot = self._node.registry.snapshots.get(OF_JOBS + label)
+        part = None if snapshot is None else snapshot.parts.get(member.number)
+        if part is None:
+            raise Conflict(f"There is no snapshot of {member.name} from before.")
+        return (await self._stored(member, part))[0]
+
+    async def forget_of_job(self, job: str) -> None:
+        """Forget the snapshots that a job has taken."""
+        for label, record in tuple(self._node.registry.snapshots.items()):
+            if label.startswith(f"{OF_JOBS}{job}/"):
+                await self._node.registry.put_snapshot(label, None)
+                await self._forget(list(record.parts.values()))
+
+    async def _take(self, members: Sequence[Member], label: str, *, with_live: bool) -> BulkReport:
+        node, known = self._node, self._node.registry.snapshots
         parts: dict[int, int] = {}
         free = await node.registry.reserve(len(members))
 
         async def take(member: Member) -> None:
             controller, part = member.controller, free.pop()
-            live = await take_snapshot(controller) if node.is_virtual else None
+            live = await take_snapshot(controller) if with_live else None
             await controller.writer.settled()
             stored = (await node.lane.fetch([member.number]))[member.number]
             remembered = controller.persistent.of_engine().items()
@@ -92,6 +121,10 @@ class GroupSnapshots:
         return await each(members, restore)
 
     async def _start_again(self, member: Member, part: int) -> None:
+        await start_again(member.controller, *await self._stored(member, part))
+
+    async def _stored(self, member: Member, part: int) -> tuple[Settings, dict[str, Any]]:
+        """Read settings and remembered state of a part, for a controller of the same version."""
         controller = member.controller
         stored = (await self._node.lane.fetch([part]))[part]
         profile = Profile(stored.kept.pop(_HW), stored.kept.pop(_SW))
@@ -101,4 +134,4 @@ class GroupSnapshots:
                 " cannot be taken back as they are."
             )
         settings, _ = settings_from_leaves(profile, stored.settings)
-        await start_again(controller, settings, stored.kept)
+        return settings, stored.kept

@@ -23,7 +23,7 @@ MAX_RATE = 1000.0
 PACE_S = 0.05
 NONE = "none"
 #: What makes a controller this one, and no other.
-_OWN_ROWS = ("identity.", "snmp.boots", "profile.")
+_OWN_ROWS = ("identity.", "snmp.boots", "profile.", "job.")
 
 
 class GroupTime:

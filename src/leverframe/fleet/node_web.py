@@ -25,6 +25,7 @@ from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import HealthIndex
+from leverframe.fleet.jobs.jobs import FleetJobs
 from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode
 from leverframe.log_throttle import LogThrottle
@@ -88,6 +89,7 @@ class NodeWeb:
         self.node = node
         self.time = GroupTime(node)
         self.snapshots = GroupSnapshots(node)
+        self.jobs = FleetJobs(node, self.snapshots, passwords)
         self.index = HealthIndex(node)
         self._streams = StreamShares()
         self._names = names
@@ -146,6 +148,7 @@ class NodeWeb:
             self.node,
             self.time,
             self.snapshots,
+            self.jobs,
             self.index,
             self._streams,
             self.new_administrator,

@@ -26,6 +26,7 @@ _NUMBER = re.compile(r"\{n(?::0([1-9]))?\}")
 _TAKEN = ("localhost",)
 _ROW = "controller."
 _SNAPSHOT_ROW = "snapshot."
+_JOB_ROW = "job."
 MAX_PORT = 65535
 
 
@@ -163,8 +164,14 @@ class Registry:
             )
         }
         parts = [part for one in self.snapshots.values() for part in one.parts.values()]
+        #: The ids of jobs by their numbers, oldest first; each has a part of the storage.
+        self.jobs = {
+            int(name.removeprefix(_JOB_ROW)): str(row)
+            for name, row in sorted(rows.items(), key=lambda one: (len(one[0]), one[0]))
+            if name.startswith(_JOB_ROW)
+        }
         #: Numbers are not given again while the process runs.
-        self._next = max((*self.records, *parts), default=0) + 1
+        self._next = max((*self.records, *parts, *self.jobs), default=0) + 1
 
     async def reserve(self, count: int) -> list[int]:
         """Return numbers that nothing has yet, for new controllers and snapshots."""
@@ -182,6 +189,14 @@ class Registry:
         await self._store.commit(Changes(kept=rows))
         for number in numbers:
             del self.records[number]
+
+    async def put_job(self, number: int, id: str) -> None:
+        await self._store.commit(Changes(kept={f"{_JOB_ROW}{number}": id}))
+        self.jobs[number] = id
+
+    async def remove_job(self, number: int) -> None:
+        await self._store.commit(Changes(kept={f"{_JOB_ROW}{number}": DELETED}))
+        del self.jobs[number]
 
     async def put_snapshot(self, label: str, record: SnapshotRecord | None) -> None:
         """Keep a snapshot under a label; None forgets it."""

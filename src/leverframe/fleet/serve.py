@@ -113,6 +113,7 @@ async def start_controllers(
     node = web.node
     await node.take_over([one.record for one in controllers])
     troubles = await node.start_stored({one.record.name: one.wiring for one in controllers})
+    await web.jobs.start_stored()
     known = {record.name for record in node.registry.records.values()}
     new = [one for one in controllers if one.record.name not in known]
     if not new:
@@ -184,7 +185,14 @@ async def _serve(fleet: FleetFile) -> None:
             supervisor.stopping()
         finally:
             await close_all(
-                [web.time.freeze, discovery.close, door.stop, service.close, node.close]
+                [
+                    web.time.freeze,
+                    discovery.close,
+                    door.stop,
+                    web.jobs.close,
+                    service.close,
+                    node.close,
+                ]
             )
 
 

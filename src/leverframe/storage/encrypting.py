@@ -26,6 +26,8 @@ from leverframe.storage.store import Rows, Store, Stored, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
+#: The row of a fleet's job that holds what it does, which may be to set a password.
+JOB_WORK = "job.work"
 _MARK = "sealed:1:"
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
@@ -125,7 +127,7 @@ class EncryptingStore(Store):
 
 
 def _is_sealed(path: str) -> bool:
-    return is_secret(path) and not path.startswith("access.")
+    return path == JOB_WORK or (is_secret(path) and not path.startswith("access."))
 
 
 class KeyFile:

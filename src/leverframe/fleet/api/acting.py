@@ -6,10 +6,12 @@ from msgspec import Meta
 
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import BadValue, Malformed
+from leverframe.commands.table.written_commands import written_commands
 from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.fleet.api.context import FleetContext
 from leverframe.fleet.api.reading import NodeReport, node_report
 from leverframe.fleet.bulk import BulkReport, send
+from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.live import set_fault
 from leverframe.fleet.time_words import BadMoment, wall_of
 
@@ -17,19 +19,22 @@ SNAPSHOT_LABEL = QueryParameter(
     "label", Annotated[str, Meta(pattern=r"^[\w. -]{1,40}$")], "What the snapshot is called."
 )
 
+JOB_ID = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
+
 
 async def sent(context: FleetContext) -> BulkReport:
     given = context.given
     command = context.needed("command", "a command such as outs.cgi?out0=1")
     if body := context.request.body:
         command = f"{command} {_body_of_command(body)}"
-    return await send(
-        await context.chosen(),
-        command,
-        context.request.peer,
-        dry_run=given.get("dry_run", False),
-        all_or_none=given.get("all_or_none", False),
-    )
+    members = await context.chosen()
+    dry_run, all_or_none = given.get("dry_run", False), given.get("all_or_none", False)
+    if dry_run or all_or_none:
+        source = context.request.peer
+        return await send(members, command, source, dry_run=dry_run, all_or_none=all_or_none)
+    written_commands(command)
+    work = JobWork((command,))
+    return await context.jobs.send(members, work, context.asker, given.get("id"))
 
 
 def _body_of_command(body: bytes) -> str:

@@ -15,6 +15,7 @@ from leverframe.commands.table.refusals import Malformed
 from leverframe.commands.table.rights import Account
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import Health, HealthIndex, Wanted
+from leverframe.fleet.jobs.jobs import Asker, FleetJobs
 from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode, Member
 from leverframe.servers.http.messages import Request
@@ -43,10 +44,13 @@ class FleetContext(Struct, frozen=True):
     node: FleetNode
     time: GroupTime
     snapshots: GroupSnapshots
+    jobs: FleetJobs
     index: HealthIndex
     streams: StreamShares
     #: Makes a password for administrators, and the settings that take it.
     new_administrator: Callable[[], Coroutine[Any, Any, tuple[str | None, dict[str, Any]]]]
+    #: Whose controllers are there for the account; those of all for None.
+    tenant: str | None = None
 
     def texts(self, name: str) -> list[str]:
         return [part for one in self.given.get(name, "").split(",") if (part := one.strip())]
@@ -65,6 +69,10 @@ class FleetContext(Struct, frozen=True):
             tuple(self.texts("tag")),
             given.get("order", "worst"),
         )
+
+    @property
+    def asker(self) -> Asker:
+        return Asker(self.account, self.request.peer, self.tenant)
 
     def one(self) -> Member:
         (member,) = self.node.select([self.needed("name", "the name of a controller")])

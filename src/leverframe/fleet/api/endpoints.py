@@ -7,8 +7,8 @@ from msgspec import Meta
 from leverframe import __version__
 from leverframe.commands.describe.openapi import QueryParameter, openapi_of_endpoints
 from leverframe.commands.table.row import ADMIN, ANYBODY
-from leverframe.fleet.api import acting, making, reading, watching
-from leverframe.fleet.api.acting import SNAPSHOT_LABEL
+from leverframe.fleet.api import acting, making, reading, rolling_out, watching
+from leverframe.fleet.api.acting import JOB_ID, SNAPSHOT_LABEL
 from leverframe.fleet.api.context import (
     CHOSEN,
     LOOKED_FOR,
@@ -25,8 +25,10 @@ from leverframe.fleet.api.reading import (
     NodeHealth,
     NodeReport,
 )
+from leverframe.fleet.api.rolling_out import RolloutPlanned
 from leverframe.fleet.api.watching import PLACE
 from leverframe.fleet.bulk import BulkReport
+from leverframe.fleet.jobs.job import JobReport
 from leverframe.servers.routes.metrics import METRICS
 from leverframe.servers.routes.stream import EVENT_STREAM
 
@@ -173,11 +175,105 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             *CHOSEN,
             _DRY_RUN,
             QueryParameter("all_or_none", bool, "Change nothing if one of them refuses it."),
+            QueryParameter(
+                "id",
+                JOB_ID,
+                "A name for this change, by which it is done once however often it is asked for.",
+            ),
         ),
         body=Annotated[str, Meta(description="The body of the command, if it takes one.")],
         body_is_optional=True,
         function=acting.sent,
-        doc="Carry out a command on the chosen controllers, with a result for each; or try it.",
+        doc="Carry out a command on the chosen controllers, with a result for each; or try it. "
+        "What was begun goes on after a node was killed, and each controller does it once.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/rollouts",
+        role=ADMIN,
+        reply=list[JobReport],
+        function=rolling_out.listed,
+        doc="List roll-outs and bulk changes, newest first.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/rollout",
+        role=ADMIN,
+        reply=JobReport,
+        query=(rolling_out.ID,),
+        function=rolling_out.shown,
+        doc="Show a roll-out with the result of every controller that has answered.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/rollout/plan",
+        role=ADMIN,
+        reply=RolloutPlanned,
+        methods=_POST,
+        query=(
+            QueryParameter("command", str, "A command; else the body says what to do."),
+            rolling_out.WHAT,
+            QueryParameter("id", JOB_ID, "An id for it; one is made if not given."),
+            *CHOSEN,
+            *rolling_out.CAREFULNESS,
+            _DRY_RUN,
+        ),
+        body=Annotated[str, Meta(description="Commands, one in a line, or a template.")],
+        body_is_optional=True,
+        function=rolling_out.planned,
+        doc="Plan a roll-out in groups for the chosen controllers, and tell what each would say to "
+        "it. Nothing is changed before it is started.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/rollout/start",
+        role=ADMIN,
+        reply=JobReport,
+        methods=_POST,
+        query=(rolling_out.ID,),
+        function=rolling_out.started,
+        doc="Start a roll-out that was planned.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/rollout/stop",
+        role=ADMIN,
+        reply=JobReport,
+        methods=_POST,
+        query=(rolling_out.ID,),
+        function=rolling_out.stopped,
+        doc="Stop a roll-out after the controllers that are being asked.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/rollout/resume",
+        role=ADMIN,
+        reply=JobReport,
+        methods=_POST,
+        query=(rolling_out.ID,),
+        function=rolling_out.resumed,
+        doc="Go on with a roll-out that has stopped, or end its pause.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/rollout/retry",
+        role=ADMIN,
+        reply=JobReport,
+        methods=_POST,
+        query=(rolling_out.ID,),
+        function=rolling_out.retried,
+        doc="Try those again that have failed, and only those.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/rollout/undo",
+        role=ADMIN,
+        reply=JobReport,
+        methods=_POST,
+        query=(rolling_out.ID,),
+        function=rolling_out.undone,
+        doc="Take the settings back that those had which were changed.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/rollout/remove",
+        role=ADMIN,
+        reply=JobReport,
+        methods=_POST,
+        query=(rolling_out.ID,),
+        function=rolling_out.forgotten,
+        doc="Forget a roll-out, and the snapshots it could go back to.",
     ),
     FleetEndpoint(
         "/api/fleet/advance",

@@ -87,7 +87,7 @@ def _template(context: FleetContext) -> BackupFile | None:
     """Return the settings to begin with: those of a body, or of another controller."""
     body, like = context.request.body, context.given.get("like")
     if like is None:
-        return _read_template(body) if body else None
+        return read_template(body) if body else None
     if body:
         raise BadValue("There is a template in the body already.", field="like")
     (member,) = context.node.select([like])
@@ -95,7 +95,7 @@ def _template(context: FleetContext) -> BackupFile | None:
     return BackupFile(profile.hw, profile.sw, changed_settings_of(member))
 
 
-def _read_template(body: bytes) -> BackupFile:
+def read_template(body: bytes) -> BackupFile:
     try:
         if body.lstrip().startswith(b"{"):
             return msgspec.json.decode(body, type=BackupFile)

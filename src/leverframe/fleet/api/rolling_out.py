@@ -1,0 +1,145 @@
+"""Roll-outs and bulk changes of a node: planned, watched, and operated."""
+
+from functools import partial
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from leverframe.commands.describe.openapi import QueryParameter
+from leverframe.commands.table.refusals import BadValue, Malformed
+from leverframe.commands.table.stage import Stage
+from leverframe.commands.table.written_commands import written_commands
+from leverframe.controller import Controller
+from leverframe.durations import BadDuration, seconds_from_text
+from leverframe.fleet.api.acting import JOB_ID
+from leverframe.fleet.api.context import FleetContext
+from leverframe.fleet.api.making import read_template
+from leverframe.fleet.bulk import BulkReport, try_out
+from leverframe.fleet.jobs.job import FleetJob, JobReport, Operation
+from leverframe.fleet.jobs.job_plan import ERRORS, GROUPS
+from leverframe.fleet.jobs.job_work import JobWork
+from leverframe.fleet.jobs.jobs import Carefulness, plan_of
+from leverframe.storage.backup import BackupFile, BackupRefused, content_of
+
+ID = QueryParameter("id", JOB_ID, "The id of the job.")
+CAREFULNESS = (
+    QueryParameter("groups", str, f"Sizes of the groups: {GROUPS}. All at once if not given."),
+    QueryParameter(
+        "success",
+        Annotated[float, Meta(ge=0, le=100)],
+        "Percentage of a group that must have done it for the next one to begin, 100.",
+    ),
+    QueryParameter("errors", str, f"So many failures stop it at once: {ERRORS}, or none; 10%."),
+    QueryParameter("pause", str, "How long to wait after each group, such as `10m`."),
+    QueryParameter("check_health", bool, "Count a new finding of a controller as a failure; yes."),
+    QueryParameter("snapshot", bool, "Take a snapshot of each group before, to go back to; yes."),
+)
+WHAT = QueryParameter(
+    "what",
+    Literal["commands", "template"],
+    "What the body is: commands, one in a line, or a template.",
+)
+USUAL_ERRORS = "10%"
+
+
+class RolloutPlanned(Struct, frozen=True):
+    """A roll-out that was planned, with what each controller would say to it."""
+
+    job: Annotated[JobReport | None, Meta(description="Null for a dry run.")]
+    groups: Annotated[list[int], Meta(description="The sizes of the groups.")]
+    tried: BulkReport
+
+
+def listed(context: FleetContext) -> list[JobReport]:
+    return [job.report() for job in context.jobs.all(context.tenant)]
+
+
+def shown(context: FleetContext) -> JobReport:
+    return _job(context).report(with_results=True)
+
+
+def _job(context: FleetContext) -> FleetJob:
+    return context.jobs.find(context.needed("id", "the id of a job"), context.tenant)
+
+
+async def planned(context: FleetContext) -> RolloutPlanned:
+    """Plan a roll-out after it has been tried; nothing is changed."""
+    work, how = work_of(context), _carefulness(context)
+    members = await context.chosen()
+    plan = plan_of("rollout", members, work, context.asker, how)
+    tried = await try_out(members, partial(_perform, work))
+    job = None
+    if not context.given.get("dry_run"):
+        id = context.given.get("id")
+        job = (await context.jobs.plan(members, work, context.asker, how, id)).report()
+    return RolloutPlanned(job, [len(group) for group in plan.groups], tried)
+
+
+def _perform(work: JobWork, controller: Controller, stage: Stage) -> None:
+    for call, body in work.calls(controller):
+        call.perform(stage, body)
+
+
+def work_of(context: FleetContext) -> JobWork:
+    """Read what is to be done: a command, or the body."""
+    given, body = context.given, context.request.body
+    if "command" in given:
+        if body:
+            raise Malformed("There is a command and a body.", allowed="one of them")
+        return _commands(given["command"])
+    if not body:
+        raise Malformed("It is not said what to do.", allowed="command, or a body")
+    if given.get("what") == "template":
+        return JobWork(template=template_of(context))
+    return _commands(body.decode("utf-8", "replace"))
+
+
+def _commands(text: str) -> JobWork:
+    written_commands(text)
+    lines = (line.strip() for line in text.splitlines())
+    return JobWork(tuple(line for line in lines if line and not line.startswith("#")))
+
+
+def template_of(context: FleetContext) -> BackupFile:
+    template = read_template(context.request.body)
+    try:
+        content_of(template, None)
+    except BackupRefused as error:
+        raise BadValue(str(error), field="template") from None
+    # What a backup has beside settings is not kept with a job.
+    return BackupFile(template.hw, template.sw, template.settings)
+
+
+def _carefulness(context: FleetContext) -> Carefulness:
+    given = context.given
+    try:
+        pause_s = seconds_from_text(given.get("pause", "0s"))
+    except BadDuration as error:
+        raise BadValue(str(error), field="pause") from None
+    return Carefulness(
+        given.get("groups", "rest"),
+        given.get("success", 100.0),
+        given.get("errors", USUAL_ERRORS),
+        pause_s,
+        given.get("check_health", True),
+        given.get("snapshot", True),
+    )
+
+
+async def _operated(operation: Operation, context: FleetContext) -> JobReport:
+    job = _job(context)
+    await job.operate(operation, context.account.name)
+    return job.report()
+
+
+started = partial(_operated, "start")
+stopped = partial(_operated, "stop")
+resumed = partial(_operated, "resume")
+retried = partial(_operated, "retry")
+undone = partial(_operated, "undo")
+
+
+async def forgotten(context: FleetContext) -> JobReport:
+    job = _job(context)
+    await context.jobs.remove(job)
+    return job.report()

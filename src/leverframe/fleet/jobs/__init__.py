@@ -1,0 +1,1 @@
+"""Work on many controllers that goes on where it was: bulk changes and staged roll-outs."""

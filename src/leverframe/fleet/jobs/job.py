@@ -1,0 +1,522 @@
+"""A job: what it is to do, how far it is, and going on from there.
+
+All of it are rows of a part of the lane that belongs to the job, as a controller's rows do: its
+plan and work, its state, and a row for each controller that has answered. Whoever has that part
+runs the job. What a controller has done and the job has not noted yet is asked for again, with the
+same id: then the controller tells its result and does nothing.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from leverframe.commands.table.refusals import Conflict, Refusal
+from leverframe.commands.table.rights import Account
+from leverframe.fleet.bulk import AT_A_TIME, DONE, MemberResult
+from leverframe.fleet.jobs.job_plan import JobPlan
+from leverframe.fleet.jobs.job_work import JobWork
+from leverframe.fleet.jobs.reaching import Reaching
+from leverframe.fleet.jobs.steps import UNDECIDED, JobStep
+from leverframe.servers.problems import StoreFailed
+from leverframe.storage.encrypting import JOB_WORK
+from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+_PLAN, _STATE, _RESULT, _BEFORE = "plan", "state", "result.", "before."
+#: Of a controller that has done it and has a new finding since.
+UNHEALTHY = 409
+_PERCENT = 100
+#: A job that cannot write how far it is tries again after this.
+AGAIN_S = 5.0
+
+JobStatus = Literal["planned", "running", "waiting", "stopped", "finished", "undoing", "undone"]
+#: While it is so, somebody has to go on with it.
+UNDER_WAY: tuple[JobStatus, ...] = ("running", "waiting", "undoing")
+Operation = Literal["start", "stop", "resume", "retry", "undo"]
+_ALLOWED: dict[Operation, tuple[JobStatus, ...]] = {
+    "start": ("planned",),
+    "stop": UNDER_WAY,
+    "resume": ("stopped", "waiting"),
+    "retry": ("stopped", "finished"),
+    "undo": ("stopped", "finished", "undone"),
+}
+
+
+class JobState(Struct, omit_defaults=True):
+    """How far a job is; written whole whenever it changes."""
+
+    status: JobStatus = "planned"
+    #: Why it has stopped.
+    why: str | None = None
+    #: The group that is done, or comes next.
+    group: int = 0
+    #: How often failed ones were tried again.
+    round: int = 0
+    #: The label of the snapshot that was taken last.
+    snapshot: str = ""
+    #: Failures that somebody has accepted by letting it go on, and the group in which.
+    accepted: int = 0
+    accepted_group: int = -1
+    #: Wall time at which a pause ends.
+    go_on_at: float | None = None
+
+
+class JobOutcome(Struct, frozen=True, omit_defaults=True):
+    """What became of it for one controller."""
+
+    status: int
+    detail: str | None = None
+    #: How many of its tries the controller has decided.
+    tries: int = 0
+    #: The settings were changed, and this snapshot is from before.
+    changed: bool = False
+    snapshot: str = ""
+    #: It has gone back.
+    undone: bool = False
+    #: It is to be tried again.
+    again: bool = False
+
+
+class GroupReport(Struct, frozen=True):
+    size: int
+    done: int
+    failed: int
+    undone: int
+
+
+class JobReport(Struct, frozen=True):
+    """A bulk change or a roll-out, as it is told."""
+
+    id: str
+    kind: str
+    title: str
+    status: JobStatus
+    why: Annotated[str | None, Meta(description="Why it has stopped.")]
+    by: str
+    made: Annotated[float, Meta(description="Seconds since 1970.")]
+    group: Annotated[int, Meta(description="How many groups are behind it.")]
+    groups: list[GroupReport]
+    controllers: int
+    done: int
+    failed: int
+    undone: int
+    go_on_at: Annotated[float | None, Meta(description="When the pause between groups ends.")]
+    can: Annotated[list[Operation], Meta(description="What can be done with it now.")]
+    results: Annotated[list[MemberResult], Meta(description="By controller, if asked for.")] = []
+
+
+class FleetJob:
+    """A job that can be run, stopped, and gone on with by another process."""
+
+    def __init__(
+        self,
+        number: int,
+        store: Store,
+        plan: JobPlan,
+        work: JobWork | None,
+        reaching: Reaching,
+        name_of: Callable[[int], str | None],
+    ) -> None:
+        self.number = number
+        self.plan = plan
+        #: None where the key that opens it is not there.
+        self.work = work
+        self.state = JobState()
+        self.outcomes: dict[int, JobOutcome] = {}
+        #: Findings of the controllers of a group before it was begun.
+        self._before: dict[int, list[str]] = {}
+        self._store = store
+        self._reaching = reaching
+        self._name_of = name_of
+        self._task: asyncio.Task[None] | None = None
+        self._stop = asyncio.Event()
+        #: Why it waits for the storage.
+        self.trouble = ""
+        self._held_up = asyncio.Event()
+
+    @classmethod
+    def stored(
+        cls,
+        number: int,
+        store: Store,
+        rows: Stored,
+        reaching: Reaching,
+        name_of: Callable[[int], str | None],
+    ) -> "FleetJob":
+        """Take up a job from its rows."""
+        kept = rows.kept
+        plan = msgspec.convert(kept[_PLAN], JobPlan, strict=False)
+        work = rows.settings.get(JOB_WORK)
+        job = cls(
+            number,
+            store,
+            plan,
+            None if work is None else msgspec.convert(work, JobWork),
+            reaching,
+            name_of,
+        )
+        job.state = msgspec.convert(kept[_STATE], JobState)
+        for name, row in kept.items():
+            if name.startswith(_RESULT):
+                job.outcomes[_number(name)] = msgspec.convert(row, JobOutcome)
+            elif name.startswith(_BEFORE):
+                job._before[_number(name)] = row
+        return job
+
+    async def save_new(self) -> None:
+        rows = {
+            _PLAN: msgspec.to_builtins(self.plan, str_keys=True),
+            _STATE: msgspec.to_builtins(self.state),
+        }
+        work = {JOB_WORK: msgspec.to_builtins(self.work)}
+        await self._store.commit(Changes(settings=work, kept=rows))
+
+    async def _save(self, rows: dict[str, Any] | None = None) -> None:
+        await self._store.commit(
+            Changes(kept={**(rows or {}), _STATE: msgspec.to_builtins(self.state)})
+        )
+
+    # --- what people do with it -------------------------------------------------------------------
+
+    def can(self) -> list[Operation]:
+        status = self.state.status
+        found: list[Operation] = [one for one, among in _ALLOWED.items() if status in among]
+        if "retry" in found and not self._failed():
+            found.remove("retry")
+        if "undo" in found and not self._to_undo():
+            found.remove("undo")
+        if any(one.undone for one in self.outcomes.values()):
+            return [one for one in found if one in ("stop", "undo")]
+        return found
+
+    def _is_behind(self) -> bool:
+        return self.state.group >= len(self.plan.groups)
+
+    async def operate(self, what: Operation, by: str) -> None:
+        """Start, stop, go on, try again or go back; refuse what makes no sense now."""
+        if what not in self.can():
+            allowed = ", ".join(self.can()) or "nothing"
+            raise Conflict(
+                f"This job is {self.state.status} and cannot be told to {what}.", allowed=allowed
+            )
+        if what == "stop":
+            await self.stop(f"{by} has stopped it." if by else "It was stopped by hand.")
+            return
+        # A pause is cut short, or nothing is under way.
+        await self.stop("")
+        state = self.state
+        rows = self._failed_again() if what == "retry" else {}
+        if what == "undo":
+            state.status = "undoing"
+        elif state.status == "waiting":
+            state.go_on_at = None
+        else:
+            state.status = "running"
+            accepts = what == "resume"
+            state.accepted = len(self._failed()) if accepts else 0
+            state.accepted_group = state.group if accepts else -1
+        if what == "retry":
+            state.group = 0
+        state.why = None
+        # Those that have their turn from now on have a snapshot of their own.
+        state.round += 1
+        await self._save(rows)
+        self.go_on()
+
+    def _failed_again(self) -> dict[str, Any]:
+        """Let those that failed have their turn again; what they have decided is another try."""
+        rows = {}
+        for number in self._failed():
+            before = self.outcomes[number]
+            outcome = msgspec.structs.replace(before, again=True)
+            self.outcomes[number] = outcome
+            rows[f"{_RESULT}{number}"] = msgspec.to_builtins(outcome)
+        return rows
+
+    async def stop(self, why: str) -> None:
+        """End the work after what is being asked now; without a reason only here."""
+        self._stop.set()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        self._stop.clear()
+        if why and self.state.status in UNDER_WAY:
+            self.state.status, self.state.why = "stopped", why
+            self.state.go_on_at = None
+            await self._save()
+
+    # --- doing it ---------------------------------------------------------------------------------
+
+    def go_on(self) -> None:
+        """Do what is left to do, beside everything else."""
+        if self.state.status in UNDER_WAY and (self._task is None or self._task.done()):
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def ended(self) -> None:
+        """Wait until it does nothing any more; raise a refusal where it is held up."""
+        if self._task is None:
+            return
+        held_up = asyncio.ensure_future(self._held_up.wait())
+        await asyncio.wait([self._task, held_up], return_when=asyncio.FIRST_COMPLETED)
+        held_up.cancel()
+        if not self._task.done():
+            raise StoreFailed(
+                f"{self.trouble} It goes on by itself; ask again with id={self.plan.id}."
+            )
+
+    async def _run(self) -> None:
+        while self.state.status in UNDER_WAY and not self._stop.is_set():
+            self._held_up.clear()
+            try:
+                await (self._undo() if self.state.status == "undoing" else self._roll_out())
+                return
+            except StoreUnavailable as error:
+                # Nothing can be written; what was done is asked for again when that is over.
+                self._held_up.set()
+                self.trouble = str(error)
+                await self._sleep(AGAIN_S)
+            except Exception:
+                log.exception("the job %s failed", self.plan.id)
+                await self._end("The program failed; its log says more.")
+
+    async def _roll_out(self) -> None:
+        """Do group after group; `waiting` is after the group that was done last."""
+        state, plan = self.state, self.plan
+        while not self._is_behind():
+            group = plan.groups[state.group]
+            if state.status == "running":
+                left = [number for number in group if self._is_left(number)]
+                if left and not (await self._prepare(left) and await self._each(left)):
+                    return
+                if await self._has_failed(group):
+                    return
+                if left and plan.pause_s and group is not plan.groups[-1]:
+                    state.status, state.go_on_at = "waiting", time.time() + plan.pause_s
+                    await self._save()
+            if state.status == "waiting" and not await self._went_well(group):
+                return
+            state.group += 1
+            state.status, state.go_on_at = "running", None
+            await self._save()
+        state.status = "finished"
+        await self._save()
+
+    async def _went_well(self, group: Sequence[int]) -> bool:
+        """Wait for the end of the pause, and see whether all is well then."""
+        if self.state.go_on_at is not None:
+            await self._sleep(self.state.go_on_at - time.time())
+        return not self._stop.is_set() and not await self._has_failed(group)
+
+    async def _sleep(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                await self._stop.wait()
+
+    def _is_left(self, number: int) -> bool:
+        outcome = self.outcomes.get(number)
+        return outcome is None or outcome.again
+
+    async def _prepare(self, left: Sequence[int]) -> bool:
+        """Take a snapshot, and note what is wrong already."""
+        label = f"{self.plan.id}/{self.state.group}.{self.state.round}"
+        if self.state.snapshot == label:
+            return True
+        if self.plan.takes_snapshots:
+            try:
+                await self._reaching.keep(left, label)
+            except Refusal as refusal:
+                await self._end(str(refusal.detail))
+                return False
+        before: dict[int, list[str]] = {}
+        if self.plan.checks_health:
+            async for number, found in self._findings(left):
+                before[number] = list(found or ())
+        self.state.snapshot = label
+        await self._save({f"{_BEFORE}{number}": ids for number, ids in before.items()})
+        self._before |= before
+        return True
+
+    async def _each(self, left: Sequence[int]) -> bool:
+        """Ask controllers, some at a time; return False where it is to stop."""
+        for begin in range(0, len(left), AT_A_TIME):
+            if self._stop.is_set():
+                return False
+            some = left[begin : begin + AT_A_TIME]
+            results = await asyncio.gather(*(self._send(number) for number in some))
+            await self._note(map(self._outcome, some, results), some)
+            if await self._has_too_many_errors():
+                return False
+        return True
+
+    async def _send(self, number: int) -> MemberResult:
+        if self.work is None:
+            return MemberResult("", UNDECIDED, "The key that opens this job is not there.")
+        before = self.outcomes.get(number)
+        step = self._step(str(0 if before is None else before.tries))
+        return await self._reaching.send(number, self.work, step)
+
+    def _step(self, part: str) -> JobStep:
+        plan = self.plan
+        by = Account(plan.by or "fleet", plan.role, joins_commands=True)
+        return JobStep(plan.id, part, by, plan.source)
+
+    def _outcome(self, number: int, result: MemberResult) -> JobOutcome:
+        before = self.outcomes.get(number) or JobOutcome(0)
+        return JobOutcome(
+            result.status,
+            result.detail,
+            before.tries + (result.status < UNDECIDED),
+            before.changed or result.status == DONE,
+            # Of several changes, the way back leads to before the first.
+            before.snapshot if before.changed else self.state.snapshot,
+        )
+
+    async def _note(self, outcomes: Iterable[JobOutcome], numbers: Sequence[int]) -> None:
+        new = dict(zip(numbers, outcomes, strict=True))
+        await self._save({f"{_RESULT}{n}": msgspec.to_builtins(one) for n, one in new.items()})
+        self.outcomes |= new
+
+    async def _findings(
+        self, numbers: Iterable[int]
+    ) -> AsyncIterator[tuple[int, dict[str, str] | None]]:
+        for count, number in enumerate(numbers, start=1):
+            yield number, await self._reaching.findings(number)
+            if count % AT_A_TIME == 0:
+                await asyncio.sleep(0)
+
+    # --- thresholds -------------------------------------------------------------------------------
+
+    async def _has_failed(self, group: Sequence[int]) -> bool:
+        """Look at the health of a group; stop where too few have done it."""
+        if self.plan.checks_health:
+            await self._check_health(group)
+            if await self._has_too_many_errors():
+                return True
+        if self.state.group == self.state.accepted_group:
+            return False
+        done = sum(self._is_done(number) for number in group)
+        if done * _PERCENT >= self.plan.success_percent * len(group):
+            return False
+        await self._end(
+            f"{done} of {len(group)} in group {self.state.group + 1} have done it, and"
+            f" {self.plan.success_percent:g} % must."
+        )
+        return True
+
+    async def _check_health(self, group: Sequence[int]) -> None:
+        worse: dict[int, JobOutcome] = {}
+        async for number, found in self._findings(filter(self._is_done, group)):
+            known = self._before.get(number, ())
+            new = None if found is None else [text for id, text in found.items() if id not in known]
+            if new == []:
+                continue
+            why = "It does not answer." if new is None else f"It has a new finding: {new[0]}"
+            outcome = self.outcomes[number]
+            worse[number] = msgspec.structs.replace(outcome, status=UNHEALTHY, detail=why)
+        if worse:
+            await self._note(worse.values(), list(worse))
+
+    async def _has_too_many_errors(self) -> bool:
+        errors = len(self._failed()) - self.state.accepted
+        if self.plan.max_errors is None or errors < self.plan.max_errors:
+            return False
+        await self._end(f"{errors} have failed, and {self.plan.max_errors} stop it.")
+        return True
+
+    async def _end(self, why: str) -> None:
+        self.state.status, self.state.why, self.state.go_on_at = "stopped", why, None
+        await self._save()
+
+    # --- the way back -----------------------------------------------------------------------------
+
+    def _to_undo(self) -> list[int]:
+        return [
+            number
+            for number, one in reversed(self.outcomes.items())
+            if one.changed and one.snapshot and not one.undone and self.plan.takes_snapshots
+        ]
+
+    async def _undo(self) -> None:
+        left = self._to_undo()
+        for begin in range(0, len(left), AT_A_TIME):
+            if self._stop.is_set():
+                return
+            some = left[begin : begin + AT_A_TIME]
+            results = await asyncio.gather(*(self._send_back(number) for number in some))
+            await self._note(map(self._gone_back, some, results), some)
+        count = len(self._to_undo())
+        self.state.status = "undone"
+        self.state.why = f"{count} could not go back." if count else None
+        await self._save()
+
+    async def _send_back(self, number: int) -> MemberResult:
+        step = self._step(f"undo{self.state.round}")
+        return await self._reaching.undo(number, self.outcomes[number].snapshot, step)
+
+    def _gone_back(self, number: int, result: MemberResult) -> JobOutcome:
+        return msgspec.structs.replace(
+            self.outcomes[number],
+            status=result.status,
+            detail=result.detail,
+            undone=result.status == DONE,
+        )
+
+    # --- telling ----------------------------------------------------------------------------------
+
+    def _is_done(self, number: int) -> bool:
+        outcome = self.outcomes.get(number)
+        return outcome is not None and outcome.status == DONE and not outcome.again
+
+    def _failed(self) -> list[int]:
+        return [
+            number for number, one in self.outcomes.items() if one.status != DONE and not one.again
+        ]
+
+    def results(self) -> list[MemberResult]:
+        """List what became of it for those that have answered, in the order of the plan."""
+        return [
+            MemberResult(self.name(number), one.status, one.detail)
+            for group in self.plan.groups
+            for number in group
+            if (one := self.outcomes.get(number)) is not None and not one.again
+        ]
+
+    def name(self, number: int) -> str:
+        return self._name_of(number) or self.plan.names[number]
+
+    def report(self, *, with_results: bool = False) -> JobReport:
+        plan, state = self.plan, self.state
+        groups = [self._group_report(group) for group in plan.groups]
+        return JobReport(
+            plan.id,
+            plan.kind,
+            plan.title,
+            state.status,
+            state.why,
+            plan.by,
+            plan.made,
+            state.group + (state.status == "waiting"),
+            groups,
+            sum(one.size for one in groups),
+            sum(one.done for one in groups),
+            sum(one.failed for one in groups),
+            sum(one.undone for one in groups),
+            state.go_on_at,
+            self.can(),
+            self.results() if with_results else [],
+        )
+
+    def _group_report(self, group: Sequence[int]) -> GroupReport:
+        known = [one for number in group if (one := self.outcomes.get(number)) and not one.again]
+        done = sum(one.status == DONE for one in known)
+        return GroupReport(len(group), done, len(known) - done, sum(one.undone for one in known))
+
+
+def _number(row: str) -> int:
+    return int(row.rpartition(".")[2])

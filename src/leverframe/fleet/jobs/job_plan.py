@@ -1,0 +1,77 @@
+"""The plan of a job: to whom, in which groups, and how carefully; it never changes."""
+
+import re
+from collections.abc import Sequence
+from math import ceil
+from typing import Literal
+
+from msgspec import Struct
+
+from leverframe.commands.table.refusals import BadValue
+
+GROUPS = "counts, percentages and last `rest`, with commas: 1,10%,rest"
+ERRORS = "a count such as 3, or a percentage such as 5%"
+MAX_GROUPS = 50
+_PERCENT = 100
+_SIZE = re.compile(r"([1-9]\d{0,5})(%?)")
+
+JobKind = Literal["bulk", "rollout"]
+
+
+class JobPlan(Struct, frozen=True, omit_defaults=True):
+    id: str
+    kind: JobKind
+    title: str
+    #: Wall time.
+    made: float
+    #: Who asked for it, by which role and from where.
+    by: str
+    role: str
+    source: str
+    #: The numbers of controllers, in groups that follow each other.
+    groups: list[list[int]]
+    #: What they were called then.
+    names: dict[int, str]
+    tenant: str | None = None
+    #: So much of a group must have done it for the next one to begin.
+    success_percent: float = 0.0
+    #: So many that failed stop it at once.
+    max_errors: int | None = None
+    pause_s: float = 0.0
+    #: A finding that a controller has not had before counts as a failure.
+    checks_health: bool = False
+    takes_snapshots: bool = False
+
+
+def grouped(numbers: Sequence[int], sizes: str) -> list[list[int]]:
+    """Share controllers out: percentages are of all of them, and at least one."""
+    words = [word for one in sizes.split(",") if (word := one.strip())] or ["rest"]
+    if words[-1] != "rest":
+        words.append("rest")
+    if len(words) > MAX_GROUPS:
+        raise BadValue(f"There are {len(words)} groups.", field="groups", allowed=GROUPS)
+    groups: list[list[int]] = []
+    begin = 0
+    for word in words:
+        size = len(numbers) if word == "rest" else _size(word, len(numbers))
+        if part := list(numbers[begin : begin + size]):
+            groups.append(part)
+        begin += size
+    return groups
+
+
+def _size(word: str, count: int) -> int:
+    found = _SIZE.fullmatch(word)
+    if found is None or (found[2] and int(found[1]) > _PERCENT):
+        raise BadValue(f"{word[:20]!r} is no size of a group.", field="groups", allowed=GROUPS)
+    return ceil(count * int(found[1]) / _PERCENT) if found[2] else int(found[1])
+
+
+def error_count(text: str, count: int) -> int | None:
+    """Return how many failures stop a job; none at all for `none`."""
+    if text == "none":
+        return None
+    found = _SIZE.fullmatch(text)
+    if found is None or (found[2] and int(found[1]) > _PERCENT):
+        raise BadValue(f"{text[:20]!r} is no number of errors.", field="errors", allowed=ERRORS)
+    return max(1, ceil(count * int(found[1]) / _PERCENT)) if found[2] else int(found[1])

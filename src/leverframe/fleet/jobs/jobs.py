@@ -1,0 +1,206 @@
+"""The jobs of a node: made, found, gone on with after a start, and forgotten when they are old."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from leverframe.commands.table.refusals import Conflict, Refusal
+from leverframe.commands.table.rights import Account
+from leverframe.fleet.bulk import BulkReport, report_of
+from leverframe.fleet.group_snapshots import GroupSnapshots
+from leverframe.fleet.jobs.job import UNDER_WAY, FleetJob
+from leverframe.fleet.jobs.job_plan import JobKind, JobPlan, error_count, grouped
+from leverframe.fleet.jobs.job_work import JobWork
+from leverframe.fleet.jobs.reaching import LocalReaching, Reaching
+from leverframe.fleet.jobs.steps import MemberSteps
+from leverframe.fleet.node import FleetNode, Member
+from leverframe.servers.accounts.passwords import Passwords
+
+#: Of each kind so many that have ended are remembered, the newest ones.
+MAX_ENDED = 20
+MAX_UNDER_WAY = 50
+_ID_BYTES = 5
+
+
+class NoSuchJob(Refusal):
+    status = 404
+    title = "There is no such job"
+
+
+class Asker(Struct, frozen=True):
+    """Who asks for a job, and for whose controllers."""
+
+    account: Account
+    source: str
+    tenant: str | None = None
+
+
+class Carefulness(Struct, frozen=True):
+    """How a roll-out goes forward, in the words of whoever plans it."""
+
+    groups: str = "rest"
+    success_percent: float = 100.0
+    errors: str = "none"
+    pause_s: float = 0.0
+    checks_health: bool = True
+    takes_snapshots: bool = True
+
+
+class FleetJobs:
+    def __init__(
+        self,
+        node: FleetNode,
+        snapshots: GroupSnapshots,
+        passwords: Passwords,
+    ) -> None:
+        self._node = node
+        self._snapshots = snapshots
+        steps = MemberSteps(node.registry.jobs.values, passwords)
+        self.reaching: Reaching = LocalReaching(node, steps, snapshots)
+        #: By id, oldest first.
+        self._jobs: dict[str, FleetJob] = {}
+        self._making = asyncio.Lock()
+
+    # --- life -------------------------------------------------------------------------------------
+
+    async def start_stored(self) -> None:
+        """Take up the jobs that are stored, and go on with those that are under way."""
+        registry, lane = self._node.registry, self._node.lane
+        stored = await lane.fetch(list(registry.jobs))
+        for number, id in registry.jobs.items():
+            job = FleetJob.stored(
+                number, lane.store(number), stored[number], self.reaching, self._name_of
+            )
+            self._jobs[id] = job
+            job.go_on()
+
+    async def close(self) -> None:
+        """Leave what is under way to whoever goes on with it."""
+        for job in self._jobs.values():
+            await job.stop("")
+
+    def _name_of(self, number: int) -> str | None:
+        record = self._node.registry.records.get(number)
+        return None if record is None else record.name
+
+    # --- finding ----------------------------------------------------------------------------------
+
+    def all(self, tenant: str | None) -> list[FleetJob]:
+        """List the jobs that somebody may see, newest first."""
+        return [job for job in reversed(self._jobs.values()) if tenant in (None, job.plan.tenant)]
+
+    def find(self, id: str, tenant: str | None) -> FleetJob:
+        job = self._jobs.get(id)
+        if job is None or tenant not in (None, job.plan.tenant):
+            raise NoSuchJob(f"There is no job {id[:40]!r}.", field="id")
+        return job
+
+    # --- making -----------------------------------------------------------------------------------
+
+    async def send(
+        self, members: Sequence[Member], work: JobWork, asker: Asker, id: str | None
+    ) -> BulkReport:
+        """Carry out a bulk change, or tell of the one that has this id."""
+        if not members:
+            return report_of([])
+        async with self._making:
+            job = None if id is None else self._jobs.get(id)
+            if job is None:
+                job = await self._make("bulk", members, work, asker, None, id)
+                job.go_on()
+            elif job.work != work or job.plan.tenant != asker.tenant:
+                raise Conflict("This id is that of another change.", field="id")
+        await job.ended()
+        return report_of(job.results())
+
+    async def plan(
+        self,
+        members: Sequence[Member],
+        work: JobWork,
+        asker: Asker,
+        carefulness: Carefulness,
+        id: str | None = None,
+    ) -> FleetJob:
+        """Plan a roll-out, which begins when somebody starts it."""
+        if not members:
+            raise Conflict("No controller is chosen.")
+        async with self._making:
+            if id in self._jobs:
+                raise Conflict(f"There is a job {id} already.", field="id")
+            return await self._make("rollout", members, work, asker, carefulness, id)
+
+    async def _make(
+        self,
+        kind: JobKind,
+        members: Sequence[Member],
+        work: JobWork,
+        asker: Asker,
+        carefulness: Carefulness | None,
+        id: str | None,
+    ) -> FleetJob:
+        await self._forget_old(kind)
+        plan = plan_of(kind, members, work, asker, carefulness, id)
+        registry, lane = self._node.registry, self._node.lane
+        (number,) = await registry.reserve(1)
+        # A node that was killed may have left something under this number.
+        await lane.forget([number])
+        job = FleetJob(number, lane.store(number), plan, work, self.reaching, self._name_of)
+        if kind == "bulk":
+            # Begun with its first row: nobody has to start it.
+            job.state.status = "running"
+        await job.save_new()
+        await registry.put_job(number, plan.id)
+        self._jobs[plan.id] = job
+        return job
+
+    # --- forgetting -------------------------------------------------------------------------------
+
+    async def _forget_old(self, kind: JobKind) -> None:
+        jobs = list(self._jobs.values())
+        if sum(job.state.status in UNDER_WAY for job in jobs) >= MAX_UNDER_WAY:
+            raise Conflict(f"{MAX_UNDER_WAY} jobs are under way; wait for one, or stop one.")
+        ended = [job for job in jobs if job.plan.kind == kind and job.state.status not in UNDER_WAY]
+        for job in ended[: max(0, len(ended) + 1 - MAX_ENDED)]:
+            await self.remove(job)
+
+    async def remove(self, job: FleetJob) -> None:
+        """Forget a job that is not under way; rows at controllers go with their next change."""
+        if job.state.status in UNDER_WAY:
+            raise Conflict(f"The job {job.plan.id} is {job.state.status}; stop it first.")
+        await self._node.registry.remove_job(job.number)
+        del self._jobs[job.plan.id]
+        await self._snapshots.forget_of_job(job.plan.id)
+        await self._node.lane.forget([job.number])
+
+
+def plan_of(
+    kind: JobKind,
+    members: Sequence[Member],
+    work: JobWork,
+    asker: Asker,
+    carefulness: Carefulness | None,
+    id: str | None = None,
+) -> JobPlan:
+    """Make the plan of a job for controllers; refuse one that makes no sense."""
+    numbers = [member.number for member in members]
+    how = carefulness or Carefulness(success_percent=0, checks_health=False, takes_snapshots=False)
+    return JobPlan(
+        id or secrets.token_hex(_ID_BYTES),
+        kind,
+        work.title(),
+        time.time(),
+        asker.account.name,
+        asker.account.role,
+        asker.source,
+        grouped(numbers, how.groups),
+        {member.number: member.name for member in members},
+        asker.tenant,
+        how.success_percent,
+        error_count(how.errors, len(numbers)),
+        how.pause_s,
+        how.checks_health,
+        how.takes_snapshots,
+    )

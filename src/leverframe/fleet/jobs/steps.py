@@ -1,0 +1,130 @@
+"""What a controller does for a job, exactly once, whoever asks how often.
+
+The commit that makes the change also writes a row with the id of the step and its result, so there
+is never one without the other. Who asks again with the same id gets the result from that row, also
+after the node was killed and another one goes on. A refusal writes its row alone. What could not
+be decided (nothing can be written now, the controller is off) writes none: it is asked again with
+the same id.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import Any
+
+from msgspec import Struct
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.rights import Account
+from leverframe.controller import Controller
+from leverframe.controller.controller import Command, NeedsHashing
+from leverframe.engine.journal import Cause
+from leverframe.errors import ErrorForPeople
+from leverframe.fleet.bulk import DONE, MemberResult, check_that_it_runs, refused
+from leverframe.fleet.node import Member
+from leverframe.log_context import finished_within
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.storage.store import StoreUnavailable
+
+_PREFIX = "job."
+#: From this status on it is not known, or not decided, what became of a step.
+UNDECIDED = 500
+NOT_SAVED = 507
+
+#: Makes the calls of a step when it is carried out, by what the controller is then.
+Calls = Callable[[Controller], list[Command]]
+
+
+class JobStep(Struct, frozen=True):
+    """Something that is done once: the id under which, and by whom."""
+
+    job: str
+    #: Which try, or the way back.
+    part: str
+    by: Account
+    source: str
+
+    @property
+    def row(self) -> str:
+        return f"{_PREFIX}{self.job}.{self.part}"
+
+    @property
+    def cause(self) -> Cause:
+        name = self.by.name
+        return Cause("command", f"{name} {self.source}".strip(), name, self.source)
+
+
+class MemberSteps:
+    """Steps at the controllers of this node."""
+
+    def __init__(self, known_jobs: Callable[[], Collection[str]], passwords: Passwords) -> None:
+        self._known_jobs = known_jobs
+        self._passwords = passwords
+        self._under_way: dict[tuple[int, str], asyncio.Future[MemberResult]] = {}
+
+    async def carry_out(self, member: Member, step: JobStep, calls: Calls) -> MemberResult:
+        """Carry a step out, or tell what became of it."""
+        key = member.number, step.row
+        under_way = self._under_way.get(key)
+        if under_way is None:
+            work = finished_within(member.entrance.logged, self._once(member, step, calls))
+            under_way = self._under_way[key] = asyncio.ensure_future(work)
+            under_way.add_done_callback(partial(self._ended, key))
+        return await asyncio.shield(under_way)
+
+    def _ended(self, key: tuple[int, str], _: asyncio.Future[MemberResult]) -> None:
+        del self._under_way[key]
+
+    async def _once(self, member: Member, step: JobStep, calls: Calls) -> MemberResult:
+        persistent, row = member.controller.persistent, step.row
+        try:
+            known = persistent.values.get(row)
+            if known is not None:
+                if row in persistent.missing():
+                    await persistent.persist({row: known})
+                return MemberResult(member.name, known["status"], known.get("detail"))
+            try:
+                check_that_it_runs(member.controller)
+                await self._perform(member.controller, step, calls)
+            except Refusal as refusal:
+                result = refused(member, refusal)
+                if result.status < UNDECIDED or row in persistent.values:
+                    await persistent.persist({row: _row_of(result)})
+                return result
+        except StoreUnavailable as error:
+            return MemberResult(member.name, NOT_SAVED, str(error))
+        except ErrorForPeople as error:
+            return MemberResult(member.name, 400, str(error))
+        return MemberResult(member.name, DONE)
+
+    async def _perform(self, controller: Controller, step: JobStep, calls: Calls) -> None:
+        hashes: dict[str, str] = {}
+        also = {**self._outlived(controller), step.row: {"status": DONE}}
+        while True:
+            try:
+                outstanding = controller.submit(
+                    calls(controller), step.cause, hashes, account=step.by, also=also
+                )
+                break
+            except NeedsHashing as needed:
+                for password in needed.passwords:
+                    hashes[password] = await self._passwords.hash(password)
+        assert outstanding is not None  # the row is on its way
+        await outstanding.finish()
+
+    def _outlived(self, controller: Controller) -> Mapping[str, None]:
+        """Return the rows of jobs that are forgotten, which go with the next change."""
+        known = self._known_jobs()
+        return {
+            name: None
+            for name, value in controller.persistent.values.items()
+            if name.startswith(_PREFIX) and value is not None and _job_of(name) not in known
+        }
+
+
+def _job_of(row: str) -> str:
+    return row.removeprefix(_PREFIX).rpartition(".")[0]
+
+
+def _row_of(result: MemberResult) -> dict[str, Any]:
+    return {"status": result.status, "detail": result.detail}

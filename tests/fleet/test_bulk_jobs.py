@@ -1,0 +1,176 @@
+"""Bulk changes: every controller does them once, whenever the node is killed."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+
+from leverframe.fleet.node import Member
+from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.storage.store import StoreUnavailable
+from tests.fleet.loop_node import LoopNode, loop_node
+from tests.fleet.mortal_lane import Disk, MortalLane
+from tests.hardware.waiting import until
+
+COUNT = 2
+NAME = "stm.cgi?oname=0Pump"
+#: Toggles an output whose state is remembered, so doing it twice shows.
+TOGGLE = "outs.cgi?out=0"
+REMEMBERED = b'{"hw": "3.9", "sw": "1.75", "settings": {"outputs.0.remember": true}}'
+
+
+async def prepared() -> Disk:
+    disk = Disk()
+    async with loop_node(disk) as node:
+        await node.post("add", REMEMBERED, name="gh-{n}", count=COUNT)
+    return disk
+
+
+async def entries(member: Member) -> list[dict[str, Any]]:
+    found = await member.controller.audit_entries()
+    return [msgspec.json.decode(raw) for raw in found.values()]
+
+
+async def changes_by_fleet(node: LoopNode) -> Counter[str]:
+    """Count the entries of the audit trails by controller."""
+    found: Counter[str] = Counter()
+    for member in node.node.members.values():
+        found[member.name] = sum(one["account"] == "fleet" for one in await entries(member))
+    return found
+
+
+async def die(disk: Disk, command: str, writes: int, *, is_last_stored: bool) -> bool:
+    """Send a command with a node that dies after so many writes; tell whether it has died."""
+    lane = MortalLane(disk, 10**6, is_last_stored=is_last_stored)
+    async with loop_node(lane) as node:
+        assert await node.node.start_stored({}) == []
+        await node.web.jobs.start_stored()
+        for member in node.node.members.values():
+            await member.controller.writer.settled()
+        lane._left = writes
+        sending = asyncio.ensure_future(node.ask(f"/api/fleet/send?command={command}&id=once"))
+        dying = asyncio.ensure_future(lane.died.wait())
+        await asyncio.wait([sending, dying], return_when=asyncio.FIRST_COMPLETED)
+        # It is dead from here on, whatever it still does.
+        lane._left = min(lane._left, 0)
+        lane._is_last_stored = False
+        dying.cancel()
+        await node.web.jobs.close()
+        await asyncio.wait([sending])
+    return lane.died.is_set()
+
+
+@pytest.mark.parametrize("is_last_stored", [False, True])
+@pytest.mark.parametrize(("command", "value"), [(NAME, "Pump"), (TOGGLE, 1)])
+async def test_a_change_is_made_once_wherever_the_node_was_killed(
+    command: str, value: object, is_last_stored: bool
+) -> None:
+    begin, writes, has_died = await prepared(), 0, True
+    while has_died:
+        disk = begin.copy()
+        has_died = await die(disk, command, writes, is_last_stored=is_last_stored)
+        async with loop_node(disk) as node:
+            assert await node.node.start_stored({}) == []
+            await node.web.jobs.start_stored()
+            told = await node.post("send", command=command, id="once")
+            assert (told["done"], told["refused"]) == (COUNT, 0), writes
+            for member in node.node.members.values():
+                engine = member.controller.engine
+                is_named = command == NAME
+                now = engine.settings.outputs[0].name if is_named else engine.values["OUT0"]
+                assert now == value, writes
+            assert set((await changes_by_fleet(node)).values()) == {1}, writes
+        writes += 1
+    # The job, its rows and those of each controller were died at.
+    assert writes > COUNT + 3
+
+
+async def test_asked_again_with_the_same_id_nothing_is_done_and_the_results_are_the_same() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2)
+        await node.post("add", name="old", hw="3.0", sw="1.18")
+        command = "stm.cgi?eventname=1Frost"
+        first = await node.post("send", command=command, id="a")
+        assert [one["status"] for one in first["results"]] == [200, 200, 404]
+        assert await node.post("send", command=command, id="a") == first
+        assert set((await changes_by_fleet(node)).values()) == {0, 1}
+        refused = await node.refused(409, "send", command=TOGGLE, id="a")
+        assert refused == "Field id: This id is that of another change."
+        assert await node.post("send", command=command, id="b") == first
+
+
+async def test_the_rows_of_forgotten_changes_go_with_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.jobs.jobs.MAX_ENDED", 2)
+    lane = MemoryLane()
+    async with loop_node(lane) as node:
+        await node.post("add", name="a")
+        for number in range(5):
+            await node.post("send", command=f"stm.cgi?oname=0Pump{number}")
+        await node.post("send", command=TOGGLE)
+        kept = lane.store(node.member("a").number).load().kept
+        assert sum(name.startswith("job.") for name in kept) == 2
+        assert len(await node.get("rollouts")) == 2
+        assert len(node.node.registry.jobs) == 2
+
+
+async def test_a_change_that_cannot_be_saved_is_told_and_goes_on_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.jobs.job.AGAIN_S", 0.0)
+    disk = await prepared()
+    lane = MortalLane(disk, 10**6, is_last_stored=False)
+    async with loop_node(lane) as node:
+        await node.node.start_stored({})
+        # The job is stored, then nothing is for a while.
+        lane._left = 3
+        told = await node.refused(507, "send", command=NAME, id="a")
+        assert "The node is dead. It goes on by itself; ask again with id=a." in told
+        lane._left = 10**6
+        (job,) = node.web.jobs.all(None)
+        await until(lambda: job.state.status == "finished")
+        assert (await node.post("send", command=NAME, id="a"))["done"] == COUNT
+        assert set((await changes_by_fleet(node)).values()) == {1}
+
+
+async def test_passwords_are_hashed_and_what_a_job_does_is_sealed_and_not_shown(
+    tmp_path: Any,
+) -> None:
+    from leverframe.storage.fleet.sqlite_lane import SqliteLane
+
+    lane = SqliteLane(tmp_path / "fleet.db", tmp_path / "fleet.key")
+    async with loop_node(lane) as node:
+        await node.post("add", name="a")
+        told = await node.post("send", command="stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*")
+        assert told["done"] == 1
+        assert node.member("a").controller.engine.settings.access.required
+        (job,) = await node.get("rollouts")
+        assert "c2VjcmV0" not in job["title"]
+    everything = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"c2VjcmV0" not in everything
+
+
+async def test_a_switch_that_was_not_saved_is_not_done_twice() -> None:
+    """What is remembered of a step goes to the disk when that takes it again."""
+
+    async with loop_node() as node:
+        await node.post("add", REMEMBERED, name="a")
+        member = node.member("a")
+        store = member.controller.writer.store
+        write, member.controller.writer.store = store.write, store
+
+        async def refuse(rows: object) -> None:
+            raise StoreUnavailable("The disk is full.")
+
+        store.write = refuse  # type: ignore[method-assign, assignment]
+        told = await node.post("send", command=TOGGLE, id="a")
+        assert told["results"][0]["status"] == 507
+        store.write = write  # type: ignore[method-assign]
+        (job,) = node.web.jobs.all(None)
+        await job.operate("retry", "")
+        await job.ended()
+        assert job.results()[0].status == 200
+        assert member.controller.engine.values["OUT0"] == 1
