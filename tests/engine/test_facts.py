@@ -79,7 +79,7 @@ def test_a_condition_that_hysteresis_keeps_met_is_told_with_the_threshold_that_k
     bench.sense(INPD1=1)
     assert last(bench).cause.conditions == (
         Decided("DS1", 19.0, ">=", 18.0, True),
-        Decided("INPD1", 1, "=", 1, True),
+        Decided("INPD1", 1, "=", 1, True, after=last(bench).number - 1),
     )
 
 

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from leverframe.engine.actions import FollowDuty
 from leverframe.engine.effects import DrivePwm
+from leverframe.engine.journal import Cause
+from leverframe.engine.machine import Traced
 from leverframe.engine.settings import Rule
 
 from .bench import BY_TEST, Bench
@@ -318,3 +320,40 @@ def test_whatever_the_coefficients_and_readings_the_duty_is_a_percentage(
         bench.wait(1)
         assert 0 <= duty(bench) <= 100
         assert bench.due_in() == 1
+
+
+def mover(bench: Bench) -> str:
+    return bench.engine.machine.mover("PWM2").detail
+
+
+def test_the_regulator_counts_as_who_moves_an_output_that_a_hand_switched_on() -> None:
+    bench = heater(kp=1000)
+    assert mover(bench) == ""
+    bench.switch_on("PWM2")
+    assert mover(bench) == "PID regulator"
+    journal = bench.engine.machine.journal.entries()
+    assert [entry.text for entry in journal[-2:]] == ["PWM2 on", "PWM2 regulated"]
+    assert journal[-1].cause.after == journal[-2].number
+    bench.wait(5)
+    assert bench.engine.machine.journal.count == journal[-1].number
+
+
+def test_whoever_switches_a_regulated_output_off_is_who_moved_it() -> None:
+    bench = heater(kp=1000)
+    bench.switch_on("PWM2")
+    bench.switch_off("PWM2")
+    assert mover(bench) == BY_TEST.detail
+
+
+def test_a_regulator_takes_an_output_that_is_on_and_gives_it_back() -> None:
+    bench = Bench({"pid.kp": 1000, **HEATER, "pid.enabled": False})
+    bench.sense(DS1=20.0)
+    bench.switch_on("PWM2")
+    samples: list[Traced] = []
+    bench.engine.machine.samples = samples
+    bench.set(pid__enabled=True)
+    assert mover(bench) == "PID regulator"
+    bench.set(pid__enabled=False)
+    assert mover(bench) == BY_TEST.detail
+    causes = [told.detail for _, _, told in samples if isinstance(told, Cause)]
+    assert causes == ["PID regulator", BY_TEST.detail]

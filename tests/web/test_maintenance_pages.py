@@ -86,6 +86,7 @@ def test_what_could_not_be_carried_over_is_listed(
     listed = old.get("/api/restore-report").json()
     expect(report.get_by_role("row")).to_have_count(len(listed) + 1)
     expect(report).to_contain_text(listed[0]["reason"])
+    expect(report).to_contain_text("Difference 4 · Name")
 
 
 def test_a_reset_needs_the_name_typed(twin: ServedTwin, open_page: OpenPage) -> None:
@@ -169,8 +170,8 @@ def test_the_journal_follows_tells_in_names_and_is_filtered(
     expect(page.get_by_role("dialog", name="Pump")).to_be_visible()
     page.keyboard.press("Escape")
     page.get_by_label("List").select_option("Who changed what")
-    page.get_by_label("Contains").fill("pump")
+    page.get_by_label("Contains").fill("pump · name")
     changes = page.locator(".log li")
-    expect(changes).to_contain_text("outputs.1.name: “” → “Pump”")
+    expect(changes).to_contain_text("Pump · Name: “” → “Pump”")
     page.reload()
-    expect(changes).to_contain_text("outputs.1.name: “” → “Pump”")
+    expect(changes).to_contain_text("Pump · Name: “” → “Pump”")

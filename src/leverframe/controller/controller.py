@@ -36,7 +36,7 @@ from leverframe.engine.change_description import ChangeDescription
 from leverframe.engine.effects import Effect
 from leverframe.engine.engine import Engine
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.journal import BY_START, Cause
+from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
@@ -174,10 +174,8 @@ class Controller(Hooks):
                 for label, value in machine.values.items()
                 if value is not None or former.get(label) is not None
             ]
-            by_start = (at.wall, BY_START, 0)
             machine.samples += [
-                (at.wall, trace, machine.switched.get(label, by_start)[1])
-                for label, trace in CAUSE_TRACES.items()
+                (at.wall, trace, machine.mover(label)) for label, trace in CAUSE_TRACES.items()
             ]
             self.engine.rules.trace()
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leverframe.engine.effects import SetPullUp
+from leverframe.engine.input_journal import InputJournal
 from leverframe.engine.labels import DIGITAL_INPUTS
 from leverframe.engine.machine import Machine
 from leverframe.engine.readings import level
@@ -25,6 +26,7 @@ class DigitalInputs:
         "_flipped_at",
         "_impulse_from",
         "_impulse_s",
+        "_journal",
         "_machine",
         "_on_falling_edge",
         "_pins",
@@ -33,6 +35,7 @@ class DigitalInputs:
 
     def __init__(self, machine: Machine, on_falling_edge: Callable[[str], None]) -> None:
         self._machine = machine
+        self._journal = InputJournal(machine)
         self._on_falling_edge = on_falling_edge
         #: None is open.
         self._pins: list[int | None] = [None] * len(DIGITAL_INPUTS)
@@ -71,13 +74,18 @@ class DigitalInputs:
         after = self._level(index)
         if after < before and self._started:
             self._fall(index)
-        self._show(index)
+        if self._show(index) and self._started and not self._is_counted(label):
+            self._journal.changed(index)
 
     def on_timer(self, key: Key) -> None:
-        """Reset an input whose bistable time is over."""
+        """Reset an input whose bistable time is over, or tell of changes that were counted."""
         index = int(key[2])
+        if key[1] == "told":
+            self._journal.on_timer(index)
+            return
         self._flipped[index] = 0
-        self._show(index)
+        if self._show(index):
+            self._journal.changed(index)
 
     def pin(self, label: str) -> int | None:
         return self._pins[_INDEX[label]]
@@ -130,7 +138,11 @@ class DigitalInputs:
             self._impulse_s[pair] = seconds
             self._machine.version += 1
 
-    def _show(self, index: int) -> None:
+    def _is_counted(self, label: str) -> bool:
+        """Return True if a meter counts the pulses of an input: its counter tells of them."""
+        return any(power.current == label for power in self._machine.settings.power)
+
+    def _show(self, index: int) -> bool:
         bistable = self._machine.settings.digital_inputs[index].bistable
         value = self._flipped[index] if bistable else self._level(index)
-        self._machine.put(DIGITAL_INPUTS[index], value)
+        return self._machine.put(DIGITAL_INPUTS[index], value)

@@ -22,7 +22,7 @@ from leverframe.engine.source_setup import is_set_up
 from leverframe.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
 
 #: Causes of the engine itself: whoever set these up wants what they do.
-OWN_CAUSES = frozenset(("start", "rule", "rule loop", "schedule", "watchdog", "timer"))
+OWN_CAUSES = frozenset(("start", "rule", "rule loop", "schedule", "watchdog", "timer", "input"))
 
 #: Kind -> its sentence. `{name}` is what people call the label.
 SENTENCES = {

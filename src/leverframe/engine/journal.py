@@ -1,9 +1,10 @@
 """The journal: what happened and why, the newest few hundred entries, for people to read.
 
 An entry has a time, a cause and a text. The kind of a cause is a word: of the engine
-`start`, `rule`, `rule loop`, `schedule`, `watchdog` and `timer` (return time, periodic switching,
-delays); of requests `command`, `sign-in`, `command line`, `firmware` and `scenario`; of what is
-sent `outbox`; of what is written to modules `modbus`; of what is not as it should be `finding`.
+`start`, `rule`, `rule loop`, `schedule`, `watchdog`, `timer` (return time, periodic switching,
+delays, the regulator) and `input` (a contact); of requests `command`, `sign-in`, `command line`,
+`firmware` and `scenario`; of what is sent `outbox`; of what is written to modules `modbus`; of what
+is not as it should be `finding`.
 """
 
 from collections import deque

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from leverframe.engine.effects import Effect, Notify
 from leverframe.engine.facts import Fact
-from leverframe.engine.journal import Cause, Journal
+from leverframe.engine.journal import BY_START, Cause, Journal
 from leverframe.engine.labels import LABELS, STATES
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import NO_ONEWIRE_ID, Settings
@@ -24,6 +24,9 @@ from leverframe.profile import Profile
 
 #: A reading or a state; None is absent.
 Value = float | int | None
+#: The kind and the detail of what the regulator causes.
+BY_REGULATOR = "timer", "PID regulator"
+_AS_STARTED = (0.0, BY_START, 0)
 #: What a series of the history got: wall time, label, and a value or what explains one.
 Traced = tuple[float, str, Value | Reason]
 
@@ -39,6 +42,7 @@ class Machine:
         "journal",
         "persisted",
         "profile",
+        "regulated",
         "restart_flag",
         "running",
         "settings",
@@ -81,9 +85,11 @@ class Machine:
         #: Grows with every change that a status file could show.
         self.version = 0
         self.restart_flag = False
-        #: Who switched an output, PWM output or event variable last: wall time, cause, and the
-        #: number of the entry in the journal.
+        #: Who switched an output, PWM output or event variable last, or that a contact changed:
+        #: wall time, cause, and the number of the entry in the journal.
         self.switched: dict[str, tuple[float, Cause, int]] = {}
+        #: The same for PWM outputs that are on and whose duty the regulator moves.
+        self.regulated: dict[str, tuple[float, Cause, int]] = {}
         #: What runs now of periodic switching and the regulator, by the rule action that starts it.
         self.running: set[str] = set()
         self.dsid = NO_ONEWIRE_ID
@@ -159,6 +165,25 @@ class Machine:
         self.switched[label] = wall, cause, self.journal.add(wall, cause, fact)
         if self.samples is not None:
             self.samples.append((wall, CAUSE_TRACES[label], cause))
+
+    def log_regulation(self, label: str, fact: Fact) -> None:
+        """Note that the regulator moves from now on what somebody has switched on."""
+        wall, cause = self.at.wall, Cause(*BY_REGULATOR, after=self.entry_of(label))
+        self.regulated[label] = wall, cause, self.journal.add(wall, cause, fact)
+        self._trace_cause(label)
+
+    def end_regulation(self, label: str) -> None:
+        if self.regulated.pop(label, None) is not None:
+            self._trace_cause(label)
+
+    def mover(self, label: str) -> Cause:
+        """Return who moved what is switched last; the start where nobody has since then."""
+        _, cause, _ = self.regulated.get(label) or self.switched.get(label) or _AS_STARTED
+        return cause
+
+    def _trace_cause(self, label: str) -> None:
+        if self.samples is not None:
+            self.samples.append((self.at.wall, CAUSE_TRACES[label], self.mover(label)))
 
     def entry_of(self, label: str) -> int:
         """Return the number of the entry that tells of the last switching; 0 for none."""

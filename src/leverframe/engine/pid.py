@@ -25,7 +25,7 @@ from leverframe.engine.actions import ENABLE_PID
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import PWMS
-from leverframe.engine.machine import Machine, Value
+from leverframe.engine.machine import BY_REGULATOR, Machine, Value
 from leverframe.engine.pwm import PwmOutputs
 from leverframe.engine.settings import Pid, Settings
 from leverframe.engine.timers import Key
@@ -33,7 +33,7 @@ from leverframe.engine.timers import Key
 SAMPLE_S = 1.0
 
 _SAMPLE: Key = ("pid", "sample")
-_BY_REGULATOR = Cause("timer", "PID regulator")
+_BY_REGULATOR = Cause(*BY_REGULATOR)
 
 
 class Terms(TypedDict):

@@ -13,6 +13,8 @@ Where the interface document is silent:
 - The regulator (see `pid.py`) sets the duty directly. When it releases the output, the duty moves
   to 0 over the change time and stays there until a duty is set: a heater must not go to a duty that
   somebody set long ago, nor stay at the one that happened to be right.
+- While the regulator moves the duty of an output that is on, it counts as who moved the output
+  last, whoever switched it on.
 - Mode ON/OFF drives the pin fully while the state is on. Active low inverts the pin, not the state.
 """
 
@@ -20,7 +22,7 @@ from math import ceil
 
 from leverframe.engine.actions import after_switching
 from leverframe.engine.effects import DrivePwm, SetPwmFrequency
-from leverframe.engine.facts import switchings
+from leverframe.engine.facts import Fact, switchings
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import PWMS
 from leverframe.engine.machine import Machine
@@ -32,6 +34,7 @@ from leverframe.engine.timers import Key
 DUTIES = tuple(f"{label}.duty" for label in PWMS)
 MAX_STEPS_PER_SECOND = 50
 _TOLD = tuple(switchings(label) for label in PWMS)
+_REGULATED = tuple(Fact("pid_regulates", label) for label in PWMS)
 
 _STEP: tuple[Key, ...] = tuple(("pwm", "step", index) for index in range(len(PWMS)))
 
@@ -125,6 +128,7 @@ class PwmOutputs:
         on = after_switching(value, bool(machine.values[label]))
         if machine.put(label, int(on)):
             machine.log_switching(label, cause, _TOLD[index][on])
+            self._note_regulated(index)
             self._follow(index)
 
     def duty(self, index: int) -> float:
@@ -133,8 +137,10 @@ class PwmOutputs:
 
     def set_target(self, index: int, duty: float) -> None:
         """Hold a duty for the regulator, at once, until `release`."""
-        self._channels[index].regulated = True
-        self._channels[index].parked = False
+        channel = self._channels[index]
+        if not channel.regulated:
+            channel.regulated, channel.parked = True, False
+            self._note_regulated(index)
         self._arrive(index, duty)
 
     def release(self, index: int) -> None:
@@ -143,6 +149,7 @@ class PwmOutputs:
         if channel.regulated:
             channel.regulated = False
             channel.parked = True
+            self._machine.end_regulation(PWMS[index])
             self._move_to_wanted_duty(index)
 
     def follow_setting(self, index: int) -> None:
@@ -155,6 +162,14 @@ class PwmOutputs:
         """Turn the pins off while no engine controls them; states stay."""
         for index, pwm in enumerate(self._machine.settings.pwm):
             self._drive(index, 1.0 if pwm.active_low else 0.0)
+
+    def _note_regulated(self, index: int) -> None:
+        """Note whether the regulator moves an output, after either has changed."""
+        machine, label = self._machine, PWMS[index]
+        if self._channels[index].regulated and machine.values[label]:
+            machine.log_regulation(label, _REGULATED[index])
+        else:
+            machine.end_regulation(label)
 
     def _adopt_frequencies(self, old: tuple[int, ...]) -> None:
         now = self._machine.settings.pwm_frequency

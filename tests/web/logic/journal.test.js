@@ -11,10 +11,13 @@ import {
   journalList,
   journalWords,
   plainText,
-  thingOfSetting,
   thingsOf,
 } from "../../../src/leverframe/web/lib/journal.js";
-import { settingWords } from "../../../src/leverframe/web/lib/setting_words.js";
+import {
+  settingName,
+  settingWords,
+  thingOfSetting,
+} from "../../../src/leverframe/web/lib/setting_words.js";
 import * as words from "../../../src/leverframe/web/lib/words.js";
 import { controller } from "./browser.mjs";
 import { markup, openContext, textOf } from "./helpers.js";
@@ -126,7 +129,38 @@ test("settings of one thing are folded, those of others are not", () => {
   assert.equal(folded([changed("outputs.0.name"), later]).length, 2);
   const figures = { changes: [{ path: "mqtt.host" }], left_out: 2 };
   const others = changed("mqtt.host", { figures });
-  assert.match(told(others), /3 settings changed by admin · show mqtt\.host changedand 2 more/);
+  assert.match(told(others), /3 settings of MQTT changed by admin · show .* changedand 2 more/);
+  assert.equal(folded([changed("mqtt.host"), changed("mqtt.port")]).length, 1);
+  assert.equal(folded([changed("mqtt.host"), changed("snmp.enabled")]).length, 2);
+  const both = { changes: [{ path: "mqtt.host" }, { path: "snmp.enabled" }], left_out: 0 };
+  assert.match(told(changed("", { figures: both })), /2 settings changed by admin/);
+});
+
+test("a contact is told by its name, and a flood of changes by their number", () => {
+  const input = (what, figures = {}) => entry(what, { which: "INPD1", cause: "input", figures });
+  assert.match(told(input("opened")), /Input 1 opened$/);
+  const often = input("closed_often", { count: 40, seconds: 59 });
+  assert.match(told(often), /40 more times within 59 s and is closed$/);
+  assert.equal(groupOf(input("opened")), "inputs");
+  assert.deepEqual(thingsOf(input("closed")), ["INPD1"]);
+  words.chooseLanguage("cs");
+  assert.match(told(input("opened")), /Vstup 1: rozepnuto$/);
+});
+
+test("a regulated output names the regulator", () => {
+  const by = { detail: "PID regulator" };
+  const one = entry("pid_regulates", { which: "PWM0", cause: "timer", by });
+  assert.match(told(one), /PWM output 0 is being regulated PID regulator$/);
+});
+
+test("a setting of a list is told by its place, one that is not known by its path", async () => {
+  await settingWords(["http.1.url", "modbus_devices.0.readings.3.unit", "schedule.2.time"]);
+  assert.match(settingName(context, "http.1.url"), /^HTTP requests 2 · \p{Lu}/u);
+  const reading = settingName(context, "modbus_devices.0.readings.3.unit");
+  assert.match(reading, /^Modbus devices 1 · .* 4$/);
+  assert.equal(settingName(context, "modbus_mapping"), "Modbus");
+  assert.equal(settingName(context, "rules.0"), "Greenhouse heating");
+  assert.equal(settingName(context, "strange.thing"), "strange.thing");
 });
 
 test("what was set is told by its thing, its field and values as people write them", async () => {
@@ -150,8 +184,8 @@ test("a setting that came or went, an upload and a version are told as such", ()
   const figures = (changes, uploads = {}) => ({ figures: { changes, left_out: 0, uploads } });
   assert.match(told(entry("settings", figures([{ path: "rules.0.name", new: '"a"' }]))), /“a”/);
   assert.match(told(entry("settings", figures([{ path: "rules.0.name", old: 1 }]))), /removed/);
-  assert.match(told(entry("settings", figures([], { site: true }))), /site uploaded/);
-  assert.match(told(entry("settings", figures([], { site: false }))), /site removed/);
+  assert.match(told(entry("settings", figures([], { site: true }))), /Web site uploaded/);
+  assert.match(told(entry("settings", figures([], { site: false }))), /Web site removed/);
   const version = figures([{ path: "profile.sw", old: "1.7", new: "1.8" }]);
   assert.match(told(entry("settings", version)), /Software version 1\.8, was 1\.7/);
 });

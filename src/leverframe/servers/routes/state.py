@@ -65,7 +65,10 @@ class StateBesideValues(TypedDict):
     ]
     switched: Annotated[
         dict[str, Switching],
-        Meta(description="Who switched an output, PWM output or variable last, by label."),
+        Meta(
+            description="Who switched an output, PWM output or variable last, or when a contact "
+            "changed, by label."
+        ),
     ]
     rules: list[RuleExplanation]
     schedule: list[ScheduleExplanation]
@@ -134,7 +137,7 @@ def state_of(controller: Controller, *, for_admin: bool) -> State:
         },
         "switched": {
             label: Switching(wall, cause if for_admin else _for_everybody(cause))
-            for label, (wall, cause, _) in machine.switched.items()
+            for label, (wall, cause, _) in (machine.switched | machine.regulated).items()
         },
         "rules": engine.rules.explain(at.now),
         "schedule": engine.schedule.explain(),

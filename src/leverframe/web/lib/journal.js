@@ -15,7 +15,14 @@ import { icon } from "./icon.js";
 import { isState } from "./labels.js";
 import { PLACES, rich } from "./rich.js";
 import { address } from "./router.js";
-import { numberText, settingName, settingValue, settingWords } from "./setting_words.js";
+import {
+  numberText,
+  pageOfSetting,
+  settingName,
+  settingValue,
+  settingWords,
+  thingOfSetting,
+} from "./setting_words.js";
 import { kindOf, thingAddress, thingName, thingOf } from "./things.js";
 import { clock, code, currentLanguage, fetchWords, serverText, speaking, t } from "./words.js";
 
@@ -80,7 +87,12 @@ export const journalWords = () =>
 
 // ---- what an entry is about ------------------------------------------------------------------
 
-const GROUPS = { outbox: "messages", "sign-in": "sign_ins", finding: "findings" };
+const GROUPS = {
+  outbox: "messages",
+  "sign-in": "sign_ins",
+  finding: "findings",
+  input: "inputs",
+};
 const BENCH = ["scenario", "fault", "snapshot"];
 
 // The groups in which people look for entries: the five causes, and what has none of them.
@@ -99,35 +111,10 @@ const ICONS = {
   messages: "message",
   settings: "pencil",
   findings: "attention",
+  inputs: "reading",
   sign_ins: "hand",
   bench: "request",
 };
-
-// The place of a setting -> the label of its thing; numbers of labels begin at 0 or 1.
-/** @type {Record<string, [string, number]>} */
-const PLACES_OF = {
-  outputs: ["OUT", 0],
-  pwm: ["PWM", 0],
-  digital_inputs: ["INPD", 1],
-  analog_inputs: ["INPA", 1],
-  onewire: ["DS", 1],
-  differentials: ["DIFF", 1],
-  power: ["POWER", 1],
-  event_variables: ["EVENT", 1],
-  watchdog: ["WDOG", 1],
-  modbus_slots: ["SLOT", 1],
-};
-
-// The label of the thing that a setting belongs to; a rule by its place. "" where there is none.
-/** @param {string} path */
-export function thingOfSetting(path) {
-  const [section, place] = path.split(".");
-  const [, weather] = /^weather\.([thp]1)_/.exec(path) ?? [];
-  if (weather) return weather.toUpperCase();
-  if (section === "rules" && place) return `rules.${place}`;
-  const [prefix, first] = PLACES_OF[section] ?? [];
-  return prefix && /^\d+$/.test(place ?? "") ? `${prefix}${Number(place) + Number(first)}` : "";
-}
 
 /**
  * The figures of entries that have parts of their own.
@@ -232,16 +219,31 @@ function ofSettings(context, { entry, changes, leftOut }) {
   const uploads = Object.entries(partsOf(entry).uploads ?? {});
   if (changes.length === 0 && uploads.length > 0) {
     return uploads
-      .map(([name, isThere]) => t(isThere ? "settings_uploaded" : "settings_removed", { name }))
+      .map(([name, isThere]) =>
+        t(isThere ? "settings_uploaded" : "settings_removed", { name: uploadName(name) }),
+      )
       .join(", ");
   }
   const count = changes.length + leftOut;
-  const labels = new Set(changes.map(({ path }) => thingOfSetting(path)));
-  const [label] = labels;
-  if (labels.size !== 1 || !label) return t("what_settings", { count });
+  const owners = new Set(changes.map(({ path }) => ownerOf(path)));
+  const [owner] = owners;
+  if (owners.size !== 1 || !owner) return t("what_settings", { count });
   const text = t("settings_of", { count, which: WHICH });
-  return rich(text, { which: linked(linkOf(context, label)) });
+  const label = thingOfSetting(changes[0].path);
+  const link = label
+    ? linkOf(context, label)
+    : { name: t(`page_${owner}`), address: address(owner) };
+  return rich(text, { which: linked(link) });
 }
+
+// What a setting belongs to: its thing, or the page that sets it.
+/** @param {string} path */
+const ownerOf = (path) => thingOfSetting(path) || (pageOfSetting(path) ?? "");
+
+const UPLOADS = ["site", "picture", "restore-report"];
+/** @param {string} name */
+const uploadName = (name) =>
+  UPLOADS.includes(name) ? t(`upload_${name.replace("-", "_")}`) : name;
 
 /** @param {Context} context @param {JournalEntry} entry */
 function ofFinding(context, entry) {
@@ -366,6 +368,7 @@ function whyOf(context, entry, entries) {
     case "sign-in":
       return by.account ? t("why_by", { account: by.account }) : t("why_from", { source: detail });
     case "rule loop":
+    case "input":
       return "";
     default:
       return byHand(by);
@@ -386,7 +389,7 @@ function lasted({ what, detail, number, time, figures }, entries) {
 
 // ---- lists -----------------------------------------------------------------------------------
 
-// Newest first; settings that one person changed of one thing in a row are one line.
+// Newest first; settings that one person changed of one thing or page in a row are one line.
 /** @param {JournalEntry[]} entries @returns {Told[]} */
 export function folded(entries) {
   /** @type {Told[]} */
@@ -407,8 +410,8 @@ export function folded(entries) {
 function isOneWork({ entry: newer, changes }, entry) {
   if (newer.what !== "settings" || entry.what !== "settings" || changes.length === 0) return false;
   if (newer.detail !== entry.detail || newer.time - entry.time > TOGETHER_S) return false;
-  const labels = [...changes, ...changesOf(entry)].map(({ path }) => thingOfSetting(path));
-  return labels[0] !== "" && labels.every((label) => label === labels[0]);
+  const owners = [...changes, ...changesOf(entry)].map(({ path }) => ownerOf(path));
+  return owners[0] !== "" && owners.every((owner) => owner === owners[0]);
 }
 
 /** @param {number} seconds */
@@ -433,10 +436,8 @@ export function dayName(seconds, now) {
 /** @param {Context} context @param {SettingChange} change */
 function changeLine(context, change) {
   const { path } = change;
-  const label = thingOfSetting(path);
-  const owner = label ? linkOf(context, label).name : "";
   const [old, now] = [change.old, change.new].map((one) => settingValue(context, path, one));
-  const values = { path: settingName(path, owner), old, new: now };
+  const values = { path: settingName(context, path), old, new: now };
   if (!("old" in change) && !("new" in change)) return t("setting_secret", values);
   if (!("new" in change)) return t("setting_gone", values);
   return t("old" in change ? "setting_changed" : "setting_set", values);

@@ -47,6 +47,32 @@ const KEYS = {
   ...{ "schedule.days": "weekdays", "schedule.periodic": "repeats" },
 };
 
+// The place of a setting -> the label of its thing; numbers of labels begin at 0 or 1.
+/** @type {Record<string, [string, number]>} */
+const PLACES_OF = {
+  outputs: ["OUT", 0],
+  pwm: ["PWM", 0],
+  digital_inputs: ["INPD", 1],
+  analog_inputs: ["INPA", 1],
+  onewire: ["DS", 1],
+  differentials: ["DIFF", 1],
+  power: ["POWER", 1],
+  event_variables: ["EVENT", 1],
+  watchdog: ["WDOG", 1],
+  modbus_slots: ["SLOT", 1],
+};
+
+// The label of the thing that a setting belongs to; a rule by its place. "" where there is none.
+/** @param {string} path */
+export function thingOfSetting(path) {
+  const [section, place] = path.split(".");
+  const [, weather] = /^weather\.([thp]1)_/.exec(path) ?? [];
+  if (weather) return weather.toUpperCase();
+  if (section === "rules" && place) return `rules.${place}`;
+  const [prefix, first] = PLACES_OF[section] ?? [];
+  return prefix && /^\d+$/.test(place ?? "") ? `${prefix}${Number(place) + Number(first)}` : "";
+}
+
 // Seconds; a setting with this unit; settings whose numbers are hundredths.
 const SECONDS = new Set([
   ...["return_time", "on_time", "off_time", "start_delay", "change_time", "bistable_time"],
@@ -55,14 +81,23 @@ const SECONDS = new Set([
 ]);
 /** @type {Record<string, string>} */
 const UNITS = { duty: "%", offset: "°C", altitude: "m", calibration: "mV", frequency: "kHz" };
+// Stands for a secret.
+const MASK = "***";
 const HUNDREDTHS = ["pid.kp", "pid.ki", "pid.kd"];
 
 /** @param {string} path */
 function partsOf(path) {
-  const names = path.split(".").filter((part) => !/^\d+$/.test(part));
+  const isNumber = (/** @type {string} */ part) => /^\d+$/.test(part);
+  const parts = path.split(".");
+  const names = parts.filter((part) => !isNumber(part));
+  const places = parts.filter(isNumber).map((place) => Number(place) + 1);
   const [section] = names;
-  return { section, leaf: String(names.at(-1)), page: PAGES[section] };
+  return { section, leaf: String(names.at(-1)), places, page: PAGES[section] };
 }
+
+// The page that sets it; undefined where this setting is newer than these words.
+/** @param {string} path @returns {string | undefined} */
+export const pageOfSetting = (path) => partsOf(path).page;
 
 /** @param {string[]} paths */
 export function settingWords(paths) {
@@ -71,24 +106,44 @@ export function settingWords(paths) {
 }
 
 // "Pump · Off by itself after"; the path where this setting is newer than these words.
-/** @param {string} path @param {string} owner the name of its thing; "" where it has none */
-export function settingName(path, owner) {
-  const { section, leaf, page } = partsOf(path);
-  const label = page ? known(page, KEYS[`${section}.${leaf}`] ?? leaf) : null;
-  return label ? `${owner || t(`page_${page}`)} · ${label}` : path;
+/** @param {Context} context @param {string} path */
+export function settingName(context, path) {
+  const { section, leaf, places, page } = partsOf(path);
+  if (!page) return path;
+  const label = known(page, KEYS[`${section}.${leaf}`] ?? leaf);
+  const [place, inner] = places;
+  const thing = thingOfSetting(path);
+  // Of a list that is no thing: by the place in it.
+  const owner = thing ? ownerName(context, thing) : [t(`page_${page}`), place].join(" ").trim();
+  if (!label) return leaf === section ? owner : path;
+  return `${owner} · ${[label, inner].join(" ").trim()}`;
 }
 
+/** @param {Context} context @param {string} label */
+function ownerName(context, label) {
+  const [, rule] = /^rules\.(\d+)$/.exec(label) ?? [];
+  if (!rule) return thingName(context, label);
+  const number = Number(rule) + 1;
+  return context.settings?.rules[number - 1]?.name || t("rule_number", { number });
+}
+
+// A value that comes as JSON.
 /** @param {Context} context @param {string} path @param {unknown} told */
-export function settingValue(context, path, told) {
+export const settingValue = (context, path, told) => valueText(context, path, parsed(told));
+
+/** @param {Context} context @param {string} path @param {unknown} value @returns {string} */
+export function valueText(context, path, value) {
   const { section, leaf } = partsOf(path);
-  const value = parsed(told);
+  if (value === null || value === undefined) return "–";
   if (typeof value === "boolean") return t(value ? "state_on" : "state_off");
   if (typeof value === "number" && SECONDS.has(leaf)) return durationText(value);
   if (typeof value === "number") {
     const number = HUNDREDTHS.includes(`${section}.${leaf}`) ? value / 100 : value;
     return `${numberText(number)} ${UNITS[leaf] ?? ""}`.trim();
   }
-  if (typeof value !== "string") return String(told);
+  if (Array.isArray(value)) return value.map((one) => valueText(context, path, one)).join(", ");
+  if (typeof value !== "string") return JSON.stringify(value);
+  if (value === MASK) return "•••";
   if (kindOf(value).kind && leaf !== "name") return thingName(context, value);
   const word = code(value);
   return word === value ? `“${value}”` : word;

@@ -60,7 +60,14 @@ export const thingAddress = (label) => addressWith(thingOf(label));
 export function thingName(context, label) {
   const { kind, number } = kindOf(label);
   const given = context.overview.name(label) || ownName(context, kind, Number(number));
-  return given || (kind ? t(`thing_${kind}`, { number }) : label);
+  return given || kindName(label);
+}
+
+// What it is, with the number of its terminal.
+/** @param {string} label */
+export function kindName(label) {
+  const { kind, number } = kindOf(label);
+  return kind ? t(`thing_${kind}`, { number }) : label;
 }
 
 /** @param {Context} context @param {string | null} kind @param {number} number */

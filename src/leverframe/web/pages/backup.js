@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import { Action } from "../lib/action.js";
 import * as api from "../lib/api.js";
+import { settingName, settingWords, valueText } from "../lib/setting_words.js";
 import { serverText, t } from "../lib/words.js";
 import { DownloadCard } from "./backup/download.js";
 import { RestoreCard } from "./backup/restoring.js";
@@ -49,7 +50,9 @@ export class Page {
   close() {}
 
   async #readReport() {
-    this.#report = await api.restoreReport();
+    const report = await api.restoreReport();
+    await settingWords(report.map(({ path }) => path));
+    this.#report = report;
     this.#context.redraw();
   }
 
@@ -100,8 +103,10 @@ export class Page {
           <tbody>
             ${this.#report.map(
               ({ path, value, reason }) => html`<tr>
-                <td>${path}</td>
-                <td>${JSON.stringify(value)}</td>
+                <td>
+                  ${path === "settings" ? t("all_settings") : settingName(this.#context, path)}
+                </td>
+                <td>${valueText(this.#context, path, value)}</td>
                 <td>${serverText(reason)}</td>
               </tr>`,
             )}

@@ -16,7 +16,7 @@ import { moment } from "../lib/moments.js";
 import { note } from "../lib/router.js";
 import { thingName } from "../lib/things.js";
 import { t } from "../lib/words.js";
-import { asEntries, causeName } from "./log/entries.js";
+import { asEntries, auditWords, causeName } from "./log/entries.js";
 
 /** @import { JournalEntry } from "../lib/journal.js" */
 /** @import { Entry } from "./log/entries.js" */
@@ -58,8 +58,9 @@ export class Page {
   async #follow() {
     this.#followed?.close();
     const read = async () => {
-      if (this.#list === "audit") this.#changes = await api.audit();
-      else await this.#journal.read();
+      if (this.#list === "log") return this.#journal.read();
+      this.#changes = await api.audit();
+      return auditWords(this.#changes);
     };
     this.#followed = new Followed(this.#context, read);
     await this.#followed.open();
@@ -172,7 +173,7 @@ export class Page {
   // ---- who changed what ----------------------------------------------------------------------
 
   #audit() {
-    const entries = asEntries(this.#changes);
+    const entries = asEntries(this.#context, this.#changes);
     const causes = this.#offered([...new Set(entries.map(({ cause }) => cause))], causeName);
     const wanted = entries.filter((entry) => this.#isAuditWanted(entry));
     const { time: now } = this.#context.live.state;

@@ -6,6 +6,7 @@ import { causeOf } from "../lib/causes.js";
 import { Followed } from "../lib/followed.js";
 import { icon } from "../lib/icon.js";
 import { isState } from "../lib/labels.js";
+import { shortMoment } from "../lib/moments.js";
 import { mayOpen, findPage } from "../lib/navigation.js";
 import { address } from "../lib/router.js";
 import { plateOf, thingAddress, things } from "../lib/things.js";
@@ -166,14 +167,15 @@ export class Page {
   #who(label) {
     const { overview } = this.#context;
     const absent = overview.absentSince(label);
+    const { time: now } = this.#context.live.state;
     if (absent) {
-      const time = overview.moment(absent);
+      const time = shortMoment(absent, now);
       return html`<span class="attention">${t("silent_since", { time })}</span>`;
     }
     const last = lastSwitching(this.#log.value ?? [], label);
     if (!last) return nothing;
     const { icon: glyph, look } = causeOf(last.cause);
     return html`<span class=${look}>${icon(glyph, "s")} ${whoOf(last)}</span>
-      <small>${overview.moment(last.time)}</small>`;
+      <small>${shortMoment(last.time, now)}</small>`;
   }
 }

@@ -1,17 +1,28 @@
 // Who changed what: when, why, by whom, and what, a line each; newest first.
 
-import { t } from "../../lib/words.js";
+import { durationText } from "../../lib/durations.js";
+import { isState } from "../../lib/labels.js";
+import { fullMoment } from "../../lib/moments.js";
+import { numberText, settingName, settingWords, valueText } from "../../lib/setting_words.js";
+import { kindOf, thingName, thingOf } from "../../lib/things.js";
+import { code, t } from "../../lib/words.js";
 
 /** @typedef {{ time: number, cause: string, who: string, lines: string[] }} Entry */
+/** @typedef {AuditEntries[number]["changes"][number]} Change */
 
-/** @param {AuditEntries} entries @returns {Entry[]} */
-export function asEntries(entries) {
+// The words of the forms that set what was changed.
+/** @param {AuditEntries} entries */
+export const auditWords = (entries) =>
+  settingWords(entries.flatMap(({ changes }) => changes.map(({ path }) => path)));
+
+/** @param {Context} context @param {AuditEntries} entries @returns {Entry[]} */
+export function asEntries(context, entries) {
   return entries
     .map((entry) => ({
       time: entry.time,
       cause: entry.cause,
       who: whoOf(entry),
-      lines: linesOf(entry),
+      lines: linesOf(context, entry),
     }))
     .reverse();
 }
@@ -20,18 +31,72 @@ export function asEntries(entries) {
 const whoOf = ({ account, source, detail }) =>
   account ? [account, source].filter(Boolean).join(" · ") : detail;
 
-/** @param {AuditEntries[number]} audit */
-function linesOf({ changes, not_listed: more }) {
-  const lines = changes.map(({ path, old, new: now }) =>
-    old === null
-      ? t("done_line", { path, now: inWords(now) })
-      : t("changed_line", { path, old: inWords(old), now: inWords(now) }),
-  );
+/** @param {Context} context @param {AuditEntries[number]} audit */
+function linesOf(context, { changes, not_listed: more }) {
+  const lines = changes.map((change) => lineOf(context, change));
   return more ? [...lines, t("not_listed", { more })] : lines;
 }
 
-/** @param {unknown} value */
-const inWords = (value) => (typeof value === "string" ? `“${value}”` : JSON.stringify(value));
+/** @param {Context} context @param {Change} change */
+function lineOf(context, change) {
+  const { path, old, new: now } = change;
+  const name = whatOf(context, path);
+  const [was, is] = [old, now].map((value) => inWords(context, path, value));
+  if (was === is) return t("done_line", { path: name, now: t("changed_word") });
+  if (old !== null) return t("changed_line", { path: name, old: was, now: is });
+  return now === "done" ? name : t("done_line", { path: name, now: is });
+}
+
+// What is done rather than set, by what the trail calls it.
+const DONE = [
+  ...["next_1_Wire_ID", "restart_flag", "counters_and_remembered_states", "test_message"],
+  ...["modem_command", "watchdog", "restart", "bootloader", "clock"],
+  ...["site", "picture", "restore_report"],
+];
+const WRITTEN = /^Modbus slot (\d) (coil|register) (\d+)$/;
+
+/** @param {Context} context @param {string} path */
+function whatOf(context, path) {
+  const key = path.replace(/\W+/g, "_");
+  if (DONE.includes(key)) return t(`done_${key}`);
+  const [, slot, kind, register] = WRITTEN.exec(path) ?? [];
+  if (kind) return t(`written_${kind}`, { slot, register });
+  if (path.endsWith(".duty")) return t("duty_of", { name: thingName(context, thingOf(path)) });
+  if (kindOf(path).kind) return thingName(context, path);
+  const word = labelled(context, path);
+  return word === path ? settingName(context, path) : word;
+}
+
+// A word of a code list, at whose end a label may stand: "AutoSwitch OUT0".
+/** @param {Context} context @param {string} text */
+function labelled(context, text) {
+  const label = text.split(" ").at(-1) ?? "";
+  return kindOf(label).kind ? code(text).replace(label, thingName(context, label)) : code(text);
+}
+
+const PULSE = /^on for (\d+) s$/;
+const SIZE = /^(\d+) bytes$/;
+/** @type {Record<string, string>} */
+const SAID = { overridden: "by_rule_now", "as set": "as_set", "done": "done_word" };
+
+/** @param {Context} context @param {string} path @param {unknown} value */
+function inWords(context, path, value) {
+  if (typeof value === "number" && path === "clock") {
+    return fullMoment(value, { dateStyle: "medium", timeStyle: "short" });
+  }
+  if (typeof value === "number" && isState(path)) return stateText(context, path, value);
+  if (typeof value === "number" && path.endsWith(".duty")) return `${numberText(value)} %`;
+  if (typeof value !== "string") return valueText(context, path, value);
+  const [, seconds] = PULSE.exec(value) ?? [];
+  if (seconds) return t("on_for", { time: durationText(Number(seconds)) });
+  const [, bytes] = SIZE.exec(value) ?? [];
+  if (bytes) return t("size_bytes", { bytes });
+  return SAID[value] ? t(SAID[value]) : valueText(context, path, value);
+}
+
+/** @param {Context} context @param {string} label @param {number} value */
+const stateText = ({ overview }, label, value) =>
+  t((value === 1) !== overview.isInverted(label) ? "state_on" : "state_off");
 
 const CAUSES = [
   "command",

@@ -3,6 +3,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
 import { SHOWN_PLACES } from "../../lib/labels.js";
+import { kindName } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
 
 const dialog = () =>
@@ -69,8 +70,6 @@ export class Choice {
   /** @param {string[]} draft @param {string} place @param {number} index */
   #tick(draft, place, index) {
     if (!this.#isOffered(place)) return nothing;
-    const name = this.#overview.name(place);
-    const text = place === "rules" ? t("part_rules") : place === "log" ? t("happened") : place;
     return html`<label>
       <input
         type="checkbox"
@@ -79,8 +78,18 @@ export class Choice {
           draft[index] = event.target.checked ? "1" : "0";
         }}
       />
-      <span>${name || text}${name ? html` <small>${place}</small>` : nothing}</span>
+      <span>${this.#nameOf(place)}</span>
     </label>`;
+  }
+
+  // A thing by its name, with what it is beside it.
+  /** @param {string} place */
+  #nameOf(place) {
+    if (place === "rules") return t("part_rules");
+    if (place === "log") return t("page_log");
+    const name = this.#overview.name(place);
+    const kind = kindName(place);
+    return name ? html`${name} <small>${kind}</small>` : kind;
   }
 
   // Everything that the page has now, and what is hidden already.

@@ -7,6 +7,7 @@ import { Duty } from "../../lib/duty.js";
 import { findingList, findingsOf } from "../../lib/findings.js";
 import { icon } from "../../lib/icon.js";
 import { OUTPUTS, PWMS, VARIABLES, energyOf, indexOf, isState } from "../../lib/labels.js";
+import { shortMoment } from "../../lib/moments.js";
 import { address } from "../../lib/router.js";
 import { Switches } from "../../lib/switches.js";
 import { kindOf, plateOf, thingName, thingValue } from "../../lib/things.js";
@@ -201,7 +202,7 @@ export class Drawer {
       <p class="present">${thingValue(this.#context, label) || t("no_value")}</p>
       ${absent
         ? html`<p class="attention">
-            ${t("silent_since", { time: this.#overview.moment(absent) })}
+            ${t("silent_since", { time: shortMoment(absent, this.#context.live.state.time) })}
           </p>`
         : nothing}
     </section>`;

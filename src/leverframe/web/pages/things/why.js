@@ -9,6 +9,7 @@ import { Followed } from "../../lib/followed.js";
 import { icon } from "../../lib/icon.js";
 import { JournalReader, journalList } from "../../lib/journal.js";
 import { isState } from "../../lib/labels.js";
+import { shortMoment } from "../../lib/moments.js";
 import { PLACES, rich } from "../../lib/rich.js";
 import { address } from "../../lib/router.js";
 import { kindOf, thingAddress, thingName } from "../../lib/things.js";
@@ -18,7 +19,7 @@ import { t } from "../../lib/words.js";
 /** @typedef {LogEntries[number]} Entry */
 /** @typedef {{ icon: IconName, look?: string, text: Template, time: number }} Link */
 
-const SWITCHED = ["on", "off", "pulse"];
+const SWITCHED = ["on", "off", "pulse", "pid_regulates"];
 // Entries that led to one another.
 const MAX_BEFORE = 4;
 const MAX_LINES = 8;
@@ -44,6 +45,7 @@ const TIMERS = {
   pulse: "by_pulse",
   "periodic switching": "by_periodic",
   "start delay": "by_start_delay",
+  "PID regulator": "by_timer_pid",
 };
 /** @param {string} detail */
 const timerWord = (detail) => (TIMERS[detail] ? t(TIMERS[detail]) : detail);
@@ -98,7 +100,7 @@ export class Why {
   #link({ icon: name, look = "", text, time }) {
     return html`<li>
       <span class=${look}>${icon(name)}</span><span>${text}</span>
-      <time>${this.#context.overview.moment(time)}</time>
+      <time>${shortMoment(time, this.#context.live.state.time)}</time>
     </li>`;
   }
 
