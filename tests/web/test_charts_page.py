@@ -55,23 +55,23 @@ def drag(page: Page, part: tuple[float, float], key: str = "") -> None:
         page.keyboard.up(key)
 
 
-def test_the_address_keeps_labels_and_range(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_a_chart_leaves_gaps_goes_on_by_itself_and_is_zoomed_by_a_drag(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
     live_through(twin)
     page = open_page("charts?labels=DS1&range=1h")
-    # Open at the side of a wide screen.
-    page.get_by_label("Output 2", exact=True).check()
-    page.get_by_role("button", name="7 d").click()
-    expect(plot(page, 1)).to_be_visible()
-    assert parameters(page) == {"labels": ["DS1,OUT2"], "range": ["7d"]}
-    page.reload()
-    expect(page.get_by_role("button", name="7 d")).to_have_attribute("aria-pressed", "true")
-    expect(page.locator(".courses")).to_have_count(2)
-
-
-def test_a_drag_zooms_and_a_double_click_returns(twin: ServedTwin, open_page: OpenPage) -> None:
-    live_through(twin)
-    page = open_page("charts?labels=DS1&range=1h")
+    expect(plot(page)).to_be_visible()
     now = twin.state()["time"]
+    # The value under the cursor: present, absent, present again.
+    box = plot(page).bounding_box()
+    assert box
+    said = []
+    for ago in (2000, 900, 300):
+        page.mouse.move(box["x"] + box["width"] * (1 - ago / 3600), box["y"] + 50)
+        said.append(page.locator(".courses tbody td").last.inner_text())
+    assert said == ["20.0", "–", "24.0"], now
+    page.mouse.move(0, 0)
+
     drag(page, (0.5, 0.75))
     expect(page.get_by_role("button", name="Back to now")).to_be_visible()
     shown = parameters(page)
@@ -93,6 +93,45 @@ def test_a_drag_zooms_and_a_double_click_returns(twin: ServedTwin, open_page: Op
     page.go_back()
     expect(page.get_by_role("button", name="1 h")).to_have_attribute("aria-pressed", "true")
 
+    page.mouse.move(0, 0)
+    expect(page.locator(".courses")).to_contain_text("24.0")
+    twin.get("/sim.cgi?advance=10")
+    twin.set_readings(DS1=33.5)
+    expect(page.locator(".courses")).to_contain_text("33.5", timeout=MAX_MS)
+
+
+def test_labels_and_range_are_chosen_kept_by_the_address_and_had_as_a_table(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("charts")
+    # Without a choice, readings that are there are drawn.
+    expect(page.locator(".courses")).to_have_count(2)
+    expect(page.get_by_text("Recorded since")).to_be_visible()
+    for name in ("Board temperature", "Supply voltage"):
+        page.get_by_label(name).uncheck()
+    expect(page.get_by_text("Choose what is to be drawn.")).to_be_visible()
+
+    live_through(twin)
+    page.evaluate("location.hash = '#/charts?labels=DS1&range=1h'")
+    # Open at the side of a wide screen.
+    page.get_by_label("Output 2", exact=True).check()
+    expect(plot(page, 1)).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download as CSV").click()
+    rows = list(csv.reader(StringIO(download.value.path().read_text(encoding="utf-8"))))
+    assert rows[0][0].startswith("time (")
+    assert rows[0][1:] == ["DS1 (°C)", "OUT2"]
+    assert "DS1_OUT2_2026-01-0" in download.value.suggested_filename
+    assert [row[1] for row in rows[1:] if row[1]] != []
+    assert [float(text) for text in rows[-1][1:]] == [24.0, 1.0]
+    assert "" in [row[1] for row in rows]
+
+    page.get_by_role("button", name="7 d").click()
+    assert parameters(page) == {"labels": ["DS1,OUT2"], "range": ["7d"]}
+    page.reload()
+    expect(page.get_by_role("button", name="7 d")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".courses")).to_have_count(2)
+
 
 def test_yesterday_stands_behind_and_the_same_time_is_on_the_timeline(
     twin: ServedTwin, open_page: OpenPage
@@ -110,22 +149,6 @@ def test_yesterday_stands_behind_and_the_same_time_is_on_the_timeline(
     expect(page.locator(".timeline .bars .cause-hand").first).to_be_visible()
 
 
-def test_buttons_move_and_zoom_for_those_without_a_mouse(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    live_through(twin)
-    page = open_page("charts?labels=DS1&range=1h", viewport=PHONE)
-    now = twin.state()["time"]
-    page.get_by_role("button", name="Earlier").click()
-    assert float(parameters(page)["to"][0]) == pytest.approx(now - 1800, abs=2)
-    page.get_by_role("button", name="Zoom in").click()
-    shown = parameters(page)
-    assert float(shown["to"][0]) - float(shown["from"][0]) == pytest.approx(1800, abs=2)
-    page.get_by_role("button", name="Back to now").click()
-    expect(page.get_by_role("button", name="1 h")).to_have_attribute("aria-pressed", "true")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
 def on_plot(page: Page, *shares: float) -> list[Point]:
     """Points in the middle of the first chart, at shares of its width."""
     expect(page.locator(".charts[aria-busy=false]")).to_be_visible()
@@ -141,12 +164,30 @@ def shown_span(page: Page) -> tuple[float, float]:
     return float(shown["from"][0]), float(shown["to"][0])
 
 
-def test_one_finger_moves_the_time_and_never_past_now(
+def test_fingers_move_and_stretch_the_time_and_still_scroll_the_page(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     live_through(twin)
-    page = open_page("charts?labels=DS1&range=1h", viewport=PHONE, touch=True)
+    page = open_page("charts?labels=DS1,VCC,OUT2&range=1h", viewport=PHONE, touch=True)
     now = twin.state()["time"]
+    [(x, y)] = on_plot(page, 0.5)
+    before = page.evaluate("scrollY")
+    drag_fingers(page, ((x, y), (x + 4, y - 200)))
+    page.wait_for_function("(before) => scrollY > before + 50", arg=before)
+    assert parameters(page)["range"] == ["1h"]
+
+    # Two fingers stretch the time, and two taps return.
+    far_left, left, right, far_right = on_plot(page, 0.25, 0.375, 0.625, 0.75)
+    drag_fingers(page, (left, far_left), (right, far_right))
+    assert shown_span(page) == pytest.approx((now - 2700, now - 900), abs=60)
+    drag_fingers(page, (far_left, left), (far_right, right))
+    page.wait_for_function(f"!location.hash.includes('from={now - 2700:.0f}')")
+    assert shown_span(page) == pytest.approx((now - 3600, now), abs=60)
+    for _ in range(2):
+        page.touchscreen.tap(*left)
+    expect(page.get_by_role("button", name="1 h")).to_have_attribute("aria-pressed", "true")
+
+    # One finger moves it, and never past now.
     left, right = on_plot(page, 0.25, 0.75)
     drag_fingers(page, (left, right))
     assert shown_span(page) == pytest.approx((now - 5400, now - 1800), abs=60)
@@ -155,39 +196,18 @@ def test_one_finger_moves_the_time_and_never_past_now(
     page.wait_for_function(f"location.hash.includes('to={now:.0f}')")
     assert shown_span(page) == pytest.approx((now - 3600, now), abs=60)
 
-
-def test_two_fingers_stretch_the_time_and_two_taps_return(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    live_through(twin)
-    page = open_page("charts?labels=DS1&range=1h", viewport=PHONE, touch=True)
-    now = twin.state()["time"]
-    far_left, left, right, far_right = on_plot(page, 0.25, 0.375, 0.625, 0.75)
-    drag_fingers(page, (left, far_left), (right, far_right))
-    assert shown_span(page) == pytest.approx((now - 2700, now - 900), abs=60)
-    drag_fingers(page, (far_left, left), (far_right, right))
-    page.wait_for_function(f"!location.hash.includes('from={now - 2700:.0f}')")
-    assert shown_span(page) == pytest.approx((now - 3600, now), abs=60)
-
-    for _ in range(2):
-        page.touchscreen.tap(*left)
+    # For those without a mouse there are buttons, too.
+    page.get_by_role("button", name="Back to now").click()
+    page.get_by_role("button", name="Earlier").click()
+    assert float(parameters(page)["to"][0]) == pytest.approx(now - 1800, abs=2)
+    page.get_by_role("button", name="Zoom in").click()
+    shown = parameters(page)
+    assert float(shown["to"][0]) - float(shown["from"][0]) == pytest.approx(1800, abs=2)
+    page.get_by_role("button", name="Back to now").click()
     expect(page.get_by_role("button", name="1 h")).to_have_attribute("aria-pressed", "true")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
-
-def test_a_finger_on_a_chart_still_scrolls_the_page(twin: ServedTwin, open_page: OpenPage) -> None:
-    live_through(twin)
-    page = open_page("charts?labels=DS1,VCC,OUT2&range=1h", viewport=PHONE, touch=True)
-    [(x, y)] = on_plot(page, 0.5)
-    before = page.evaluate("scrollY")
-    drag_fingers(page, ((x, y), (x + 4, y - 200)))
-    page.wait_for_function("(before) => scrollY > before + 50", arg=before)
-    assert parameters(page)["range"] == ["1h"]
-
-
-def test_a_chart_does_not_run_away_under_a_finger(twin: ServedTwin, open_page: OpenPage) -> None:
-    live_through(twin)
-    page = open_page("charts?labels=DS1&range=1h", viewport=PHONE, touch=True)
-    now = twin.state()["time"]
+    # A chart does not run away under a finger.
     left, right = on_plot(page, 0.25, 0.75)
     console = page.context.new_cdp_session(page)
     for kind, points in (("touchStart", [left]), ("touchMove", [right])):
@@ -195,47 +215,9 @@ def test_a_chart_does_not_run_away_under_a_finger(twin: ServedTwin, open_page: O
         console.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": told})
     twin.get("/sim.cgi?advance=1")
     twin.set_readings(DS1=33.5)
-    expect(page.locator(".courses")).to_contain_text("33.5")
+    expect(page.locator(".courses").first).to_contain_text("33.5")
     console.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     assert shown_span(page) == pytest.approx((now - 5400, now - 1800), abs=60)
-
-
-def test_absent_readings_leave_a_gap(twin: ServedTwin, open_page: OpenPage) -> None:
-    live_through(twin)
-    page = open_page("charts?labels=DS1&range=1h")
-    expect(plot(page)).to_be_visible()
-    now = twin.state()["time"]
-    # The value under the cursor: present, absent, present again.
-    box = plot(page).bounding_box()
-    assert box
-    said = []
-    for ago in (2000, 900, 300):
-        page.mouse.move(box["x"] + box["width"] * (1 - ago / 3600), box["y"] + 50)
-        said.append(page.locator(".courses tbody td").last.inner_text())
-    assert said == ["20.0", "–", "24.0"], now
-
-
-def test_what_is_shown_can_be_had_as_a_table(twin: ServedTwin, open_page: OpenPage) -> None:
-    live_through(twin)
-    page = open_page("charts?labels=DS1,OUT2&range=1h")
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Download as CSV").click()
-    rows = list(csv.reader(StringIO(download.value.path().read_text(encoding="utf-8"))))
-    assert rows[0][0].startswith("time (")
-    assert rows[0][1:] == ["DS1 (°C)", "OUT2"]
-    assert "DS1_OUT2_2026-01-0" in download.value.suggested_filename
-    assert [row[1] for row in rows[1:] if row[1]] != []
-    assert [float(text) for text in rows[-1][1:]] == [24.0, 1.0]
-    assert "" in [row[1] for row in rows]
-
-
-def test_a_chart_goes_on_by_itself(twin: ServedTwin, open_page: OpenPage) -> None:
-    live_through(twin)
-    page = open_page("charts?labels=DS1&range=1h")
-    expect(page.locator(".courses")).to_contain_text("24.0")
-    twin.get("/sim.cgi?advance=10")
-    twin.set_readings(DS1=33.5)
-    expect(page.locator(".courses")).to_contain_text("33.5", timeout=MAX_MS)
 
 
 def test_a_day_of_seconds_is_drawn_at_once(
@@ -247,14 +229,3 @@ def test_a_day_of_seconds_is_drawn_at_once(
     record_property("a day of seconds drawn, ms", round(milliseconds))
     print(f"a day of seconds drawn in {milliseconds:.0f} ms")
     assert milliseconds < MAX_MS
-
-
-def test_without_a_choice_readings_that_are_there_are_drawn(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    page = open_page("charts")
-    expect(page.locator(".courses")).to_have_count(2)
-    expect(page.get_by_text("Recorded since")).to_be_visible()
-    for name in ("Board temperature", "Supply voltage"):
-        page.get_by_label(name).uncheck()
-    expect(page.get_by_text("Choose what is to be drawn.")).to_be_visible()

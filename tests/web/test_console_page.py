@@ -51,11 +51,13 @@ def expected(row: dict[str, Any], origin: str) -> str | None:
     return f"curl{verb}{data} '{origin}{unquote(target)}'"
 
 
-def test_every_command_is_drawn_and_begins_with_its_example(
+def test_every_command_is_drawn_with_its_example_and_files_and_the_api_are_read(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     rows = twin.get("/api/commands").json()
-    shown = open_page("console").evaluate(OPEN_ALL)
+    twin.set_readings(DS1=21.5)
+    page = open_page("console")
+    shown = page.evaluate(OPEN_ALL)
     origin = f"http://127.0.0.1:{twin.port}"
     by_section: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -70,94 +72,6 @@ def test_every_command_is_drawn_and_begins_with_its_example(
     # What follows is read, and no command.
     assert {"GET /api/state", "GET /json/all.json"} <= {one["line"] for one in shown[len(rows) :]}
 
-
-def test_a_command_is_found_changed_sent_and_answered(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    page = open_page("console")
-    page.get_by_label("Search commands and paths").fill("oname")
-    command = opened(page, "GET /stm.cgi?oname=<A><B>")
-    expect(command.get_by_text("for the administrator")).to_be_visible()
-    command.get_by_label(re.compile(r"\(A\)")).fill("2")
-    command.get_by_label(re.compile(r"\(B\)")).fill("Żaluzja *")
-    address = f"http://127.0.0.1:{twin.port}/stm.cgi?oname=2%C5%BBaluzja%20%2A"
-    expect(command.locator(".request pre")).to_have_text(f"curl '{address}'")
-    with page.expect_request(address) as sent:
-        command.get_by_role("button", name="Send").click()
-    assert sent.value.method == "GET"
-    expect(command.locator(".reply strong")).to_have_text("200")
-    expect(command.locator(".reply pre")).to_contain_text("<out>000000</out>")
-    assert twin.settings()["outputs"][2]["name"] == "Żaluzja *"
-
-
-def test_a_search_has_an_address_and_survives_a_reload(open_page: OpenPage) -> None:
-    page = open_page("console")
-    page.get_by_label("Search commands and paths").fill("watchdog wdog1")
-    expect(page.get_by_text("Found: 1")).to_be_visible()
-    page.reload()
-    expect(page.get_by_label("Search commands and paths")).to_have_value("watchdog wdog1")
-    expect(page.get_by_text("Found: 1")).to_be_visible()
-
-
-def test_a_list_is_sent_with_as_many_entries_as_wanted(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    page = open_page("console?q=sched_save")
-    command = opened(page, "POST /post.cgi?sched_save")
-    command.get_by_role("button", name="Add").click()
-    second = command.get_by_role("group", name="Entry 2")
-    second.get_by_label(re.compile(r"\(A\)")).fill("1")
-    second.get_by_label(re.compile(r"\(B\)")).fill("Evening")
-    command.get_by_role("button", name="Send").click()
-    expect(command.locator(".reply strong")).to_have_text("200")
-    assert [entry["name"] for entry in twin.settings()["schedule"][:2]] == ["Morning", "Evening"]
-
-
-def test_a_refusal_is_shown_with_its_words(open_page: OpenPage) -> None:
-    page = open_page("console?q=eventon", allow=REFUSALS)
-    command = opened(page, "GET /inpa.cgi?eventon=<A>*<B>")
-    command.get_by_role("button", name="Send").click()
-    expect(command.locator(".reply strong")).to_have_text("409")
-    expect(command.locator(".reply pre")).to_contain_text('"detail"')
-    expect(command.get_by_role("status")).not_to_be_empty()
-
-
-def test_what_is_out_of_range_is_not_sent(open_page: OpenPage) -> None:
-    command = opened(open_page("console?q=pwmd"), "GET /stm.cgi?pwmd=<A><B>")
-    command.get_by_label(re.compile(r"\(B\)")).fill("101")
-    expect(command.get_by_role("alert")).to_contain_text("0 to 100")
-    expect(command.get_by_role("button", name="Send")).to_have_count(0)
-
-
-def test_a_dangerous_command_needs_a_second_press(twin: ServedTwin, open_page: OpenPage) -> None:
-    twin.get("/stm.cgi?oname=1Pump")
-    page = open_page("console?q=eeprom_reset", allow="ERR_|503")
-    command = opened(page, "GET /stm.cgi?eeprom_reset=1")
-    command.get_by_role("button", name="Send").click()
-    expect(command.get_by_text("Press again to send it.")).to_be_visible()
-    assert twin.settings()["outputs"][1]["name"] == "Pump"
-    command.get_by_role("button", name="Send").click()
-    expect(command.locator(".reply strong")).to_have_text("200")
-    assert twin.settings()["outputs"][1]["name"] == ""
-
-
-def test_a_file_is_chosen_and_sent(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("console?q=pictureupload", allow=REFUSALS)
-    command = opened(page, "POST /post.cgi?pictureupload")
-    picture: FilePayload = {
-        "name": "plan.png",
-        "mimeType": "image/png",
-        "buffer": b"no picture",
-    }
-    command.get_by_label("File").set_input_files(picture)
-    expect(command.locator(".request pre")).to_contain_text("--data-binary '@plan.png'")
-    command.get_by_role("button", name="Send").click()
-    expect(command.locator(".reply strong")).to_have_text(re.compile("4.."))
-
-
-def test_status_files_and_the_api_are_read(twin: ServedTwin, open_page: OpenPage) -> None:
-    twin.set_readings(DS1=21.5)
-    page = open_page("console")
     state = opened(page, "GET /api/state")
     state.get_by_role("button", name="Send").click()
     expect(state.locator(".reply pre")).to_contain_text('"DS1": 21.5')
@@ -173,3 +87,77 @@ def test_status_files_and_the_api_are_read(twin: ServedTwin, open_page: OpenPage
     stream = opened(page, "GET /api/stream")
     stream.get_by_role("button", name="Send").click()
     expect(stream.locator(".reply pre")).to_contain_text("event: state")
+
+
+def test_commands_are_found_changed_sent_and_answered_or_refused(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?oname=1Pump")
+    page = open_page("console", allow=f"{REFUSALS}|ERR_|503")
+    search = page.get_by_label("Search commands and paths")
+    search.fill("oname")
+    command = opened(page, "GET /stm.cgi?oname=<A><B>")
+    expect(command.get_by_text("for the administrator")).to_be_visible()
+    command.get_by_label(re.compile(r"\(A\)")).fill("2")
+    command.get_by_label(re.compile(r"\(B\)")).fill("Żaluzja *")
+    address = f"http://127.0.0.1:{twin.port}/stm.cgi?oname=2%C5%BBaluzja%20%2A"
+    expect(command.locator(".request pre")).to_have_text(f"curl '{address}'")
+    with page.expect_request(address) as sent:
+        command.get_by_role("button", name="Send").click()
+    assert sent.value.method == "GET"
+    expect(command.locator(".reply strong")).to_have_text("200")
+    expect(command.locator(".reply pre")).to_contain_text("<out>000000</out>")
+    assert twin.settings()["outputs"][2]["name"] == "Żaluzja *"
+
+    # A list is sent with as many entries as wanted.
+    search.fill("sched_save")
+    command = opened(page, "POST /post.cgi?sched_save")
+    command.get_by_role("button", name="Add").click()
+    second = command.get_by_role("group", name="Entry 2")
+    second.get_by_label(re.compile(r"\(A\)")).fill("1")
+    second.get_by_label(re.compile(r"\(B\)")).fill("Evening")
+    command.get_by_role("button", name="Send").click()
+    expect(command.locator(".reply strong")).to_have_text("200")
+    assert [entry["name"] for entry in twin.settings()["schedule"][:2]] == ["Morning", "Evening"]
+
+    # A refusal is shown with its words, and what is out of range is not sent.
+    search.fill("eventon")
+    command = opened(page, "GET /inpa.cgi?eventon=<A>*<B>")
+    command.get_by_role("button", name="Send").click()
+    expect(command.locator(".reply strong")).to_have_text("409")
+    expect(command.locator(".reply pre")).to_contain_text('"detail"')
+    expect(command.get_by_role("status")).not_to_be_empty()
+    search.fill("pwmd")
+    command = opened(page, "GET /stm.cgi?pwmd=<A><B>")
+    command.get_by_label(re.compile(r"\(B\)")).fill("101")
+    expect(command.get_by_role("alert")).to_contain_text("0 to 100")
+    expect(command.get_by_role("button", name="Send")).to_have_count(0)
+
+    search.fill("pictureupload")
+    command = opened(page, "POST /post.cgi?pictureupload")
+    picture: FilePayload = {
+        "name": "plan.png",
+        "mimeType": "image/png",
+        "buffer": b"no picture",
+    }
+    command.get_by_label("File").set_input_files(picture)
+    expect(command.locator(".request pre")).to_contain_text("--data-binary '@plan.png'")
+    command.get_by_role("button", name="Send").click()
+    expect(command.locator(".reply strong")).to_have_text(re.compile("4.."))
+
+    # A dangerous command needs a second press.
+    search.fill("eeprom_reset")
+    command = opened(page, "GET /stm.cgi?eeprom_reset=1")
+    command.get_by_role("button", name="Send").click()
+    expect(command.get_by_text("Press again to send it.")).to_be_visible()
+    assert twin.settings()["outputs"][1]["name"] == "Pump"
+    command.get_by_role("button", name="Send").click()
+    expect(command.locator(".reply strong")).to_have_text("200")
+    assert twin.settings()["outputs"][1]["name"] == ""
+
+    # A search has an address and survives a reload.
+    search.fill("watchdog wdog1")
+    expect(page.get_by_text("Found: 1")).to_be_visible()
+    page.reload()
+    expect(search).to_have_value("watchdog wdog1")
+    expect(page.get_by_text("Found: 1")).to_be_visible()

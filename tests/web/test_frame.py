@@ -25,19 +25,12 @@ def test_a_chosen_language_is_kept_and_changes_nothing_typed(open_page: OpenPage
     expect(page.get_by_role("heading", level=1)).to_have_text("Výstupy")
 
 
-def test_the_language_of_the_controller_holds_until_one_is_chosen(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    twin.get("/stm.cgi?lang=3")
-    page = open_page("outputs", language="fr")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Kimenetek")
-
-
-def test_the_language_of_the_controller_holds_for_every_account_and_at_once(
+def test_the_language_of_the_controller_holds_until_one_is_chosen_for_every_account_and_at_once(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?lang=3")
     page = open_page("status", language="fr")
+    expect(page.get_by_role("list", name="Kimenetek")).to_be_visible()
     sign_in_as_user(page, twin)
     expect(page.get_by_role("list", name="Kimenetek")).to_be_visible()
     as_admin = f"http://{HOST}:{twin.port}/stm.cgi?lang=4"
@@ -61,22 +54,20 @@ def test_colours_follow_the_system_until_they_are_chosen(open_page: OpenPage) ->
     assert ground(page) == light
 
 
-def test_an_unknown_address_says_so_and_leads_back(open_page: OpenPage) -> None:
+def test_an_unknown_address_leads_back_none_opens_the_status_and_back_goes_through_the_pages(
+    open_page: OpenPage,
+) -> None:
     page = open_page("cellar")
     expect(page.get_by_text("There is no page “cellar”.")).to_be_visible()
     page.get_by_role("link", name="To the status").click()
     expect(page.locator("main[data-page=status]")).to_be_visible()
-
-
-def test_an_address_without_a_page_opens_the_status(open_page: OpenPage) -> None:
-    expect(open_page().locator("main[data-page=status]")).to_be_visible()
-
-
-def test_back_and_forth_lead_through_the_pages(open_page: OpenPage) -> None:
-    page = open_page("status")
     page.locator("nav.groups").get_by_role("link", name="Charts").click()
     expect(page.locator("main[data-page=charts]")).to_be_visible()
     page.go_back()
+    expect(page.locator("main[data-page=status]")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text("There is no page “cellar”.")).to_be_visible()
+    page.evaluate("location.hash = ''")
     expect(page.locator("main[data-page=status]")).to_be_visible()
 
 
@@ -97,7 +88,9 @@ def leave_with_a_change(page: Page) -> None:
     expect(page.get_by_role("dialog")).to_contain_text("unsaved")
 
 
-def test_unsaved_changes_are_asked_about_and_can_be_kept(open_page: OpenPage) -> None:
+def test_unsaved_changes_are_asked_about_and_are_kept_left_or_saved_on_the_way(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
     page = open_page("outputs")
     leave_with_a_change(page)
     page.get_by_role("button", name="Stay").click()
@@ -105,21 +98,16 @@ def test_unsaved_changes_are_asked_about_and_can_be_kept(open_page: OpenPage) ->
     expect(page.get_by_label("Name").first).to_have_value("Lamp")
     assert page.url.endswith("#/outputs")
 
-
-def test_unsaved_changes_can_be_saved_on_the_way(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("outputs")
-    leave_with_a_change(page)
-    page.get_by_role("button", name="Save and go on").click()
-    expect(page.locator("main[data-page=status]")).to_be_visible()
-    assert twin.settings()["outputs"][0]["name"] == "Lamp"
-
-
-def test_unsaved_changes_can_be_left(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("outputs")
     leave_with_a_change(page)
     page.get_by_role("button", name="Leave without saving").click()
     expect(page.locator("main[data-page=status]")).to_be_visible()
     assert twin.settings()["outputs"][0]["name"] == ""
+
+    page.go_back()
+    leave_with_a_change(page)
+    page.get_by_role("button", name="Save and go on").click()
+    expect(page.locator("main[data-page=status]")).to_be_visible()
+    assert twin.settings()["outputs"][0]["name"] == "Lamp"
 
 
 def test_a_lost_connection_is_told_and_found_again(twin: ServedTwin, open_page: OpenPage) -> None:
@@ -198,9 +186,6 @@ def test_the_focus_stays_where_something_else_is_drawn(
     page.keyboard.press("Escape")
     expect(page.locator("form.editor")).to_have_count(0)
     assert len(twin.settings()["rules"]) == 3
-
-
-def test_a_new_entry_of_the_schedule_has_the_focus(open_page: OpenPage) -> None:
-    page = open_page("schedule")
+    page.get_by_role("link", name="Schedule").click()
     page.get_by_role("button", name="New entry").press("Enter")
     is_focused_within(page, "form.editing")

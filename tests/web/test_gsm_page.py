@@ -19,16 +19,18 @@ def with_modem(twin: ServedTwin) -> ModemStatus:
     return status
 
 
-def test_the_modem_is_shown_with_its_network_and_signal(
+def test_the_modem_is_shown_and_answers_commands_when_it_does(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     status = with_modem(twin)
+    twin.twin.controller.on_modem = lambda effect: status.asked(effect.command)
     status.state = "ready"
     status.took_sim(AtAnswer(("+CPIN: READY",), "OK"))
     status.took_registration(AtAnswer(("+CREG: 0,5",), "OK"))
     status.took_operator(AtAnswer(('+COPS: 0,0,"Polkomtel"',), "OK"))
     status.took_signal(AtAnswer(("+CSQ: 20,0",), "OK"))
-    modem = open_page("gsm").locator(".modem")
+    page = open_page("gsm")
+    modem = page.locator(".modem")
     expect(modem.locator(".value")).to_have_text(["ready", "-73dBm", "Polkomtel", "READY"])
     expect(modem).to_contain_text("roaming")
     expect(modem).to_contain_text("good")
@@ -36,13 +38,8 @@ def test_the_modem_is_shown_with_its_network_and_signal(
     twin.set_readings(DS1=20.0)
     expect(modem).to_contain_text("weak: move the antenna")
 
-
-def test_the_answer_to_a_command_appears_when_the_modem_gives_it(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    status = with_modem(twin)
-    twin.twin.controller.on_modem = lambda effect: status.asked(effect.command)
-    page = open_page("gsm")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("Allowed: 1 to 255")
     page.get_by_label("Command", exact=True).fill("AT+CSQ")
     page.keyboard.press("Enter")
     expect(page.locator(".answer")).to_contain_text("> AT+CSQ")
@@ -51,13 +48,7 @@ def test_the_answer_to_a_command_appears_when_the_modem_gives_it(
     expect(page.locator(".answer")).to_have_text("> AT+CSQ\n+CSQ: 20,0\nOK")
 
 
-def test_an_empty_command_is_not_sent(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("gsm")
-    page.get_by_role("button", name="Send", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("Allowed: 1 to 255")
-
-
-def test_recipients_and_texts_with_reading_codes_are_saved(
+def test_recipients_and_texts_with_reading_codes_are_saved_and_secrets_never_shown(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("gsm")
@@ -77,9 +68,6 @@ def test_recipients_and_texts_with_reading_codes_are_saved(
     slot = twin.settings()["gsm"]["sms"][1]
     assert slot == {"numbers": ["+48123456789"], "on_text": "Outside %0141", "off_text": ""}
 
-
-def test_secrets_are_set_and_never_shown(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("gsm")
     code = page.get_by_label("Authorization code")
     code.fill("open sesame")
     code.press("Enter")

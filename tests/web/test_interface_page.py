@@ -50,28 +50,28 @@ def test_the_older_homepage_is_chosen_where_the_version_has_it(
     expect(page.get_by_label("Sign the administrator in by itself")).to_be_visible()
 
 
-def test_places_of_the_status_page_are_ticked_by_name(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    twin.get("/stm.cgi?oname=1Pump")
-    page = open_page("interface")
-    shown = titled(page, "What the Status page shows")
-    shown.get_by_label("Pump (OUT1)").uncheck()
-    shown.get_by_role("button", name="Save").click()
-    expect(shown.get_by_role("status")).to_have_text("Saved")
-    visible = twin.settings()["layout"]["visible"]
-    assert [index for index, one in enumerate(visible) if not one] == [1]
-    page.goto(page.url.replace("interface", "status"))
-    expect(page.get_by_role("switch", name="Output 0", exact=True)).to_be_visible()
-    expect(page.get_by_role("switch", name="Pump")).to_have_count(0)
-
-
-def test_the_picture_of_the_panel_is_exchanged_and_removed(
+def test_name_clock_picture_and_places_are_set_and_shown(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     data = BytesIO()
     Image.new("RGB", (40, 30), "white").save(data, "PNG")
+    twin.get("/stm.cgi?oname=1Pump")
     page = open_page("interface")
+    page.get_by_label("Name of the controller").fill("Boiler room")
+    titled(page, "Pages").get_by_role("button", name="Save").click()
+    expect(titled(page, "Pages").get_by_role("status")).to_have_text("Saved")
+    expect(page.locator(".brand")).to_have_text("Boiler room")
+    assert twin.get("/json/network.json").json()["sname"] == "Boiler room"
+
+    clock = titled(page, "Clock")
+    clock.get_by_label("Another time").fill("2026-03-01T12:30:00")
+    clock.get_by_role("button", name="Set to that time").click()
+    expect(clock.get_by_role("status").last).to_have_text("The clock was set.")
+    # The tests' controller lives in UTC; the command takes the wall time.
+    assert twin.state()["time"] == datetime(2026, 3, 1, 12, 30, tzinfo=UTC).timestamp()
+    expect(clock.locator(".value")).to_contain_text("2026")
+    expect(clock.locator(".since")).to_contain_text("behind this browser")
+
     picture = titled(page, "Picture of the panel")
     expect(picture.get_by_role("button", name="Use this picture")).to_be_disabled()
     picture.get_by_label("PNG, JPEG, GIF or WebP").set_input_files(
@@ -84,25 +84,12 @@ def test_the_picture_of_the_panel_is_exchanged_and_removed(
     expect(picture.get_by_role("img")).to_have_count(0)
     assert twin.get("/api/panel").json() == {"picture": None}
 
-
-def test_the_clock_is_set_to_what_was_typed(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("interface")
-    clock = titled(page, "Clock")
-    clock.get_by_label("Another time").fill("2026-03-01T12:30:00")
-    clock.get_by_role("button", name="Set to that time").click()
-    expect(clock.get_by_role("status").last).to_have_text("The clock was set.")
-    # The tests' controller lives in UTC; the command takes the wall time.
-    assert twin.state()["time"] == datetime(2026, 3, 1, 12, 30, tzinfo=UTC).timestamp()
-    expect(clock.locator(".value")).to_contain_text("2026")
-    expect(clock.locator(".since")).to_contain_text("behind this browser")
-
-
-def test_the_name_of_the_controller_is_given_on_the_page_and_shown_at_once(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    page = open_page("interface")
-    page.get_by_label("Name of the controller").fill("Boiler room")
-    titled(page, "Pages").get_by_role("button", name="Save").click()
-    expect(titled(page, "Pages").get_by_role("status")).to_have_text("Saved")
-    expect(page.locator(".brand")).to_have_text("Boiler room")
-    assert twin.get("/json/network.json").json()["sname"] == "Boiler room"
+    shown = titled(page, "What the Status page shows")
+    shown.get_by_label("Pump (OUT1)").uncheck()
+    shown.get_by_role("button", name="Save").click()
+    expect(shown.get_by_role("status")).to_have_text("Saved")
+    visible = twin.settings()["layout"]["visible"]
+    assert [index for index, one in enumerate(visible) if not one] == [1]
+    page.goto(page.url.replace("interface", "status"))
+    expect(page.get_by_role("switch", name="Output 0", exact=True)).to_be_visible()
+    expect(page.get_by_role("switch", name="Pump")).to_have_count(0)

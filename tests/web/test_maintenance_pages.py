@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from leverframe.uploads.site_archive import pack_site
-from tests.clients.served_twin import HOST, ServedTwin
+from tests.clients.served_twin import HOST, ServedTwin, eventually
 from tests.web.cards import titled
 from tests.web.conftest import REFUSALS, OpenPage, Serve
 
@@ -32,34 +32,25 @@ def confirm(page: Page, heading: str, button: str) -> None:
     second.click()
 
 
-@pytest.mark.parametrize("passphrase", ["", "correct horse"])
-def test_a_backup_is_downloaded_and_restored(
-    twin: ServedTwin, open_page: OpenPage, tmp_path: Path, passphrase: str
-) -> None:
-    twin.get("/stm.cgi?oname=1Pump&em4=a+secret")
-    page = open_page("backup")
+def download(page: Page, file: Path, passphrase: str) -> None:
     titled(page, "Backup").get_by_label("Passphrase").fill(passphrase)
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the backup").click()
-    file = tmp_path / "backup.bin"
     download.value.save_as(file)
     assert download.value.suggested_filename.startswith(device_name(page))
-    twin.get("/stm.cgi?oname=1Other&em4=")
-    restoring = titled(page, "Restore")
-    restoring.get_by_label("Backup file").set_input_files(file)
-    restoring.get_by_label("Passphrase").fill(passphrase)
-    confirm(page, "Restore", "Restore this backup")
-    expect(restoring.get_by_role("status")).to_have_text("The backup was restored.")
-    settings = twin.settings()
-    assert settings["outputs"][1]["name"] == "Pump"
-    assert settings["email"]["password"] == ("***" if passphrase else None)
 
 
-def test_a_file_that_is_no_backup_changes_nothing_and_says_so(
-    twin: ServedTwin, open_page: OpenPage
+def test_backups_are_downloaded_and_restored_and_a_reset_needs_the_name_typed(
+    twin: ServedTwin, open_page: OpenPage, tmp_path: Path
 ) -> None:
-    twin.get("/stm.cgi?oname=1Pump")
+    twin.get("/stm.cgi?oname=1Pump&em4=a+secret")
     page = open_page("backup", allow=REFUSALS)
+    expect(page.get_by_text("The flag is not set.")).to_be_visible()
+    page.get_by_role("button", name="Set the flag").click()
+    expect(page.get_by_text("The flag is set.")).to_be_visible()
+    assert twin.state()["restart"] == 1
+
+    # A file that is no backup changes nothing.
     restoring = titled(page, "Restore")
     restoring.get_by_label("Backup file").set_input_files(
         {"name": "x.bin", "mimeType": "application/octet-stream", "buffer": b"no backup"}
@@ -67,6 +58,29 @@ def test_a_file_that_is_no_backup_changes_nothing_and_says_so(
     confirm(page, "Restore", "Restore this backup")
     expect(restoring.locator(".refusal")).to_contain_text("backup")
     assert twin.settings()["outputs"][1]["name"] == "Pump"
+
+    for passphrase, secret in (("correct horse", "***"), ("", None)):
+        file = tmp_path / "backup.bin"
+        download(page, file, passphrase)
+        twin.get("/stm.cgi?oname=1Other&em4=")
+        restoring.get_by_label("Backup file").set_input_files(file)
+        restoring.get_by_label("Passphrase").fill(passphrase)
+        confirm(page, "Restore", "Restore this backup")
+        expect(restoring.get_by_role("status")).to_have_text("The backup was restored.")
+        eventually(lambda: twin.settings()["outputs"][1]["name"], "Pump")
+        assert twin.settings()["email"]["password"] == secret
+        page.reload()
+
+    reset = titled(page, "Factory settings")
+    reset.get_by_role("button", name="Reset to factory settings").click()
+    expect(reset.get_by_text("energy counters are lost")).to_be_visible()
+    reset.get_by_label("to confirm").fill("something else")
+    expect(reset.get_by_role("button", name="Reset to factory settings")).to_be_disabled()
+    reset.get_by_role("button", name="Cancel").click()
+    assert twin.settings()["outputs"][1]["name"] == "Pump"
+    confirm(page, "Factory settings", "Reset to factory settings")
+    expect(reset.get_by_role("status")).to_have_text("The factory settings are in force.")
+    assert twin.settings()["outputs"][1]["name"] == ""
 
 
 @pytest.mark.thorough
@@ -87,29 +101,6 @@ def test_what_could_not_be_carried_over_is_listed(
     expect(report.get_by_role("row")).to_have_count(len(listed) + 1)
     expect(report).to_contain_text(listed[0]["reason"])
     expect(report).to_contain_text("Difference 4 · Name")
-
-
-def test_a_reset_needs_the_name_typed(twin: ServedTwin, open_page: OpenPage) -> None:
-    twin.get("/stm.cgi?oname=1Pump")
-    page = open_page("backup")
-    reset = titled(page, "Factory settings")
-    reset.get_by_role("button", name="Reset to factory settings").click()
-    expect(reset.get_by_text("energy counters are lost")).to_be_visible()
-    reset.get_by_label("to confirm").fill("something else")
-    expect(reset.get_by_role("button", name="Reset to factory settings")).to_be_disabled()
-    reset.get_by_role("button", name="Cancel").click()
-    assert twin.settings()["outputs"][1]["name"] == "Pump"
-    confirm(page, "Factory settings", "Reset to factory settings")
-    expect(reset.get_by_role("status")).to_have_text("The factory settings are in force.")
-    assert twin.settings()["outputs"][1]["name"] == ""
-
-
-def test_the_restart_flag_is_shown_and_set(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("backup")
-    expect(page.get_by_text("The flag is not set.")).to_be_visible()
-    page.get_by_role("button", name="Set the flag").click()
-    expect(page.get_by_text("The flag is set.")).to_be_visible()
-    assert twin.state()["restart"] == 1
 
 
 def test_the_bootloader_counts_down_and_the_page_comes_back(

@@ -34,9 +34,11 @@ def give(page: Page, *lines: str, header: str = HEADER, name: str = "pump.csv") 
     )
 
 
-def test_a_reading_is_described_in_the_table_and_the_others_stay(
+def test_readings_are_described_in_the_table_and_show_what_is_measured(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
+    twin.get("/stm.cgi?modbus_sensor=1100")
+    twin.get("/stm.cgi?modbusmapping=" + "*".join(["24", *["00"] * 29]))
     before = twin.settings()["modbus_devices"]
     page = open_page("modbus_devices?device=2")
     form = table(page)
@@ -52,13 +54,8 @@ def test_a_reading_is_described_in_the_table_and_the_others_stay(
     before[1]["readings"][7] = FLOW
     assert twin.settings()["modbus_devices"] == before
     page.reload()
-    expect(table(page).get_by_label("Name, reading 7")).to_have_value(FLOW["name"])
+    expect(form.get_by_label("Name, reading 7")).to_have_value(FLOW["name"])
 
-
-def test_a_register_out_of_range_is_refused_beside_its_cell(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    form = table(open_page("modbus_devices"))
     form.get_by_label("Register, reading 3").fill("65536")
     form.get_by_role("button", name="Save").click()
     # The row may be far up in the table.
@@ -69,22 +66,32 @@ def test_a_register_out_of_range_is_refused_beside_its_cell(
     form.get_by_label("Register, reading 3").press("Escape")
     expect(form.get_by_label("Register, reading 3")).to_have_value("0")
 
+    # What is typed for one device stays while another is looked at.
+    form.get_by_label("Name, reading 0").fill("Flow")
+    page.get_by_role("button", name="Device 1").click()
+    expect(form.get_by_label("Name, reading 0")).to_have_value("")
+    twin.set_readings(m1=38.25)
+    expect(form.locator("tbody tr").nth(4).locator("td").last).to_have_text("38.25")
+    expect(page.get_by_text("In slot: 2")).to_be_visible()
+    page.get_by_role("button", name="Device 2 · changed").click()
+    expect(form.get_by_label("Name, reading 0")).to_have_value("Flow")
 
-def test_what_is_typed_for_one_device_stays_while_another_is_looked_at(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    page = open_page("modbus_devices")
-    table(page).get_by_label("Name, reading 0").fill("Flow")
-    page.get_by_role("button", name="Device 2").click()
-    expect(table(page).get_by_label("Name, reading 0")).to_have_value("")
-    page.get_by_role("button", name="Device 1 · changed").click()
-    expect(table(page).get_by_label("Name, reading 0")).to_have_value("Flow")
 
-
-def test_an_exported_table_can_be_imported_into_another_device(
+def test_a_table_is_imported_exported_and_changes_nothing_before_it_is_saved(
     twin: ServedTwin, open_page: OpenPage, tmp_path: Path
 ) -> None:
     page = open_page("modbus_devices")
+    give(page, "0,Flow,°C,4,70000,int16,none,1", name="bad.csv")
+    said = page.get_by_role("alert")
+    expect(said).to_contain_text("bad.csv was not taken; nothing changed")
+    expect(said).to_contain_text("Line 2, column “register”: “70000” cannot be taken.")
+    expect(table(page).get_by_role("button", name="Save")).to_be_disabled()
+    give(page, "0;Flow;°C;4;1000;int16;none;1", header=HEADER.replace(",", ";"))
+    expect(table(page).get_by_label("Name, reading 0")).to_have_value("Flow")
+    assert twin.settings()["modbus_devices"][0]["readings"][0]["name"] == ""
+    table(page).get_by_role("button", name="Restore").click()
+    expect(table(page).get_by_label("Name, reading 0")).to_have_value("")
+
     give(page, '7,"Flow, ""hot""",°C,4,1000,int32,byte and word,10', "29,Last,,3,5,float,none,1")
     expect(page.get_by_text("pump.csv is in the table now.")).to_be_visible()
     table(page).get_by_role("button", name="Save").click()
@@ -101,31 +108,6 @@ def test_an_exported_table_can_be_imported_into_another_device(
     devices = twin.settings()["modbus_devices"]
     assert devices[0]["readings"][7] == FLOW
     assert devices[3]["readings"] == devices[0]["readings"]
-
-
-def test_an_import_changes_nothing_before_it_is_saved(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    page = open_page("modbus_devices")
-    give(page, "0,Flow,°C,4,70000,int16,none,1", name="bad.csv")
-    said = page.get_by_role("alert")
-    expect(said).to_contain_text("bad.csv was not taken; nothing changed")
-    expect(said).to_contain_text("Line 2, column “register”: “70000” cannot be taken.")
-    expect(table(page).get_by_role("button", name="Save")).to_be_disabled()
-    give(page, "0;Flow;°C;4;1000;int16;none;1", header=HEADER.replace(",", ";"))
-    expect(table(page).get_by_label("Name, reading 0")).to_have_value("Flow")
-    assert twin.settings()["modbus_devices"][0]["readings"][0]["name"] == ""
-    table(page).get_by_role("button", name="Restore").click()
-    expect(table(page).get_by_label("Name, reading 0")).to_have_value("")
-
-
-def test_readings_show_what_is_measured(twin: ServedTwin, open_page: OpenPage) -> None:
-    twin.get("/stm.cgi?modbus_sensor=1100")
-    twin.get("/stm.cgi?modbusmapping=" + "*".join(["24", *["00"] * 29]))
-    page = open_page("modbus_devices")
-    twin.set_readings(m1=38.25)
-    expect(table(page).locator("tbody tr").nth(4).locator("td").last).to_have_text("38.25")
-    expect(page.get_by_text("In slot: 2")).to_be_visible()
 
 
 @pytest.mark.thorough

@@ -4,79 +4,68 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.clients.served_twin import ServedTwin
-from tests.web.cards import titled
+from tests.web.cards import save, titled
 from tests.web.conftest import OpenPage
 
 pytestmark = pytest.mark.needs_program("chromium")
 
 
-def set_up_mail(twin: ServedTwin) -> None:
-    twin.get("/stm.cgi?em1=mail.example&em5=one@example.org&em6=box@example.org&em7=Hello")
-
-
-def test_a_test_mail_shows_what_became_of_it(twin: ServedTwin, open_page: OpenPage) -> None:
-    set_up_mail(twin)
+def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
     page = open_page("email")
+    mails = titled(page, "Test and last mails").get_by_role("listitem")
+    page.get_by_role("button", name="Send a test mail").click()
+    expect(mails).to_contain_text("failed")
+    expect(mails).to_contain_text("E-mail has no server")
+
     # What stands in the form is tried, not what was saved before.
+    twin.get("/stm.cgi?em1=mail.example&em5=one@example.org&em6=box@example.org&em7=Hello")
+    server = titled(page, "Mail server")
+    expect(server.get_by_label("Server", exact=True)).to_have_value("mail.example")
     page.get_by_label("Sender").fill("new@example.org")
     page.get_by_role("button", name="Save and send a test mail").click()
-    mails = titled(page, "Test and last mails").get_by_role("listitem")
-    expect(mails).to_have_count(1)
-    expect(mails).to_contain_text("one@example.org")
-    expect(mails).to_contain_text("kept, not sent")
+    expect(mails).to_have_count(2)
+    expect(mails.first).to_contain_text("one@example.org")
+    expect(mails.first).to_contain_text("kept, not sent")
     captured = twin.get("/api/outbox").json()["captured"]
     assert [(mail["channel"], mail["target"]) for mail in captured] == [
         ("email", "one@example.org")
     ]
     assert twin.settings()["email"]["sender"] == "new@example.org"
 
-
-def test_a_mail_that_cannot_be_sent_says_why(open_page: OpenPage) -> None:
-    page = open_page("email")
-    page.get_by_role("button", name="Send a test mail").click()
-    mail = titled(page, "Test and last mails").get_by_role("listitem")
-    expect(mail).to_contain_text("failed")
-    expect(mail).to_contain_text("E-mail has no server")
-
-
-def test_texts_belong_to_an_edge_and_take_reading_codes(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    page = open_page("email")
+    # Texts belong to an edge and take reading codes.
     texts = titled(page, "Texts and TLS")
     texts.get_by_label("eMail 2: the rule begins to act").fill("Hot: ")
     page.get_by_label("Stands for").select_option("DS1")
     page.get_by_role("button", name="Insert").click()
     texts.get_by_label("eMail 2: the rule no longer acts").fill("Cool again")
-    texts.get_by_role("button", name="Save").click()
-    expect(texts.get_by_role("status")).to_have_text("Saved")
+    save(texts)
     email = twin.settings()["email"]
     assert (email["on_texts"][1], email["off_texts"][1]) == ("Hot: %0181", "Cool again")
     assert email["off_texts"][0] == ""
 
-
-def test_texts_are_saved_together_with_the_password_that_is_set(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+    # They are saved together with the password that is set, and another server asks for it, too.
     twin.get("/stm.cgi?em4=a+secret")
-    page = open_page("email")
-    texts = titled(page, "Texts and TLS")
+    expect(page.get_by_role("button", name="Forget the password")).to_be_visible()
     texts.get_by_label("Encrypt the connection").check()
     texts.get_by_role("button", name="Save").click()
     expect(texts.get_by_role("alert")).to_contain_text("Type this again")
     assert twin.settings()["email"]["tls"] is False
     texts.get_by_label("Password of the mail server").fill("a secret")
-    texts.get_by_role("button", name="Save").click()
-    expect(texts.get_by_role("status")).to_have_text("Saved")
+    save(texts)
     email = twin.settings()["email"]
     assert (email["tls"], email["password"]) == (True, "***")
+    server.get_by_label("Server", exact=True).fill("other.example")
+    server.get_by_role("button", name="Save").click()
+    expect(server.get_by_role("alert")).to_contain_text("Type this again")
+    assert twin.settings()["email"]["host"] == "mail.example"
+    server.get_by_label("Password").fill("a secret")
+    save(server)
+    email = twin.settings()["email"]
+    assert (email["host"], email["password"]) == ("other.example", "***")
 
-
-def test_a_password_is_forgotten_only_by_a_second_press(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    twin.get("/stm.cgi?em4=a+secret")
-    page = open_page("email")
+    # A password is forgotten only by a second press.
     page.get_by_role("button", name="Forget the password").click()
     expect(page.get_by_text("The password will be deleted")).to_be_visible()
     assert twin.settings()["email"]["password"] == "***"
@@ -85,62 +74,31 @@ def test_a_password_is_forgotten_only_by_a_second_press(
     assert twin.settings()["email"]["password"] is None
 
 
-def test_another_mail_server_asks_for_the_password_again(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    twin.get("/stm.cgi?em1=mail.example&em4=a+secret")
-    page = open_page("email")
-    server = titled(page, "Mail server")
-    server.get_by_label("Server", exact=True).fill("other.example")
-    server.get_by_role("button", name="Save").click()
-    expect(server.get_by_role("alert")).to_contain_text("Type this again")
-    assert twin.settings()["email"]["host"] == "mail.example"
-    server.get_by_label("Password").fill("a secret")
-    server.get_by_role("button", name="Save").click()
-    expect(server.locator("footer").get_by_role("status")).to_have_text("Saved")
-    email = twin.settings()["email"]
-    assert (email["host"], email["password"]) == ("other.example", "***")
-
-
-def test_another_path_keeps_the_login_and_another_server_asks_for_it(
+def test_requests_keep_their_login_for_their_server_only_and_show_their_last_outcome(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?http1=hook.example/a&httpauth1=me*secret")
     page = open_page("http")
-    first = page.locator("form.card").first
+    first, second = (page.locator("form.card").nth(place) for place in range(2))
     first.get_by_label("Address").fill("http://hook.example:80/b")
-    first.get_by_role("button", name="Save").click()
-    expect(first.locator("footer").get_by_role("status")).to_have_text("Saved")
+    save(first)
     assert twin.settings()["http"][0]["password"] == "***"
     first.get_by_label("Address").fill("https://hook.example/b")
     first.get_by_role("button", name="Save").click()
     expect(first.get_by_role("alert")).to_contain_text("Type this again")
     first.get_by_label("Password").fill("secret")
-    first.get_by_role("button", name="Save").click()
-    expect(first.locator("footer").get_by_role("status")).to_have_text("Saved")
+    save(first)
     http = twin.settings()["http"][0]
     assert (http["url"], http["username"], http["password"]) == (
         "https://hook.example/b",
         "me",
         "***",
     )
-
-
-def test_an_address_that_is_removed_takes_the_password_along(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    twin.get("/stm.cgi?http1=hook.example/a&httpauth1=me*secret")
-    page = open_page("http")
-    first = page.locator("form.card").first
+    # An address that is removed takes the password along.
     first.get_by_label("Address").fill("")
-    first.get_by_role("button", name="Save").click()
-    expect(first.locator("footer").get_by_role("status")).to_have_text("Saved")
+    save(first)
     assert twin.settings()["http"][0]["password"] is None
 
-
-def test_a_request_shows_its_last_outcome(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("http")
-    second = page.locator("form.card").nth(1)
     expect(second).to_contain_text("No request yet.")
     twin.get("/inpa.cgi?event=0*104*0*1*0*0*25*0*0*0*0*0*1*0*0*0")
     twin.get("/inpa.cgi?eventon=0*1")

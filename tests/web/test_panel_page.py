@@ -18,18 +18,26 @@ pytestmark = pytest.mark.needs_program("chromium")
 #: Places of OUT0 and DS1 in the lists of positions.
 OUT0, DS1 = 0, 22
 PICTURE = (800, 400)
+#: Whether OUT0 stands in the middle of the picture.
+AT_HALF = """() => {
+  const box = document.querySelector(".placed[data-element=OUT0]").getBoundingClientRect();
+  const stage = document.querySelector(".stage").getBoundingClientRect();
+  const shares = [(box.x - stage.x) / stage.width, (box.y - stage.y) / stage.height];
+  return shares.every((share) => Math.abs(share - 0.5) < 0.02);
+}"""
 
 
 def twin_address(twin: ServedTwin) -> str:
     return f"http://{HOST}:{twin.port}"
 
 
-def upload_picture(twin: ServedTwin) -> None:
+def upload(page: Page) -> None:
     buffer = BytesIO()
     Image.new("RGB", PICTURE, "#8899aa").save(buffer, "PNG")
-    requests.post(
-        f"{twin_address(twin)}/post.cgi?pictureupload", data=buffer.getvalue(), timeout=10
-    ).raise_for_status()
+    page.locator("input[type=file]").set_input_files(
+        {"name": "house.png", "mimeType": "image/png", "buffer": buffer.getvalue()}
+    )
+    expect(page.get_by_role("img", name="Picture of the place")).to_be_visible()
 
 
 def place(twin: ServedTwin, index: int, left: int, top: int) -> None:
@@ -62,13 +70,18 @@ def drag(page: Page, element: Locator, to: tuple[float, float]) -> None:
     page.mouse.up()
 
 
-def test_elements_are_dragged_onto_the_picture_and_stored(
+def test_a_picture_is_uploaded_and_elements_are_dragged_onto_it_and_stored(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    upload_picture(twin)
     twin.set_readings(DS1=61.4)
     page = open_page("panel")
     page.get_by_role("button", name="Arrange").click()
+    upload(page)
+    page.get_by_role("button", name="Remove the picture").click()
+    page.get_by_role("button", name="Remove the picture").click()
+    expect(page.get_by_role("img")).to_have_count(0)
+    assert twin.get("/api/panel").json() == {"picture": None}
+    upload(page)
     drag(page, page.locator(".tray [data-element=OUT0]"), (200, 100))
     drag(page, page.locator(".tray [data-element=DS1]"), (600, 300))
     drag(page, placed(page, "OUT0"), (300, 160))
@@ -89,15 +102,30 @@ def test_elements_are_dragged_onto_the_picture_and_stored(
 
     page.reload()
     expect(placed(page, "DS1")).to_contain_text("61.4")
-    placed(page, "OUT0").get_by_role("switch").click()
-    expect(placed(page, "OUT0").get_by_role("switch")).to_have_attribute("aria-checked", "true")
+    expect(page.get_by_text("this account may only look")).to_have_count(0)
+    lever = placed(page, "OUT0").get_by_role("switch")
+    lever.click()
+    expect(lever).to_have_attribute("aria-checked", "true")
     eventually(lambda: twin.state()["OUT0"], 1)
+
+    # A read-only account sees why it cannot switch.
+    twin.get("/eeprom.cgi?bit3=1")
+    sign_in_as_user(page, twin)
+    expect(page.get_by_text("this account may only look")).to_have_count(1)
+    expect(lever).to_be_disabled()
+    lever.dispatch_event("click")
+    expect(page.get_by_role("button", name="Arrange")).to_have_count(0)
+    state = requests.get(f"{twin_address(twin)}/api/state", auth=ADMIN, timeout=10).json()
+    assert state["OUT0"] == 1
 
 
 def test_elements_are_placed_and_moved_by_keyboard(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("panel")
     page.get_by_role("button", name="Arrange").click()
     page.locator(".tray [data-element=OUT0]").press("Enter")
+    # An unsaved arrangement is not left by accident.
+    page.get_by_role("link", name="Charts").click()
+    page.get_by_role("button", name="Stay").click()
     out0 = placed(page, "OUT0")
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Shift+ArrowLeft"):
         out0.press(key)
@@ -116,9 +144,7 @@ def test_elements_are_placed_and_moved_by_keyboard(twin: ServedTwin, open_page: 
     expect(page.get_by_role("button", name="Arrange")).to_be_visible()
     assert stored(twin, OUT0) == (0, 0)
 
-
-def test_the_focus_goes_with_an_element_that_changes_its_place(open_page: OpenPage) -> None:
-    page = open_page("panel")
+    # The focus goes with an element that changes its place.
     page.get_by_role("button", name="Arrange").click()
     page.locator(".tray [data-element=OUT3]").press("Enter")
     expect(placed(page, "OUT3")).to_be_focused()
@@ -133,11 +159,10 @@ def middle(element: Locator) -> Point:
 
 
 def test_fingers_place_elements_and_take_them_off(twin: ServedTwin, open_page: OpenPage) -> None:
-    upload_picture(twin)
     page = open_page("panel", viewport=PHONE, touch=True)
     page.get_by_role("button", name="Arrange").click()
+    upload(page)
     stage = page.locator(".stage")
-    expect(stage.get_by_role("img")).to_be_visible()
 
     for label in ("OUT4", "OUT5"):
         page.locator(f".tray [data-element={label}]").tap()
@@ -160,61 +185,11 @@ def test_fingers_place_elements_and_take_them_off(twin: ServedTwin, open_page: O
     assert stored(twin, 4) != (0, 0)
     assert stored(twin, 5) == (0, 0)
 
-
-def test_an_unsaved_arrangement_is_not_left_by_accident(open_page: OpenPage) -> None:
-    page = open_page("panel")
-    page.get_by_role("button", name="Arrange").click()
-    page.locator(".tray [data-element=OUT0]").press("Enter")
-    page.get_by_role("link", name="Charts").click()
-    page.get_by_role("button", name="Stay").click()
-    expect(placed(page, "OUT0")).to_be_visible()
-
-
-def test_a_picture_is_uploaded_and_removed(twin: ServedTwin, open_page: OpenPage) -> None:
-    buffer = BytesIO()
-    Image.new("RGB", PICTURE, "#8899aa").save(buffer, "PNG")
-    page = open_page("panel")
-    page.get_by_role("button", name="Arrange").click()
-    page.locator("input[type=file]").set_input_files(
-        {"name": "house.png", "mimeType": "image/png", "buffer": buffer.getvalue()}
-    )
-    expect(page.get_by_role("img", name="Picture of the place")).to_be_visible()
-    page.get_by_role("button", name="Remove the picture").click()
-    page.get_by_role("button", name="Remove the picture").click()
-    expect(page.get_by_role("img")).to_have_count(0)
-    assert twin.get("/api/panel").json() == {"picture": None}
-
-
-def test_elements_keep_their_place_on_the_picture_of_a_phone(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    upload_picture(twin)
+    # Elements keep their place on the picture of a phone, and the levers are below it once more.
     place(twin, OUT0, 400, 200)
-    page = open_page("panel", viewport=PHONE)
-    expect(page.get_by_role("img")).to_be_visible()
-    box, stage = placed(page, "OUT0").bounding_box(), page.locator(".stage").bounding_box()
-    assert box
-    assert stage
-    assert (box["x"] - stage["x"]) / stage["width"] == pytest.approx(0.5, abs=0.02)
-    assert (box["y"] - stage["y"]) / stage["height"] == pytest.approx(0.5, abs=0.02)
-    expect(page.locator(".list-of-placed").get_by_role("switch")).to_be_visible()
+    page.wait_for_function(AT_HALF)
+    assert page.locator(".list-of-placed").get_by_role("switch").count() == 2
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_a_read_only_account_sees_why_it_cannot_switch(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    place(twin, OUT0, 40, 40)
-    page = open_page("panel")
-    expect(page.get_by_text("this account may only look")).to_have_count(0)
-    twin.get("/eeprom.cgi?bit3=1")
-    sign_in_as_user(page, twin)
-    expect(page.get_by_text("this account may only look")).to_have_count(1)
-    expect(placed(page, "OUT0").get_by_role("switch")).to_be_disabled()
-    placed(page, "OUT0").get_by_role("switch").dispatch_event("click")
-    expect(page.get_by_role("button", name="Arrange")).to_have_count(0)
-    state = requests.get(f"{twin_address(twin)}/api/state", auth=ADMIN, timeout=10).json()
-    assert state["OUT0"] == 0
 
 
 @pytest.mark.thorough

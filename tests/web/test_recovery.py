@@ -1,14 +1,16 @@
 """What is missing while a page loads or stands open comes by itself; nothing old passes for new."""
 
+import re
 from base64 import b64encode
+from functools import partial
 
 import pytest
 import requests
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, Request, Route, expect
 
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.conftest import LOSSES, REFUSALS, OpenPage
-from tests.web.signing_in import ADMIN, USER, sign_in_as_user
+from tests.web.signing_in import ADMIN, USER, sign_in_as, sign_in_as_user
 
 pytestmark = [pytest.mark.needs_program("chromium"), pytest.mark.thorough]
 
@@ -20,44 +22,29 @@ LOOK = """(hidden) => {
   Object.defineProperty(document, "hidden", { configurable: true, value: hidden });
   document.dispatchEvent(new Event("visibilitychange"));
 }"""
-#: How often something is read while time passes and nobody tells anything.
-READ_WHILE_TIME_PASSES = """async () => {
-  const { Followed } = await import("/web/lib/followed.js");
-  let [tell, reads] = [null, 0];
-  const live = { heard: 1, connection: "live", listen: (listener) => (tell = listener) };
-  const followed = new Followed({ live, redraw() {} }, async () => reads++);
-  await followed.open();
-  const ticks = async () => {
-    for (let second = 0; second < 2; second++) {
-      tell();
-      await new Promise((resolve) => setTimeout(resolve, 500));
-    }
-    return reads;
-  };
-  const heard = await ticks();
-  return [heard, await ticks()];
-}"""
+
+
+def is_for(ending: str, request: Request) -> bool:
+    return request.url.endswith(ending)
 
 
 def lever(page: Page, text: str) -> Locator:
     return page.get_by_role("switch", name=text, exact=True)
 
 
-@pytest.mark.parametrize(
-    "missing", ["words/frame.json", "api/start", "pages/status.js", "status/beside.js"]
-)
 def test_whatever_is_lost_while_status_loads_comes_by_itself(
-    twin: ServedTwin, open_page: OpenPage, missing: str
+    twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("status", allow=FAILURES)
-    page.route(f"**/{missing}", lambda route: route.abort("connectionfailed"), times=1)
-    with page.expect_event("requestfailed", lambda request: request.url.endswith(missing)):
-        page.reload(wait_until="commit")
-    expect(page.locator(".connection[data-kind=live]")).to_be_visible(timeout=AGAIN_MS)
-    # Time is virtual: as long as nothing happens, nobody says that the controller is there.
-    twin.get("/sim.cgi?advance=1")
-    expect(lever(page, "Output 0")).to_be_visible(timeout=AGAIN_MS)
-    expect(page.get_by_role("heading", name="Readings")).to_be_visible(timeout=AGAIN_MS)
+    for missing in ("words/frame.json", "api/start", "pages/status.js", "status/beside.js"):
+        page.route(f"**/{missing}", lambda route: route.abort("connectionfailed"), times=1)
+        with page.expect_event("requestfailed", partial(is_for, missing)):
+            page.reload(wait_until="commit")
+        expect(page.locator(".connection[data-kind=live]")).to_be_visible(timeout=AGAIN_MS)
+        # Time is virtual: as long as nothing happens, nobody says that the controller is there.
+        twin.get("/sim.cgi?advance=1")
+        expect(lever(page, "Output 0")).to_be_visible(timeout=AGAIN_MS)
+        expect(page.get_by_role("heading", name="Readings")).to_be_visible(timeout=AGAIN_MS)
 
 
 def test_a_page_that_misses_something_waits_for_the_controller_before_it_starts_anew(
@@ -97,7 +84,7 @@ def interrupted(page: Page, twin: ServedTwin, minutes: int = 10) -> None:
     expect(page.locator(".connection[data-kind=live]")).to_be_visible(timeout=AGAIN_MS)
 
 
-def test_what_happened_while_nobody_listened_is_in_the_chart(
+def test_what_happened_while_nobody_listened_is_in_charts_trends_and_small_lines(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.set_readings(DS1=20.0)
@@ -106,12 +93,9 @@ def test_what_happened_while_nobody_listened_is_in_the_chart(
     interrupted(page, twin)
     expect(page.locator(".courses")).to_contain_text("50.0")
 
-
-def test_what_happened_while_nobody_listened_is_in_the_small_lines(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    twin.set_readings(DS1=20.0)
-    page = open_page("status", allow=FAILURES)
+    twin.get("/sim.cgi?advance=7200")
+    page.evaluate("location.hash = '#/status'")
+    expect(page.locator("[data-label=DS1] path")).to_be_attached()
     interrupted(page, twin)
     page.wait_for_function("""() => {
       const line = document.querySelector("[data-label=DS1] path").getAttribute("d");
@@ -119,15 +103,11 @@ def test_what_happened_while_nobody_listened_is_in_the_small_lines(
       return new Set(heights).size > 1;
     }""")
 
-
-def test_what_happened_while_nobody_listened_is_in_the_trend(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    twin.set_readings(DS1=20.0)
     twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")
-    page = open_page("pid", allow=FAILURES)
+    page.evaluate("location.hash = '#/pid'")
     expect(page.locator(".trend canvas")).to_be_visible()
-    with page.expect_response(lambda answer: "/api/history" in answer.url) as answered:
+    of_trend = re.compile(r"/api/history\?.*DS1")
+    with page.expect_response(of_trend) as answered:
         interrupted(page, twin, minutes=1)
     assert 50.0 in answered.value.json()["series"]["DS1"]["values"]
 
@@ -143,11 +123,6 @@ def test_a_tab_that_nobody_looks_at_leaves_its_connection_to_others(
     page.evaluate(LOOK, False)
     expect(lever(page, "Lamp")).to_have_attribute("aria-checked", "true")
     expect(page.locator(".connection[data-kind=live]")).to_be_visible()
-
-
-def test_nothing_is_read_again_because_time_passes(open_page: OpenPage) -> None:
-    first, second = open_page("status").evaluate(READ_WHILE_TIME_PASSES)
-    assert second == first
 
 
 def test_an_old_answer_does_not_replace_a_newer_one(twin: ServedTwin, open_page: OpenPage) -> None:
@@ -231,37 +206,22 @@ def test_who_becomes_administrator_gets_the_settings(twin: ServedTwin, open_page
     assert twin.settings()["outputs"][0]["name"] == "Lamp"
 
 
-def sign_in(page: Page, twin: ServedTwin, account: tuple[str, str]) -> None:
-    """In another tab of the same browser."""
-    signed_in = page.request.post(
-        f"http://{HOST}:{twin.port}/post.cgi?signin",
-        headers={"Origin": f"http://{HOST}:{twin.port}"},
-        form={"username": account[0], "password": account[1]},
-    )
-    assert signed_in.ok
-
-
-def test_who_is_no_longer_administrator_keeps_no_settings(
+def test_who_is_no_longer_administrator_keeps_no_settings_and_who_signed_out_nothing(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("outputs", allow=REFUSALS)
     route = page.url
     sign_in_as_user(page, twin)
     page.goto("about:blank")
-    sign_in(page, twin, ADMIN)
+    sign_in_as(page, twin, ADMIN)
     page.goto(route)
     expect(page.get_by_label("Name").first).to_be_visible()
-    sign_in(page, twin, USER)
+    # In another tab of the same browser.
+    sign_in_as(page, twin, USER)
     as_admin(twin, "/stm.cgi?oname=0Lamp")
     expect(page.get_by_text("for the administrator")).to_be_visible()
-
-
-def test_signing_out_in_one_tab_leaves_nothing_open_in_another(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    page = open_page("status", allow=REFUSALS)
-    sign_in_as_user(page, twin)
-    expect(lever(page, "Output 0")).to_be_visible()
+    page.evaluate("location.hash = '#/status'")
+    expect(lever(page, "Lamp")).to_be_visible()
     origin = f"http://{HOST}:{twin.port}"
     page.request.post(f"{origin}/post.cgi?signout", headers={"Origin": origin})
     page.wait_for_url("**/signin**")

@@ -26,61 +26,20 @@ def editor(page: Page) -> Locator:
     return page.locator("form.editing")
 
 
-def test_an_entry_is_told_with_its_next_and_its_last_run(
+def test_an_entry_is_told_with_its_runs_edited_switched_off_and_deleted_by_a_second_press(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    set_schedule(twin, MORNING)
-    entry = card(open_page("schedule?view=list"), "Morning")
+    set_schedule(twin, MORNING.replace("&&", "&s4=Evening*0*0*79200*0*31*1&&"))
+    page = open_page("schedule?view=list")
+    entry, form = card(page, "Morning"), editor(page)
     expect(entry.locator(".sentence")).to_have_text("At 06:00, on weekdays: set Output 0 on.")
     expect(entry.locator(".next")).to_contain_text("Next: Mon, Jan 5")
     twin.get("/sim.cgi?advance=30000")
     expect(entry.locator(".next")).to_contain_text("Next: Tue, Jan 6")
     expect(entry.locator(".next")).to_contain_text("Last: Mon, Jan 5")
 
-
-def test_an_entry_is_switched_off_and_says_that_it_does_not_run(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    set_schedule(twin, MORNING)
-    entry = card(open_page("schedule?view=list"), "Morning")
-    entry.get_by_role("switch", name="Morning is active").click()
-    expect(entry.locator(".next")).to_have_text("Not active: it does not run.")
-    assert twin.settings()["schedule"][0]["active"] is False
-
-
-def test_a_new_entry_is_saved_beside_the_others(twin: ServedTwin, open_page: OpenPage) -> None:
-    set_schedule(twin, MORNING)
-    page = open_page("schedule?view=list")
-    page.get_by_role("button", name="New entry").click()
-    form = editor(page)
-    form.get_by_label("Name").fill("Abend *&=")
-    form.get_by_label("Action").select_option("EVENT2")
-    form.get_by_label("Value").select_option("2")
-    form.get_by_label("Time of day").fill("19:30:05")
-    for day in ("Mon", "Tue", "Wed", "Thu", "Fri"):
-        form.get_by_role("button", name=day).click()
-    form.get_by_role("button", name="Save").click()
-    expect(card(page, "Abend").locator(".sentence")).to_have_text(
-        "At 19:30:05, at the weekend: reverse Variable 2."
-    )
-    first, second = twin.settings()["schedule"][:2]
-    assert first["name"] == "Morning"
-    assert second == {
-        "name": "Abend *&=",
-        "action": "EVENT2",
-        "value": 2,
-        "time": 70205,
-        "date": None,
-        "days": ["Sat", "Sun"],
-        "periodic": False,
-        "active": True,
-    }
-
-
-def test_an_entry_runs_on_a_date_or_again_and_again(twin: ServedTwin, open_page: OpenPage) -> None:
-    set_schedule(twin, MORNING)
-    page = open_page("schedule?edit=0")
-    form = editor(page)
+    # It can run on a date, or again and again.
+    entry.get_by_role("button", name="Edit").click()
     form.get_by_label("Repeats").select_option("date")
     form.get_by_role("button", name="Save").click()
     expect(form.get_by_role("alert")).to_have_text("Choose the date on which it runs.")
@@ -98,12 +57,24 @@ def test_an_entry_runs_on_a_date_or_again_and_again(twin: ServedTwin, open_page:
     form.get_by_role("button", name="Save").click()
     expect(card(page, "Morning").locator(".sentence")).to_contain_text("Every 90 s from midnight")
 
+    entry.get_by_role("switch", name="Morning is active").click()
+    expect(entry.locator(".next")).to_have_text("Not active: it does not run.")
+    assert twin.settings()["schedule"][0]["active"] is False
+    entry.get_by_role("button", name="Delete the entry").click()
+    expect(entry).to_contain_text("The entry will be lost.")
+    entry.get_by_role("button", name="Delete the entry").click()
+    expect(entry).to_have_count(0)
+    expect(card(page, "Evening")).to_be_visible()
+    assert twin.settings()["schedule"][4]["name"] == "Evening"
 
-def test_an_entry_without_a_day_is_refused_before_sending(
+
+def test_a_new_entry_is_refused_without_a_day_and_saved_beside_the_others(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("schedule?view=list")
     expect(page.get_by_text("Nothing is scheduled yet.")).to_be_visible()
+    set_schedule(twin, MORNING)
+    expect(card(page, "Morning")).to_be_visible()
     page.get_by_role("button", name="New entry").click()
     form = editor(page)
     form.get_by_label("Name").fill("A name of more than fifteen letters")
@@ -112,18 +83,29 @@ def test_an_entry_without_a_day_is_refused_before_sending(
     form.get_by_role("button", name="Save").click()
     expect(form.get_by_role("alert").nth(0)).to_contain_text("Allowed: 0 to 15")
     expect(form.get_by_role("alert").nth(1)).to_have_text("Choose at least one day.")
-    assert twin.settings()["schedule"][0] is None
-
-
-def test_deleting_an_entry_needs_a_second_press(twin: ServedTwin, open_page: OpenPage) -> None:
-    set_schedule(twin, MORNING.replace("&&", "&s4=Evening*0*0*79200*0*31*1&&"))
-    page = open_page("schedule?view=list")
-    card(page, "Morning").get_by_role("button", name="Delete the entry").click()
-    expect(card(page, "Morning")).to_contain_text("The entry will be lost.")
-    card(page, "Morning").get_by_role("button", name="Delete the entry").click()
-    expect(card(page, "Morning")).to_have_count(0)
-    expect(card(page, "Evening")).to_be_visible()
-    assert twin.settings()["schedule"][4]["name"] == "Evening"
+    assert twin.settings()["schedule"][1] is None
+    form.get_by_label("Name").fill("Abend *&=")
+    form.get_by_label("Action").select_option("EVENT2")
+    form.get_by_label("Value").select_option("2")
+    form.get_by_label("Time of day").fill("19:30:05")
+    for day in ("Sat", "Sun"):
+        form.get_by_role("button", name=day).click()
+    form.get_by_role("button", name="Save").click()
+    expect(card(page, "Abend").locator(".sentence")).to_have_text(
+        "At 19:30:05, at the weekend: reverse Variable 2."
+    )
+    first, second = twin.settings()["schedule"][:2]
+    assert first["name"] == "Morning"
+    assert second == {
+        "name": "Abend *&=",
+        "action": "EVENT2",
+        "value": 2,
+        "time": 70205,
+        "date": None,
+        "days": ["Sat", "Sun"],
+        "periodic": False,
+        "active": True,
+    }
 
 
 @pytest.mark.thorough

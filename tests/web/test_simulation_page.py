@@ -28,16 +28,24 @@ def last_request(page: Page) -> Locator:
     return card(page, "Last request").locator("pre")
 
 
-def test_every_reading_of_the_board_has_a_knob(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_every_reading_has_a_knob_and_what_is_turned_is_felt(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
     page = open_page("simulation")
     labels = twin.get("/api/sim").json()["readings"]
     shown = page.locator(".turn > label").all_inner_texts()
     assert sorted(shown) == sorted(labels)
     assert page.locator(".pin .lever").count() == 4
 
+    # What is not possible is refused before sending.
+    for typed, said in (("200", "Out of range."), ("warm", "not a number")):
+        turn(page, "DS1", typed)
+        expect(card(page, "DS1 to DS8").get_by_role("alert")).to_contain_text(
+            re.compile(said, re.IGNORECASE)
+        )
+    assert twin.state()["DS1"] is None
+    expect(last_request(page)).to_have_count(0)
 
-def test_a_number_is_felt_by_the_board(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("simulation")
     turned = {"INPA1": 1.25, "VCC": 11.5, "TEMP": 31.5, "T1": 20.5, "m30": 7.25, "PM2.5": 8.5}
     for label, value in turned.items():
         # A decimal comma is as good as a point.
@@ -48,33 +56,13 @@ def test_a_number_is_felt_by_the_board(twin: ServedTwin, open_page: OpenPage) ->
     readings = twin.get("/api/sim").json()["readings"]
     assert {label: readings[label]["value"] for label in turned} == turned
 
-
-def test_a_slider_is_felt_by_the_board(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("simulation")
-    slider = page.get_by_role("slider", name="H1", exact=True)
-    slider.press("End")
+    page.get_by_role("slider", name="H1", exact=True).press("End")
     expect(last_request(page)).to_contain_text("H1=100")
     eventually(lambda: twin.state()["H1"], 100)
 
-
-def test_what_is_not_possible_is_refused_before_sending(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    page = open_page("simulation")
-    for typed, said in (("200", "Out of range."), ("warm", "not a number")):
-        turn(page, "DS1", typed)
-        expect(card(page, "DS1 to DS8").get_by_role("alert")).to_contain_text(
-            re.compile(said, re.IGNORECASE)
-        )
-    assert twin.state()["DS1"] is None
-    expect(card(page, "Last request").locator("pre")).to_have_count(0)
-
-
-def test_unplugging_makes_a_reading_absent_on_the_status_page(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    twin.set_readings(DS1=21.5)
-    page = open_page("simulation")
+    # What others do to the board shows.
+    twin.set_readings(CO2=800, DS1=21.5)
+    expect(page.get_by_role("textbox", name="CO2", exact=True)).to_have_value("800")
     page.get_by_role("button", name="Unplug DS1").click()
     expect(page.get_by_role("button", name="Plug in DS1")).to_be_visible()
     page.goto(f"http://127.0.0.1:{twin.port}/#/status")
@@ -82,10 +70,9 @@ def test_unplugging_makes_a_reading_absent_on_the_status_page(
     assert twin.state()["DS1"] is None
 
 
-def test_a_digital_input_is_a_lever_that_can_be_left_open(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    page = open_page("simulation")
+def test_inputs_buses_and_codes_are_at_hand(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.get(f"/stm.cgi?dswrite=1:{SENSOR}")
+    page = open_page("simulation", allow=REFUSALS)
     lever = page.get_by_role("switch", name=re.compile("INPD2"))
     expect(lever.locator(".word")).to_have_text("open")
     for level in ("0", "1", "0"):
@@ -96,13 +83,11 @@ def test_a_digital_input_is_a_lever_that_can_be_left_open(
     expect(lever.locator(".word")).to_have_text("open")
     assert twin.get("/api/sim").json()["levels"]["INPD2"] is None
 
-
-def test_a_onewire_sensor_is_plugged_in_turned_and_unplugged(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    twin.get(f"/stm.cgi?dswrite=1:{SENSOR}")
-    page = open_page("simulation")
+    # A 1-Wire sensor is plugged in, turned and unplugged; what is no ID is refused in words.
     bus = card(page, "1-Wire")
+    bus.get_by_label("ID of the sensor").fill("28:FF")
+    bus.get_by_role("button", name="Plug in", exact=True).click()
+    expect(bus.get_by_role("alert")).to_contain_text("not a 1-Wire ID")
     bus.get_by_label("ID of the sensor").fill(SENSOR.lower())
     bus.get_by_role("button", name="Plug in", exact=True).click()
     field = bus.get_by_role("textbox", name=SENSOR)
@@ -116,33 +101,19 @@ def test_a_onewire_sensor_is_plugged_in_turned_and_unplugged(
     expect(bus.get_by_text("Nothing hangs on the bus.")).to_be_visible()
     assert twin.state()["DS1"] is None
 
-
-def test_an_id_that_is_none_is_refused_in_words(open_page: OpenPage) -> None:
-    page = open_page("simulation", allow=REFUSALS)
-    bus = card(page, "1-Wire")
-    bus.get_by_label("ID of the sensor").fill("28:FF")
-    bus.get_by_role("button", name="Plug in", exact=True).click()
-    expect(bus.get_by_role("alert")).to_contain_text("not a 1-Wire ID")
-
-
-def test_the_sensor_that_answers_on_the_i2c_bus_is_chosen(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    page = open_page("simulation")
     page.get_by_label("Sensor that answers").select_option("HTS221")
     expect(last_request(page)).to_contain_text("i2c=HTS221")
     eventually(lambda: twin.get("/api/sim").json()["i2c"]["found"], "HTS221")
 
-
-def test_a_code_is_scanned(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("simulation")
     page.get_by_label("Code to scan").fill("590 & 1+1")
     page.get_by_role("button", name="Scan", exact=True).click()
     expect(page.get_by_text("Scanned last: 590 & 1+1")).to_be_visible()
     assert twin.state()["barcode"] == "590 & 1+1"
 
 
-def test_an_sms_is_received_obeyed_and_answered(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_an_sms_is_received_obeyed_and_answered_and_a_host_answers_and_falls_silent(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
     twin.get("/stm.cgi?gsmcode=1234")
     page = open_page("simulation")
     sms = card(page, "Receive an SMS")
@@ -154,9 +125,6 @@ def test_an_sms_is_received_obeyed_and_answered(twin: ServedTwin, open_page: Ope
     expect(sms.locator("li").nth(1)).to_contain_text("not answered")
     assert (twin.state()["OUT0"], twin.state()["OUT1"]) == (1, 0)
 
-
-def test_a_host_answers_and_falls_silent(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("simulation")
     hosts = card(page, "Hosts that answer pings")
     hosts.get_by_label("Host").fill("router")
     hosts.get_by_label("Milliseconds").fill("12")
@@ -174,6 +142,9 @@ def test_time_goes_forward_by_steps_to_what_is_due_and_to_a_moment(
     start = twin.state()["time"]
     page = open_page("simulation")
     time = card(page, "Time")
+    time.get_by_label("To a moment").fill("2001-01-01T00:00:00")
+    time.get_by_role("button", name="Go there").click()
+    expect(time.get_by_role("alert")).to_contain_text("time only goes forward")
     for button, seconds in (("+1 s", 1), ("+1 min", 61), ("+1 h", 3661)):
         time.get_by_role("button", name=button, exact=True).click()
         eventually(lambda: twin.state()["time"] - start, seconds)
@@ -192,18 +163,13 @@ def test_time_goes_forward_by_steps_to_what_is_due_and_to_a_moment(
     eventually(lambda: twin.state()["time"], start + 90_000)
 
 
-def test_a_moment_that_has_passed_is_refused(open_page: OpenPage) -> None:
-    time = card(open_page("simulation"), "Time")
-    time.get_by_label("To a moment").fill("2001-01-01T00:00:00")
-    time.get_by_role("button", name="Go there").click()
-    expect(time.get_by_role("alert")).to_contain_text("time only goes forward")
-
-
-def test_a_plant_is_wired_feeds_its_reading_and_is_removed(
+def test_plants_are_wired_snapshots_taken_and_faults_set_and_what_lacks_something_is_refused(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    page = open_page("simulation")
+    page = open_page("simulation", allow=REFUSALS)
     plants = card(page, "Plants")
+    plants.get_by_role("button", name="Wire").click()
+    expect(plants.get_by_role("alert")).to_contain_text("needs outside")
     plants.get_by_label("Kind").select_option("load")
     plants.get_by_label("Reading that it gives").select_option("m1")
     plants.get_by_label("Reading with power").fill("5")
@@ -217,17 +183,33 @@ def test_a_plant_is_wired_feeds_its_reading_and_is_removed(
     plants.get_by_role("button", name="Remove all").click()
     expect(plants.get_by_text("Nothing is wired.")).to_be_visible()
 
+    snapshots = card(page, "Snapshots")
+    snapshots.get_by_label("Name of the snapshot").fill("a/b")
+    snapshots.get_by_role("button", name="Take").click()
+    expect(snapshots.get_by_role("alert")).to_contain_text("1 to 40 letters")
+    snapshots.get_by_label("Name of the snapshot").fill("before")
+    snapshots.get_by_role("button", name="Take").click()
+    expect(snapshots.locator(".wired")).to_contain_text("before")
+    twin.get("/outs.cgi?out0=1")
+    snapshots.get_by_role("button", name="Go back to before").click()
+    expect(last_request(page)).to_contain_text("/api/sim/snapshots?restore=before")
+    eventually(lambda: twin.state()["OUT0"], 0)
+    snapshots.get_by_role("button", name="Delete before").click()
+    expect(snapshots.locator(".wired li")).to_have_count(0)
 
-def test_a_plant_that_lacks_something_is_refused_in_words(open_page: OpenPage) -> None:
-    plants = card(open_page("simulation", allow=REFUSALS), "Plants")
-    plants.get_by_role("button", name="Wire").click()
-    expect(plants.get_by_role("alert")).to_contain_text("needs outside")
-
-
-def test_what_others_do_to_the_board_shows(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("simulation")
-    twin.set_readings(CO2=800)
-    expect(page.get_by_role("textbox", name="CO2", exact=True)).to_have_value("800")
+    faults = card(page, "Faults")
+    expect(faults.get_by_text("Nothing is broken.")).to_be_visible()
+    faults.get_by_role("button", name="Let it fail").click()
+    expect(faults.get_by_role("alert")).to_contain_text("needs delay")
+    faults.get_by_label("Fault", exact=True).select_option("sensor_85")
+    expect(faults.get_by_text("A DS18B20 that lost its supply")).to_be_visible()
+    faults.get_by_label("label", exact=True).select_option("DS2")
+    faults.get_by_role("button", name="Let it fail").click()
+    expect(faults.locator(".wired")).to_contain_text("sensor_85 · label:DS2 acted: 1")
+    assert twin.state()["DS2"] == 85
+    faults.get_by_role("button", name="End fault 1").click()
+    expect(faults.get_by_text("Nothing is broken.")).to_be_visible()
+    assert twin.state()["DS2"] is None
 
 
 def test_a_board_that_is_not_simulated_has_no_such_page(
@@ -240,47 +222,3 @@ def test_a_board_that_is_not_simulated_has_no_such_page(
     page.reload()
     expect(page.get_by_role("link", name="API console")).to_be_visible()
     expect(page.get_by_role("link", name="Simulated board")).to_have_count(0)
-
-
-def test_a_snapshot_is_taken_gone_back_to_and_deleted(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    page = open_page("simulation")
-    snapshots = card(page, "Snapshots")
-    snapshots.get_by_label("Name of the snapshot").fill("before")
-    snapshots.get_by_role("button", name="Take").click()
-    expect(snapshots.locator(".wired")).to_contain_text("before")
-    twin.get("/outs.cgi?out0=1")
-    snapshots.get_by_role("button", name="Go back to before").click()
-    expect(last_request(page)).to_contain_text("/api/sim/snapshots?restore=before")
-    eventually(lambda: twin.state()["OUT0"], 0)
-    snapshots.get_by_role("button", name="Delete before").click()
-    expect(snapshots.locator(".wired li")).to_have_count(0)
-
-
-def test_a_snapshot_without_a_fit_name_is_refused_in_words(open_page: OpenPage) -> None:
-    snapshots = card(open_page("simulation", allow=REFUSALS), "Snapshots")
-    snapshots.get_by_label("Name of the snapshot").fill("a/b")
-    snapshots.get_by_role("button", name="Take").click()
-    expect(snapshots.get_by_role("alert")).to_contain_text("1 to 40 letters")
-
-
-def test_a_fault_is_set_acts_and_is_ended(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("simulation")
-    faults = card(page, "Faults")
-    expect(faults.get_by_text("Nothing is broken.")).to_be_visible()
-    faults.get_by_label("Fault", exact=True).select_option("sensor_85")
-    expect(faults.get_by_text("A DS18B20 that lost its supply")).to_be_visible()
-    faults.get_by_label("label", exact=True).select_option("DS2")
-    faults.get_by_role("button", name="Let it fail").click()
-    expect(faults.locator(".wired")).to_contain_text("sensor_85 · label:DS2 acted: 1")
-    assert twin.state()["DS2"] == 85
-    faults.get_by_role("button", name="End fault 1").click()
-    expect(faults.get_by_text("Nothing is broken.")).to_be_visible()
-    assert twin.state()["DS2"] is None
-
-
-def test_a_fault_that_lacks_something_is_refused_in_words(open_page: OpenPage) -> None:
-    faults = card(open_page("simulation", allow=REFUSALS), "Faults")
-    faults.get_by_role("button", name="Let it fail").click()
-    expect(faults.get_by_role("alert")).to_contain_text("needs delay")

@@ -27,47 +27,123 @@ def tile(page: Page, label: str) -> Locator:
     return page.locator(f".tile[data-label='{label}']")
 
 
-def test_a_lever_switches_its_output(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_levers_switch_count_down_are_locked_and_shown_inverted(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
     page = open_page("status")
-    out1 = lever(page, "Output 1")
+    expect(page.get_by_text("Everything is as it should be.")).to_be_visible()
+    out0, out1 = lever(page, "Output 0"), lever(page, "Output 1")
     out1.click()
     expect(out1).to_have_attribute("aria-checked", "true")
     expect(out1).to_contain_text("on")
     expect(post(page, "OUT1")).to_contain_text("by hand")
     eventually(lambda: twin.state()["OUT1"], 1)
 
+    with page.expect_response(lambda reply: "pwmd=375" in reply.url):
+        page.get_by_label("duty of PWM output 3").fill("75")
+    expect(page.get_by_label("duty of PWM output 3")).to_have_value("75")
+    assert twin.settings()["pwm"][3]["duty"] == 75
 
-def test_what_changes_elsewhere_shows_within_a_second(
+    # The return time counts down on the lever.
+    twin.get("/outs.cgi?ortime=030")
+    out0.click()
+    expect(out0).to_contain_text("0:30 left")
+    twin.get("/sim.cgi?advance=1")
+    expect(out0).to_contain_text("0:29 left")
+    twin.get("/sim.cgi?advance=29")
+    expect(out0).not_to_contain_text("left")
+
+    # A locked output says why it does not move.
+    twin.get("/stm.cgi?outblock=1")
+    expect(out0).to_contain_text("locked")
+    out0.dispatch_event("click")
+    assert twin.state()["OUT0"] == 0
+    twin.get("/stm.cgi?outblock=0")
+    expect(out0).not_to_contain_text("locked")
+
+    # The delay of a rule counts down on the lever that it moves.
+    twin.get("/inpa.cgi?event=0*10*0*2150*50*0*3*0*0*0*0*0*1*60*0*0&eventon=0*1")
+    rule = twin.settings()["rules"][0]
+    twin.set_readings(**{rule["source"]: 40.0})
+    expect(post(page, rule["action"])).to_contain_text("Rule 1 acts in 60 s")
+
+    expect(tile(page, "INPD2")).to_contain_text("open")
+    twin.get("/stm.cgi?outnn=1&inpdnn=2")
+    expect(out0).to_have_attribute("aria-checked", "true")
+    expect(tile(page, "INPD1")).to_contain_text("open")
+    expect(tile(page, "INPD2")).to_contain_text("closed")
+    twin.get("/outs.cgi?ortime=00")
+    out0.click()
+    expect(out0).to_have_attribute("aria-checked", "false")
+    eventually(lambda: twin.state()["OUT0"], 1)
+
+
+def test_a_pulse_takes_two_clicks_and_leaves_the_return_time_alone(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
+    twin.get("/outs.cgi?ortime=0600")
     page = open_page("status")
+    menu = page.locator("details.pulse").first
+    page.locator("summary[aria-label='Output 0: on for']").click()
+    page.get_by_role("button", name="10 s").click()
+    expect(lever(page, "Output 0")).to_contain_text("0:10 left")
+    assert twin.settings()["outputs"][0]["return_time"] == 600
+    twin.get("/sim.cgi?advance=10")
+    expect(lever(page, "Output 0")).to_have_attribute("aria-checked", "false")
+
+    menu.locator("summary").click()
+    expect(menu).to_have_attribute("open", "")
+    page.keyboard.press("Escape")
+    expect(menu).not_to_have_attribute("open", "")
+    expect(menu.locator("summary")).to_be_focused()
+
+    # Or it lasts until a time of day.
+    menu.locator("summary").click()
+    until = page.evaluate(
+        "(seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5)",
+        twin.state()["time"] + 110,
+    )
+    menu.locator("input[type=time]").fill(until)
+    menu.get_by_role("button", name="Switch on").click()
+    expect(lever(page, "Output 0")).to_contain_text("1:50 left")
+    expect(menu).not_to_have_attribute("open", "")
+
+
+def test_what_changes_elsewhere_shows_within_a_second_and_an_absent_reading_since_when(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    for value in (20.0, 30.0, 25.0):
+        twin.set_readings(DS1=value)
+        twin.get("/sim.cgi?advance=600")
+    twin.get("/stm.cgi?dswrite=1:28:FF:00:00:00:00:00:01")
+    page = open_page("status", allow=LOSSES)
+    # Every reading has a line of the last hour, and a value that changed is marked once.
+    path = tile(page, "DS1").locator("path.course")
+    expect(path).to_have_attribute("d", re.compile(r"^M\d+ .*L\d+ "))
+    before = path.get_attribute("d")
+    expect(tile(page, "DS1")).not_to_have_attribute("data-beat", re.compile("."))
+    twin.set_readings(DS1=40.0)
+    expect(tile(page, "DS1")).to_have_attribute("data-beat", "1")
+    expect(tile(page, "VCC")).not_to_have_attribute("data-beat", re.compile("."))
+    expect(path).not_to_have_attribute("d", before or "")
+
     twin.get("/stm.cgi?oname=2Pump")
     expect(lever(page, "Pump")).to_be_visible()
-    twin.set_readings(DS1=20.0)
-    expect(tile(page, "DS1")).to_contain_text("20.0")
     twin.get("/outs.cgi?out2=1")
     expect(lever(page, "Pump")).to_have_attribute("aria-checked", "true", timeout=WITHIN_A_SECOND)
     twin.set_readings(DS1=61.4)
     expect(tile(page, "DS1")).to_contain_text("61.4", timeout=WITHIN_A_SECOND)
 
+    # Without a connection nothing is said to be fine.
+    page.context.set_offline(True)
+    expect(page.locator(".glance")).to_contain_text("Without a connection nobody knows")
+    expect(page.locator(".glance .fine")).to_have_count(0)
+    page.context.set_offline(False)
+    expect(page.locator(".glance .fine")).to_be_visible()
 
-def test_a_value_that_changed_is_marked_once(twin: ServedTwin, open_page: OpenPage) -> None:
-    twin.set_readings(DS1=20.0)
-    page = open_page("status")
-    expect(tile(page, "DS1")).not_to_have_attribute("data-beat", re.compile("."))
-    twin.set_readings(DS1=20.5)
-    expect(tile(page, "DS1")).to_have_attribute("data-beat", "1")
-    expect(tile(page, "VCC")).not_to_have_attribute("data-beat", re.compile("."))
-
-
-def test_an_absent_reading_says_since_when(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("status")
-    twin.get("/stm.cgi?dswrite=1:28:FF:00:00:00:00:00:01")
-    twin.set_readings(DS1=20.0)
-    expect(tile(page, "DS1")).to_contain_text("20.0")
     twin.set_readings(DS1=None)
     expect(page.locator(".tile[data-absent]")).to_contain_text("▲ silent since")
-    expect(tile(page, "DS1").locator(".value")).to_contain_text("20.0")
+    expect(tile(page, "DS1").locator(".value")).to_contain_text("61.4")
     expect(page.locator(".glance .findings")).to_contain_text("Thermometer 1 has fallen silent.")
 
 
@@ -90,144 +166,25 @@ def test_a_finding_shows_within_a_second_where_it_is_repaired_and_goes_with_the_
     expect(count).to_have_count(0)
 
 
-def test_nothing_wrong_is_said(open_page: OpenPage) -> None:
-    expect(open_page("status").get_by_text("Everything is as it should be.")).to_be_visible()
-
-
-def test_a_pulse_takes_two_clicks_and_leaves_the_return_time_alone(
+def test_names_stand_on_status_and_what_is_shown_can_be_chosen(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    twin.get("/outs.cgi?ortime=0600")
-    page = open_page("status")
-    page.locator("summary[aria-label='Output 0: on for']").click()
-    page.get_by_role("button", name="10 s").click()
-    expect(lever(page, "Output 0")).to_contain_text("0:10 left")
-    assert twin.settings()["outputs"][0]["return_time"] == 600
-    twin.get("/sim.cgi?advance=10")
-    expect(lever(page, "Output 0")).to_have_attribute("aria-checked", "false")
-
-
-def test_a_pulse_lasts_until_a_time_of_day(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("status")
-    menu = page.locator("details.pulse").first
-    menu.locator("summary").click()
-    until = page.evaluate(
-        "(seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5)",
-        twin.state()["time"] + 120,
-    )
-    menu.locator("input[type=time]").fill(until)
-    menu.get_by_role("button", name="Switch on").click()
-    expect(lever(page, "Output 0")).to_contain_text("2:00 left")
-    expect(menu).not_to_have_attribute("open", "")
-
-
-def test_escape_closes_the_menu_of_pulses(open_page: OpenPage) -> None:
-    page = open_page("status")
-    menu = page.locator("details.pulse").first
-    menu.locator("summary").click()
-    expect(menu).to_have_attribute("open", "")
-    page.keyboard.press("Escape")
-    expect(menu).not_to_have_attribute("open", "")
-    expect(menu.locator("summary")).to_be_focused()
-
-
-def test_without_a_connection_nothing_is_said_to_be_fine(open_page: OpenPage) -> None:
-    page = open_page("status", allow=LOSSES)
-    page.context.set_offline(True)
-    expect(page.locator(".glance")).to_contain_text("Without a connection nobody knows")
-    expect(page.locator(".glance .fine")).to_have_count(0)
-    page.context.set_offline(False)
-    expect(page.locator(".glance .fine")).to_be_visible()
-
-
-def test_the_duty_follows_the_slider(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("status")
-    with page.expect_response(lambda reply: "pwmd=375" in reply.url):
-        page.get_by_label("duty of PWM output 3").fill("75")
-    expect(page.get_by_label("duty of PWM output 3")).to_have_value("75")
-    assert twin.settings()["pwm"][3]["duty"] == 75
-
-
-def test_a_locked_output_says_why_it_does_not_move(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("status")
-    twin.get("/stm.cgi?outblock=1")
-    expect(lever(page, "Output 0")).to_contain_text("locked")
-    lever(page, "Output 0").dispatch_event("click")
-    assert twin.state()["OUT0"] == 0
-
-
-def test_the_return_time_counts_down_on_the_lever(twin: ServedTwin, open_page: OpenPage) -> None:
-    twin.get("/outs.cgi?ortime=030")
-    page = open_page("status")
-    lever(page, "Output 0").click()
-    expect(lever(page, "Output 0")).to_contain_text("0:30 left")
-    twin.get("/sim.cgi?advance=1")
-    expect(lever(page, "Output 0")).to_contain_text("0:29 left")
-    twin.get("/sim.cgi?advance=29")
-    expect(lever(page, "Output 0")).not_to_contain_text("left")
-
-
-@pytest.mark.parametrize(("virtual", "left"), [(False, 29), (True, 30)])
-def test_between_two_messages_a_page_counts_by_itself_unless_time_is_virtual(
-    open_page: OpenPage, virtual: bool, left: int
-) -> None:
-    counted = open_page("status").evaluate(
-        """async (virtual) => {
-          const { Live } = await import("/web/lib/live.js");
-          const live = new Live();
-          live.know({ virtual_time: virtual });
-          const later = performance.now() + 1500;
-          performance.now = () => later;
-          return live.left(30);
-        }""",
-        virtual,
-    )
-    assert counted == left
-
-
-def test_the_delay_of_a_rule_counts_down_on_the_lever_that_it_moves(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    twin.get("/inpa.cgi?event=0*10*0*2150*50*0*0*0*0*0*0*0*1*60*0*0")
-    twin.get("/inpa.cgi?eventon=0*1")
-    rule = twin.settings()["rules"][0]
-    page = open_page("status")
-    twin.set_readings(**{rule["source"]: 40.0})
-    expect(post(page, rule["action"])).to_contain_text("Rule 1 acts in 60 s")
-
-
-def test_outputs_and_inputs_can_be_shown_inverted(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("status")
-    expect(tile(page, "INPD2")).to_contain_text("open")
-    twin.get("/stm.cgi?outnn=1&inpdnn=2")
-    expect(lever(page, "Output 0")).to_have_attribute("aria-checked", "true")
-    expect(tile(page, "INPD1")).to_contain_text("open")
-    expect(tile(page, "INPD2")).to_contain_text("closed")
-    lever(page, "Output 0").click()
-    expect(lever(page, "Output 0")).to_have_attribute("aria-checked", "false")
-    eventually(lambda: twin.state()["OUT0"], 1)
-
-
-def test_no_internal_key_stands_on_status(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get("/stm.cgi?oname=0Lamp")
-    twin.set_readings(DS1=20.0, INPA1=1.0)
+    twin.set_readings(DS1=20.0, DS2=20.0, INPA1=1.0)
     page = open_page("status")
     expect(post(page, "OUT0").get_by_role("link", name="Lamp")).to_be_visible()
     expect(page.get_by_role("heading", name="Readings")).to_be_visible()
+    # No internal key is among them.
     main = page.locator("main")
     for part in (".glance", ".frame", ".tiles", ".meters, .empty"):
         for text in main.locator(part).all_inner_texts():
             assert not re.search(r"\b(OUT|PWM|INPA|INPD|DS|EVENT|POWER)\d", text), text
 
-
-def test_what_is_shown_can_be_chosen(twin: ServedTwin, open_page: OpenPage) -> None:
-    twin.set_readings(DS2=20.0)
-    page = open_page("status")
     page.get_by_role("button", name="Choose what is shown").click()
     page.get_by_role("dialog").get_by_label("Output 1", exact=True).uncheck()
     page.get_by_role("dialog").get_by_label("Thermometer 2", exact=True).uncheck()
     page.get_by_role("button", name="Save").click()
-    expect(lever(page, "Output 0")).to_be_visible()
+    expect(lever(page, "Lamp")).to_be_visible()
     expect(lever(page, "Output 1")).to_have_count(0)
     expect(tile(page, "DS2")).to_have_count(0)
     hidden = [i for i, on in enumerate(twin.settings()["layout"]["visible"]) if not on]
@@ -262,18 +219,6 @@ def test_a_reading_opens_its_drawer(twin: ServedTwin, open_page: OpenPage) -> No
     drawer.get_by_role("button", name="Close").click()
     expect(drawer).to_have_count(0)
     expect(page).to_have_url(re.compile("#/status$"))
-
-
-def test_every_reading_has_a_line_of_the_last_hour(twin: ServedTwin, open_page: OpenPage) -> None:
-    for value in (20.0, 30.0, 25.0):
-        twin.set_readings(DS1=value)
-        twin.get("/sim.cgi?advance=600")
-    page = open_page("status")
-    path = tile(page, "DS1").locator("path.course")
-    expect(path).to_have_attribute("d", re.compile(r"^M\d+ .*L\d+ "))
-    before = path.get_attribute("d")
-    twin.set_readings(DS1=40.0)
-    expect(path).not_to_have_attribute("d", before or "")
 
 
 def test_thirty_readings_of_modules_find_their_place_on_a_phone(
