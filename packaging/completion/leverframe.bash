@@ -6,7 +6,7 @@ _leverframe() {
         words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data help -V --version -h --help"
     else
         case "$first" in
-            fleet) words="run simulate add list show remove rename tag send rollout advance snapshot restore fork fault export adopt release" ;;
+            fleet) words="run simulate add list show remove rename tag send rollout advance snapshot restore fork fault export map adopt release" ;;
             unit) words="find pull diff check schema plan apply rollback watch take-over give-back" ;;
             config) words="check example" ;;
             board) words="check" ;;
@@ -34,6 +34,7 @@ _leverframe() {
             "fleet fork") words="--count --tag --node --user --ca-file --json -h --help" ;;
             "fleet fault") words="--tag --seed --node --user --ca-file --json -h --help" ;;
             "fleet export") words="--tag --node --user --ca-file -h --help" ;;
+            "fleet map") words="--domain --haproxy --file --every --node --user --ca-file -h --help" ;;
             "fleet adopt") words="--name --tag --config --data -h --help" ;;
             "fleet release") words="--to --config --data -h --help" ;;
             "simulate "*) words="--for --csv --step -h --help" ;;

@@ -11,6 +11,7 @@ from leverframe.command_line.task import (
     Task,
     argument,
     duration,
+    step,
 )
 from leverframe.durations import DAY_S
 
@@ -342,6 +343,42 @@ the way: the next start goes on. `undo` gives those that were changed the settin
                 _TAG,
                 *_NODE,
             ),
+        ),
+        Task(
+            "map",
+            "fleet.cluster.haproxy_map:map_controllers",
+            "print which node has which controller, or tell a running HAProxy",
+            (
+                argument(
+                    "--domain",
+                    metavar="NAME",
+                    required=True,
+                    help="the name below which controllers are asked for, like fleet.example",
+                ),
+                argument(
+                    "--haproxy",
+                    metavar="SOCKET",
+                    help="give the map to the HAProxy with this admin socket",
+                ),
+                argument(
+                    "--file",
+                    metavar="FILE",
+                    default="/etc/haproxy/fleet.map",
+                    help="the file that its configuration names (default /etc/haproxy/fleet.map)",
+                ),
+                argument(
+                    "--every",
+                    type=step,
+                    metavar="DURATION",
+                    help="go on until it is stopped: look so often, and tell what is different",
+                ),
+                *_NODE,
+            ),
+            """\
+Print a line for each controller of a fleet with several nodes: the host name and the node. With
+--haproxy nothing is printed but what was done: a running HAProxy goes by the new map at once, and
+its file stays as it is. An old map does no harm: each node leads to the one that has a controller.
+""",
         ),
         Task(
             "adopt",

@@ -18,6 +18,7 @@ from types import CoroutineType
 from typing import Any
 
 from leverframe.commands.table.refusals import Conflict
+from leverframe.fleet.cluster.directory import Directory
 from leverframe.fleet.loop_shares import LoopShare, LoopShares
 from leverframe.fleet.loopback import bound_to_loopback
 from leverframe.log_context import CONTROLLER, LoggedName, finished_within
@@ -138,10 +139,8 @@ class Door:
         self.takes_loopback = False
         #: What a client that connects gets; where there are other nodes, one that leads there.
         self.connections_as: ConnectionFactory = DoorConnection
-        #: Tells whether another node has, or is to have, the controller of a name.
-        self.is_elsewhere: Callable[[str], bool] = _never
-        #: Called when a controller is behind the door.
-        self.on_open: Callable[[], None] = _do_nothing
+        #: Where controllers are, where there are other nodes.
+        self.directory: Directory | None = None
         self._context: ssl.SSLContext | None = None
 
     # --- listening --------------------------------------------------------------------------------
@@ -235,7 +234,8 @@ class Door:
             entrance.address = address
             self._by_address[address] = entrance
         self._by_name[entrance.name] = entrance
-        self.on_open()
+        if self.directory is not None:
+            self.directory.wake()
 
     def _check_address(self, name: str, address: str) -> None:
         """Refuse an address whose connections would not come here."""
@@ -296,7 +296,7 @@ class Door:
     def name_elsewhere(self, request: Request) -> str | None:
         """Return the controller of another node that is meant, where nobody here is."""
         name = self._label_of(_host_name(request.headers.get("host", "")))
-        return name if name and self.is_elsewhere(name) else None
+        return name if self.directory is not None and self.directory.knows(name) else None
 
     def has(self, name: str) -> bool:
         return name in self._by_name
@@ -387,14 +387,6 @@ def _handle(request: Request) -> SentAnswer:
     if isinstance(answer, CoroutineType):
         return finished_within(entrance.logged, answer)
     return answer
-
-
-def _do_nothing() -> None:
-    pass
-
-
-def _never(_name: str) -> bool:
-    return False
 
 
 def _nobody(request: Request) -> Reply:

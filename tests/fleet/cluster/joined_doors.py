@@ -55,9 +55,11 @@ class Standing:
 
 
 class JoinedNode:
+    place: Place
+
     def __init__(self, name: str, key: bytes, hold_s: float) -> None:
         self.name = name
-        self.door = Door(LIMITS)
+        self.door = Door(LIMITS, ("fleet.example",))
         self.directory = Directory(name)
         self.fleet_door = FleetDoor(self.door, self.directory, key, hold_s)
 
@@ -65,12 +67,9 @@ class JoinedNode:
     def port(self) -> int:
         return self.door.port
 
-    @property
-    def place(self) -> Place:
-        return Place(self.name, HOME, self.fleet_door.inner.port)
-
     async def start(self) -> None:
         await self.fleet_door.inner.listen(HOME, 0)
+        self.place = Place(self.name, HOME, self.fleet_door.inner.port)
         await self.door.listen(HOME, 0)
 
     async def stop(self, grace_s: float = 1.0) -> None:

@@ -87,6 +87,14 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         doc="List the chosen controllers: version, tags, health, time and where they answer.",
     ),
     FleetEndpoint(
+        "/api/fleet/owners",
+        role=ADMIN,
+        reply=dict[str, str | None],
+        function=reading.owners,
+        doc="Tell which node has which controller, null for none at present; 409 where there is one"
+        " node only.",
+    ),
+    FleetEndpoint(
         "/api/fleet/stream",
         role=ADMIN,
         reply=str,

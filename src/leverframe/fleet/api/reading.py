@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from leverframe import __version__
-from leverframe.commands.table.refusals import BadValue
+from leverframe.commands.table.refusals import BadValue, Conflict
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import MISSING, difference, is_confidential
 from leverframe.fleet.api.context import FleetContext
@@ -175,3 +175,10 @@ async def node_metrics(context: FleetContext) -> Reply:
             allowed=f"a tag that at most {MAX_SINGLE} controllers have",
         )
     return Reply(200, METRICS, prometheus_text(await node_families(context.node, single)))
+
+
+def owners(context: FleetContext) -> dict[str, str | None]:
+    directory = context.node.door.directory
+    if directory is None:
+        raise Conflict("This node is the only one: it has all of its controllers.")
+    return dict(directory.owners)

@@ -20,5 +20,4 @@ class FleetDoor:
         self.inner = InnerPort(door, directory, introducer, hold_s)
         self.joining = Joining(door, directory, introducer, hold_s)
         door.connections_as = partial(JoiningConnection, self.joining)
-        door.is_elsewhere = directory.knows
-        door.on_open = directory.wake
+        door.directory = directory

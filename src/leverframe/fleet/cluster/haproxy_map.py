@@ -1,0 +1,107 @@
+"""`leverframe fleet map`: which node has which controller, as HAProxy reads it.
+
+A line names the host of a controller and the node that has it. HAProxy takes a new map while it
+runs, through its socket: one that is prepared beside the old one and then put in its place, so that
+no request meets a half of it.
+"""
+
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from itertools import islice
+
+from leverframe.errors import ErrorForPeople
+from leverframe.fleet.node_client import NodeClient, NodeRefused
+
+#: HAProxy takes a command of up to 16 KiB, and a name has at most 253 letters.
+LINES_AT_A_TIME = 40
+ANSWER_S = 10.0
+#: An empty line ends what is given along with a command.
+_END = "\n\n"
+
+
+class HaproxyRefused(ErrorForPeople):
+    """HAProxy refused a map, or cannot be reached: one sentence."""
+
+
+def map_controllers(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    domain: str,
+    haproxy: str | None,
+    file: str,
+    every: float | None,
+) -> None:
+    """Print the map, or give it to a running HAProxy, once or again and again."""
+    with closing(NodeClient(node, user, ca_file)) as client:
+        told: list[str] | None = None
+        trouble = ""
+        while True:
+            try:
+                lines = map_lines(client.get("owners", {}), domain)
+                if lines != told:
+                    _tell(lines, haproxy, file)
+                told, trouble = lines, ""
+            except (NodeRefused, HaproxyRefused) as error:
+                if every is None:
+                    raise
+                client.close()  # what is left of a connection that broke
+                # Once: it may last.
+                if str(error) != trouble:
+                    trouble = str(error)
+                    print(f"leverframe: {trouble}", file=sys.stderr, flush=True)
+            if every is None:
+                return
+            time.sleep(every)
+
+
+def map_lines(owners: Mapping[str, str | None], domain: str) -> list[str]:
+    """Return a line for each controller that a node has."""
+    found = (f"{name}.{domain} {node}" for name, node in owners.items() if node is not None)
+    return sorted(found)
+
+
+def _tell(lines: list[str], haproxy: str | None, file: str) -> None:
+    if haproxy is None:
+        print("\n".join(lines), flush=True)
+    else:
+        put_map(haproxy, file, lines)
+        print(f"{haproxy} leads to {len(lines)} controllers by {file}", flush=True)
+
+
+def put_map(haproxy: str, file: str, lines: list[str]) -> None:
+    """Let a running HAProxy go by these lines instead of those of a file."""
+    answer = _asked(haproxy, f"prepare map {file}\n")
+    version = answer.rpartition(":")[2].strip()
+    if not version.isdecimal():
+        raise HaproxyRefused(f"{haproxy} has no map {file}: {answer or 'it does not answer'}")
+    for some in _batches(lines):
+        payload = "\n".join(some)
+        _must(haproxy, f"add map @{version} {file} <<\n{payload}{_END}")
+    _must(haproxy, f"commit map @{version} {file}\n")
+
+
+def _batches(lines: list[str]) -> Iterator[list[str]]:
+    left = iter(lines)
+    while some := list(islice(left, LINES_AT_A_TIME)):
+        yield some
+
+
+def _must(haproxy: str, command: str) -> None:
+    if answer := _asked(haproxy, command):
+        raise HaproxyRefused(f"{haproxy} refuses the map, and keeps the old one: {answer}")
+
+
+def _asked(haproxy: str, command: str) -> str:
+    try:
+        with socket.socket(socket.AF_UNIX) as asking:
+            asking.settimeout(ANSWER_S)
+            asking.connect(haproxy)
+            asking.sendall(command.encode())
+            asking.shutdown(socket.SHUT_WR)
+            return b"".join(iter(lambda: asking.recv(4096), b"")).decode().strip()
+    except OSError as error:
+        raise HaproxyRefused(f"{haproxy} does not answer: {error.strerror or error}.") from error

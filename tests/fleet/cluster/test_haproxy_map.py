@@ -1,0 +1,96 @@
+"""`leverframe fleet map`: what it prints, and what it tells a running HAProxy and people."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from leverframe.command_line.entry import carry_out
+from leverframe.fleet.cluster import haproxy_map
+from leverframe.fleet.cluster.directory import Directory
+from tests.fleet.loop_node import loop_node
+
+
+class Stopped(Exception):
+    pass
+
+
+@contextmanager
+def haproxy_at(path: Path, *answers: str) -> Iterator[list[str]]:
+    """Stand in for the socket of HAProxy: note commands, and give these answers to them."""
+    heard: list[str] = []
+    with closing(socket.socket(socket.AF_UNIX)) as listening:
+        listening.bind(str(path))
+        listening.listen()
+
+        def serve() -> None:
+            for answer in answers:
+                with listening.accept()[0] as client:
+                    heard.append(b"".join(iter(lambda: client.recv(4096), b"")).decode())
+                    client.sendall(answer.encode())
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield heard
+        thread.join(10)
+
+
+async def test_the_map_follows_the_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with loop_node() as node:
+        await node.node.door.listen("127.0.0.1", 0)
+        url = f"http://127.0.0.1:{node.node.door.port}"
+        words = ["fleet", "map", "--node", url, "--domain", "fleet.example"]
+        assert await asyncio.to_thread(carry_out, words) != 0
+        assert "This node is the only one" in capsys.readouterr().err
+
+        directory = node.node.door.directory = Directory("a")
+        directory.replace({"gh-2": "b", "gh-1": "a", "gh-3": None}, {})
+        assert await asyncio.to_thread(carry_out, words) == 0
+        assert capsys.readouterr().out == "gh-1.fleet.example a\ngh-2.fleet.example b\n"
+
+        path = tmp_path / "s"
+        words += ["--haproxy", str(path)]
+        assert await asyncio.to_thread(carry_out, words) != 0
+        assert f"{path} does not answer: No such file or directory." in capsys.readouterr().err
+
+        # Again and again: only what is different is told, and a trouble that lasts once.
+        looks = 0
+
+        def sleep(seconds: float) -> None:
+            nonlocal looks
+            assert seconds == 2.0
+            looks += 1
+            if looks == 2:
+                directory.replace({"gh-1": "b"}, {})
+            elif looks == 3:
+                node.node.door.directory = None
+            elif looks == 5:
+                raise Stopped
+
+        monkeypatch.setattr(haproxy_map.time, "sleep", sleep)
+        once = ("New version created: 7\n\n", "\n", "\n")
+        with haproxy_at(path, *once, *once) as heard, pytest.raises(Stopped):
+            await asyncio.to_thread(
+                *(haproxy_map.map_controllers, url, None, None, "fleet.example", str(path)),
+                *("/m", 2.0),
+            )
+        assert heard == [
+            "prepare map /m\n",
+            "add map @7 /m <<\ngh-1.fleet.example a\ngh-2.fleet.example b\n\n",
+            "commit map @7 /m\n",
+            "prepare map /m\n",
+            "add map @7 /m <<\ngh-1.fleet.example b\n\n",
+            "commit map @7 /m\n",
+        ]
+        told = capsys.readouterr()
+        assert told.out.splitlines() == [
+            f"{path} leads to 2 controllers by /m",
+            f"{path} leads to 1 controllers by /m",
+        ]
+        assert told.err.count("This node is the only one") == 1
