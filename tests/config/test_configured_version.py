@@ -10,20 +10,20 @@ from leverframe.uploads.firmware import new_key_pair
 
 
 def test_a_configured_version_is_taken_and_then_kept() -> None:
-    assert Config(sw="1.49").profile(None, None, None) == Profile("3.9", "1.49")
-    assert Config().profile("3.5", "1.49", "1.49") == Profile("3.5", "1.49")
-    assert Config().profile(None, None, None) == Profile()
-    assert Config(hw="3.0").profile(None, None, None) == Profile("3.0", "1.58a")
+    assert Config(sw="1.49").version.profile(None, None, None) == Profile("3.9", "1.49")
+    assert Config().version.profile("3.5", "1.49", "1.49") == Profile("3.5", "1.49")
+    assert Config().version.profile(None, None, None) == Profile()
+    assert Config(hw="3.0").version.profile(None, None, None) == Profile("3.0", "1.58a")
     # A data folder that is one already goes on.
-    assert Config(hw="3.0").profile("3.0", "1.75", None) == Profile("3.0", "1.75")
+    assert Config(hw="3.0").version.profile("3.0", "1.75", None) == Profile("3.0", "1.75")
     with pytest.raises(BadConfiguration, match=r"nearest that it had is 1\.58a"):
-        Config(hw="3.0", sw="1.75").profile(None, None, None)
+        Config(hw="3.0", sw="1.75").version.profile(None, None, None)
 
 
 def test_firmware_counts_for_more_than_the_configuration_it_came_after() -> None:
-    assert Config(sw="1.49").profile("3.9", "1.60a", "1.49") == Profile("3.9", "1.60a")
+    assert Config(sw="1.49").version.profile("3.9", "1.60a", "1.49") == Profile("3.9", "1.60a")
     # Asked for anew, another version is taken.
-    assert Config(sw="1.57").profile("3.9", "1.60a", "1.49") == Profile("3.9", "1.57")
+    assert Config(sw="1.57").version.profile("3.9", "1.60a", "1.49") == Profile("3.9", "1.57")
 
 
 def test_a_key_that_cannot_be_used_is_told_before_the_start(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from leverframe.clock import SystemClock, VirtualClock
-from leverframe.config import Config
+from leverframe.config import NodeConfig
 from leverframe.fleet.node import FleetNode, Member
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.serve import node_of
@@ -69,7 +69,7 @@ async def loop_node(
     **keys: Any,
 ) -> AsyncIterator[LoopNode]:
     clock = SystemClock() if real_time else VirtualClock()
-    web = await node_of(Config(**keys), lane or MemoryLane(), clock, history=history)
+    web = await node_of(NodeConfig(**keys), lane or MemoryLane(), clock, history=history)
     try:
         yield LoopNode(web)
     finally:

@@ -1,6 +1,6 @@
 """A data folder that is started as another version."""
 
-from leverframe.config import Config
+from leverframe.config import AskedVersion
 from leverframe.process.version_change import settle_version
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
@@ -9,7 +9,7 @@ from leverframe.testing import LoopTwin
 
 async def started(store: MemoryStore, hw: str | None = None, sw: str | None = None) -> LoopTwin:
     """As `leverframe run --hw --sw` does."""
-    return await LoopTwin.start(await settle_version(store, Config(hw=hw, sw=sw)), store=store)
+    return await LoopTwin.start(await settle_version(store, AskedVersion(hw, sw)), store=store)
 
 
 async def test_what_the_other_version_lacks_is_reported() -> None:

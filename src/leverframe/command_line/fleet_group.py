@@ -69,7 +69,8 @@ were added before start, too: all are kept in one file of the data folder.
             config_keys=(
                 *("host", "port", "hosts", "tls", "tls_certificate", "tls_key", "data"),
                 *("timezone", "virtual_time", "virtual_start", "lenient", "capture"),
-                *("modbus_port", "snmp_port", "discovery", "json", "log_level", "log_format"),
+                *("modbus_port", "snmp_port", "discovery", "mdns"),
+                *("json", "log_level", "log_format"),
             ),
         ),
         Task(

@@ -3,7 +3,7 @@
 A new key is a new field in `fields.py`, and nothing else.
 """
 
-from leverframe.config.fields import BadConfiguration, Config
+from leverframe.config.fields import AskedVersion, BadConfiguration, Config, NodeConfig
 from leverframe.config.reading import read_config
 
-__all__ = ["BadConfiguration", "Config", "read_config"]
+__all__ = ["AskedVersion", "BadConfiguration", "Config", "NodeConfig", "read_config"]

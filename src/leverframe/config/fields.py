@@ -5,8 +5,8 @@ A field is all that a new key needs. The file, the environment variable, the fla
 mistakes are made from the field: from its type, the limits and the description in its `Meta`, the
 example where there is no default, and the word that stands for a value (`metavar`).
 
-What is configured here belongs to the process; what belongs to the controller is set by commands
-and lives in its store.
+What is configured here belongs to the process, or says what its controller is made of; what belongs
+to the controller itself is set by commands and lives in its store.
 """
 
 import re
@@ -41,7 +41,30 @@ class BadConfiguration(ErrorForPeople):
     """Mistakes in the configuration, one line for each: what is wrong, what is allowed."""
 
 
-class Config(Struct, frozen=True, forbid_unknown_fields=True):
+class AskedVersion(Struct, frozen=True):
+    """The version that a controller is configured to be; None leaves it to what is stored."""
+
+    hw: str | None = None
+    sw: str | None = None
+
+    def profile(
+        self, stored_hw: str | None, stored_sw: str | None, stored_for: str | None
+    ) -> Profile:
+        """Choose the version to run; `stored_for` is the `sw` configured with `stored_sw`."""
+        # Firmware that was installed since then counts for more than the same configuration.
+        asked = self.sw if self.sw != stored_for else None
+        hw = self.hw or stored_hw or Profile().hw
+        try:
+            sw = asked or stored_sw or self.sw or newest_software(hw)
+            # What a data folder is already goes on.
+            return Profile(hw, sw) if (hw, sw) == (stored_hw, stored_sw) else existing(hw, sw)
+        except UnknownProfile as error:
+            raise BadConfiguration(str(error)) from error
+
+
+class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """What belongs to the process, however many controllers it has."""
+
     host: Annotated[
         Address,
         Meta(
@@ -73,56 +96,16 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
             extra={"metavar": "MB"},
         ),
     ] = 256
-    hw: Annotated[
-        Version | None,
-        Meta(
-            description="Hardware version, 3.0 to 3.9. A data folder keeps its own; without this"
-            " key a new one gets the newest.",
-            examples=[Profile().hw],
-        ),
-    ] = None
-    sw: Annotated[
-        Version | None,
-        Meta(
-            description="Software version, like 1.49d. A data folder keeps its own; without this"
-            " key a new one gets the newest.",
-            examples=[Profile().sw],
-        ),
-    ] = None
     timezone: Annotated[
         Annotated[str, Meta(extra={"metavar": "ZONE"})],
         Meta(description="Time zone of the schedule, like Europe/Warsaw."),
     ] = "UTC"
-    name: Annotated[
-        Annotated[str, Meta(min_length=1, extra={"metavar": "NAME"})] | None,
-        Meta(
-            description="What the controller is called until the command `sname` names it; without"
-            " this key a name is made at the first start.",
-            examples=["Cellar"],
-        ),
-    ] = None
-    mac: Annotated[
-        Annotated[str, Meta(extra={"metavar": "ADDRESS"})] | None,
-        Meta(
-            description="MAC address by which clients know the controller, such as that of a unit"
-            " whose place it takes; without this key one is made at the first start.",
-            examples=["D8:80:39:12:34:56"],
-        ),
-    ] = None
     hosts: Annotated[
         tuple[str, ...],
         Meta(
             description="Names under which browsers may ask for the controller, besides its address"
             " and the machine's own name.",
             extra={"metavar": "NAME,NAME"},
-        ),
-    ] = ()
-    cors_origins: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Other sites whose pages may use the controller (CORS), each exactly as"
-            " browsers name it, like https://panel.example.",
-            extra={"metavar": "ORIGIN,ORIGIN"},
         ),
     ] = ()
     proxies: Annotated[
@@ -134,30 +117,10 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
             extra={"metavar": "NETWORK,NETWORK"},
         ),
     ] = ()
-    trusted: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Networks whose programs need not sign in, because they cannot. Never holds"
-            " for browsers, nor for what a proxy forwards.",
-            extra={"metavar": "NETWORK,NETWORK"},
-        ),
-    ] = ()
-    trusted_role: Annotated[
-        Literal["user", "administrator"],
-        Meta(description="Whose rights they have.", extra={"metavar": "ROLE"}),
-    ] = "user"
     tls: Annotated[
         bool,
         Meta(description="Answer by HTTPS only, with a certificate made at the first start."),
     ] = False
-    redirect_port: Annotated[
-        Port | None,
-        Meta(
-            description="With TLS, a port without it, which only leads to HTTPS; without this key"
-            " that is 80 where `port` is 443. The port itself does so in any case.",
-            examples=[80],
-        ),
-    ] = None
     tls_certificate: Annotated[
         File | None,
         Meta(
@@ -190,14 +153,6 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     lenient: Annotated[
         bool, Meta(description="Skip bad commands and answer 200, as real units do.")
     ] = False
-    recorded: Annotated[
-        File | None,
-        Meta(
-            description="Recording, made by `leverframe record`, whose answers are given to"
-            " requests that this version does not know.",
-            examples=["session.jsonl"],
-        ),
-    ] = None
     capture: Annotated[
         bool | None,
         Meta(
@@ -219,25 +174,6 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
             description="Further certificate authorities to trust when messages are sent (PEM).",
             examples=["/etc/leverframe/authorities.pem"],
         ),
-    ] = None
-    mqtt_certificate: Annotated[
-        File | None,
-        Meta(
-            description="Certificate that the MQTT broker is shown (PEM), with mqtt_key.",
-            examples=["/etc/leverframe/mqtt.crt"],
-        ),
-    ] = None
-    mqtt_key: Annotated[
-        File | None,
-        Meta(description="Its private key (PEM).", examples=["/etc/leverframe/mqtt.key"]),
-    ] = None
-    serial_port: Annotated[
-        Device | None,
-        Meta(description="Where the serial module is.", examples=["/dev/ttyUSB0"]),
-    ] = None
-    serial_modbus: Annotated[
-        Device | None,
-        Meta(description="Where the Modbus RTU bus is.", examples=["/dev/ttyUSB1"]),
     ] = None
     modbus_port: Annotated[
         Port,
@@ -284,6 +220,130 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
         bool,
         Meta(description="Announce the controller by mDNS; never on a loopback address."),
     ] = True
+
+    def writing_networks(self) -> Networks:
+        """Return the networks whose clients may write by Modbus TCP."""
+        return _networks("modbus_writers", self.modbus_writers)
+
+    def proxy_networks(self) -> Networks:
+        """Return where reverse proxies are that are believed."""
+        return _networks("proxies", self.proxies)
+
+    def first_moment(self) -> float | None:
+        """Return when virtual time begins, in seconds since 1970; None where nothing is said."""
+        if self.virtual_start is None:
+            return None
+        try:
+            moment = datetime.fromisoformat(self.virtual_start)
+        except ValueError:
+            raise BadConfiguration(
+                f"virtual_start: {self.virtual_start!r} is not a moment; write it like"
+                " 2026-03-29T00:30."
+            ) from None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=self.zone())).timestamp()
+
+    def zone(self) -> ZoneInfo:
+        try:
+            return ZoneInfo(self.timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise BadConfiguration(
+                f"The timezone {self.timezone!r} is unknown; use a name such as Europe/Warsaw."
+            ) from None
+
+
+class Config(NodeConfig, frozen=True, forbid_unknown_fields=True):
+    """A process with one controller: what belongs to that one, besides.
+
+    The controllers of a node have records instead, and what is not there is as by default.
+    """
+
+    hw: Annotated[
+        Version | None,
+        Meta(
+            description="Hardware version, 3.0 to 3.9. A data folder keeps its own; without this"
+            " key a new one gets the newest.",
+            examples=[Profile().hw],
+        ),
+    ] = None
+    sw: Annotated[
+        Version | None,
+        Meta(
+            description="Software version, like 1.49d. A data folder keeps its own; without this"
+            " key a new one gets the newest.",
+            examples=[Profile().sw],
+        ),
+    ] = None
+    name: Annotated[
+        Annotated[str, Meta(min_length=1, extra={"metavar": "NAME"})] | None,
+        Meta(
+            description="What the controller is called until the command `sname` names it; without"
+            " this key a name is made at the first start.",
+            examples=["Cellar"],
+        ),
+    ] = None
+    mac: Annotated[
+        Annotated[str, Meta(extra={"metavar": "ADDRESS"})] | None,
+        Meta(
+            description="MAC address by which clients know the controller, such as that of a unit"
+            " whose place it takes; without this key one is made at the first start.",
+            examples=["D8:80:39:12:34:56"],
+        ),
+    ] = None
+    cors_origins: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Other sites whose pages may use the controller (CORS), each exactly as"
+            " browsers name it, like https://panel.example.",
+            extra={"metavar": "ORIGIN,ORIGIN"},
+        ),
+    ] = ()
+    trusted: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Networks whose programs need not sign in, because they cannot. Never holds"
+            " for browsers, nor for what a proxy forwards.",
+            extra={"metavar": "NETWORK,NETWORK"},
+        ),
+    ] = ()
+    trusted_role: Annotated[
+        Literal["user", "administrator"],
+        Meta(description="Whose rights they have.", extra={"metavar": "ROLE"}),
+    ] = "user"
+    redirect_port: Annotated[
+        Port | None,
+        Meta(
+            description="With TLS, a port without it, which only leads to HTTPS; without this key"
+            " that is 80 where `port` is 443. The port itself does so in any case.",
+            examples=[80],
+        ),
+    ] = None
+    recorded: Annotated[
+        File | None,
+        Meta(
+            description="Recording, made by `leverframe record`, whose answers are given to"
+            " requests that this version does not know.",
+            examples=["session.jsonl"],
+        ),
+    ] = None
+    mqtt_certificate: Annotated[
+        File | None,
+        Meta(
+            description="Certificate that the MQTT broker is shown (PEM), with mqtt_key.",
+            examples=["/etc/leverframe/mqtt.crt"],
+        ),
+    ] = None
+    mqtt_key: Annotated[
+        File | None,
+        Meta(description="Its private key (PEM).", examples=["/etc/leverframe/mqtt.key"]),
+    ] = None
+    serial_port: Annotated[
+        Device | None,
+        Meta(description="Where the serial module is.", examples=["/dev/ttyUSB0"]),
+    ] = None
+    serial_modbus: Annotated[
+        Device | None,
+        Meta(description="Where the Modbus RTU bus is.", examples=["/dev/ttyUSB1"]),
+    ] = None
     udp_bootloader: Annotated[
         bool,
         Meta(
@@ -313,19 +373,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     board: Wiring = Wiring()
 
-    def profile(
-        self, stored_hw: str | None, stored_sw: str | None, stored_for: str | None
-    ) -> Profile:
-        """Choose the version to run; `stored_for` is the `sw` configured with `stored_sw`."""
-        # Firmware that was installed since then counts for more than the same configuration.
-        asked = self.sw if self.sw != stored_for else None
-        hw = self.hw or stored_hw or Profile().hw
-        try:
-            sw = asked or stored_sw or self.sw or newest_software(hw)
-            # What a data folder is already goes on.
-            return Profile(hw, sw) if (hw, sw) == (stored_hw, stored_sw) else existing(hw, sw)
-        except UnknownProfile as error:
-            raise BadConfiguration(str(error)) from error
+    @property
+    def version(self) -> AskedVersion:
+        return AskedVersion(self.hw, self.sw)
 
     def public_key(self) -> bytes | None:
         """Read the key that firmware is checked with, or return None where none is configured."""
@@ -369,14 +419,6 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
                 " ends."
             )
 
-    def writing_networks(self) -> Networks:
-        """Return the networks whose clients may write by Modbus TCP."""
-        return _networks("modbus_writers", self.modbus_writers)
-
-    def proxy_networks(self) -> Networks:
-        """Return where reverse proxies are that are believed."""
-        return _networks("proxies", self.proxies)
-
     def trusted_networks(self) -> Networks:
         """Return the networks whose programs need not sign in."""
         networks = _networks("trusted", self.trusted)
@@ -387,27 +429,6 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
                     " everybody; write networks such as 192.168.7.0/24."
                 )
         return networks
-
-    def first_moment(self) -> float | None:
-        """Return when virtual time begins, in seconds since 1970; None where nothing is said."""
-        if self.virtual_start is None:
-            return None
-        try:
-            moment = datetime.fromisoformat(self.virtual_start)
-        except ValueError:
-            raise BadConfiguration(
-                f"virtual_start: {self.virtual_start!r} is not a moment; write it like"
-                " 2026-03-29T00:30."
-            ) from None
-        return (moment if moment.tzinfo else moment.replace(tzinfo=self.zone())).timestamp()
-
-    def zone(self) -> ZoneInfo:
-        try:
-            return ZoneInfo(self.timezone)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise BadConfiguration(
-                f"The timezone {self.timezone!r} is unknown; use a name such as Europe/Warsaw."
-            ) from None
 
 
 def _networks(key: str, texts: tuple[str, ...]) -> Networks:

@@ -8,18 +8,19 @@ import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from leverframe.config.described import describe_type, is_table, nearest, taken_apart
-from leverframe.config.fields import BadConfiguration, Config
+from leverframe.config.fields import BadConfiguration, Config, NodeConfig
 from leverframe.config.sources import Sources
 from leverframe.wiring import miswired
 
 Place = tuple[str, ...]
+C = TypeVar("C", bound=NodeConfig)
 NOTHING: Mapping[str, str] = {}
 #: What browsers send as `Origin`: no path, lower case. Neither `*` nor `null` is one.
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?")
@@ -34,15 +35,15 @@ def read_config(
     file: Path | None, flags: Mapping[str, Any], environment: Mapping[str, str] = NOTHING
 ) -> Config:
     """Read the configuration; raise `BadConfiguration` with a line for each mistake."""
-    return checked(Sources(file, environment, flags))
+    return checked(Sources(file, environment, flags), Config)
 
 
-def checked(sources: Sources) -> Config:
+def checked(sources: Sources, kind: type[C]) -> C:
     """Convert the values of all sources to a configuration, or raise `BadConfiguration`."""
-    misshapen = list(_misshapen(sources.values, Config, ()))
+    misshapen = list(_misshapen(sources.values, kind, ()))
     wrong = {mistake.place[0] for mistake in misshapen}
     sound = {name: value for name, value in sources.values.items() if name not in wrong}
-    config = msgspec.convert(sound, Config)
+    config = msgspec.convert(sound, kind)
     mistakes = [*misshapen, *_contradictions(config, wrong, sources)]
     lines = [*sources.unknown, *(_told(mistake, sources) for mistake in mistakes)]
     if lines:
@@ -94,17 +95,17 @@ def _unknown(place: Place, known: list[str]) -> str:
     return f"{'.'.join(place)} is unknown; {advice}"
 
 
-def _contradictions(config: Config, wrong: set[str], sources: Sources) -> Iterator[Mistake]:
+def _contradictions(config: NodeConfig, wrong: set[str], sources: Sources) -> Iterator[Mistake]:
     """Yield mistakes in values of the right type; skip keys that have a mistake already."""
     for names, check in _CHECKS:
-        if not wrong.isdisjoint(names):
+        if not wrong.isdisjoint(names) or not set(names) <= set(config.__struct_fields__):
             continue
         try:
             check(config)
         except BadConfiguration as error:
             given = [name for name in names if sources.is_given((name,))]
             yield Mistake((*given[:1],), str(error))
-    if "board" not in wrong:
+    if isinstance(config, Config) and "board" not in wrong:
         yield from (Mistake(*mistake) for mistake in miswired(config.board))
 
 
@@ -117,7 +118,7 @@ def _check_origins(config: Config) -> None:
             )
 
 
-def _check_ca_file(config: Config) -> None:
+def _check_ca_file(config: NodeConfig) -> None:
     if config.ca_file is None:
         return
     try:
@@ -152,7 +153,7 @@ def _check_serial_ports(config: Config) -> None:
         )
 
 
-def _check_tls_files(config: Config) -> None:
+def _check_tls_files(config: NodeConfig) -> None:
     if (config.tls_certificate is None) != (config.tls_key is None):
         raise BadConfiguration("tls_certificate and tls_key go together; give both or neither.")
 
@@ -171,16 +172,16 @@ def _check_virtual_time(config: Config) -> None:
 
 
 #: The keys that a check looks at, and the check, which raises `BadConfiguration`.
-_CHECKS: tuple[tuple[tuple[str, ...], Callable[[Config], object]], ...] = (
-    (("hw", "sw"), lambda config: config.profile(None, None, None)),
-    (("timezone",), Config.zone),
-    (("virtual_start", "timezone"), Config.first_moment),
+_CHECKS: tuple[tuple[tuple[str, ...], Callable[[Any], object]], ...] = (
+    (("hw", "sw"), lambda config: config.version.profile(None, None, None)),
+    (("timezone",), NodeConfig.zone),
+    (("virtual_start", "timezone"), NodeConfig.first_moment),
     (("cors_origins",), _check_origins),
     (("name",), Config.check_name),
     (("mac",), Config.mac_address),
-    (("modbus_writers",), Config.writing_networks),
+    (("modbus_writers",), NodeConfig.writing_networks),
     (("trusted",), Config.trusted_networks),
-    (("proxies",), Config.proxy_networks),
+    (("proxies",), NodeConfig.proxy_networks),
     (("firmware_key",), Config.public_key),
     (("ca_file",), _check_ca_file),
     (("firmware_check_url",), _check_firmware_check_url),

@@ -17,7 +17,7 @@ A mistake in the keys of the node refuses the file. One in a controller is told 
 line, and the others start.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,7 +26,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from leverframe.commands.table.refusals import Refusal
-from leverframe.config import BadConfiguration, Config
+from leverframe.config import BadConfiguration, Config, NodeConfig
 from leverframe.config.reading import checked, misshapen_table
 from leverframe.config.sources import Sources
 from leverframe.errors import ErrorForPeople
@@ -46,13 +46,6 @@ from leverframe.profile import HARDWARE
 from leverframe.wiring import Wiring, miswired
 
 CONTROLLERS = "controllers"
-#: Keys of the configuration that concern a whole node.
-NODE_KEYS = (
-    *("host", "port", "hosts", "proxies", "tls", "tls_certificate", "tls_key", "data", "timezone"),
-    *("virtual_time", "virtual_start", "lenient", "capture", "allow_local_targets", "ca_file"),
-    *("modbus_port", "modbus_writers", "snmp_port", "discovery"),
-    *("history_days", "history_max_mb", "json", "log_level", "log_format", "syslog"),
-)
 
 
 class ControllerTable(Struct, frozen=True):
@@ -78,7 +71,7 @@ class WrongKey(ErrorForPeople):
 
 
 class FleetFile(Struct, frozen=True):
-    config: Config
+    config: NodeConfig
     controllers: list[NewController]
     #: A sentence for each controller that cannot be, with its name and line.
     mistakes: list[str]
@@ -91,23 +84,20 @@ def read_fleet(sources: Sources) -> FleetFile:
         raise BadConfiguration(
             f"{sources.line((CONTROLLERS,))}: {CONTROLLERS} is written as [[{CONTROLLERS}]] tables."
         )
-    strangers = [key for key in sources.values if key in _keys() and key not in NODE_KEYS]
+    of_node, of_one = NodeConfig.__struct_fields__, Config.__struct_fields__
+    strangers = [key for key in sources.values if key in of_one and key not in of_node]
     if strangers:
         where = sources.origin((strangers[0],))
         raise BadConfiguration(
-            f"{where}: {strangers[0]} is no key of a node; known are {', '.join(NODE_KEYS)}."
+            f"{where}: {strangers[0]} is no key of a node; known are {', '.join(of_node)}."
         )
-    config = checked(sources)
+    config = checked(sources, NodeConfig)
     controllers, mistakes = _controllers(tables, sources, config)
     return FleetFile(config, controllers, mistakes)
 
 
-def _keys() -> Iterable[str]:
-    return Config.__struct_fields__
-
-
 def _controllers(
-    tables: list[dict[str, Any]], sources: Sources, config: Config
+    tables: list[dict[str, Any]], sources: Sources, config: NodeConfig
 ) -> tuple[list[NewController], list[str]]:
     found: list[NewController] = []
     mistakes: list[str] = []
@@ -136,7 +126,7 @@ def _controllers(
     return found, mistakes
 
 
-def _new(table: ControllerTable, folder: Path, config: Config) -> list[NewController]:
+def _new(table: ControllerTable, folder: Path, config: NodeConfig) -> list[NewController]:
     """Make the controllers of a table: one, or a number of them."""
     with _about("board"):
         if config.virtual_time and table.board.kind != "simulated":

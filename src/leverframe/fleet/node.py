@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from leverframe.clock import Clock, SystemClock, VirtualClock
 from leverframe.commands.table.refusals import Conflict
-from leverframe.config import Config
+from leverframe.config import AskedVersion, NodeConfig
 from leverframe.controller import Controller
 from leverframe.controller.hooks import SettingsWatcher
 from leverframe.fleet.door import Door, DoorNames, Entrance
@@ -33,7 +33,7 @@ from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.log_context import CONTROLLER, LoggedName
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.node_services import NodeServices
-from leverframe.process.ports import connect_modbus, connect_snmp
+from leverframe.process.ports import connect_bus, connect_modbus_server, connect_snmp
 from leverframe.process.services import Sending, Service
 from leverframe.process.version_change import settle_version
 from leverframe.profile import Profile
@@ -65,7 +65,7 @@ class NodeManner(Struct, frozen=True):
     #: Strangers can reach the node: everybody has to sign in.
     must_sign_in: bool = False
     #: Where Modbus TCP and SNMP answer, and who may write by the former.
-    ports: Config = Config()
+    ports: NodeConfig = NodeConfig()
 
 
 NORMALLY = NodeManner()
@@ -188,11 +188,11 @@ class FleetNode:
     async def _go_on(
         self, number: int, record: MemberRecord, stored: Stored, wiring: Wiring
     ) -> None:
-        config = Config(hw=record.hw, sw=record.sw)
+        asked = AskedVersion(record.hw, record.sw)
         known = [stored.kept.get(f"profile.{name}") for name in ("hw", "sw", "configured_sw")]
-        profile = config.profile(*known)
+        profile = asked.profile(*known)
         if [profile.hw, profile.sw, record.sw] != known:
-            await settle_version(self.lane.store(number), config)
+            await settle_version(self.lane.store(number), asked)
             stored = (await self.lane.fetch([number]))[number]
         await self._start(number, record, profile, wiring, stored)
 
@@ -304,12 +304,11 @@ class FleetNode:
             beside.append(JournalLog(controller))
         try:
             await self.door.open(entrance, record.address, record.port)
-            beside += await connect_modbus(
-                controller,
-                manner.ports,
-                self.door.descriptors,
-                self.modbus.place(record.address),
+            place = self.modbus.place(record.address)
+            beside.append(
+                await connect_modbus_server(controller, manner.ports, self.door.descriptors, place)
             )
+            beside += connect_bus(controller, None)
             beside.append(await connect_snmp(built, manner.ports, self.snmp.place(record.address)))
         except BaseException:
             await close_all([*(one.close for one in beside), built.stop])

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from leverframe import __version__
 from leverframe.clock import Clock
 from leverframe.commands.table.refusals import Refusal
-from leverframe.config import Config
+from leverframe.config import NodeConfig
 from leverframe.config.sources import Sources
 from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.fleet.door import Door
@@ -28,7 +28,7 @@ from leverframe.process.open_files import descriptor_budget
 from leverframe.process.reach import (
     certificate_of,
     introduce_administrator,
-    reach_of,
+    reach_of_node,
     try_host,
 )
 from leverframe.process.run import loop_runner
@@ -79,14 +79,14 @@ def door_limits(*, lenient: bool) -> HttpLimits:
 
 
 async def node_of(
-    config: Config,
+    config: NodeConfig,
     lane: Lane,
     clock: Clock,
     descriptors: DescriptorBudget | None = None,
     history: SharedHistory | None = None,
 ) -> NodeWeb:
     """Make a node without controllers that does not listen yet."""
-    reach = reach_of(config)
+    reach = reach_of_node(config)
     machine = socket.gethostname().lower()
     # The last one is where addresses of controllers are shown.
     domains = (machine, f"{machine}.local") if reach.must_sign_in else ()
@@ -144,7 +144,7 @@ async def _serve(fleet: FleetFile) -> None:
             try_host(config.host, config.port)
         opened = open_lane(folder)
         own = opened.lane.store(OF_NODE)
-        if reach_of(config).must_sign_in:
+        if reach_of_node(config).must_sign_in:
             await introduce_administrator(own, as_json=config.json)
         web = await node_of(
             config, opened.lane, clock_of(config), descriptor_budget(), _history(config, folder)
@@ -196,7 +196,7 @@ async def _serve(fleet: FleetFile) -> None:
             )
 
 
-def _history(config: Config, folder: FleetFolder) -> SharedHistory | None:
+def _history(config: NodeConfig, folder: FleetFolder) -> SharedHistory | None:
     """Return the history that is kept; on virtual time none is."""
     if config.virtual_time:
         return None
@@ -204,7 +204,7 @@ def _history(config: Config, folder: FleetFolder) -> SharedHistory | None:
     return SharedHistory(folder.history_path, bounds)
 
 
-def _say_where(node: FleetNode, config: Config, failed: int) -> None:
+def _say_where(node: FleetNode, config: NodeConfig, failed: int) -> None:
     url = node.door.url_of("NAME")
     own = url.replace("NAME.", "", 1)
     count = len(node.members)

@@ -83,7 +83,7 @@ async def restore(file: Path, config: Config, passphrase: bool) -> None:
     with existing_folder(Path(config.data)) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
-            profile = config.profile(*stored_profile(store))
+            profile = config.version.profile(*stored_profile(store))
             content = content_of(backup, ask_for_passphrase() if passphrase else None)
             present, _ = settings_from_leaves(profile, store.load().settings)
             try:

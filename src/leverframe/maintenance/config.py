@@ -4,7 +4,7 @@ import sys
 
 from leverframe.config.effective import effective_table
 from leverframe.config.example import example
-from leverframe.config.fields import BadConfiguration
+from leverframe.config.fields import BadConfiguration, Config
 from leverframe.config.reading import checked
 from leverframe.config.sources import Sources
 from leverframe.exit_codes import DONE, NO
@@ -13,7 +13,7 @@ from leverframe.exit_codes import DONE, NO
 def check_config(sources: Sources) -> int:
     """Print the effective settings and where each comes from, or what is wrong."""
     try:
-        print(effective_table(sources, checked(sources)))
+        print(effective_table(sources, checked(sources, Config)))
     except BadConfiguration as error:
         for line in str(error).splitlines():
             print(f"leverframe: {line}", file=sys.stderr)

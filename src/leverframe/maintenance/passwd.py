@@ -27,7 +27,7 @@ async def change_password(config: Config, account: str | None, generate: bool) -
         try:
             name = account or administrator_name(store)
             password = random_password() if generate else _asked_for(name)
-            profile = config.profile(*stored_profile(store))
+            profile = config.version.profile(*stored_profile(store))
             await set_password(store, profile, name, password)
         finally:
             await store.close()

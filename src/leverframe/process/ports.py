@@ -2,7 +2,7 @@
 
 import asyncio
 
-from leverframe.config import Config
+from leverframe.config import Config, NodeConfig
 from leverframe.controller import Controller
 from leverframe.engine.effects import WriteModbus
 from leverframe.engine.facts import Fact
@@ -22,7 +22,7 @@ from leverframe.servers.snmp.datagram_place import DatagramPlace, OwnDatagramPla
 
 
 async def connect_snmp(
-    built: BuiltController, config: Config, place: DatagramPlace | None = None
+    built: BuiltController, config: NodeConfig, place: DatagramPlace | None = None
 ) -> Service:
     """Connect the SNMP agent, which listens once it is switched on."""
     controller = built.controller
@@ -36,20 +36,30 @@ async def connect_snmp(
 
 
 async def connect_modbus(
-    controller: Controller,
-    config: Config,
-    descriptors: DescriptorBudget,
-    place: ListeningPlace | None = None,
+    controller: Controller, config: Config, descriptors: DescriptorBudget
 ) -> list[Service]:
-    """Connect the Modbus TCP server, which listens once switched on, and the master of modules."""
-    place = place or OwnPlace(config.host, config.modbus_port)
+    """Connect the Modbus TCP server, and the master of modules."""
+    place = OwnPlace(config.host, config.modbus_port)
+    server = await connect_modbus_server(controller, config, descriptors, place)
+    return [server, *connect_bus(controller, config.serial_modbus)]
+
+
+async def connect_modbus_server(
+    controller: Controller, config: NodeConfig, descriptors: DescriptorBudget, place: ListeningPlace
+) -> Service:
+    """Connect the Modbus TCP server, which listens once switched on."""
     server = ModbusTcpServer(controller, place, config.writing_networks(), descriptors)
     controller.settings_watchers.append(server.adopt)
     controller.settings_checks["modbus_tcp.enabled"] = server.check
     controller.ports["modbus"] = lambda: server.port
     await server.follow(controller.engine.settings)
+    return server
+
+
+def connect_bus(controller: Controller, serial_port: str | None) -> list[Service]:
+    """Connect the master of modules, on a serial port and by TCP."""
     master = ModbusMaster(
-        None if config.serial_modbus is None else SerialLine(config.serial_modbus),
+        None if serial_port is None else SerialLine(serial_port),
         controller.engine.settings,
         controller.sense,
         controller.troubles,
@@ -60,7 +70,7 @@ async def connect_modbus(
     controller.reports["modbus"] = master.report
     controller.reports["modbus_statistics"] = master.statistics
     controller.figures.append(lambda: modbus_families(master.statistics()))
-    return [server, master, *connect_writing(controller, master)]
+    return [master, *connect_writing(controller, master)]
 
 
 def connect_writing(controller: Controller, master: ModbusMaster) -> list[Service]:

@@ -9,8 +9,10 @@ import socket
 from functools import partial
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from leverframe.commands.table.rights import TRUSTED_ADMINISTRATOR, TRUSTED_USER
-from leverframe.config import Config
+from leverframe.config import Config, NodeConfig
 from leverframe.errors import ErrorForPeople
 from leverframe.process.administrator import administrator_name, ensure_administrator
 from leverframe.process.json_lines import print_json
@@ -31,12 +33,17 @@ class NoAdministrator(ErrorForPeople):
 
 
 def reach_of(config: Config) -> Reach:
-    """Determine from its listening address who can reach the controller."""
+    """Determine from the configuration who can reach the controller."""
+    return replace(reach_of_node(config, config.cors_origins), trusted=_trusted(config))
+
+
+def reach_of_node(config: NodeConfig, origins: tuple[str, ...] = ()) -> Reach:
+    """Determine from its listening address who can reach the process."""
     is_local = is_loopback(config.host)
     machine = socket.gethostname()
     named = () if is_local else (machine, f"{machine}.local")
-    own = OwnNames(config.host, config.hosts, config.cors_origins, named, secure=uses_tls(config))
-    return Reach(own, must_sign_in=not is_local, trusted=_trusted(config))
+    own = OwnNames(config.host, config.hosts, origins, named, secure=uses_tls(config))
+    return Reach(own, must_sign_in=not is_local)
 
 
 def _trusted(config: Config) -> TrustedNetworks:
@@ -52,7 +59,7 @@ def _trusted(config: Config) -> TrustedNetworks:
     return TrustedNetworks(networks, TRUSTED_ADMINISTRATOR if is_admin else TRUSTED_USER)
 
 
-def uses_tls(config: Config) -> bool:
+def uses_tls(config: NodeConfig) -> bool:
     return config.tls or config.tls_certificate is not None
 
 
@@ -77,7 +84,7 @@ async def introduce_administrator(store: Store, *, as_json: bool) -> None:
         )
 
 
-def certificate_of(config: Config, folder: Path, name: str) -> Certificate | None:
+def certificate_of(config: NodeConfig, folder: Path, name: str) -> Certificate | None:
     if config.tls_certificate is not None and config.tls_key is not None:
         return Certificate(Path(config.tls_certificate), Path(config.tls_key))
     if not config.tls:
@@ -94,7 +101,7 @@ def try_host(host: str, port: int) -> None:
 
 
 async def listen(
-    server: HttpServer, config: Config, certificate: Certificate | None, reach: Reach
+    server: HttpServer, config: NodeConfig, certificate: Certificate | None, reach: Reach
 ) -> None:
     if certificate is None:
         await server.start(config.host, config.port)

@@ -15,7 +15,7 @@ from leverframe import __version__
 from leverframe.clock import Clock, SystemClock, VirtualClock
 from leverframe.commands.table.bodies import LIST_BODY_LIMIT, SMALL_BODY_LIMIT
 from leverframe.commands.table.matching import TABLE
-from leverframe.config import Config
+from leverframe.config import Config, NodeConfig
 from leverframe.controller import Controller
 from leverframe.errors import ErrorForPeople
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
@@ -181,7 +181,7 @@ async def _built(
     config: Config, folder: DataFolder, store: EncryptingStore, reach: Reach
 ) -> BuiltController:
     """Build the controller from its store; with an administrator if strangers can reach it."""
-    profile = await settle_version(store, config)
+    profile = await settle_version(store, config.version)
     if reach.must_sign_in:
         await introduce_administrator(store, as_json=config.json)
     return await build(
@@ -206,7 +206,7 @@ async def _built(
     )
 
 
-def clock_of(config: Config) -> Clock:
+def clock_of(config: NodeConfig) -> Clock:
     """Return the clock that the configuration asks for."""
     if not config.virtual_time:
         return SystemClock()
@@ -287,7 +287,7 @@ def _address(host: str, port: int) -> str:
 
 
 @contextmanager
-def told_if_it_cannot_listen(config: Config) -> Iterator[None]:
+def told_if_it_cannot_listen(config: NodeConfig) -> Iterator[None]:
     """Turn the error of an address that cannot be used into a sentence for people."""
     try:
         yield
@@ -295,7 +295,7 @@ def told_if_it_cannot_listen(config: Config) -> Iterator[None]:
         raise CannotListen(_why_not(error, config)) from error
 
 
-def _why_not(error: OSError, config: Config) -> str:
+def _why_not(error: OSError, config: NodeConfig) -> str:
     address = _address(config.host, config.port)
     if error.errno == errno.EADDRINUSE:
         return f"Port {config.port} is taken by another program; choose another with --port."

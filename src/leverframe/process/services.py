@@ -11,7 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from leverframe import __version__
-from leverframe.config import Config
+from leverframe.config import NodeConfig
 from leverframe.controller import Controller
 from leverframe.controller.faults import Faults
 from leverframe.controller.faulty_unit import FaultyUnit
@@ -86,7 +86,7 @@ def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
     return panel
 
 
-def history_worker(config: Config, folder: DataFolder) -> ThreadHistoryWorker:
+def history_worker(config: NodeConfig, folder: DataFolder) -> ThreadHistoryWorker:
     """Make the worker of the history; on virtual time it starts empty."""
     bounds = Bounds(raw_days=config.history_days, max_bytes=config.history_max_mb * 1024 * 1024)
     path = None if config.virtual_time else folder.history_path

@@ -3,7 +3,7 @@
 import time
 
 from leverframe.commands.version_change.version_change import EARLIER
-from leverframe.config import Config
+from leverframe.config import AskedVersion
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.errors import ErrorForPeople
@@ -20,10 +20,10 @@ class CannotBecome(ErrorForPeople):
     """The version cannot be changed: a sentence or two."""
 
 
-async def settle_version(store: Store, config: Config) -> Profile:
+async def settle_version(store: Store, asked: AskedVersion) -> Profile:
     """Choose the version to start as, and convert what the store holds to it."""
     hw, sw, configured_sw = stored_profile(store)
-    profile = config.profile(hw, sw, configured_sw)
+    profile = asked.profile(hw, sw, configured_sw)
     old = Profile(hw or profile.hw, sw or profile.sw)
     stored = store.load()
     present, _ = settings_from_leaves(old, stored.settings)
@@ -39,7 +39,7 @@ async def settle_version(store: Store, config: Config) -> Profile:
     changes.kept |= {
         "profile.hw": profile.hw,
         "profile.sw": profile.sw,
-        "profile.configured_sw": config.sw,
+        "profile.configured_sw": asked.sw,
     }
     try:
         await store.commit(changes)

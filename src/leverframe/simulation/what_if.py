@@ -62,7 +62,7 @@ async def compare_futures(
     with folder_with_store(Path(config.data)) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
-            profile, stored = config.profile(*stored_profile(store)), store.load()
+            profile, stored = config.version.profile(*stored_profile(store)), store.load()
         finally:
             await store.close()
         settings, _ = settings_from_leaves(profile, stored.settings)

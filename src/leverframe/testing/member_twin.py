@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from leverframe.clock import VirtualClock
-from leverframe.config import Config
+from leverframe.config import Config, NodeConfig
 from leverframe.controller.live_snapshot import take_snapshot
 from leverframe.fleet.node import FleetNode, Member, NewController
 from leverframe.fleet.node_web import NodeWeb
@@ -39,7 +39,7 @@ class TwinNode:
         async with self._changing:
             if self._web is None:
                 self._lane = MemoryLane()
-                node_config = Config(
+                node_config = NodeConfig(
                     timezone=config.timezone,
                     lenient=config.lenient,
                     capture=True,
