@@ -12,7 +12,7 @@ from leverframe.notify import snmp_sender
 from leverframe.notify.message import Message
 from leverframe.notify.snmp import SnmpTraps
 from leverframe.notify.snmp_identity import EngineIdentity
-from leverframe.notify.trap_threads import TrapThreads
+from leverframe.notify.trap_threads import TrapSenders, TrapThreads
 from leverframe.profile import Profile
 from leverframe.wire.snmp_tree import TRAP_FIELDS
 from tests.hardware.waiting import until
@@ -20,15 +20,39 @@ from tests.hardware.waiting import until
 
 def test_the_threads_end_when_the_last_gives_them_back() -> None:
     threads = TrapThreads()
-    first, second = threads.take(), threads.take()
-    assert first is second
-    threads.give_back()
+    (first, senders), second = threads.take(), threads.take()
+    assert (first, senders) == second
+    threads.give_back().result()
     assert first.submit(int).result() == 0
-    threads.give_back()
+    threads.give_back().result()
     with pytest.raises(RuntimeError, match="after shutdown"):
         first.submit(int)
-    assert threads.take() is not first
-    threads.give_back()
+    assert threads.take() != second
+    threads.give_back().result()
+
+
+def test_senders_are_lent_again_and_closed_also_when_they_come_back_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened: list[object] = []
+
+    class CountedSender:
+        def __init__(self) -> None:
+            opened.append(self)
+
+        def close(self) -> None:
+            opened.remove(self)
+
+    monkeypatch.setattr(snmp_sender, "TrapSender", CountedSender)
+    senders = TrapSenders()
+    with senders.sender() as first, senders.sender() as second:
+        assert first is not second
+    with senders.sender() as again:
+        assert again in (first, second)
+        assert len(opened) == 2
+        senders.close()
+        assert opened == [again]
+    assert opened == []
 
 
 async def test_a_channel_that_is_closed_while_it_sends_leaves_nothing_open(
@@ -37,7 +61,7 @@ async def test_a_channel_that_is_closed_while_it_sends_leaves_nothing_open(
     made, may_go_on, opened = threading.Event(), threading.Event(), list[str]()
 
     class SlowSender:
-        def __init__(self, _: EngineIdentity) -> None:
+        def __init__(self) -> None:
             made.set()
             may_go_on.wait(10)
             opened.append("open")

@@ -8,6 +8,7 @@ from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.modbus.listening_place import OwnPlace
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.servers.snmp.agent import SnmpAgent
+from leverframe.servers.snmp.agent_engines import AgentEngines
 from leverframe.servers.snmp.datagram_place import OwnDatagramPlace
 from leverframe.testing import LoopTwin
 
@@ -26,6 +27,7 @@ async def test_a_server_that_failed_to_start_fails_for_the_one_who_switched_it_a
             OwnDatagramPlace(IMPOSSIBLE, 0),
             name="name",
             identity=EngineIdentity(b"\x80\0\0\0\0", 1),
+            engines=AgentEngines(),
         )
         if switch.startswith("snmp")
         else ModbusTcpServer(controller, OwnPlace(IMPOSSIBLE, 0), (), DescriptorBudget())

@@ -26,9 +26,9 @@ def community_message(version: int, community: bytes, request: bytes = b"") -> b
     return field(0x30, number(version), text(community), field(0xA0, request))
 
 
-def v3_message(user: bytes, flags: int = 7, model: int = 3) -> bytes:
+def v3_message(user: bytes, flags: int = 7, model: int = 3, engine_id: bytes = b"engine") -> bytes:
     head = field(0x30, number(77), number(65507), text(bytes([flags])), number(model))
-    security = field(0x30, text(b"engine"), number(1), number(2), text(user), text(b""), text(b""))
+    security = field(0x30, text(engine_id), number(1), number(2), text(user), *[text(b"")] * 2)
     return field(0x30, number(V3), head, text(security), text(b"sealed"))
 
 
@@ -40,8 +40,8 @@ def test_version_and_community_are_read_whatever_is_asked(version: int) -> None:
 
 
 def test_of_version_3_the_user_is_read_and_whether_the_message_is_secured() -> None:
-    assert read_opening(v3_message(b"keeper")) == Opening(V3, b"keeper", True, True)
-    assert read_opening(v3_message(b"keeper", 5)) == Opening(V3, b"keeper", False, True)
+    assert read_opening(v3_message(b"keeper")) == Opening(V3, b"keeper", True, True, b"engine")
+    assert read_opening(v3_message(b"keeper", 5)) == Opening(V3, b"keeper", False, True, b"engine")
     assert not read_opening(v3_message(b"keeper", 4)).is_discovery
     assert read_opening(v3_message(b"", 4)).is_discovery
     assert not read_opening(v3_message(b"", 7)).is_discovery

@@ -7,15 +7,15 @@ the outbox keeps only those that cannot even be sent. An inform is sent once it 
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, wait
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import Executor, Future
+from typing import Any
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Settings, Snmp
 from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.snmp_identity import EngineIdentity
-from leverframe.notify.trap_threads import TrapThreads
+from leverframe.notify.trap_threads import TrapSenders, TrapThreads
 from leverframe.wire.snmp_tree import (
     ACTIVATED,
     DEACTIVATED,
@@ -24,9 +24,6 @@ from leverframe.wire.snmp_tree import (
     ticks,
     trap_field,
 )
-
-if TYPE_CHECKING:
-    from leverframe.notify.snmp_sender import TrapSender
 
 #: By receiver.
 CHANNELS = ("snmp", "snmp2", "snmp3", "snmp4")
@@ -48,11 +45,10 @@ class SnmpTraps:
         self._uptime_s = uptime_s
         self._receiver = receiver
         self._threads = threads or TrapThreads()
-        #: The threads while traps wait, and what only the one of them uses that sends one.
-        self._taken: Executor | None = None
-        self._sender: TrapSender | None = None
+        #: The threads and their senders while traps wait.
+        self._taken: tuple[Executor, TrapSenders] | None = None
         self._sending: Future[None] | None = None
-        self._ending: Future[None] | None = None
+        self._ending: Future[Any] | None = None
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
         receivers = {
@@ -85,19 +81,16 @@ class SnmpTraps:
         if self._taken is None:
             self._taken = self._threads.take()
         up = ticks(self._uptime_s())
-        self._sending = self._taken.submit(self._send, message, settings.snmp, up)
+        executor, senders = self._taken
+        self._sending = executor.submit(self._send, senders, message, settings.snmp, up)
         await asyncio.wrap_future(self._sending)
         return "acknowledged" if trap.inform else "sent; traps are not acknowledged"
 
-    def _send(self, message: Message, snmp: Snmp, uptime_ticks: int) -> None:
+    def _send(self, senders: TrapSenders, message: Message, snmp: Snmp, uptime_ticks: int) -> None:
         """Send a trap, in the thread."""
-        # Loaded here: a controller that sends no traps does not need it.
-        from leverframe.notify.snmp_sender import TrapSender
-
-        if self._sender is None:
-            self._sender = TrapSender(self._identity)
         trap = snmp.receivers[self._receiver]
-        self._sender.send(snmp, trap, _kind(message), uptime_ticks, _fields(message))
+        with senders.sender() as sender:
+            sender.send(self._identity, snmp, trap, _kind(message), uptime_ticks, _fields(message))
 
     def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
         return {
@@ -109,19 +102,11 @@ class SnmpTraps:
     async def close(self) -> None:
         taken, self._taken = self._taken, None
         if taken is not None:
-            self._ending = taken.submit(self._end, self._sending)
-            self._threads.give_back()
+            sending = () if self._sending is None else (self._sending,)
+            self._ending = self._threads.give_back(sending)
         if self._ending is not None:
             # Whoever gives up waiting for the end does not keep it from coming.
             await asyncio.shield(asyncio.wrap_future(self._ending))
-
-    def _end(self, sending: Future[None] | None) -> None:
-        """Close the sender, in a thread, when the one that sends by it has left it."""
-        if sending is not None:
-            wait([sending])
-        sender, self._sender = self._sender, None
-        if sender is not None:
-            sender.close()
 
 
 def _kind(message: Message) -> Oid:

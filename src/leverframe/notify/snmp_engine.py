@@ -1,9 +1,12 @@
-"""An SNMP engine by pysnmp, for the agent and for traps; loaded only when SNMP is set up.
+"""An SNMP engine by pysnmp, for agents and for traps; loaded only when SNMP is set up.
 
-Making one takes a tenth of a second, so it is made in a thread (`asyncio.to_thread(make_engine)`).
-SNMPv3 users have SHA-256, and AES unless only authentication is wanted.
+Making one takes a tenth of a second and a megabyte, so a process has one for all of its agents and
+one for each thread that sends traps. It speaks for one controller after the other, and managers
+take each for an engine of its own. Making one, and keys of passwords, take so long that threads
+have to do it. SNMPv3 users have SHA-256, and AES unless only authentication is wanted.
 """
 
+from functools import lru_cache
 from typing import Any
 
 from pysnmp.entity import config, engine  # type: ignore[import-untyped]
@@ -19,6 +22,10 @@ _V3_PRIVACY = {
     "AES-128": config.USM_PRIV_CFB128_AES,
     "AES-256": config.USM_PRIV_CFB256_AES_BLUMENTHAL,
 }
+#: What `master_keys` returns are keys of this type.
+KEY_TYPE = config.USM_KEY_TYPE_MASTER
+_MAX_KEYS = 64
+_MIB = "__SNMP-FRAMEWORK-MIB"
 
 
 def has_v3(snmp: Snmp) -> bool:
@@ -27,34 +34,66 @@ def has_v3(snmp: Snmp) -> bool:
     return bool(snmp.user and snmp.authentication_key and has_privacy)
 
 
-def v3_keys(snmp: Snmp) -> tuple[Any, bytes, Any, bytes | None]:
+def master_keys(snmp: Snmp) -> tuple[Any, bytes, Any, bytes | None]:
     """Return protocol and key of the authentication, then of the privacy."""
-    privacy_key = snmp.privacy_key.encode() if snmp.is_private else None
-    authentication_key = snmp.authentication_key.encode()
-    return V3_AUTHENTICATION, authentication_key, _V3_PRIVACY[snmp.privacy], privacy_key
+    privacy = _V3_PRIVACY[snmp.privacy]
+    privacy_key = _privacy_key(privacy, snmp.privacy_key) if snmp.is_private else None
+    return V3_AUTHENTICATION, _authentication_key(snmp.authentication_key), privacy, privacy_key
 
 
-def make_engine(identity: EngineIdentity) -> engine.SnmpEngine:
-    made = engine.SnmpEngine()
-    # Set afterwards: given the identity, the library would write into the temporary folder, where
-    # others could, too.
-    known, boots, running = made.get_mib_builder().import_symbols(
-        "__SNMP-FRAMEWORK-MIB", "snmpEngineID", "snmpEngineBoots", "snmpEngineTime"
-    )
-    known.syntax = made.snmpEngineID = known.syntax.clone(identity.engine_id)
-    boots.syntax = boots.syntax.clone(identity.boots)
-    running.syntax = _engine_time(type(running.syntax), identity)
-    return made
+@lru_cache(_MAX_KEYS)
+def _authentication_key(password: str) -> bytes:
+    """Make a key of a password, by hashing a megabyte; traps need it each time."""
+    return bytes(config.AUTH_SERVICES[V3_AUTHENTICATION].hash_passphrase(password.encode()))
 
 
-def _engine_time(kind: Any, identity: EngineIdentity) -> Any:
-    """Return the engine's time for the library, which clones it to know it.
+@lru_cache(_MAX_KEYS)
+def _privacy_key(privacy: Any, password: str) -> bytes:
+    service = config.PRIV_SERVICES[privacy]
+    return bytes(service.hash_passphrase(V3_AUTHENTICATION, password.encode()))
 
-    Its own is that of the wall clock since the engine was made.
-    """
 
-    class EngineTime(kind):  # type: ignore[misc]
-        def clone(self, *value: Any, **rest: Any) -> Any:
-            return super().clone(*(value or (identity.time_s(),)), **rest)
+class CommonEngine:
+    """An engine of the library that speaks for one controller after the other."""
 
-    return EngineTime(0)
+    def __init__(self) -> None:
+        self.library = engine.SnmpEngine()
+        symbols = self.library.get_mib_builder().import_symbols
+        self._id, self._boots, running = symbols(
+            _MIB, "snmpEngineID", "snmpEngineBoots", "snmpEngineTime"
+        )
+        #: Its own, by which no manager knows it.
+        self.own_id = self._id.syntax
+        self._identity: EngineIdentity | None = None
+        running.syntax = self._time(type(running.syntax))
+
+    def id_of(self, identity: EngineIdentity) -> Any:
+        return self.own_id.clone(identity.engine_id)
+
+    def speak_for(self, identity: EngineIdentity) -> None:
+        """Be the engine of a controller from now on."""
+        # Set afterwards: given the identity, the library would write into the temporary folder,
+        # where others could, too.
+        self._identity = identity
+        self._id.syntax = self.library.snmpEngineID = self.id_of(identity)
+        self._boots.syntax = self._boots.syntax.clone(identity.boots)
+
+    def speak_for_nobody(self) -> None:
+        """Be the engine that communities, which name no engine, are registered with."""
+        self._identity = None
+        self._id.syntax = self.library.snmpEngineID = self.own_id
+
+    def _time(self, kind: Any) -> Any:
+        """Return the engine's time for the library, which clones it to know it.
+
+        Its own is that of the wall clock since the engine was made.
+        """
+
+        def time_s() -> int:
+            return 0 if self._identity is None else self._identity.time_s()
+
+        class EngineTime(kind):  # type: ignore[misc]
+            def clone(self, *value: Any, **rest: Any) -> Any:
+                return super().clone(*(value or (time_s(),)), **rest)
+
+        return EngineTime(0)

@@ -1,7 +1,9 @@
-"""The sender of SNMP traps by pysnmp; made and used in one thread, beside the event loop.
+"""A sender of SNMP traps by pysnmp; used by one thread at a time, beside the event loop.
 
 The library reads and compiles its own files before the first trap to somebody, which takes longer
-than a relay may wait. Loaded with the first trap only, by `snmp.py`.
+than a relay may wait. Loaded with the first trap only, by `trap_threads.py`. It sends for any
+controller of the process, and keeps apart what belongs to each: the engine that a receiver knows,
+its user and its keys.
 """
 
 import asyncio
@@ -10,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pysnmp.carrier.asyncio.dgram import udp  # type: ignore[import-untyped]
+from pysnmp.entity import config  # type: ignore[import-untyped]
 from pysnmp.error import PySnmpError  # type: ignore[import-untyped]
 from pysnmp.hlapi.v3arch import asyncio as snmp_api  # type: ignore[import-untyped]
 from pysnmp.proto.rfc1902 import (  # type: ignore[import-untyped]
@@ -21,11 +24,7 @@ from pysnmp.smi.rfc1902 import ObjectIdentity, ObjectType  # type: ignore[import
 
 from leverframe.engine.settings import Snmp, SnmpTrap
 from leverframe.notify.channel import CannotSend
-from leverframe.notify.snmp_engine import (
-    has_v3,
-    make_engine,
-    v3_keys,
-)
+from leverframe.notify.snmp_engine import KEY_TYPE, CommonEngine, has_v3, master_keys
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.wire.snmp_tree import Oid
 
@@ -37,6 +36,8 @@ SEND_S = 10.0
 #: How long an inform waits for its answer before it is repeated, twice.
 ANSWER_S = 2.0
 TURNS_TO_LEAVE = 1000
+#: Under this name the library keeps whom it has configured.
+_CONFIGURATOR = "CommandGeneratorLcdConfigurator"
 
 
 class AnswersOnly(udp.UdpAsyncioTransport):  # type: ignore[misc]
@@ -60,12 +61,17 @@ class Target(snmp_api.UdpTransportTarget):  # type: ignore[misc]
 
 
 class TrapSender:
-    def __init__(self, identity: EngineIdentity) -> None:
+    def __init__(self) -> None:
         self._runner = asyncio.Runner()
-        self._engine = make_engine(identity)
+        self._engine = CommonEngine()
+        #: Names in the library of communities, by the community.
+        self._communities: dict[str, str] = {}
+        #: Who sent the last inform of version 3.
+        self._informer: snmp_api.UsmUserData | None = None
 
     def send(
         self,
+        identity: EngineIdentity,
         snmp: Snmp,
         trap: SnmpTrap,
         kind: Oid,
@@ -81,7 +87,8 @@ class TrapSender:
         contents = [ObjectType(ObjectIdentity(oid), value) for oid, value in values.items()]
         place = f"{trap.host}:{trap.port}"
         try:
-            problem = self._runner.run(self._sent(snmp, trap, contents))
+            sender = self._sender_of(identity, snmp, trap)
+            problem = self._runner.run(self._sent(sender, trap, contents))
         except TimeoutError:
             problem = f"no answer within {SEND_S:g} s"
         except (PySnmpError, OSError) as error:
@@ -96,22 +103,22 @@ class TrapSender:
         if problem:
             raise CannotSend(f"The trap cannot be sent: {problem}.")
 
-    async def _sent(self, snmp: Snmp, trap: SnmpTrap, contents: list[ObjectType]) -> object:
+    async def _sent(
+        self, credentials: object, trap: SnmpTrap, contents: list[ObjectType]
+    ) -> object:
         """Send a trap and return what the library has to say against it."""
         async with asyncio.timeout(SEND_S):
             target = await Target.create((trap.host, trap.port), timeout=ANSWER_S, retries=2)
-            credentials, around = _credentials(snmp, trap), snmp_api.ContextData()
+            around, library = snmp_api.ContextData(), self._engine.library
             kind = "inform" if trap.inform else "trap"
             sending = asyncio.create_task(
-                snmp_api.send_notification(
-                    self._engine, credentials, target, around, kind, *contents
-                )
+                snmp_api.send_notification(library, credentials, target, around, kind, *contents)
             )
             await asyncio.sleep(0)
             if sending.done():
                 # Refused by the library; there need not be a transport.
                 sending.result()
-            carrier = self._engine.transport_dispatcher.get_transport(target.TRANSPORT_DOMAIN)
+            carrier = library.transport_dispatcher.get_transport(target.TRANSPORT_DOMAIN)
             carrier.expected = target.transport_address[:2] if trap.inform else None
             problem, status, *_ = await sending
             if trap.inform:
@@ -128,21 +135,44 @@ class TrapSender:
         self._runner.close()
 
     async def _let_go(self) -> None:
-        self._engine.close_dispatcher()
+        self._engine.library.close_dispatcher()
 
-
-def _credentials(snmp: Snmp, trap: SnmpTrap) -> object:
-    if trap.community:
-        return snmp_api.CommunityData("trap", trap.community.encode(), mpModel=1)
-    if not has_v3(snmp):
-        raise CannotSend(
-            "Traps need a community (snmptrap=...) or an SNMPv3 user with its keys (snmpv3=...)."
+    def _sender_of(self, identity: EngineIdentity, snmp: Snmp, trap: SnmpTrap) -> object:
+        """Let the engine be the sender's; return by what the receiver knows the sender."""
+        if trap.community:
+            self._engine.speak_for_nobody()
+            number = len(self._communities)
+            index = self._communities.setdefault(trap.community, f"trap {number}")
+            return snmp_api.CommunityData(index, trap.community.encode(), mpModel=1)
+        if not has_v3(snmp):
+            raise CannotSend(
+                "Traps need a community (snmptrap=...) or an SNMPv3 user with its keys"
+                " (snmpv3=...)."
+            )
+        self._engine.speak_for(identity)
+        authentication, authentication_key, privacy, privacy_key = master_keys(snmp)
+        user = snmp_api.UsmUserData(
+            snmp.user,
+            authentication_key,
+            privacy_key,
+            authProtocol=authentication,
+            privProtocol=privacy,
+            securityEngineId=self._engine.id_of(identity),
+            authKeyType=KEY_TYPE,
+            privKeyType=KEY_TYPE,
         )
-    authentication, authentication_key, privacy, privacy_key = v3_keys(snmp)
-    return snmp_api.UsmUserData(
-        snmp.user,
-        authentication_key,
-        privacy_key,
-        authProtocol=authentication,
-        privProtocol=privacy,
-    )
+        if trap.inform:
+            self._inform_as(user)
+        return user
+
+    def _inform_as(self, user: snmp_api.UsmUserData) -> None:
+        """Forget the keys for receivers of who informed before, unless it is the same one.
+
+        The library knows them by the receiver and the name of the user, which may be the same.
+        """
+        last, self._informer = self._informer, user
+        if last is not None and last.securityEngineId != user.securityEngineId:
+            library = self._engine.library
+            config.delete_v3_user(library, last.userName, last.securityEngineId)
+            configured = library.get_user_context(_CONFIGURATOR)["auth"]
+            configured.pop((last.userName, last.securityEngineId), None)

@@ -72,6 +72,8 @@ class BuiltController(Struct, frozen=True):
     mac: str
     snmp_identity: EngineIdentity
     mqtt: MqttService
+    #: What it shares with other controllers of the process.
+    node: NodeServices
     services: tuple[Service, ...] = ()
 
     @property
@@ -169,6 +171,7 @@ async def build(
         mac,
         snmp_identity,
         mqtt,
+        shared,
         tuple(services),
     )
 

@@ -1,4 +1,4 @@
-"""What all controllers of a process share: threads, turns at hashing, documents of a version.
+"""What all controllers of a process share: threads, engines, turns at hashing, documents.
 
 A process with one controller has these for it alone. One with many has them once, so that no
 controller costs a thread, and no burst of sign-ins of some fills the memory of all. Everything is
@@ -13,6 +13,7 @@ from leverframe.notify.trap_threads import TrapThreads
 from leverframe.servers.accounts import passwords
 from leverframe.servers.routes import backups
 from leverframe.servers.routes.version_documents import VersionDocuments
+from leverframe.servers.snmp.agent_engines import AgentEngines
 
 
 class NodeServices:
@@ -24,6 +25,7 @@ class NodeServices:
         #: The same for the keys of backups.
         self.backups = asyncio.Semaphore(backups.AT_A_TIME)
         self.trap_threads = TrapThreads()
+        self.snmp_engines = AgentEngines()
         self.documents = VersionDocuments()
 
     @property

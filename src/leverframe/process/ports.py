@@ -27,7 +27,13 @@ async def connect_snmp(
     """Connect the SNMP agent, which listens once it is switched on."""
     controller = built.controller
     place = place or OwnDatagramPlace(config.host, config.snmp_port)
-    agent = SnmpAgent(controller, place, name=built.name, identity=built.snmp_identity)
+    agent = SnmpAgent(
+        controller,
+        place,
+        name=built.name,
+        identity=built.snmp_identity,
+        engines=built.node.snmp_engines,
+    )
     controller.settings_watchers.append(agent.adopt)
     controller.settings_checks["snmp.enabled"] = agent.check
     controller.ports["snmp"] = lambda: agent.port

@@ -30,6 +30,8 @@ class Opening(NamedTuple):
     is_secured: bool = False
     #: Version 3: the message is authenticated, perhaps also private.
     is_authenticated: bool = False
+    #: Version 3: the engine whose user it is; empty where somebody asks for it.
+    engine_id: bytes = b""
 
     @property
     def is_discovery(self) -> bool:
@@ -61,11 +63,11 @@ def _read_v3(fields: "_Fields") -> Opening:
     if len(flags) != 1 or head.take_integer() != USM:
         raise NotSnmp("another security model")
     security = _Fields(_Fields(fields.take(_TEXT)).take(_SEQUENCE))
-    security.take(_TEXT)
+    engine_id = security.take(_TEXT)
     for _ in ("boots", "time"):
         security.take_integer()
     name, bits = security.take(_TEXT), flags[0]
-    return Opening(V3, name, bits & SECURED == SECURED, bool(bits & AUTHENTICATED))
+    return Opening(V3, name, bits & SECURED == SECURED, bool(bits & AUTHENTICATED), engine_id)
 
 
 class _Fields:

@@ -17,11 +17,11 @@ WITH_USER = Snmp(enabled=True, user="keeper", authentication_key="a" * 12, priva
 class Library:
     """Handles what it gets, and takes its time."""
 
-    def __init__(self, snmp: Snmp, takes_s: float = 0.0) -> None:
+    def __init__(self, snmp: Snmp, takes_s: float = 0.0, neighbour: bytes = b"") -> None:
         self.clock = HandMoved()
         self.handled = 0
         self.takes_s = takes_s
-        self.gate = SnmpGate(snmp, self.clock, self.clock)
+        self.gate = SnmpGate(snmp, self.clock, self.clock, neighbour.__eq__)
 
     def get(self, datagram: bytes, peer: str = "192.0.2.1") -> bool:
         """Has it got it?"""
@@ -52,6 +52,13 @@ def test_only_the_user_passes_authenticated_and_private_and_who_asks_who_is_ther
     assert not library.get(v3_message(b"keeper", 5))
     assert not library.get(v3_message(b"nobody"))
     assert not library.get(community_message(V2C, b""))
+
+
+def test_what_is_meant_for_the_engine_of_another_controller_is_dropped() -> None:
+    library = Library(WITH_USER, neighbour=b"neighbour")
+    assert library.get(v3_message(b"keeper", engine_id=b"own engine"))
+    assert library.get(v3_message(b"", 4, engine_id=b""))
+    assert not library.get(v3_message(b"keeper", engine_id=b"neighbour"))
 
 
 def test_a_datagram_that_is_too_large_is_dropped_whoever_sent_it() -> None:

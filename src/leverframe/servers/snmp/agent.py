@@ -16,6 +16,7 @@ from leverframe.engine.settings import Settings, Snmp
 from leverframe.hardware.troubles import Troubles
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.servers.snmp import NAME
+from leverframe.servers.snmp.agent_engines import AgentEngines
 from leverframe.servers.snmp.datagram_place import DatagramPlace
 
 if TYPE_CHECKING:
@@ -32,12 +33,14 @@ class SnmpAgent:
         *,
         name: str,
         identity: EngineIdentity,
+        engines: AgentEngines,
     ) -> None:
         self._controller = controller
         self._troubles = Troubles(controller.troubles)
         self._place = place
         self._name = name
         self._identity = identity
+        self._engines = engines
         self._wanted = Snmp()
         self._living_by = Snmp()
         self._responder: Responder | None = None
@@ -101,13 +104,14 @@ class SnmpAgent:
         responder, self._responder = self._responder, None
         if responder is not None:
             await responder.close()
+            self._engines.give_back()
 
     async def _start(self, wanted: Snmp) -> str | None:
         """Listen; return what is wrong where that cannot be."""
         # Loaded here, because a controller without SNMP does not need it, and beside the loop,
         # because that lasts longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.servers.snmp.responder")
-        from leverframe.notify.snmp_engine import has_v3
+        from leverframe.notify.snmp_engine import has_v3, master_keys
         from leverframe.servers.snmp.responder import Responder
 
         if not (wanted.read_community or wanted.write_community or has_v3(wanted)):
@@ -122,14 +126,19 @@ class SnmpAgent:
                 f"{self._place.words} cannot be used: {error.strerror or error}. Free it and send"
                 " snmp=1*... again, or choose another with snmp_port in the configuration."
             )
+        engine = await self._engines.take()
         try:
-            responder = await asyncio.to_thread(
-                Responder, self._controller, wanted, name=self._name, identity=self._identity
+            if has_v3(wanted):
+                # Hashing takes long; whoever needs the keys on the loop finds them made.
+                await asyncio.to_thread(master_keys, wanted)
+            responder = Responder(
+                engine, self._controller, wanted, name=self._name, identity=self._identity
             )
         except Exception:
             # Settings come from files, too; bad ones must not stop the controller.
             log.exception("%s: it could not be set up", NAME)
             listener.close()
+            self._engines.give_back()
             return "The agent cannot be set up with these names and keys; see the log."
         responder.listen(listener)
         self._responder = responder

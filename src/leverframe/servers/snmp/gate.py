@@ -4,7 +4,8 @@ The library reads a whole message before it looks who sent it, and logs a trace 
 none. Here the size, the form and the name of the sender are looked at first, and each source has a
 part of the event loop's time. Addresses can be forged, so all sources together have a limit; asking
 who is there (SNMPv3), which anybody may, has a small one of its own. What is dropped gets no
-answer.
+answer. Agents of one process share the library, so what is meant for the engine of another one is
+dropped, too: the user there may have the same name.
 """
 
 import logging
@@ -33,8 +34,10 @@ class SnmpGate:
         snmp: Snmp,
         monotonic: Callable[[], float] = time.monotonic,
         worked: Callable[[], float] = time.thread_time,
+        is_for_another: Callable[[bytes], bool] = lambda engine_id: False,
     ) -> None:
         """Measure what a datagram costs by `worked`: a busy machine is not the manager's doing."""
+        self._is_for_another = is_for_another
         names = (snmp.read_community, snmp.write_community)
         self._communities = {name.encode() for name in names if name}
         self._user = snmp.user.encode() if has_v3(snmp) else None
@@ -58,6 +61,9 @@ class SnmpGate:
         if not self._is_known(opening):
             who = "user, or not private," if opening.version == V3 else "community"
             self._drop(source, "name", f"its {who} is unknown")
+            return
+        if opening.engine_id and self._is_for_another(opening.engine_id):
+            self._drop(source, "engine", "it is for the engine of another controller")
             return
         budget = self._discovering if opening.is_discovery else self._asking
         if not budget.allows(source):

@@ -1,6 +1,7 @@
-"""The responder to SNMP requests: pysnmp's engine in front of the controller's values.
+"""The responder to SNMP requests of one controller: its port, its gate and its values.
 
-Loaded only when the agent is switched on, because the library is large.
+The engine behind it is that of all agents. Loaded only when an agent is switched on, because the
+library is large.
 """
 
 import asyncio
@@ -8,12 +9,11 @@ import logging
 import socket
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 from pysnmp.carrier.asyncio.dgram import udp, udp6  # type: ignore[import-untyped]
-from pysnmp.entity import config  # type: ignore[import-untyped]
-from pysnmp.entity.rfc3413 import cmdrsp, context  # type: ignore[import-untyped]
 from pysnmp.proto.rfc1902 import (  # type: ignore[import-untyped]
     Integer32,
     ObjectIdentifier,
@@ -29,12 +29,9 @@ from leverframe.commands.table.refusals import NotAllowed, Refusal
 from leverframe.controller import Command, Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Snmp
-from leverframe.notify.snmp_engine import (
-    has_v3,
-    make_engine,
-    v3_keys,
-)
+from leverframe.notify.snmp_engine import has_v3
 from leverframe.notify.snmp_identity import EngineIdentity
+from leverframe.servers.snmp.agent_engine import AgentEngine
 from leverframe.servers.snmp.datagram_place import DatagramEndpoint
 from leverframe.servers.snmp.gate import SnmpGate
 from leverframe.wire.snmp_tree import ENTERPRISE, Oid, objects_of, ticks, whole
@@ -56,17 +53,24 @@ class GatedTransport:
 
     _callback_function: Callable[[object, object, bytes], object]
 
-    def __init__(self, controller: Controller, gate: SnmpGate) -> None:
+    def __init__(self, controller: Controller, gate: SnmpGate, speak: Callable[[], None]) -> None:
         super().__init__()
         self._controller = controller
         self._gate = gate
+        self._speak = speak
 
     def datagram_received(self, datagram: bytes, address: tuple[Any, ...]) -> None:
-        if not self._controller.has_power:
-            return
-        # At once instead of in the loop's next turn, so that its time and its faults are known.
-        handle = partial(self._callback_function, self, address, datagram)
-        self._gate.handle(datagram, str(address[0]), handle)
+        if self._controller.has_power:
+            handle = partial(self._handle, datagram, address)
+            self._gate.handle(datagram, str(address[0]), handle)
+
+    def _handle(self, datagram: bytes, address: tuple[Any, ...]) -> None:
+        """Have it answered at once, not in the loop's next turn.
+
+        So its time and its faults are known, and nobody else is asked meanwhile.
+        """
+        self._speak()
+        self._callback_function(self, address, datagram)
 
 
 class GatedUdp(GatedTransport, udp.UdpAsyncioTransport):  # type: ignore[misc]
@@ -79,61 +83,59 @@ class GatedUdp6(GatedTransport, udp6.Udp6AsyncioTransport):  # type: ignore[misc
 
 class Responder:
     def __init__(
-        self, controller: Controller, snmp: Snmp, *, name: str, identity: EngineIdentity
+        self,
+        engine: AgentEngine,
+        controller: Controller,
+        snmp: Snmp,
+        *,
+        name: str,
+        identity: EngineIdentity,
     ) -> None:
+        """Admit those who may ask; the keys of users have to be known by now."""
         self.port: int | None = None
         self._listener: socket.socket | None = None
         self._controller = controller
-        self._gate = SnmpGate(snmp)
-        self._engine = make_engine(identity)
-        served = context.SnmpContext(self._engine)
-        served.unregister_context_name(b"")
-        served.register_context_name(b"", Values(controller, name, self._admit(snmp)))
-        for kind in (
-            cmdrsp.GetCommandResponder,
-            cmdrsp.NextCommandResponder,
-            cmdrsp.BulkCommandResponder,
-            cmdrsp.SetCommandResponder,
-        ):
-            kind(self._engine, served)
+        self._engine = engine
+        self._snmp = snmp
+        self._identity = identity
+        self._gate = SnmpGate(snmp, is_for_another=partial(engine.is_for_another, identity))
+        self._until_closed = ExitStack()
+        with ExitStack() as until:
+            self._values = Values(controller, name, self._admit(until))
+            self._until_closed = until.pop_all()
 
-    def _admit(self, snmp: Snmp) -> "Rights":
+    def _admit(self, until: ExitStack) -> "Rights":
         """Register communities and users with the SNMP engine; return their rights."""
         rights: Rights = {}
+        snmp = self._snmp
         writing = {snmp.read_community: False} | {snmp.write_community: True}
-        for number, (community, may_write) in enumerate(writing.items()):
+        for community, may_write in writing.items():
             if community:
-                who = f"community {number}"
-                config.add_v1_system(self._engine, who, community.encode())
+                who = self._engine.admit_community(community, until)
                 rights |= {(model, who, _NO_SECURITY): may_write for model in (_V1, _V2C)}
         if has_v3(snmp):
-            config.add_v3_user(
-                self._engine,
-                snmp.user,
-                *v3_keys(snmp),
-            )
+            self._engine.admit_user(self._identity, snmp, until)
             level = _AUTHENTICATED_AND_PRIVATE if snmp.is_private else _AUTHENTICATED
             rights[_V3, snmp.user, level] = True
         return rights
 
     def listen(self, listener: socket.socket | DatagramEndpoint) -> None:
-        if not isinstance(listener, socket.socket):
-            shared = GatedUdp(self._controller, self._gate)
-            shared.connection_made(listener)
-            config.add_transport(self._engine, udp.DOMAIN_NAME, shared)
-            listener.serve(shared.datagram_received)
-            self.port = listener.port
-            return
-        is_v6 = listener.family == socket.AF_INET6
+        is_v6 = isinstance(listener, socket.socket) and listener.family == socket.AF_INET6
         kind = GatedUdp6 if is_v6 else GatedUdp
-        transport = kind(self._controller, self._gate).open_server_mode(sock=listener)
-        domain = (udp6 if is_v6 else udp).DOMAIN_NAME
-        config.add_transport(self._engine, domain, transport)
-        self._listener = listener
-        self.port = listener.getsockname()[1]
+        speak = partial(self._engine.speak_for, self._identity, self._values)
+        transport = kind(self._controller, self._gate, speak)
+        if isinstance(listener, socket.socket):
+            transport.open_server_mode(sock=listener)
+            self._listener = listener
+            self.port = listener.getsockname()[1]
+        else:
+            transport.connection_made(listener)
+            listener.serve(transport.datagram_received)
+            self.port = listener.port
+        self._engine.open(transport, self._until_closed)
 
     async def close(self) -> None:
-        self._engine.close_dispatcher()
+        self._until_closed.close()
         if self._listener is None:
             return
         # The loop closes the socket a few turns later; until then the port is taken. It never does
