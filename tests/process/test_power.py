@@ -28,7 +28,7 @@ from leverframe.profile import Profile
 from leverframe.servers.bootloader import BootloaderServer
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.discovery.discovery import QUESTION, DiscoveryServer
-from leverframe.servers.discovery.mdns import TYPES, MdnsAnnouncer
+from leverframe.servers.discovery.mdns import TYPES
 from leverframe.servers.routes.router import THIS_MACHINE
 from leverframe.servers.sms_commands import SmsCommands
 from leverframe.storage.store import MemoryStore
@@ -40,7 +40,7 @@ from tests.notify.post_office import PostOffice, ScriptedChannel
 from tests.notify.test_mqtt import PREFIX, on_broker, tell
 from tests.ports import free_port
 from tests.servers.discovery.test_discovery import ASKED, Client
-from tests.servers.discovery.test_mdns import HERE, MAC, NAME, Browser
+from tests.servers.discovery.test_mdns import HERE, MAC, NAME, Browser, announcer_of
 from tests.servers.snmp.net_snmp import ENTERPRISE, run
 from tests.servers.tftp_sender import packets
 
@@ -233,7 +233,7 @@ async def test_firmware_that_came_whole_does_not_start_a_unit_without_power(
 async def test_mdns() -> None:
     name = "attic-1"
     browser = Browser()
-    announcer = MdnsAnnouncer(Profile(), name=name, host_label=name, mac=MAC, port=8080)
+    announcer = announcer_of(Profile(), name=name)
     announcer.set_power(False)  # nothing is announced yet
     announcer.start([HERE], {})
     try:

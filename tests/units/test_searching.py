@@ -10,7 +10,6 @@ import pytest
 from leverframe.profile import Profile
 from leverframe.recording.replayer import UnitLogin
 from leverframe.servers.discovery.discovery import DiscoveryServer
-from leverframe.servers.discovery.mdns import MdnsAnnouncer
 from leverframe.testing import LoopTwin, Twin, faults
 from leverframe.units import find
 from leverframe.units.find import find_units
@@ -23,6 +22,7 @@ from leverframe.units.named_addresses import (
 )
 from leverframe.units.searching import FoundUnit, doubles, look_at
 from tests.ports import free_port
+from tests.servers.discovery.test_mdns import announcer_of
 
 MAC = "02:11:22:0A:0B:0C"
 #: Everybody on loopback.
@@ -117,9 +117,7 @@ async def test_a_machine_without_a_network_hears_nobody() -> None:
 @pytest.mark.thorough
 @pytest.mark.usefixtures("mdns_turn")
 async def test_controllers_that_announce_themselves_are_heard() -> None:
-    announcer = MdnsAnnouncer(
-        Profile("3.9", "1.75"), name="Attic", host_label="leverframe-0a0b0c", mac=MAC, port=8082
-    )
+    announcer = announcer_of(Profile("3.9", "1.75"), name="Attic", mac=MAC, port=8082)
     announcer.start([HERE], {})
     try:
         async with asyncio.timeout(20):

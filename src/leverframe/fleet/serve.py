@@ -19,6 +19,7 @@ from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
+from leverframe.fleet.fleet_mdns import FleetMdns
 from leverframe.fleet.node import FleetNode, NewController, NodeManner
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.hardware import display_picture
@@ -42,6 +43,7 @@ from leverframe.process.serve import (
 from leverframe.process.services import Sending
 from leverframe.process.supervisor import Supervisor
 from leverframe.servers.accounts import passwords
+from leverframe.servers.accounts.cross_site import is_loopback
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.forwarded import NamedProxies
@@ -157,6 +159,7 @@ async def _serve(fleet: FleetFile) -> None:
         service = SnapshotService(snapshots, node.troubles)
         node.settings_watchers.append(service.settings_changed)
         discovery = FleetDiscovery(lambda: node.members.values(), config.port, node.troubles)
+        mdns = FleetMdns(node, config.port)
         try:
             wildcards = tuple(f"*.{name}" for name in config.hosts)
             of_all = replace(config, hosts=(*config.hosts, *wildcards))
@@ -173,6 +176,8 @@ async def _serve(fleet: FleetFile) -> None:
             if config.discovery:
                 discovery.start(config.host)
             troubles = await start_controllers(web, fleet.controllers, as_json=config.json)
+            if config.mdns and not is_loopback(config.host):
+                mdns.start(config.host)
             for number, sentence in enumerate((*fleet.mistakes, *troubles), start=1):
                 print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
                 node.troubles[f"start {number}"] = sentence
@@ -186,12 +191,8 @@ async def _serve(fleet: FleetFile) -> None:
         finally:
             await close_all(
                 [
-                    web.time.freeze,
-                    discovery.close,
-                    door.stop,
-                    web.jobs.close,
-                    service.close,
-                    node.close,
+                    *(web.time.freeze, discovery.close, mdns.close),
+                    *(door.stop, web.jobs.close, service.close, node.close),
                 ]
             )
 

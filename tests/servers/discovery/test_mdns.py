@@ -8,12 +8,25 @@ from zeroconf import ServiceStateChange, Zeroconf
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
 from leverframe.profile import Profile
-from leverframe.servers.discovery.mdns import TYPES, MdnsAnnouncer
+from leverframe.servers.discovery.mdns import TYPES, MdnsAnnouncer, MdnsResponder
 
 pytestmark = pytest.mark.usefixtures("mdns_turn")
 
 HERE = "127.0.0.1"
 NAME, MAC = "leverframe-0a0b0c", "02:11:22:0A:0B:0C"
+
+
+def announcer_of(
+    profile: Profile, *, name: str = NAME, mac: str = MAC, port: int = 8080, interface: str = HERE
+) -> MdnsAnnouncer:
+    return MdnsAnnouncer(
+        profile,
+        name=name,
+        host_label=name,
+        mac=mac,
+        port=port,
+        responder=MdnsResponder([interface]),
+    )
 
 
 class Browser:
@@ -57,9 +70,7 @@ async def test_the_controller_is_seen_with_its_versions_and_says_good_bye(
     browser: Browser,
 ) -> None:
     troubles: dict[str, str] = {}
-    announcer = MdnsAnnouncer(
-        Profile("3.9", "1.75"), name=NAME, host_label=NAME, mac=MAC, port=8080
-    )
+    announcer = announcer_of(Profile("3.9", "1.75"))
     announcer.start([HERE], troubles)
     assert await browser.seen(ServiceStateChange.Added) == {f"{NAME}.{kind}" for kind in TYPES}
     info = AsyncServiceInfo(TYPES[1], f"{NAME}.{TYPES[1]}")
@@ -73,9 +84,7 @@ async def test_the_controller_is_seen_with_its_versions_and_says_good_bye(
 
 
 async def test_another_version_is_announced_at_once(browser: Browser) -> None:
-    announcer = MdnsAnnouncer(
-        Profile("3.9", "1.75"), name=NAME, host_label=NAME, mac=MAC, port=8080
-    )
+    announcer = announcer_of(Profile("3.9", "1.75"))
     announcer.start([HERE], {})
     await browser.seen(ServiceStateChange.Added)
     announcer.become(Profile("3.9", "1.48"))
@@ -88,7 +97,7 @@ async def test_another_version_is_announced_at_once(browser: Browser) -> None:
 
 
 async def test_closing_does_not_wait_for_the_announcement() -> None:
-    announcer = MdnsAnnouncer(Profile(), name=NAME, host_label=NAME, mac=MAC, port=8080)
+    announcer = announcer_of(Profile())
     announcer.start([HERE], {})
     # Far enough that it is asking whether somebody else has the name.
     await asyncio.sleep(0)
@@ -102,8 +111,8 @@ async def test_closing_does_not_wait_for_the_announcement() -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_an_address_that_this_machine_does_not_have_is_a_trouble() -> None:
     troubles: dict[str, str] = {}
-    announcer = MdnsAnnouncer(Profile(), name=NAME, host_label=NAME, mac=MAC, port=8080)
-    announcer.start(["203.0.113.7"], troubles)
+    announcer = announcer_of(Profile(), interface="203.0.113.7")
+    announcer.start([], troubles)
     assert announcer._announcing is not None
     await announcer._announcing
     assert "is not announced" in troubles["mDNS"]
@@ -112,7 +121,7 @@ async def test_an_address_that_this_machine_does_not_have_is_a_trouble() -> None
 
 async def test_what_cannot_be_announced_is_a_trouble_also_for_another_version_and_name() -> None:
     troubles: dict[str, str] = {}
-    announcer = MdnsAnnouncer(Profile(), name=NAME, host_label=NAME, mac="m" * 300, port=8080)
+    announcer = announcer_of(Profile(), mac="m" * 300)
     announcer.start([HERE], troubles)
     announcer.become(Profile("3.9", "1.48"))
     announcer.rename("Cellar")
@@ -123,7 +132,7 @@ async def test_what_cannot_be_announced_is_a_trouble_also_for_another_version_an
 
 
 async def test_another_name_is_announced_in_place_of_the_first_one(browser: Browser) -> None:
-    announcer = MdnsAnnouncer(Profile(), name=NAME, host_label=NAME, mac=MAC, port=8080)
+    announcer = announcer_of(Profile())
     announcer.start([HERE], {})
     await browser.seen(ServiceStateChange.Added)
     announcer.rename(NAME)
@@ -139,7 +148,7 @@ async def test_another_name_is_announced_in_place_of_the_first_one(browser: Brow
 
 
 async def test_a_name_before_the_first_announcement_only_counts(browser: Browser) -> None:
-    announcer = MdnsAnnouncer(Profile(), name=NAME, host_label=NAME, mac=MAC, port=8080)
+    announcer = announcer_of(Profile())
     announcer.rename("leverframe-cellar")
     announcer.start([HERE], {})
     added = await browser.seen(ServiceStateChange.Added)

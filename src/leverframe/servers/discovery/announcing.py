@@ -11,7 +11,7 @@ from msgspec import Struct
 from leverframe.controller import Controller
 from leverframe.servers.accounts.cross_site import is_loopback
 from leverframe.servers.discovery.discovery import DiscoveryServer
-from leverframe.servers.discovery.mdns import MdnsAnnouncer
+from leverframe.servers.discovery.mdns import MdnsAnnouncer, MdnsResponder, follow
 from leverframe.servers.discovery.own_address import find_own_address
 from leverframe.servers.discovery.shared_port import ANY_ADDRESS
 
@@ -50,16 +50,16 @@ async def announce(
         controller.ports["discovery"] = lambda: server.port
         started.append(server)
     if wanted.mdns:
-
-        def present_name() -> str:
-            return controller.engine.settings.name or name
-
-        announcer = MdnsAnnouncer(
-            controller.profile, name=present_name(), host_label=host_label, mac=mac, port=port
+        responder = MdnsResponder(() if host == ANY_ADDRESS else (host,))
+        started.append(
+            follow(
+                controller,
+                responder,
+                (),
+                name=lambda: name,
+                host_label=host_label,
+                mac=mac,
+                port=port,
+            )
         )
-        announcer.start([] if host == ANY_ADDRESS else [host], controller.troubles)
-        controller.profile_watchers.append(lambda: announcer.become(controller.profile))
-        controller.settings_watchers.append(lambda *_: announcer.rename(present_name()))
-        controller.power_watchers.append(announcer.set_power)
-        started.append(announcer)
     return started

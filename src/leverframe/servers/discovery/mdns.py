@@ -2,7 +2,7 @@
 
 Announcing takes seconds, because a name is first asked for, so it runs beside everything else. A
 name that somebody else has is counted up by the library. Nothing depends on it: a network that does
-not allow multicast is a line in the log.
+not allow multicast is a line in the log. Controllers of one process share the library's sockets.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from leverframe.controller import Controller
 from leverframe.hardware.troubles import Troubles
 from leverframe.profile import Profile
 
@@ -22,16 +23,81 @@ TYPES = ("_http._tcp.local.", "_leverframe._tcp.local.")
 PART = "mDNS"
 #: A label has 63, and the library counts a name up that somebody else has.
 MAX_LABEL_BYTES = 58
+#: Names that are asked for at the same time.
+AT_A_TIME = 10
+
+
+class MdnsResponder:
+    """The library's sockets and memory for all that announce themselves from this process."""
+
+    def __init__(self, interfaces: Sequence[str] = ()) -> None:
+        """Use these addresses of the machine; none means all."""
+        self._interfaces = interfaces
+        self._opened: AsyncZeroconf | None = None
+        self._users = 0
+        self._opening = asyncio.Lock()
+        self._good_byes: set[asyncio.Future[None]] = set()
+        #: A name is asked for several times before it is taken, which thousands do in turn.
+        self.turns = asyncio.Semaphore(AT_A_TIME)
+
+    async def take(self) -> "AsyncZeroconf":
+        """Return what announces, and keep it open until given back as often as taken."""
+        async with self._opening:
+            if self._opened is None:
+                # Imported when it is used: it takes time and memory.
+                from zeroconf import IPVersion
+                from zeroconf.asyncio import AsyncZeroconf
+
+                shown = list(await self.addresses())
+                self._opened = AsyncZeroconf(interfaces=shown, ip_version=IPVersion.V4Only)
+            self._users += 1
+            return self._opened
+
+    async def addresses(self) -> Sequence[str]:
+        return self._interfaces or await asyncio.to_thread(_own_addresses)
+
+    def withdraw(self, services: "Sequence[ServiceInfo]", *, silently: bool) -> None:
+        """Answer no more for services; tell everybody that they are gone unless done silently."""
+        assert self._opened is not None
+        if silently:
+            self._opened.zeroconf.registry.async_remove(list(services))
+            return
+        for service in services:
+            saying = asyncio.ensure_future(self._say_good_bye(service))
+            self._good_byes.add(saying)
+            saying.add_done_callback(self._good_byes.discard)
+
+    async def _say_good_bye(self, service: "ServiceInfo") -> None:
+        assert self._opened is not None
+        await (await self._opened.async_unregister_service(service))
+
+    async def give_back(self) -> None:
+        """Close the sockets after the good-byes, if nobody else uses them."""
+        async with self._opening:
+            self._users -= 1
+            if self._users == 0 and self._opened is not None:
+                if self._good_byes:
+                    await asyncio.wait(self._good_byes)
+                opened, self._opened = self._opened, None
+                await opened.async_close()
 
 
 class MdnsAnnouncer:
     def __init__(
-        self, profile: Profile, *, name: str, host_label: str, mac: str, port: int
+        self,
+        profile: Profile,
+        *,
+        name: str,
+        host_label: str,
+        mac: str,
+        port: int,
+        responder: MdnsResponder,
     ) -> None:
         self._name = name
         self._host_label = host_label
         self._port = port
         self._properties = {"hw": profile.hw, "sw": profile.sw, "mac": mac, "path": "/"}
+        self._responder = responder
         self._troubles = Troubles({})
         self._addresses: Sequence[str] = ()
         self._services: list[ServiceInfo] = []
@@ -39,7 +105,7 @@ class MdnsAnnouncer:
         self._zeroconf: AsyncZeroconf | None = None
 
     def start(self, addresses: Sequence[str], troubles: MutableMapping[str, str]) -> None:
-        """Announce on these addresses of the machine; an empty list means all."""
+        """Announce these addresses; an empty list means those of the responder."""
         self._troubles = Troubles(troubles)
         self._addresses = addresses
         self._announcing = asyncio.create_task(
@@ -69,10 +135,7 @@ class MdnsAnnouncer:
         before = self._announcing
         if not on:
             before.cancel()
-            if self._zeroconf is not None:
-                # Closing would tell everybody what is still registered that it is gone.
-                registry = self._zeroconf.zeroconf.registry
-                registry.async_remove(registry.async_get_service_infos())
+            self._withdraw(silently=True)
         then = partial(self._announce, self._addresses) if on else self._vanish
         anew = partial(self._after, before, then)
         self._announcing = asyncio.create_task(self._see_through(anew))
@@ -81,27 +144,29 @@ class MdnsAnnouncer:
         await asyncio.wait([before])
         await then()
 
+    def _withdraw(self, *, silently: bool) -> list[str]:
+        """Answer no more for what is announced; return the types of it."""
+        services, self._services = self._services, []
+        if services:
+            self._responder.withdraw(services, silently=silently)
+        return [service.type for service in services]
+
     async def _vanish(self) -> None:
-        self._services = []
+        self._withdraw(silently=True)
         if self._zeroconf is not None:
-            await self._zeroconf.async_close()
             self._zeroconf = None
+            await self._responder.give_back()
 
     async def _announce_renamed(self, before: asyncio.Task[None]) -> None:
         await before
-        if self._zeroconf is None:
-            return
-        olds, self._services = self._services, []
-        for old in olds:
-            await self._zeroconf.async_unregister_service(old)
-        for old in olds:
-            await self._register(old.type, old.parsed_addresses())
+        for kind in self._withdraw(silently=False):
+            await self._register(kind)
 
     async def _announce_anew(self, before: asyncio.Task[None]) -> None:
         await before
         for number, old in enumerate(self._services):
             # By the name that it got in the end, which the library may have counted up.
-            new = self._service(old.type, old.name, old.parsed_addresses())
+            new = self._service(old.type, old.name)
             assert self._zeroconf is not None
             await self._zeroconf.async_update_service(new)
             self._services[number] = new
@@ -115,22 +180,19 @@ class MdnsAnnouncer:
             self._troubles.note(PART, f"the controller is not announced: {why}.")
 
     async def _announce(self, addresses: Sequence[str]) -> None:
-        # Imported when it is used: it takes time and memory.
-        from zeroconf import IPVersion
-        from zeroconf.asyncio import AsyncZeroconf
-
-        shown = list(addresses) or await asyncio.to_thread(_own_addresses)
-        self._zeroconf = AsyncZeroconf(interfaces=shown, ip_version=IPVersion.V4Only)
+        self._zeroconf = await self._responder.take()
+        self._addresses = addresses or await self._responder.addresses()
         for kind in TYPES:
-            await self._register(kind, shown)
+            await self._register(kind)
 
-    async def _register(self, kind: str, addresses: Sequence[str]) -> None:
+    async def _register(self, kind: str) -> None:
         assert self._zeroconf is not None
-        service = self._service(kind, f"{_instance_label(self._name)}.{kind}", addresses)
-        await self._zeroconf.async_register_service(service, allow_name_change=True)
+        service = self._service(kind, f"{_instance_label(self._name)}.{kind}")
+        async with self._responder.turns:
+            await self._zeroconf.async_register_service(service, allow_name_change=True)
         self._services.append(service)
 
-    def _service(self, kind: str, name: str, addresses: Sequence[str]) -> "ServiceInfo":
+    def _service(self, kind: str, name: str) -> "ServiceInfo":
         from zeroconf import ServiceInfo
 
         return ServiceInfo(
@@ -139,18 +201,47 @@ class MdnsAnnouncer:
             port=self._port,
             properties=self._properties,
             server=f"{self._host_label}.local.",
-            addresses=[socket.inet_aton(address) for address in addresses],
+            addresses=[socket.inet_aton(address) for address in self._addresses],
         )
 
     async def close(self) -> None:
         if self._announcing is not None:
             self._announcing.cancel()
             await asyncio.gather(self._announcing, return_exceptions=True)
+        self._withdraw(silently=False)
         if self._zeroconf is not None:
-            try:
-                await self._zeroconf.async_unregister_all_services()
-            finally:
-                await self._zeroconf.async_close()
+            self._zeroconf = None
+            await self._responder.give_back()
+
+
+def follow(
+    controller: Controller,
+    responder: MdnsResponder,
+    addresses: Sequence[str],
+    *,
+    name: Callable[[], str],
+    host_label: str,
+    mac: str,
+    port: int,
+) -> MdnsAnnouncer:
+    """Announce a controller by the name, version and power that it has at each time."""
+
+    def present_name() -> str:
+        return controller.engine.settings.name or name()
+
+    announcer = MdnsAnnouncer(
+        controller.profile,
+        name=present_name(),
+        host_label=host_label,
+        mac=mac,
+        port=port,
+        responder=responder,
+    )
+    announcer.start(addresses, controller.troubles)
+    controller.profile_watchers.append(lambda: announcer.become(controller.profile))
+    controller.settings_watchers.append(lambda *_: announcer.rename(present_name()))
+    controller.power_watchers.append(announcer.set_power)
+    return announcer
 
 
 def _instance_label(name: str) -> str:

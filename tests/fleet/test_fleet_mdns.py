@@ -1,0 +1,71 @@
+"""mDNS of a node: one responder for all controllers that have an address, as they come and go."""
+
+import asyncio
+
+import pytest
+from zeroconf import ServiceStateChange
+from zeroconf.asyncio import AsyncServiceInfo
+
+from leverframe.fleet.fleet_mdns import FleetMdns
+from leverframe.servers.discovery.mdns import TYPES, MdnsResponder
+from tests.fleet.loop_node import loop_node
+from tests.servers.discovery.test_mdns import HERE, Browser
+
+pytestmark = pytest.mark.usefixtures("mdns_turn")
+
+
+async def seen(browser: Browser, change: ServiceStateChange, *names: str) -> None:
+    """Wait until a change of all these names was heard, for each type."""
+    left = {f"{name}.{kind}" for name in names for kind in TYPES}
+    async with asyncio.timeout(20):
+        while left:
+            name, what = await browser.changes.get()
+            if what is change:
+                left.discard(name)
+
+
+@pytest.mark.thorough
+async def test_controllers_with_an_address_are_announced_by_one_responder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened = 0
+    open_one = MdnsResponder.addresses
+
+    async def counted(responder: MdnsResponder) -> object:
+        nonlocal opened
+        opened += 1
+        return await open_one(responder)
+
+    monkeypatch.setattr(MdnsResponder, "addresses", counted)
+    browser = Browser()
+    async with loop_node() as node:
+        await node.node.door.listen("127.0.0.1", 0)
+        await node.post("add", name="lf-cellar-{n}", count=2, address="127.0.0.41")
+        await node.post("add", name="lf-hidden")
+        announced = FleetMdns(node.node, 8080, is_announced=lambda _: True)
+        announced.start(HERE)
+        await seen(browser, ServiceStateChange.Added, "lf-cellar-1", "lf-cellar-2")
+        info = AsyncServiceInfo(TYPES[1], f"lf-cellar-2.{TYPES[1]}")
+        assert await info.async_request(browser.zeroconf.zeroconf, 3000)
+        assert (info.port, info.parsed_addresses()) == (8080, ["127.0.0.42"])
+        assert (info.properties or {})[b"mac"] == node.member("lf-cellar-2").built.mac.encode()
+        await node.post("remove", name="lf-cellar-1")
+        await seen(browser, ServiceStateChange.Removed, "lf-cellar-1")
+        await node.post("rename", name="lf-cellar-2", to="lf-attic")
+        await seen(browser, ServiceStateChange.Added, "lf-attic")
+        await node.post("add", name="lf-roof", address="127.0.0.43")
+        await seen(browser, ServiceStateChange.Added, "lf-roof")
+        await announced.close()
+        await seen(browser, ServiceStateChange.Removed, "lf-attic", "lf-roof")
+        assert opened == 1
+    await browser.close()
+
+
+async def test_nobody_is_announced_at_a_loopback_address() -> None:
+    async with loop_node() as node:
+        await node.node.door.listen("127.0.0.1", 0)
+        await node.post("add", name="gh-1", address="127.0.0.44")
+        announced = FleetMdns(node.node, 8080)
+        announced.start(HERE)
+        assert not announced._announcers
+        await announced.close()
