@@ -7,6 +7,7 @@ import pytest
 
 from leverframe.commands.table.row import ANYBODY
 from leverframe.fleet.api.endpoints import ENDPOINTS
+from leverframe.fleet.serve import door_limits
 from leverframe.process.administrator import ensure_administrator
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.fleet.lane import OF_NODE, MemoryLane
@@ -161,3 +162,27 @@ async def test_the_page_and_what_it_is_made_of_are_for_the_administrator() -> No
         own = {"host": "localhost", "origin": "http://localhost"}
         assert (await node.ask(add, **account, **own)).status == 200
         assert (await node.ask("/web/nothing.js", method="GET", **account)).status == 404
+
+
+async def test_the_names_of_thousands_go_in_a_form_where_a_query_has_no_room_for_them() -> None:
+    form = {"content_type": "application/x-www-form-urlencoded; charset=UTF-8"}
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=3)
+        body = b"command=outs.cgi%3Fout0%3D1&name=" + b",".join([b"gh-1", b"gh-3"] * 10_000)
+        limit = door_limits(lenient=False).body_limit("POST", "/api/fleet/send", None)
+        assert len(body) < limit
+        reply = await node.ask("/api/fleet/send?all_or_none=1", body, **form)
+        assert [one["name"] for one in msgspec.json.decode(reply.body)["results"]] == [
+            "gh-1",
+            "gh-3",
+        ]
+        on = [node.member(f"gh-{n}").controller.engine.values["OUT0"] for n in (1, 2, 3)]
+        assert on == [1, 0, 1]
+        # What stands in both is not clear.
+        reply = await node.ask("/api/fleet/tag?name=gh-1", b"name=gh-2&add=x", **form)
+        assert (reply.status, b"given twice" in reply.body) == (400, True)
+        described = msgspec.json.decode((await node.ask("/api/openapi.json", b"", "GET")).body)[
+            "paths"
+        ]["/api/fleet/tag"]["post"]
+        fields = described["requestBody"]["content"]["application/x-www-form-urlencoded"]
+        assert {"name", "tag", "add"} <= set(fields["schema"]["properties"])

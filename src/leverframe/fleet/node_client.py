@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from leverframe.commands.describe.openapi import FORM
 from leverframe.errors import ErrorForPeople
 
 #: How long a node may take: thousands of controllers can be concerned.
@@ -57,9 +58,14 @@ class NodeClient:
             for name, value in given.items()
             if value not in (None, False, [], "")
         )
-        target = f"{PATHS}/{what}".rstrip("/") + (f"?{query}" if query else "")
+        target, headers = f"{PATHS}/{what}".rstrip("/"), self._headers
+        if method == "POST" and body is None:
+            # The names of thousands have no room in a query.
+            body, headers = query.encode(), {**headers, "Content-Type": FORM}
+        elif query:
+            target += f"?{query}"
         try:
-            self._connection.request(method, target, body, self._headers)
+            self._connection.request(method, target, body, headers)
             reply = self._connection.getresponse()
             answer = reply.read()
         except (OSError, http.client.HTTPException) as error:

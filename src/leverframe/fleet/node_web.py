@@ -13,7 +13,9 @@ from types import CoroutineType
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
+from leverframe.commands.describe.openapi import FORM
 from leverframe.commands.table.params import decoded
 from leverframe.commands.table.refusals import BadValue, Refusal, SignInRequired
 from leverframe.commands.table.rights import UNRESTRICTED, Account, require
@@ -141,10 +143,14 @@ class NodeWeb:
             return _refused(refusal)
 
     def _answer(self, request: Request, endpoint: FleetEndpoint, account: Account) -> Answer:
+        form = _form_in(request, endpoint)
+        if form is not None:
+            request = replace(request, body=b"")
+        given = "&".join(filter(None, (request.query, form)))
         context = FleetContext(
             request,
             account,
-            parameters(request.query or "", endpoint),
+            parameters(given, endpoint),
             self.node,
             self.time,
             self.snapshots,
@@ -192,6 +198,14 @@ def _endpoint(request: Request) -> FleetEndpoint:
             f"{endpoint.path} takes {endpoint.methods[0]}.", allowed=", ".join(endpoint.methods)
         )
     return endpoint
+
+
+def _form_in(request: Request, endpoint: FleetEndpoint) -> str | None:
+    """Return the parameters that stand in the body; None where it is something else."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not endpoint.takes_form or kind != FORM:
+        return None
+    return request.body.decode("utf-8", "replace")
 
 
 def parameters(query: str, endpoint: FleetEndpoint) -> dict[str, Any]:

@@ -59,8 +59,8 @@ from leverframe.storage.snapshots import Snapshots
 
 log = logging.getLogger(__name__)
 
-#: Paths of the node that take a template or the body of a command.
-_WITH_BODY = {endpoint.path for endpoint in ENDPOINTS if endpoint.body is not None}
+#: Paths of the node that take a form, a template or the body of a command.
+_WITH_BODY = {endpoint.path for endpoint in ENDPOINTS if endpoint.takes_form}
 
 
 def run_fleet(sources: Sources) -> None:

@@ -5,6 +5,7 @@ import { before, beforeEach, test } from "node:test";
 
 import { addressWith, readAddress } from "../../../src/leverframe/web/fleet/address.js";
 import { lastHour, levers, list } from "../../../src/leverframe/web/fleet/list.js";
+import * as node from "../../../src/leverframe/web/fleet/node_api.js";
 import { paging } from "../../../src/leverframe/web/fleet/paging.js";
 import { results } from "../../../src/leverframe/web/fleet/results.js";
 import { withChange } from "../../../src/leverframe/web/fleet/view.js";
@@ -98,4 +99,25 @@ test("refusals come first, and effects are said in words", () => {
   assert.match(shown, /a Pump: off → on; Pump stays on b x\.y: "" → 1 c secret d would do it/);
   const many = Array.from({ length: 40 }, (_, at) => ({ name: `n${at}`, status: 200 }));
   assert.match(textOf(results({ ...report, dry_run: false, results: many })), /not shown: 10/);
+});
+
+test("what is chosen goes as a form, however many there are, and a template as it is", async () => {
+  const sent = [];
+  const asIs = globalThis.fetch;
+  globalThis.fetch = async (target, { body, headers }) => {
+    sent.push([target, String(body), headers["Content-Type"]]);
+    return new Response("{}");
+  };
+  const names = Array.from({ length: 3000 }, (_, at) => `gh-${at}`);
+  const form = "application/x-www-form-urlencoded";
+  await node.sendCommand({ names }, "outs.cgi?out0=1", { dryRun: true, allOrNone: false });
+  await node.make("add", { name: "gh-{n}", count: 2 }, null);
+  await node.make("add", { name: "a" }, new File(["x"], "x.toml"));
+  globalThis.fetch = asIs;
+  const [target, body, type] = sent[0];
+  assert.deepEqual([target, type], ["/api/fleet/send", form]);
+  const given = Object.fromEntries(new URLSearchParams(body));
+  assert.deepEqual(given, { command: "outs.cgi?out0=1", name: names.join(","), dry_run: "1" });
+  assert.deepEqual(sent[1], ["/api/fleet/add", "name=gh-%7Bn%7D&count=2", form]);
+  assert.deepEqual([sent[2][0], sent[2][2]], ["/api/fleet/add?name=a", "text/plain"]);
 });

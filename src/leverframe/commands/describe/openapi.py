@@ -72,6 +72,11 @@ class EndpointDescription(Struct, frozen=True):
     #: The request may also come without a body.
     body_is_optional: bool = False
 
+    @property
+    def takes_form(self) -> bool:
+        """Tell whether parameters may also stand in a form in the body, however many."""
+        return False
+
 
 def openapi(
     profile: Profile, title: str, version: str, endpoints: Sequence[EndpointDescription]
@@ -244,16 +249,25 @@ def _endpoint_path(endpoint: EndpointDescription, schema: Json) -> Json:
     operation: Json = {"x-role": endpoint.role}
     if endpoint.query:
         operation["parameters"] = _query_parameters(endpoint.query)
+    bodies: Json = {}
     if endpoint.body is not None:
         ((text,), _) = reply_schemas([endpoint.body])
-        operation["requestBody"] = {
-            "required": not endpoint.body_is_optional,
-            "content": {TEXT: {"schema": text}},
-        }
+        bodies[TEXT] = {"schema": text}
+    if endpoint.takes_form and endpoint.query:
+        bodies[FORM] = {"schema": _form_of(endpoint.query)}
+    if bodies:
+        needs_body = endpoint.body is not None and not endpoint.body_is_optional
+        operation["requestBody"] = {"required": needs_body, "content": bodies}
     return {
         method: _operation(f"{method}{name}", endpoint.doc, ok, sorted(refusals)) | operation
         for method in (name.lower() for name in endpoint.methods if name != "HEAD")
     }
+
+
+def _form_of(parameters: Sequence[QueryParameter]) -> Json:
+    schemas, _ = reply_schemas(parameter.type for parameter in parameters)
+    names = (parameter.name for parameter in parameters)
+    return {"type": "object", "properties": dict(zip(names, schemas, strict=True))}
 
 
 def _query_parameters(parameters: Sequence[QueryParameter]) -> list[Json]:

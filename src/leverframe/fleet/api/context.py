@@ -1,6 +1,7 @@
 """What every endpoint of a node's API is given: the request, its parameters, and the node.
 
-Parameters stand in the query, as everywhere in this program. `name` and `tag` choose controllers:
+Parameters stand in the query, as everywhere in this program, or in a form in the body, where the
+names of thousands have room. `name` and `tag` choose controllers:
 those of these names that have all of these tags, all of them where neither is given. `search` and
 `health` choose among these, as the page does.
 """
@@ -87,3 +88,7 @@ class FleetContext(Struct, frozen=True):
 
 class FleetEndpoint(EndpointDescription, frozen=True, kw_only=True):
     function: Callable[[FleetContext], Any]
+
+    @property
+    def takes_form(self) -> bool:
+        return "POST" in self.methods

@@ -17,15 +17,14 @@ const given = (params) =>
       .map(([name, value]) => [name, value === true ? 1 : /** @type {string | number} */ (value)]),
   );
 
+// Parameters go as a form: the names of thousands have no room in a query.
 /**
  * @template T
  * @param {string} what
  * @param {Params} params
- * @param {BodyInit} [body]
  * @returns {Promise<T>}
  */
-const post = async (what, params, body) =>
-  (await send(`${BASE}/${what}?${queryOf(params)}`, body, "text/plain")).json();
+const post = async (what, params) => (await send(`${BASE}/${what}`, queryOf(params))).json();
 
 /** @param {FleetWanted} wanted @param {number} first @param {number} count */
 export const stream = (wanted, first, count) =>
@@ -38,9 +37,8 @@ export const stream = (wanted, first, count) =>
  * @returns {Promise<BulkReport>}
  */
 export function sendCommand(choice, command, { dryRun, allOrNone }) {
-  const [target, ...body] = command.trim().split(" ");
   const how = given({ dry_run: dryRun, all_or_none: allOrNone });
-  return post("send", { command: target, ...chosen(choice), ...how }, body.join(" ") || undefined);
+  return post("send", { command: command.trim(), ...chosen(choice), ...how });
 }
 
 /** @param {FleetChoice} choice @param {"add" | "remove"} how @param {string} tags */
@@ -62,4 +60,7 @@ export const advance = (params) => post("advance", params);
  * @param {File | null} [template]
  * @returns {Promise<MadeReport>}
  */
-export const make = (what, params, template) => post(what, given(params), template ?? undefined);
+export const make = async (what, params, template) =>
+  template
+    ? (await send(`${BASE}/${what}?${queryOf(given(params))}`, template, "text/plain")).json()
+    : post(what, given(params));
