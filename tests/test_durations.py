@@ -10,9 +10,10 @@ from leverframe.durations import (
     seconds_from_text,
     text_from_seconds,
 )
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "seconds"),
     [
         ("90s", 90),
@@ -36,7 +37,7 @@ def test_units_add_up(text: str, seconds: float) -> None:
     assert seconds_from_text(text) == seconds
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",

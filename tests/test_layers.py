@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.cases import for_each
+
 PROJECT = Path(__file__).parent.parent
 PACKAGE = PROJECT / "src" / "leverframe"
 
@@ -260,7 +262,7 @@ def test_module_names_say_what_is_inside() -> None:
     assert {file: empty_names(file) for file in files if empty_names(file)} == {}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("file", "source", "complaint"),
     [
         ("engine/pid.py", "import asyncio", "pure and must not import asyncio"),
@@ -322,7 +324,7 @@ def test_a_breach_of_the_layers_is_found(file: str, source: str, complaint: str)
     assert complaint in found
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("file", "source"),
     [
         ("engine/rules.py", "import msgspec\nfrom leverframe.profile import Profile"),

@@ -23,6 +23,7 @@ from leverframe.profile import (
     version,
     withdrawn,
 )
+from tests.cases import for_each
 
 software = st.builds(
     "{}.{:02}{}".format, st.integers(1, 9), st.integers(0, 99), st.sampled_from(["", *"abcdez"])
@@ -44,12 +45,12 @@ def test_software_versions_order_as_their_texts_do(one: str, other: str) -> None
     assert (version(one) < version(other)) == (one < other)
 
 
-@pytest.mark.parametrize("hw", HARDWARE)
+@for_each("hw", HARDWARE)
 def test_every_hardware_revision_makes_a_profile(hw: str) -> None:
     assert str(Profile(hw, "1.49d")) == f"HW {hw} SW 1.49d"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("hw", "sw", "naming"),
     [
         ("3.1", "1.49", "3.0, 3.5, 3.6, 3.7, 3.8, 3.9"),
@@ -70,7 +71,7 @@ def test_an_unknown_version_is_refused_with_what_exists(hw: str, sw: str, naming
         Profile(hw, sw)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("span", "inside", "outside"),
     [
         (VersionSpan(), ["3.0 1.10", "3.9 1.75"], []),
@@ -122,7 +123,7 @@ def test_since_asks_for_hardware_and_software() -> None:
     assert not profile.since("1.49d")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("spans", "words"),
     [
         (ALWAYS, "all versions"),

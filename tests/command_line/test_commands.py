@@ -9,6 +9,7 @@ from leverframe.commands.table.matching import TABLE
 from leverframe.exit_codes import DONE, NO
 from leverframe.profile import Profile
 from leverframe.reference.terminal import list_commands, print_commands
+from tests.cases import for_each
 
 NEWEST = Profile()
 
@@ -31,7 +32,7 @@ def test_without_a_word_all_commands_of_the_version_are_listed(profile: Profile)
     assert commands(printed(None, profile)) == [x.line for x in TABLE if x.offered(profile)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("word", "line"),
     [
         ("ortime", "GET /outs.cgi?ortime=<A><B>"),

@@ -20,6 +20,7 @@ from leverframe.commands.table.refusals import BadValue, Malformed, Refusal
 from leverframe.commands.table.row import ACCOUNT, ANYBODY, Body
 from leverframe.commands.table.shape import Item
 from leverframe.profile import Profile
+from tests.cases import for_each
 
 NEWEST, OLDER = Profile(), Profile("3.5", "1.49")
 FORM = "application/x-www-form-urlencoded"
@@ -57,7 +58,7 @@ def test_items_are_read_in_order() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         b"&m00=x*1&&",
@@ -72,7 +73,7 @@ def test_what_stands_around_the_list_does_not_matter(body: bytes) -> None:
     assert read(body) == [item()]
 
 
-@pytest.mark.parametrize("before", [b"", b"&", b"\r\n", b"text&"])
+@for_each("before", [b"", b"&", b"\r\n", b"text&"])
 def test_an_item_before_the_first_ampersand_is_not_lost(before: bytes) -> None:
     assert read(before + b"m00=x*1&m01=y*2&&") == [item(), item(B=1, C="y", D=2)]
     assert read(before + b"m00=x*1&&") == [item()]
@@ -91,25 +92,25 @@ def test_no_text_before_a_list_takes_an_item_from_it(before: str, number: int) -
         assert "&&" in f"{before}&" or found[-1] == item(B=number)
 
 
-@pytest.mark.parametrize("body", [b"&&", b"x&&", b"&&&&", b"&&&m00=x*1&&"])
+@for_each("body", [b"&&", b"x&&", b"&&&&", b"&&&m00=x*1&&"])
 def test_a_list_may_be_empty(body: bytes) -> None:
     assert read(body) == []
 
 
-@pytest.mark.parametrize("body", [b"", b"x", b"m00=x*1", b"&m00=x*1", b"&m00=x*1&", b"&"])
+@for_each("body", [b"", b"x", b"m00=x*1", b"&m00=x*1", b"&m00=x*1&", b"&"])
 def test_a_list_ends_with_two_ampersands(body: bytes) -> None:
     with pytest.raises(Malformed, match="ends with &&") as refusal:
         read(body)
     assert refusal.value.allowed == "&m<A><B>=<C>*<D>*<E>...&&"
 
 
-@pytest.mark.parametrize("body", [b"&n00=x*1&&", b"&m0=x*1&&", b"&m00=x*1&x&&", b"&M00=x*1&&"])
+@for_each("body", [b"&n00=x*1&&", b"&m0=x*1&&", b"&m00=x*1&x&&", b"&M00=x*1&&"])
 def test_an_item_of_another_name_is_refused(body: bytes) -> None:
     with pytest.raises(Malformed, match="not an item of this list"):
         read(body)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "field"),
     [
         (b"&m50=x*1&&", "A"),
@@ -130,7 +131,7 @@ def test_a_bad_field_of_an_item_is_named(body: bytes, field: str) -> None:
     assert (refusal.value.command or "").startswith("m0" if field != "A" else "m5")
 
 
-@pytest.mark.parametrize("body", [b"&m00=x&&", b"&m00=&&", b"&m00&&", b"&m00=x*1*1*1&&"])
+@for_each("body", [b"&m00=x&&", b"&m00=&&", b"&m00&&", b"&m00=x*1*1*1&&"])
 def test_an_item_has_the_number_of_its_fields(body: bytes) -> None:
     with pytest.raises(Malformed, match="fields"):
         read(body)
@@ -181,7 +182,7 @@ def test_fields_come_in_any_order_and_number() -> None:
     assert SCREEN.read(b"line=a+b%21&enabled=1", FORM, NEWEST) == {"line": "a b!", "enabled": True}
 
 
-@pytest.mark.parametrize("kind", [FORM, f"{FORM}; charset=UTF-8", FORM.upper(), ""])
+@for_each("kind", [FORM, f"{FORM}; charset=UTF-8", FORM.upper(), ""])
 def test_a_form_may_say_its_kind_in_several_ways(kind: str) -> None:
     assert SCREEN.read(b"enabled=0", kind, NEWEST) == {"enabled": False}
 
@@ -193,7 +194,7 @@ def test_a_body_of_another_kind_is_refused(kind: str) -> None:
     assert (refusal.value.status, refusal.value.allowed) == (415, FORM)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "field"),
     [
         (b"", ""),

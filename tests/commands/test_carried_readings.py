@@ -17,6 +17,7 @@ from leverframe.engine.settings import ModbusMapping, ModbusReading, Pid, Rule, 
 from leverframe.engine.tree import leaves, with_value
 from leverframe.profile import Profile
 from tests.boundary_profiles import PROFILES
+from tests.cases import for_each
 from tests.effort import some_of
 from tests.random_settings import random_settings
 
@@ -89,7 +90,7 @@ def test_an_enabled_regulator_has_the_input_it_was_given(target: Profile) -> Non
 # --- rules on readings that are others -----------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("label", "changes", "target"),
     [
         ("DIFF1", {"differentials__0__second": "POWER6"}, ELDER),
@@ -115,7 +116,7 @@ def test_a_rule_on_a_reading_that_is_another_one_there_is_switched_off(
     assert {"rules.0.enabled", "rules.1.enabled"} <= set(paths(restored))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("label", "changes", "target"),
     [
         ("DIFF1", {"differentials__0__first": "DS1", "differentials__0__name": "Delta"}, OLD),

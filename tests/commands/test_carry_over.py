@@ -52,7 +52,7 @@ def test_settings_of_the_same_version_come_over_whole(profile: Profile) -> None:
     assert moved(tree, profile, profile) == Restored(tree)
 
 
-@pytest.mark.parametrize(("source", "target"), [(OLD, NEW), (NEW, OLD), (NEW, ELDER), (ELDER, NEW)])
+@for_each(("source", "target"), [(OLD, NEW), (NEW, OLD), (NEW, ELDER), (ELDER, NEW)])
 def test_what_both_versions_have_is_kept_and_the_rest_is_listed(
     source: Profile, target: Profile
 ) -> None:
@@ -167,7 +167,7 @@ def test_a_rule_that_loses_a_part_of_what_it_says_is_switched_off() -> None:
     assert paths(restored) == ["rules.0.on_delay", "rules.1.value"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rule", "part"),
     [
         (Rule(action="SMS1", value=0), "value"),
@@ -237,7 +237,7 @@ def test_a_setting_that_the_program_does_not_know_is_listed() -> None:
     assert paths(restored) == ["warp.drive"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "settings",
     [
         {"outputs.0.name": 5},

@@ -1,7 +1,5 @@
 """Finding the row of a request: the right one of several forms, or a refusal that says why."""
 
-import pytest
-
 from leverframe.commands.table.matching import Call, find
 from leverframe.commands.table.refusals import (
     Malformed,
@@ -13,6 +11,7 @@ from leverframe.commands.table.refusals import (
 )
 from leverframe.profile import Profile
 from tests.boundary_profiles import NEWEST
+from tests.cases import for_each
 
 EVENT_OF_HW30 = "event=" + "*".join(f"<{letter}>" for letter in "ABCDEFGHIJKL")
 HW30, HW35, OLD35 = Profile("3.0", "1.58a"), Profile("3.5", "1.60a"), Profile("3.5", "1.43e")
@@ -34,7 +33,7 @@ def line_and_values(target: str, profile: Profile = NEWEST) -> tuple[str, dict[s
     return found.row.line.partition("?")[2], found.values
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "profile", "line", "values"),
     [
         ("/stm.cgi?modbusid=12", HW30, "modbusid=<A>", {"A": 12}),
@@ -60,7 +59,7 @@ def test_a_text_that_could_be_two_forms_is_the_right_one(
     assert line_and_values(target, profile) == (line, values)
 
 
-@pytest.mark.parametrize("target", ["modbusid=45", "modbusid=200", "modbusid=300", "modbusid=00"])
+@for_each("target", ["modbusid=45", "modbusid=200", "modbusid=300", "modbusid=00"])
 def test_two_digits_are_never_an_id_alone_where_there_are_slots(target: str) -> None:
     found = find_one(f"/stm.cgi?{target}", HW35)
     assert isinstance(found, Refusal)
@@ -86,7 +85,7 @@ def test_each_command_has_its_own_refusal() -> None:
 MAIL = "em1=host&em2=25&em3=u&em4=p&em5=to&em6=from&em7=Hello"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "lines"),
     [
         (f"{MAIL}&em8=a*b*c*d*e*f*g*h&em9=1", ["em9"]),
@@ -103,7 +102,7 @@ def test_the_longest_mail_form_takes_the_items(query: str, lines: list[str]) -> 
     assert last_names == lines
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "field"),
     [
         (f"{MAIL}&em8=a*b*c*d*e*f*g&em9=1", "H"),
@@ -119,7 +118,7 @@ def test_a_bad_combined_form_is_not_taken_for_shorter_ones(query: str, field: st
     assert (refusal.status, refusal.field) == (400, field)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "kind", "detail"),
     [
         ("/stm.cgi?nothing=1", UnknownCommand, "/stm.cgi has no command 'nothing'."),
@@ -141,7 +140,7 @@ def test_what_cannot_be_found_is_said_plainly(target: str, kind: type, detail: s
     assert detail in found.detail
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "profile", "kind", "naming"),
     [
         ("/stm.cgi?pwmt=05", HW30, NotOffered, "HW 3.5+ SW 1.30+"),
@@ -168,7 +167,7 @@ def test_a_bad_value_is_told_before_a_form_that_does_not_fit() -> None:
     assert (refusal.field, refusal.allowed) == ("A", "1 to 6 characters, digits 0 to 5")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "profile", "allowed"),
     [
         ("/stm.cgi?dswrite=1", NEWEST, "dswrite=0 or dswrite=<A>:<B>"),
@@ -190,7 +189,7 @@ def test_a_refusal_names_all_that_the_version_takes(
     assert (refusal.status, refusal.allowed) == (400, allowed)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "detail"),
     [
         ("/stm.cgi?dswrite=1", "No form of the command dswrite fits."),
@@ -206,7 +205,7 @@ def test_a_refusal_is_about_the_form_that_was_meant(target: str, detail: str) ->
     assert detail in refusal.detail
 
 
-@pytest.mark.parametrize(
+@for_each(
     "target", ["/outs.cgi?out00=1", "/outs.cgi?out=out00", "/outs.cgi?atout=006*5", "out0=01"]
 )
 def test_a_number_that_chooses_is_not_padded(target: str) -> None:
@@ -224,7 +223,7 @@ def test_any_command_may_be_posted() -> None:
     assert isinstance(find_one("/outs.cgi?out0=1", method="POST"), Call)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "profile", "kind"),
     [
         ("/stm.cgi?oname=0" + "x" * 300, NEWEST, Refusal),

@@ -3,14 +3,13 @@
 from random import Random
 from typing import Any
 
-import pytest
-
 from leverframe.commands.table.versions import all_profiles
 from leverframe.commands.version_change.limits import is_allowed
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import leaves
 from leverframe.profile import Profile
+from tests.cases import for_each
 from tests.random_settings import random_settings
 
 NEWEST = Profile()
@@ -35,7 +34,7 @@ def test_whatever_a_command_sets_is_allowed() -> None:
             assert is_allowed(path, value, standard.get(path), profile), (profile, path, value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "value"),
     [
         ("outputs.0.name", "a name that is too long"),
@@ -69,7 +68,7 @@ def test_what_no_command_could_set_is_not_allowed(path: str, value: object) -> N
     assert not is_allowed(path, value, default, NEWEST)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "value"),
     [
         ("outputs.0.remember", True),

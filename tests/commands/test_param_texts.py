@@ -26,6 +26,7 @@ from leverframe.commands.table.params import (
 from leverframe.commands.table.refusals import BadValue
 from leverframe.profile import Profile
 from tests.boundary_profiles import NEWEST
+from tests.cases import for_each
 
 OLDEST = Profile("3.0", "1.10")
 
@@ -34,9 +35,7 @@ def parse(param: Param, raw: str, profile: Profile = NEWEST) -> Any:
     return param.parse(raw, profile, NOTHING_SEEN)
 
 
-@pytest.mark.parametrize(
-    "raw", ["", " 1", "1 ", "+1", "1.0", "1e0", "0x1", "--1", "１", "%EF%BC%91"]
-)
+@for_each("raw", ["", " 1", "1 ", "+1", "1.0", "1e0", "0x1", "--1", "１", "%EF%BC%91"])
 def test_a_number_is_digits_and_perhaps_a_minus(raw: str) -> None:
     with pytest.raises(BadValue, match="not a whole number|control character"):
         parse(Int(-9, 9), raw)
@@ -64,7 +63,7 @@ def test_a_text_that_is_too_long_is_not_cut() -> None:
     assert refusal.value.allowed == "up to 3 characters"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("raw", "text"),
     [
         ("a+b", "a b"),
@@ -86,16 +85,14 @@ def test_texts_are_decoded_once(raw: str, text: str) -> None:
     assert decoded(raw) == text
 
 
-@pytest.mark.parametrize("raw", ["%FF", "%C3%28", "%ED%A0%80", "%80", "%C0%AF", "%F5%80%80%80"])
+@for_each("raw", ["%FF", "%C3%28", "%ED%A0%80", "%80", "%C0%AF", "%F5%80%80%80"])
 def test_what_is_not_utf8_is_refused(raw: str) -> None:
     with pytest.raises(BadValue, match="not valid UTF-8") as refusal:
         decoded(raw)
     assert refusal.value.allowed == "UTF-8 text"
 
 
-@pytest.mark.parametrize(
-    "raw", ["%00", "a%0Ab", "%0D", "%09", "%7F", "%C2%85", "%E2%80%A8", "a\x01"]
-)
+@for_each("raw", ["%00", "a%0Ab", "%0D", "%09", "%7F", "%C2%85", "%E2%80%A8", "a\x01"])
 def test_control_characters_are_refused(raw: str) -> None:
     with pytest.raises(BadValue, match="control character"):
         decoded(raw)
@@ -151,7 +148,7 @@ def test_a_bad_item_of_a_list_is_told_itself() -> None:
         parse(ListOf(Int(0, 9), 3), "1*12*3")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("raw", "meaning"),
     [("00", (0, 0)), ("112", (1, 12)), ("329", (3, 29)), ("62", (6, 2)), ("65", (6, 5))],
 )

@@ -28,6 +28,7 @@ from leverframe.engine.tree import difference, is_secret, leaves, with_value
 from leverframe.profile import Profile
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import PROFILES
+from tests.cases import for_each
 from tests.effort import some_of
 from tests.random_settings import random_settings
 
@@ -122,7 +123,7 @@ async def test_settings_of_another_version_are_reached_as_far_as_they_can_be_car
     assert missing <= {ONE_WAY}
 
 
-@pytest.mark.parametrize("profile", FIVE, ids=str)
+@for_each("profile", FIVE, ids=str)
 def test_a_plan_for_a_real_unit_has_only_commands_of_real_units_and_switches_nothing(
     profile: Profile,
 ) -> None:

@@ -23,7 +23,7 @@ def split(form: str, text: str, *, optional: str = "", lists: str = "") -> dict[
     return in_name | item.split_value(value, frozenset(optional), frozenset(lists))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("form", "text", "holes"),
     [
         ("oname=<A><B>", "oname=3Pump", {"A": "3", "B": "Pump"}),
@@ -58,7 +58,7 @@ def test_a_list_takes_the_separators_that_follow() -> None:
     assert split("postop=0*<A>", "postop=0*1*2*3", lists="A") == {"A": "1*2*3"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("form", "text", "reason"),
     [
         ("out=out<A>", "out=4", "begins with 'out'"),
@@ -90,7 +90,7 @@ def test_no_more_than_the_trailing_fields_may_be_left_out() -> None:
         split("x=<A>*<B>*<C>", "x=a", optional="C")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("form", "name"),
     [
         ("out<A>=<B>", "out"),
@@ -110,7 +110,7 @@ def test_another_name_is_another_command(form: str, name: str) -> None:
     assert Item(form).match_name(name) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("names", "key"),
     [
         (("out<A>", "out0", "out", "out12"), "out"),
@@ -124,7 +124,7 @@ def test_names_of_one_family_share_a_key(names: tuple[str, ...], key: str) -> No
     assert {name_key(name) for name in names} == {key}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("form", "text", "is_it"),
     [
         ("powsel=<A>*<B>", "powsel=0*5", True),

@@ -11,6 +11,7 @@ from leverframe.engine.settings import ControlUser, Rule
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 from leverframe.uploads.site_archive import pack_site
+from tests.cases import for_each
 
 NEWEST = Profile()
 
@@ -51,7 +52,7 @@ def test_a_command_sees_what_the_one_before_it_set() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "body", "left_out"),
     [
         ("/stm.cgi?mod_custom_set0=D*0*0*1", b"", "*9"),
@@ -90,7 +91,7 @@ def test_gain_without_its_sensor_contradicts_the_state() -> None:
     assert on.settings is defaults(NEWEST)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "target",
     [
         "/outs.cgi?out=out1",
@@ -132,7 +133,7 @@ def test_the_lock_leaves_alone_what_ends_periodic_switching_and_the_return_time(
     assert on.settings.outputs[1].return_time == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     "target",
     [
         "pwmd=020",
@@ -329,7 +330,7 @@ def test_sign_in_cannot_be_required_without_a_password_of_the_administrator() ->
     assert refusal.value.field == "D"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "body", "reason"),
     [
         ("/stm.cgi?auth=01YWRtaW4=**YWRtaW4=*", b"", "same name"),

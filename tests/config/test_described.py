@@ -43,7 +43,7 @@ def test_names_follow_the_place_of_a_key() -> None:
     assert key.is_list
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "words"),
     [
         ("port", "a whole number from 0 to 65535"),

@@ -3,6 +3,7 @@
 import pytest
 
 from leverframe.config import BadConfiguration, read_config
+from tests.cases import for_each
 
 
 @pytest.mark.parametrize("written", ["D8:80:39:12:34:5a", "d8-80-39-12-34-5A", "D8803912345A"])
@@ -10,7 +11,7 @@ def test_an_address_is_taken_as_people_write_it(written: str) -> None:
     assert read_config(None, {"mac": written}).mac_address() == "D8:80:39:12:34:5A"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "written",
     ["", "D8:80:39", "D8:80-39:12:34:56", "G8:80:39:12:34:56", "01:00:5e:00:00:01", "0" * 12],
 )
@@ -19,7 +20,7 @@ def test_what_is_no_address_of_one_device_is_refused(written: str) -> None:
         read_config(None, {"mac": written})
 
 
-@pytest.mark.parametrize("name", [" x", "x ", "a\nb", "a\x7fb"])
+@for_each("name", [" x", "x ", "a\nb", "a\x7fb"])
 def test_a_name_is_one_line(name: str) -> None:
     with pytest.raises(BadConfiguration, match="one line"):
         read_config(None, {"name": name})

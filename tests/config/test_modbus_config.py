@@ -5,6 +5,7 @@ from ipaddress import ip_network
 import pytest
 
 from leverframe.config import BadConfiguration, read_config
+from tests.cases import for_each
 
 
 def test_by_default_only_this_machine_may_write() -> None:
@@ -17,7 +18,7 @@ def test_addresses_and_networks_may_be_listed() -> None:
     assert config.writing_networks() == (ip_network("192.168.1.7/32"), ip_network("10.0.0.0/8"))
 
 
-@pytest.mark.parametrize("writer", ["192.168.1.7/24", "my-plc", "", "300.1.1.1"])
+@for_each("writer", ["192.168.1.7/24", "my-plc", "", "300.1.1.1"])
 def test_what_is_no_address_is_refused(writer: str) -> None:
     with pytest.raises(BadConfiguration, match=r"modbus_writers: .*192\.168\.1\.0/24"):
         read_config(None, {"modbus_writers": [writer]})

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from leverframe.config import BadConfiguration, Config, read_config
 from leverframe.config.described import Key, keys
+from tests.cases import for_each
 
 PORTS = st.none() | st.integers(0, 65535)
 
@@ -71,12 +72,12 @@ def test_a_variable_and_a_flag_say_the_same_as_the_file(key: Key, file: Path) ->
     assert read_config(None, {**besides, key.name: text}) == by_file
 
 
-@pytest.mark.parametrize("text", ["true", "YES", "on", "1"])
+@for_each("text", ["true", "YES", "on", "1"])
 def test_a_variable_switches_on(text: str) -> None:
     assert read_config(None, {}, {"LEVERFRAME_TLS": text}).tls
 
 
-@pytest.mark.parametrize("text", ["false", "No", "off", "0"])
+@for_each("text", ["false", "No", "off", "0"])
 def test_a_variable_switches_off(text: str) -> None:
     assert not read_config(None, {}, {"LEVERFRAME_MDNS": text}).mdns
 

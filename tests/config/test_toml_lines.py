@@ -3,11 +3,11 @@
 import tomllib
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.config.toml_lines import TomlPath, line_of
+from tests.cases import for_each
 
 TEXT = """\
 # a comment with key = "x"
@@ -32,7 +32,7 @@ commands = ["/a",
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("place", "line"),
     [
         (("start",), 2),

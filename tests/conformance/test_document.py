@@ -161,7 +161,7 @@ def test_a_deprecated_form_says_since_when() -> None:
         assert row.doc.endswith(f"Replaced by `powset=<A><B>` in SW {form.deprecated}+.")
 
 
-@pytest.mark.parametrize("heading", dict.fromkeys(form.section for form in FACTS.forms))
+@for_each("heading", dict.fromkeys(form.section for form in FACTS.forms))
 def test_codes_below_a_table_change_with_the_versions_printed_there(heading: str) -> None:
     printed = set(FACTS.sections.get(heading, ()))
     if heading == "Events (entries)":
@@ -221,7 +221,7 @@ def test_a_field_has_the_range_printed_beside_it(form: Form, row: Row) -> None:
         assert range_of(row, name, newest_that_offers(row)) == allowed, name
 
 
-@pytest.mark.parametrize(("form", "row"), [pair for pair in PAIRS if pair.values[0].older_ranges])
+@for_each(("form", "row"), [pair for pair in PAIRS if pair.values[0].older_ranges])
 def test_a_field_has_the_older_range_up_to_the_version_printed(form: Form, row: Row) -> None:
     for name, (low, high, until) in form.older_ranges.items():
         for profile in (Profile("3.5", sw) for sw in VERSIONS):
@@ -241,7 +241,7 @@ def test_most_ranges_of_the_document_are_found() -> None:
     assert sum(len(form.ranges) for form in FACTS.forms) > 90
 
 
-@pytest.mark.parametrize(("form", "row"), [pair for pair in PAIRS if pair.values[0].lengths])
+@for_each(("form", "row"), [pair for pair in PAIRS if pair.values[0].lengths])
 def test_a_text_has_the_length_printed_beside_it(form: Form, row: Row) -> None:
     lengths = {name: row.params[name].schema(NEWEST)["maxLength"] for name in form.lengths}
     assert lengths == form.lengths

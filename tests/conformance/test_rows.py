@@ -21,6 +21,7 @@ from leverframe.profile import Profile, withdrawn
 from leverframe.servers.http.messages import Reply
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import ALL_HARDWARE, NEWEST, profiles_that_change
+from tests.cases import for_each
 from tests.conformance.effects import OTHERWISE, SETTINGS, STATES, expected_settings
 from tests.conformance.requests import (
     ACCOUNTS,
@@ -212,7 +213,7 @@ async def test_a_command_with_a_body_must_be_posted(number: int) -> None:
     assert everything(twin) == before
 
 
-@pytest.mark.parametrize("line", PREPARATIONS)
+@for_each("line", PREPARATIONS)
 async def test_a_command_that_contradicts_the_state_is_a_conflict(line: str) -> None:
     (row,) = [row for row in TABLE if row.line == line]
     twin = await LoopTwin.start()

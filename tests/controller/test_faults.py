@@ -23,6 +23,7 @@ from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin, faults
+from tests.cases import for_each
 
 
 @pytest.fixture
@@ -375,7 +376,7 @@ async def test_there_is_a_bound(twin: LoopTwin) -> None:
         add(twin, faults.frozen())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "said"),
     [
         (lambda: fault_from_text("melted"), "Allowed: slow, drip"),
@@ -399,7 +400,7 @@ def test_a_fault_that_cannot_be_is_told_at_the_call(make: Any, said: str) -> Non
     assert said in str(told.value)
 
 
-@pytest.mark.parametrize("kind", FAULTS)
+@for_each("kind", FAULTS)
 def test_every_kind_has_a_function_docs_and_fields_that_are_known(kind: str) -> None:
     one = FAULTS[kind]
     assert one.doc.endswith(".")
@@ -422,7 +423,7 @@ EVERY = (
 )
 
 
-@pytest.mark.parametrize("fault", EVERY, ids=lambda fault: fault.text)
+@for_each("fault", EVERY, ids=lambda fault: fault.text)
 def test_what_a_fault_is_written_as_is_the_same_fault(fault: Fault) -> None:
     again = fault_from_text(fault.text)
     assert (again.kind, again.fields) == (fault.kind, fault.fields)

@@ -10,6 +10,7 @@ from leverframe.controller.findings import LOOK_EVERY_S, SENTENCES
 from leverframe.engine.settings import Rule
 from leverframe.testing import LoopTwin
 from leverframe.testing.loop_twin import NEWEST
+from tests.cases import for_each
 from tests.engine.rule_bench import rule
 from tests.servers.routes.test_stream import content, opened
 from tests.servers.signing_up import base64
@@ -131,7 +132,7 @@ async def logged(twin: LoopTwin) -> list[str]:
     return [entry["text"] for entry in log if entry["cause"] == "finding"]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@for_each("case", CASES, ids=lambda case: case.id)
 async def test_a_finding_comes_with_its_cause_and_goes_with_its_repair(case: Case) -> None:
     async with await LoopTwin.start() as twin:
         assert await found(twin) == {}

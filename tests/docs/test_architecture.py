@@ -2,8 +2,7 @@
 
 import re
 
-import pytest
-
+from tests.cases import for_each
 from tests.docs.blocks import DOCS, PROJECT
 from tests.test_layers import MAY_IMPORT
 
@@ -16,7 +15,7 @@ def folders_in(place: str) -> set[str]:
     return {x.name for x in found if x.is_dir() and x.name != "__pycache__"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("place", "above"),
     [
         ("src/leverframe", ""),

@@ -126,7 +126,7 @@ def test_json_is_json(block: Block) -> None:
     json.loads(block.text)
 
 
-@pytest.mark.parametrize("block", blocks_in(("yaml",)), ids=str)
+@for_each("block", blocks_in(("yaml",)), ids=str)
 def test_yaml_is_yaml(block: Block) -> None:
     yaml.safe_load(block.text)
 

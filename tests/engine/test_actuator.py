@@ -58,7 +58,7 @@ def test_actions_switch_outputs_also_while_they_are_locked() -> None:
     assert bench.history() == ["rule 3: OUT5 on"]
 
 
-@pytest.mark.parametrize("index", range(6))
+@for_each("index", range(6))
 def test_autoswitch_switches_periodically_while_active(index: int) -> None:
     bench = Bench({f"outputs.{index}.on_time": 2, f"outputs.{index}.off_time": 2})
     label = OUTPUTS[index]
@@ -70,7 +70,7 @@ def test_autoswitch_switches_periodically_while_active(index: int) -> None:
     assert bench.due_in() is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("action", "channel", "slot"),
     [
         *((f"HTTP{n}", "http", n) for n in range(1, 5)),
@@ -92,7 +92,7 @@ def test_a_message_goes_out_for_both_edges(action: str, channel: str, slot: int)
     ]
 
 
-@pytest.mark.parametrize("index", range(6))
+@for_each("index", range(6))
 def test_reset_energy_sets_one_counter_to_0_on_activation_only(index: int) -> None:
     bench = Bench()
     for other in range(6):

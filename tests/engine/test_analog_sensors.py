@@ -88,7 +88,7 @@ def test_a_sensor_means_what_its_data_sheet_says(
     assert convert(sensor, millivolts) == pytest.approx(value, abs=1e-9)
 
 
-@pytest.mark.parametrize(("celsius", "ohm"), PLATINUM)
+@for_each(("celsius", "ohm"), PLATINUM)
 def test_a_pt1000_follows_the_table_of_the_standard(celsius: float, ohm: float) -> None:
     # The table is rounded to hundredths of an ohm; a little inward keeps its ends in the range.
     inward = 0.01 if celsius < 0 else -0.01
@@ -102,12 +102,12 @@ def test_a_pt1000_inverts_the_platinum_polynomial_over_its_range(celsius: float)
     assert convert("PT1000", divider_mv(ohm)) == pytest.approx(celsius, abs=1e-4)
 
 
-@pytest.mark.parametrize("millivolts", [-5.0, 0.0, divider_mv(180), divider_mv(3950), 3300.0, 5000])
+@for_each("millivolts", [-5.0, 0.0, divider_mv(180), divider_mv(3950), 3300.0, 5000])
 def test_a_pt1000_that_is_cut_or_shorted_is_absent(millivolts: float) -> None:
     assert convert("PT1000", millivolts) is None
 
 
-@pytest.mark.parametrize("milliamperes", [0.0, 3.6, 21.0, 40.0])
+@for_each("milliamperes", [0.0, 3.6, 21.0, 40.0])
 def test_a_current_loop_outside_its_range_is_absent(milliamperes: float) -> None:
     assert convert("4..20mA", milliamperes * 150) is None
 

@@ -10,13 +10,12 @@ from leverframe.engine.labels import DIFFERENTIALS
 from leverframe.engine.machine import Value
 from leverframe.engine.settings import Differential
 from leverframe.profile import Profile
+from tests.cases import for_each
 
 from .measuring import Measuring
 
 
-@pytest.mark.parametrize(
-    ("operator", "result"), [("-", 17.5), ("+", 22.5), ("*", 50.0), ("/", 8.0)]
-)
+@for_each(("operator", "result"), [("-", 17.5), ("+", 22.5), ("*", 50.0), ("/", 8.0)])
 def test_a_differential_is_first_operator_second(operator: str, result: float) -> None:
     bench = Measuring(
         {"differentials.0": Differential(first="DS1", operator=operator, second="T1")}

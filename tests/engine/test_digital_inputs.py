@@ -1,10 +1,10 @@
 """INPD1-INPD4: levels, pull-ups, bistable mode and impulse time."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.engine.effects import SetPullUp
+from tests.cases import for_each
 
 from .measuring import Measuring
 
@@ -212,7 +212,7 @@ def test_a_bistable_input_is_like_its_model(
         assert bench.values["INPD1"] == model.state(bench.machine.at.now)
 
 
-@pytest.mark.parametrize("garbage", [float("nan"), 2, -1, "1", [], None])
+@for_each("garbage", [float("nan"), 2, -1, "1", [], None])
 def test_a_level_that_is_neither_0_nor_1_is_an_open_input(garbage: object) -> None:
     bench = Measuring()
     bench.sense({"INPD1": 0})

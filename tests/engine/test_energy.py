@@ -12,6 +12,7 @@ from leverframe.engine.effects import Persist
 from leverframe.engine.energy import KW, KW_TO_W, LITRES_PER_MIN, M3_PER_H, UNITS, W_TO_KW, W
 from leverframe.engine.labels import ENERGIES, POWERS
 from leverframe.profile import Profile
+from tests.cases import for_each
 
 from .bench import Bench
 from .measuring import BY_TEST, Measuring
@@ -32,9 +33,7 @@ def pulse(bench: Measuring) -> None:
     bench.sense({"INPD1": 1})
 
 
-@pytest.mark.parametrize(
-    ("voltage", "kilowatts"), [("225V", 2.25), ("230V", 2.3), ("235V", 2.35), ("VCC", 0.12)]
-)
+@for_each(("voltage", "kilowatts"), [("225V", 2.25), ("230V", 2.3), ("235V", 2.35), ("VCC", 0.12)])
 def test_power_is_current_times_voltage_in_kilowatts(voltage: str, kilowatts: float) -> None:
     bench = Measuring(CURRENT_AND_VOLTAGE | {"power.0.voltage": voltage})
     bench.sense({"INPA1": 1.0, "VCC": 12.0})
@@ -50,7 +49,7 @@ def test_the_voltage_may_be_measured(voltage: str, kilowatts: float) -> None:
     assert bench.values["POWER1"] == kilowatts
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("unit", "power", "per_hour"),
     [
         (KW, 2.3, 2.3),
@@ -69,7 +68,7 @@ def test_units_of_a_measured_current(unit: str, power: float, per_hour: float) -
     assert bench.values["ENERGY1"] == pytest.approx(per_hour)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("unit", "power", "per_hour"),
     [
         (KW, 50.0, 50.0),
@@ -88,7 +87,7 @@ def test_units_of_a_module_reading(unit: str, power: float, per_hour: float) -> 
     assert bench.values["ENERGY1"] == pytest.approx(per_hour)
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@for_each("unit", UNITS)
 def test_units_do_not_change_the_power_of_pulses(unit: str) -> None:
     bench = Measuring(PULSES | {"power.0.unit": unit})
     pulse(bench)

@@ -1,15 +1,14 @@
 """EVENT1-EVENT8: set, reversed, and forgotten by a restart."""
 
-import pytest
-
 from leverframe.engine.actions import OFF, ON, REVERSE, Switch
 from leverframe.engine.labels import EVENT_VARIABLES
+from tests.cases import for_each
 
 from .bench import Bench
 
 
-@pytest.mark.parametrize("label", EVENT_VARIABLES)
-@pytest.mark.parametrize(
+@for_each("label", EVENT_VARIABLES)
+@for_each(
     ("before", "value", "after"),
     [(0, OFF, 0), (0, ON, 1), (0, REVERSE, 1), (1, OFF, 0), (1, ON, 1), (1, REVERSE, 0)],
 )

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +13,7 @@ from tests.cases import for_each
 from .measuring import Measuring
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("label", "value"),
     [
         ("VCC", 12.1),
@@ -51,7 +50,7 @@ def test_the_limits_of_a_label_are_readings_and_what_is_beyond_is_absent(label: 
         assert bench.inputs.raw(label) is None
 
 
-@pytest.mark.parametrize("garbage", [math.nan, math.inf, -math.inf, 10**400, "21", True, [1.0]])
+@for_each("garbage", [math.nan, math.inf, -math.inf, 10**400, "21", True, [1.0]])
 def test_what_is_no_finite_number_is_absent(garbage: object) -> None:
     bench = Measuring()
     bench.sense({"VCC": 12.0})

@@ -7,11 +7,10 @@ from datetime import UTC
 from random import Random
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from leverframe.engine.live_state import exported, imported
 from leverframe.engine.settings import Rule
 from tests.boundary_profiles import PROFILES
+from tests.cases import for_each
 from tests.random_settings import random_settings
 
 from .bench import Bench
@@ -51,7 +50,7 @@ def test_what_records_the_values_is_not_copied() -> None:
     assert imported(exported(bench.engine)).machine.samples is None
 
 
-@pytest.mark.parametrize("seed", range(8))
+@for_each("seed", range(8))
 def test_any_settings_of_any_version_can_be_exported(seed: int) -> None:
     random = Random(seed)
     profile = random.choice(PROFILES)

@@ -10,6 +10,7 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import ScheduleEntry
 from leverframe.profile import Profile
+from tests.cases import for_each
 
 from .bench import START_NOW, START_WALL, Bench
 from .rule_bench import rule
@@ -59,7 +60,7 @@ def test_an_hour_of_regulation_leaves_one_deadline() -> None:
     assert bench.engine.next_deadline() == START_NOW + 3601
 
 
-@pytest.mark.parametrize("now", [0.0, 10 * YEAR_S, 1e10, 2.0**40])
+@for_each("now", [0.0, 10 * YEAR_S, 1e10, 2.0**40])
 def test_the_engine_works_the_same_whatever_the_monotonic_clock_shows(now: float) -> None:
     bench = Bench({**BUSY, "pid.enabled": True, "pid.pwm": 1}, now=now)
     bench.set(pwm__0__duty=75)

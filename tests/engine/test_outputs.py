@@ -5,6 +5,7 @@ import pytest
 from leverframe.engine.actions import OFF, ON, REVERSE, ForgetCounters, Pulse, Switch
 from leverframe.engine.effects import DriveOutput, Persist
 from leverframe.engine.labels import OUTPUTS
+from tests.cases import for_each
 
 from .bench import BY_TEST, START_NOW, Bench
 
@@ -87,8 +88,8 @@ def test_what_is_left_of_a_pulse_is_told() -> None:
 # Switching
 
 
-@pytest.mark.parametrize("label", OUTPUTS)
-@pytest.mark.parametrize(
+@for_each("label", OUTPUTS)
+@for_each(
     ("before", "value", "after"),
     [(0, OFF, 0), (0, ON, 1), (0, REVERSE, 1), (1, OFF, 0), (1, ON, 1), (1, REVERSE, 0)],
 )

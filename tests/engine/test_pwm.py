@@ -10,6 +10,7 @@ from leverframe.engine.actions import OFF, ON, REVERSE, Switch
 from leverframe.engine.effects import DrivePwm, SetPwmFrequency
 from leverframe.engine.labels import PWMS
 from leverframe.engine.pwm import MAX_STEPS_PER_SECOND, ramp
+from tests.cases import for_each
 
 from .bench import Bench
 
@@ -24,8 +25,8 @@ def levels(bench: Bench, index: int = 0) -> list[float]:
 # State and pin
 
 
-@pytest.mark.parametrize("label", PWMS)
-@pytest.mark.parametrize(
+@for_each("label", PWMS)
+@for_each(
     ("before", "value", "after"),
     [(0, OFF, 0), (0, ON, 1), (0, REVERSE, 1), (1, OFF, 0), (1, ON, 1), (1, REVERSE, 0)],
 )
@@ -42,7 +43,7 @@ def test_switching_sets_or_reverses_one_pwm_output(
     assert bench.effects() == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("state", "active_low", "on_off_mode", "level"),
     [
         (0, False, False, 0.0),

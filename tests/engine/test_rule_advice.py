@@ -22,6 +22,7 @@ from leverframe.engine.settings import (
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 from tests.boundary_profiles import BEFORE_ALL, NEWEST
+from tests.cases import for_each
 from tests.effort import examples
 from tests.random_settings import AnyHash, random_settings
 
@@ -50,7 +51,7 @@ def digital(label: str, level: int, **fields: object) -> Rule:
     return rule(source=label, reference=float(level), **fields)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "innocent",
     [
         rule(),
@@ -68,7 +69,7 @@ def test_a_rule_that_is_in_order_gets_no_advice(innocent: Rule) -> None:
     assert kinds(innocent, tree=tree) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "out_of_reach",
     [
         rule(reference=125.01),
@@ -130,7 +131,7 @@ def test_a_rule_that_cannot_cease_is_told() -> None:
     assert kinds(rule(reference=-50.0, hysteresis=10.0)) == [("never_ceases", (1,))]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("label", "path", "value"),
     [
         ("INPA2", "analog_inputs.1.sensor", "PT1000"),
@@ -171,7 +172,7 @@ def test_the_pressure_at_sea_level_may_be_any() -> None:
     assert kinds(far, tree=with_value(tree, "weather.altitude", 500)) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("profile", "unsayable"),
     [
         (NEWEST, rule(source="no such reading")),
@@ -211,7 +212,7 @@ def test_a_rule_whose_write_leads_nowhere_is_told() -> None:
     assert [one.kind for one in told] == ["no_module"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("depends", "kind"),
     [
         (1, "never_own_dependence"),

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from leverframe.engine.actions import SetEnergy
 from leverframe.engine.effects import Notify, ShowScreen
 from leverframe.engine.labels import ENERGIES
+from tests.cases import for_each
 
 from .bench import START_WALL, Bench
 from .rule_bench import COOL, WARM, bench_with, notifications, rule
@@ -13,7 +14,7 @@ from .rule_bench import COOL, WARM, bench_with, notifications, rule
 # Conditions
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("compare", "value", "met"),
     [
         (">=", 19.99, False),
@@ -55,8 +56,8 @@ def test_thresholds_are_decimal_numbers() -> None:
     assert bench.values["OUT0"] == 1, "19.9 is not below 20.1 - 0.2"
 
 
-@pytest.mark.parametrize("compare", [">=", "<"])
-@pytest.mark.parametrize("reference", [0, 1])
+@for_each("compare", [">=", "<"])
+@for_each("reference", [0, 1])
 def test_a_digital_source_is_compared_for_equality_and_without_hysteresis(
     compare: str, reference: int
 ) -> None:
@@ -79,7 +80,7 @@ TRUTH = {
 }
 
 
-@pytest.mark.parametrize("operator", TRUTH)
+@for_each("operator", TRUTH)
 def test_the_operator_combines_the_two_conditions(operator: str) -> None:
     both = rule(operator=operator, source2="T1", reference2=20.0)
     seen = []
@@ -104,7 +105,7 @@ def test_a_rule_with_an_absent_source_keeps_its_last_result_and_says_so() -> Non
     assert condition.absent_since == START_WALL + 10
 
 
-@pytest.mark.parametrize("operator", TRUTH)
+@for_each("operator", TRUTH)
 def test_conditions_that_were_never_known_do_not_act(operator: str) -> None:
     bench = bench_with(rule(operator=operator, source2="T1"))
     (explanation,) = bench.engine.rules.explain()
@@ -112,7 +113,7 @@ def test_conditions_that_were_never_known_do_not_act(operator: str) -> None:
     assert [condition.result for condition in explanation.conditions][:1] == [None]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("operator", "present", "acts"),
     [
         ("AND", WARM, 0),
@@ -156,8 +157,8 @@ def test_hysteresis_goes_on_where_it_was_when_a_source_returns() -> None:
 # Actions
 
 
-@pytest.mark.parametrize("target", ["OUT5", "PWM3", "EVENT8"])
-@pytest.mark.parametrize(
+@for_each("target", ["OUT5", "PWM3", "EVENT8"])
+@for_each(
     ("value", "before", "during", "after"),
     [(0, 1, 0, 1), (0, 0, 0, 1), (1, 0, 1, 0), (1, 1, 1, 0), (2, 0, 1, 0), (2, 1, 0, 1)],
 )
@@ -377,8 +378,8 @@ def test_an_energy_is_reset_at_the_stop_by_a_rule_that_acts_only_then(action: st
     assert bench.values[ENERGIES[index]] == 0.0
 
 
-@pytest.mark.parametrize("action", ["OLED ON/NEXT SCREEN", "OLED - SET SCREEN 3"])
-@pytest.mark.parametrize(("mode", "shown"), [(0, [1, 0]), (1, [1, 0]), (2, [0, 1])])
+@for_each("action", ["OLED ON/NEXT SCREEN", "OLED - SET SCREEN 3"])
+@for_each(("mode", "shown"), [(0, [1, 0]), (1, [1, 0]), (2, [0, 1])])
 def test_a_screen_is_shown_once_at_the_change_that_the_mode_names(
     action: str, mode: int, shown: list[int]
 ) -> None:
@@ -402,7 +403,7 @@ def test_a_screen_is_shown_once_at_the_change_that_the_mode_names(
 # Dependence
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("depends", "other_met", "acts"), [(0, 0, 1), (0, 1, 1), (2, 0, 1), (2, 1, 0), (22, 0, 0)]
 )
 def test_a_dependence_demands_that_another_rule_is_or_is_not_met(

@@ -5,6 +5,7 @@ import pytest
 from leverframe.engine.actions import FollowSetting
 from leverframe.engine.effects import DriveOutput
 from leverframe.engine.settings import Rule
+from tests.cases import for_each
 
 from .bench import Bench
 from .rule_bench import COOL, WARM, bench_with, rule
@@ -19,8 +20,8 @@ def driven(bench: Bench) -> list[bool]:
     return [effect.on for effect in bench.effects(DriveOutput)]
 
 
-@pytest.mark.parametrize("target", ["OUT0", "PWM0", "EVENT8"])
-@pytest.mark.parametrize("value", [0, 1])
+@for_each("target", ["OUT0", "PWM0", "EVENT8"])
+@for_each("value", [0, 1])
 def test_a_rule_that_ends_changes_nothing_while_another_one_is_met(target: str, value: int) -> None:
     both = [by("EVENT1", action=target, value=value), by("EVENT2", action=target, value=value)]
     for first, last in (("EVENT1", "EVENT2"), ("EVENT2", "EVENT1")):

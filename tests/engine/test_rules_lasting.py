@@ -5,6 +5,7 @@ import pytest
 
 from leverframe.engine.rules import rules_moved
 from leverframe.engine.settings import Rule
+from tests.cases import for_each
 
 from .bench import Bench
 from .rule_bench import COOL, WARM, bench_with, notifications, rule
@@ -297,15 +298,13 @@ def test_an_explanation_can_be_sent_as_json() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("reading", "threshold"), [(19.0, 20.0), (21.0, 18.0), (18.0, 20.0), (None, 20.0)]
-)
+@for_each(("reading", "threshold"), [(19.0, 20.0), (21.0, 18.0), (18.0, 20.0), (None, 20.0)])
 def test_the_threshold_is_the_one_that_applies_now(reading: float | None, threshold: float) -> None:
     bench = bench_with(rule(hysteresis=2.0), DS1=reading)
     assert bench.engine.rules.explain()[0].conditions[0].threshold == threshold
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("blocked", "sentence"),
     [
         (rule(depends=2), "Rule 2 must not be met."),

@@ -9,6 +9,7 @@ from leverframe.engine.effects import RestartController
 from leverframe.engine.moment import Moment
 from leverframe.engine.schedule_times import WEEKDAYS, next_run
 from leverframe.engine.settings import ScheduleEntry
+from tests.cases import for_each
 
 from .bench import START_WALL, Bench
 from .clockwork import DAY, HOUR, MINUTE, Clockwork, at, entry
@@ -71,7 +72,7 @@ def test_a_period_longer_than_a_day_begins_anew_at_midnight() -> None:
     assert clock.runs() == ["Tue 03.06. 00:00:00", "Wed 04.06. 00:00:00"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "idle",
     [
         entry(days=()),
@@ -274,8 +275,8 @@ def test_explanations_tell_the_last_and_the_next_run_of_every_entry() -> None:
     assert (third.index, third.last_run, third.next_run) == (2, None, None)
 
 
-@pytest.mark.parametrize("target", ["OUT5", "PWM3", "EVENT8"])
-@pytest.mark.parametrize(("value", "results"), [(0, [0, 0]), (1, [1, 1]), (2, [1, 0])])
+@for_each("target", ["OUT5", "PWM3", "EVENT8"])
+@for_each(("value", "results"), [(0, [0, 0]), (1, [1, 1]), (2, [1, 0])])
 def test_the_value_sets_or_reverses(target: str, value: int, results: list[int]) -> None:
     bench = Bench({"schedule.0": entry(HOUR, action=target, value=value, name="lamp")})
     bench.set(output_flags__lock=True)

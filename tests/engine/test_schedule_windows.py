@@ -1,10 +1,9 @@
 """Time windows: variables that the schedule alone switches follow the clock."""
 
-import pytest
-
 from leverframe.engine.moment import Moment
 from leverframe.engine.schedule_windows import course_of_window, windows_of
 from leverframe.engine.settings import Rule, ScheduleEntry
+from tests.cases import for_each
 
 from .bench import START_WALL, Bench
 
@@ -61,7 +60,7 @@ def test_a_window_follows_its_entries_when_they_change_and_closes_when_they_go()
     assert bench.values["EVENT3"] == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("entries", "rules"),
     [
         (night()[:1], ()),

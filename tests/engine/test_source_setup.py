@@ -1,14 +1,13 @@
 """Sources that nothing measures are told apart from those that are set up."""
 
-import pytest
-
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.source_setup import is_set_up
 from leverframe.engine.tree import with_value
 from tests.boundary_profiles import NEWEST
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("slot", "module", "measured"),
     [(0, "SDM120", False), (1, "OFF", False), (1, "SDM120", True), (4, "OFF", True)],
     ids=["no slot", "empty slot", "slot with a module", "thermometers need no module"],

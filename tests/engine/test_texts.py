@@ -12,6 +12,7 @@ from leverframe.engine.labels import DIGITAL, LABELS
 from leverframe.engine.settings import Rule
 from leverframe.engine.texts import CODED, rendered, rendered_line
 from leverframe.profile import Profile
+from tests.cases import for_each
 
 from .bench import Bench
 
@@ -21,7 +22,7 @@ BEFORE = Profile("3.9", "1.45b")
 VALUES: dict[str, Any] = {"T1": 26.34, "VCC": 12.0, "OUT0": 1, "DS1": None, "m30": -1234.5678}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "shown"),
     [
         ("%0141", "26.3"),
@@ -42,7 +43,7 @@ def test_a_value_that_rounds_to_zero_has_no_sign(value: float, shown: str) -> No
     assert rendered("%0141", {"T1": value}, NEWEST) == shown
 
 
-@pytest.mark.parametrize("text", ["%", "100 %", "%014", "%9991", "%0971", "%20x", "%abc1", "%%"])
+@for_each("text", ["%", "100 %", "%014", "%9991", "%0971", "%20x", "%abc1", "%%"])
 def test_what_is_no_code_stays_as_it_is(text: str) -> None:
     assert rendered(text, VALUES, NEWEST) == text
 

@@ -141,7 +141,7 @@ def test_branches_can_be_read_and_set_whole() -> None:
     assert value_at(tree, "variables.words.0") == 3
 
 
-@pytest.mark.parametrize("path", ["nothing", "outputs.6.name", "outputs.0.colour", "rules.0.mode"])
+@for_each("path", ["nothing", "outputs.6.name", "outputs.0.colour", "rules.0.mode"])
 def test_a_path_that_does_not_exist_is_an_error(path: str) -> None:
     with pytest.raises((AttributeError, IndexError)):
         with_value(defaults(NEWEST), path, 1)
@@ -237,7 +237,7 @@ def test_a_list_of_the_wrong_length_cannot_get_into_the_tree(path: str) -> None:
         assert value_at(tree, path) == usual
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "value"),
     [
         ("outputs.0.name", 5),
@@ -320,7 +320,7 @@ def test_lists_have_the_length_of_the_profile(path: str) -> None:
     assert lengths == list(LENGTHS[path])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "older", "newer", "lengths"),
     [
         ("layout.top", Profile("3.0", "1.43e"), Profile("3.0", "1.44"), (43, 78)),

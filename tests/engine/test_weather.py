@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.engine.weather import dew_point, sea_level_pressure
+from tests.cases import for_each
 
 from .measuring import Measuring
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("celsius", "humidity", "dew"),
     [(25, 50, 13.85), (20, 100, 20.0), (0, 80, -3.04), (-10, 70, -14.43)],
 )

@@ -18,6 +18,7 @@ from leverframe.exchanges.comparison import (
     values_in,
 )
 from leverframe.exchanges.exchange import RecordedAnswer, RecordedBody
+from tests.cases import for_each
 
 EXACT = ComparisonRules()
 JSON, XML = "application/json", "text/xml"
@@ -131,7 +132,7 @@ def test_entities_of_a_document_type_are_not_followed() -> None:
     assert values_in(bomb, XML) is None
 
 
-@pytest.mark.parametrize("text", ["", "-1", "a", "1e9", "%", "1%%", "nan"])
+@for_each("text", ["", "-1", "a", "1e9", "%", "1%%", "nan"])
 def test_a_tolerance_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(BadTolerance, match="write it like 0.5 or 2%"):
         Tolerance.of(text)

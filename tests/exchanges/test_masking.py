@@ -4,7 +4,6 @@ from base64 import b64encode
 from urllib.parse import quote
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from leverframe.exchanges.masking import (
     masked_headers,
     masked_request,
 )
+from tests.cases import for_each
 from tests.effort import examples
 from tests.process.test_secrets_stay_inside import PLANTED, canary
 
@@ -29,7 +29,7 @@ def written(path: str, query: str | None = None, kind: str = "", body: bytes = b
     return msgspec.json.encode([request.path, request.query, request.body]).decode()
 
 
-@pytest.mark.parametrize("paths", PLANTED, ids=str)
+@for_each("paths", PLANTED, ids=str)
 def test_no_secret_of_a_command_is_written_down(paths: tuple[str, ...]) -> None:
     target, body = PLANTED[paths]
     path, _, query = target.partition("?")
@@ -43,7 +43,7 @@ def test_no_secret_of_a_command_is_written_down(paths: tuple[str, ...]) -> None:
 SECRET_ROWS = [row for row in TABLE if row.secret and row.body is None]
 
 
-@pytest.mark.parametrize("row", SECRET_ROWS, ids=lambda row: row.line)
+@for_each("row", SECRET_ROWS, ids=lambda row: row.line)
 def test_every_row_of_the_table_that_is_secret_is_masked(row) -> None:  # type: ignore[no-untyped-def]
     query = "&".join(f"{item.text.partition('=')[0]}={SECRET}" for item in row.form.items)
     query = query.replace("<A>", "1")
@@ -51,7 +51,7 @@ def test_every_row_of_the_table_that_is_secret_is_masked(row) -> None:  # type: 
     assert SECRET not in written(row.form.path, None, "", query.encode())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "query"),
     [
         ("/stm.cgi", f"em4=pa&{SECRET}"),
@@ -72,7 +72,7 @@ def test_a_secret_in_an_unusual_place_is_masked(path: str, query: str | None) ->
     assert masked_request(path, query, "", b"").is_masked
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "body"),
     [
         ("application/json", f'{{"user": "me", "password": "{SECRET}"}}'),
@@ -87,7 +87,7 @@ def test_a_secret_in_a_body_is_masked(kind: str, body: str) -> None:
     assert SECRET not in written("/anything", None, kind, body.encode())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "query", "body"),
     [
         ("/outs.cgi", "out0=1", b""),
@@ -135,7 +135,7 @@ def test_headers_that_sign_in_are_only_told_to_be_there() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "text"),
     [
         ("application/json", f'{{"email": {{"password": "{SECRET}"}}}}'),

@@ -16,6 +16,7 @@ from leverframe.exchanges.exchange import (
     line_of,
 )
 from leverframe.exchanges.recorded_answers import RecordedAnswers
+from tests.cases import for_each
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
 
@@ -47,7 +48,7 @@ def test_a_damaged_line_is_refused_by_its_number() -> None:
         list(exchanges_in([b"[" * 5000 + b"\n"], "x.jsonl"))
 
 
-@pytest.mark.parametrize("line", [b"", b"{}\n", b"\xff\n", b'{"format":"other","unit":"","began":'])
+@for_each("line", [b"", b"{}\n", b"\xff\n", b'{"format":"other","unit":"","began":'])
 def test_a_file_that_is_no_recording_is_refused(line: bytes) -> None:
     with pytest.raises(NoRecording, match=r"x\.jsonl is no recording"):
         head_in(line, "x.jsonl")

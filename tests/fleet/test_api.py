@@ -12,6 +12,7 @@ from leverframe.process.administrator import ensure_administrator
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.fleet.lane import OF_NODE, MemoryLane
 from leverframe.storage.store import StoreUnavailable
+from tests.cases import for_each
 from tests.fleet.loop_node import loop_node
 
 
@@ -70,7 +71,7 @@ async def test_a_body_is_taken_only_from_who_may_send_it() -> None:
         assert (await checked).status == 100  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "method", "status", "told"),
     [
         ("/nothing", "GET", 404, "This is a node with many controllers"),

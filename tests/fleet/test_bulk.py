@@ -12,6 +12,7 @@ from leverframe.log_context import CONTROLLER
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.router import Web
+from tests.cases import for_each
 from tests.fleet.loop_node import LoopNode, loop_node
 
 ON = "outs.cgi?out0=1"
@@ -80,7 +81,7 @@ async def test_a_dry_run_tells_the_very_refusals_and_changes_nothing() -> None:
         assert [without_effects(one) for one in tried["results"]] == done["results"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("command", "status", "told"),
     [
         ("nothing.cgi?a=1", 404, "is no command"),

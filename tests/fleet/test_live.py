@@ -15,6 +15,7 @@ from leverframe.fleet.node import Member
 from leverframe.maintenance.readable_backup import changed_settings
 from leverframe.storage.backup import encode_backup, unpack
 from leverframe.storage.store import StoreUnavailable
+from tests.cases import for_each
 from tests.fleet.loop_node import LoopNode, loop_node
 
 BEGIN = 1767571200.0
@@ -114,7 +115,7 @@ async def test_time_runs_at_a_rate_until_it_is_frozen() -> None:
         assert (await node.get("list"))[0]["time"] == frozen["time"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "told"),
     [
         ({"for_": "soon"}, "soon"),

@@ -18,6 +18,7 @@ from leverframe.storage.fleet.opening import FleetFolder, open_lane
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.store import Changes
+from tests.cases import for_each
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.ports import free_port
 
@@ -89,7 +90,7 @@ async def test_a_duplicate_name_refuses_all_that_was_asked_for() -> None:
         assert await names(node) == ["gh-3"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "told"),
     [
         ({"name": "Big"}, "'Big' cannot be a name"),

@@ -10,6 +10,7 @@ from leverframe.hardware.device_thread import DeviceThread
 from leverframe.hardware.poller import HANGS, Look, Poller
 from leverframe.hardware.sensing import Readings
 from leverframe.hardware.troubles import Troubles, Unusable, told
+from tests.cases import for_each
 
 
 class Notes:
@@ -208,7 +209,7 @@ async def test_a_fault_of_who_takes_the_readings_is_told_and_the_looking_goes_on
     assert "what restless device read could not be passed on" in caplog.text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("error", "sentence"),
     [
         (FileNotFoundError(2, "No such file"), "/dev/x is not there"),

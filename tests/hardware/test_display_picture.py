@@ -7,7 +7,6 @@ keep them.
 from io import BytesIO
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -23,6 +22,7 @@ from leverframe.hardware.display_picture import (
     picture_of,
     png_of,
 )
+from tests.cases import for_each
 
 PICTURES = Path(__file__).parent / "pictures"
 SCREENS: dict[str, tuple[str, ...] | None] = {
@@ -37,7 +37,7 @@ def dots(picture: Image.Image) -> bytes:
     return picture.convert("1").tobytes()
 
 
-@pytest.mark.parametrize("name", SCREENS)
+@for_each("name", SCREENS)
 def test_a_screen_is_drawn_as_in_the_stored_picture(name: str) -> None:
     with Image.open(PICTURES / f"{name}.png") as stored:
         assert dots(picture_of(SCREENS[name])) == dots(stored)

@@ -17,6 +17,7 @@ from leverframe.process.ports import connect_modbus
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
+from tests.cases import for_each
 from tests.ports import free_port
 
 from .pty_pair import PtyPair
@@ -216,7 +217,7 @@ async def test_what_a_rule_writes_reaches_a_slave_that_was_away(slave: Slave) ->
 # --- without a bus -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("request_", "status"),
     [
         ("mod_write=2*100*1*215", 409),

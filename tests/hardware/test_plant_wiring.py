@@ -11,6 +11,7 @@ from leverframe.hardware.plant_wiring import (
     plant_from_fields,
     plant_from_text,
 )
+from tests.cases import for_each
 
 FITTING: dict[str, dict[str, Any]] = {
     "room": {
@@ -34,7 +35,7 @@ def mistake(kind: str, **changes: Any) -> BadPlant:
     return caught.value
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_every_kind_can_be_written_on_the_wire_and_in_a_file(kind: str) -> None:
     fields = FITTING[kind]
     text = "*".join([kind, *(f"{name}:{value}" for name, value in fields.items())])
@@ -43,7 +44,7 @@ def test_every_kind_can_be_written_on_the_wire_and_in_a_file(kind: str) -> None:
     assert (from_text.inputs, from_text.feeds) == (from_fields.inputs, from_fields.feeds)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "name"),
     [
         (kind, name)
@@ -58,7 +59,7 @@ def test_a_required_field_that_is_missing_is_named(kind: str, name: str) -> None
     assert f"A {kind} needs {name}" in error.detail
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "name", "value"),
     [
         ("room", "heater", "OUT6"),

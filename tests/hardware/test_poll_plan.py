@@ -15,6 +15,7 @@ from leverframe.hardware.poll_plan import (
     Spent,
     Work,
 )
+from tests.cases import for_each
 from tests.effort import examples
 
 TIMEOUT_S = 0.6
@@ -98,8 +99,8 @@ def test_the_pause_of_a_slave_does_not_hold_up_the_others() -> None:
     assert bus.answers[2] >= 95
 
 
-@pytest.mark.parametrize("answer_s", [0.02, 0.1, 0.3])
-@pytest.mark.parametrize("requests", [1, 14])
+@for_each("answer_s", [0.02, 0.1, 0.3])
+@for_each("requests", [1, 14])
 def test_one_silent_slave_of_three_leaves_the_others_nine_tenths(
     answer_s: float, requests: int
 ) -> None:
@@ -123,8 +124,8 @@ def rates(
     return Bus(works, answer_s, line_s=LINE_S, refusing=refusing).live(150.0).answers
 
 
-@pytest.mark.parametrize("slow_s", [0.2, 0.45])
-@pytest.mark.parametrize("requests", [1, 5, 9, 30])
+@for_each("slow_s", [0.2, 0.45])
+@for_each("requests", [1, 5, 9, 30])
 def test_one_slow_slave_of_three_leaves_the_others_nine_tenths(
     slow_s: float, requests: int
 ) -> None:
@@ -134,7 +135,7 @@ def test_one_slow_slave_of_three_leaves_the_others_nine_tenths(
         assert beside[slave] >= 0.9 * alone[slave]
 
 
-@pytest.mark.parametrize("others_s", [0.03, 0.05, 0.1, 0.13])
+@for_each("others_s", [0.03, 0.05, 0.1, 0.13])
 def test_others_may_think_a_while_themselves(others_s: float) -> None:
     alone = rates({1: others_s, 3: others_s}, 14)
     beside = rates({1: others_s, 2: others_s + 0.2, 3: others_s}, 14)
@@ -142,8 +143,8 @@ def test_others_may_think_a_while_themselves(others_s: float) -> None:
         assert beside[slave] >= 0.9 * alone[slave]
 
 
-@pytest.mark.parametrize("refuses_s", [QUICK_S, 0.2, 0.45])
-@pytest.mark.parametrize("requests", [1, 9, 30])
+@for_each("refuses_s", [QUICK_S, 0.2, 0.45])
+@for_each("requests", [1, 9, 30])
 def test_one_refusing_slave_of_three_leaves_the_others_nine_tenths(
     refuses_s: float, requests: int
 ) -> None:

@@ -1,11 +1,10 @@
 """The units of readings that follow the settings."""
 
-import pytest
-
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import with_value
 from leverframe.naming.units import unit_of
 from leverframe.profile import Profile
+from tests.cases import for_each
 
 NEWEST = Profile()
 
@@ -26,7 +25,7 @@ def test_a_mapped_reading_has_the_unit_of_its_module() -> None:
     assert unit_of("m1", with_value(settings, "modbus_mapping.0.slot", 4)) == "°C"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "unit", "power", "energy"),
     [
         ("INPD4", "kW/kWh", "kW", "kWh"),

@@ -2,12 +2,11 @@
 
 from ipaddress import ip_address
 
-import pytest
-
 from leverframe.notify.targets import forbidden
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     "address",
     [
         *("127.0.0.1", "127.9.8.7", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "64:ff9b::7f00:1"),
@@ -20,7 +19,7 @@ def test_this_machine_its_link_and_metadata_are_forbidden(address: str) -> None:
     assert forbidden(ip_address(address)) is not None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "address",
     ["192.168.1.2", "10.0.0.1", "172.16.0.9", "93.184.216.34", "fd12:3456::1", "2606:2800::1"],
 )

@@ -12,6 +12,7 @@ from leverframe.recording import proxy
 from leverframe.recording import unit_client as unit_client_module
 from leverframe.recording.unit_client import BadAddress, unit_at
 from leverframe.servers.http.messages import Reply, Request, StreamReply
+from tests.cases import for_each
 from tests.hardware.waiting import until
 from tests.ports import free_port
 from tests.recording.recorded_twin import (
@@ -339,7 +340,7 @@ async def test_a_unit_with_tls_is_asked_by_tls(tmp_path: Path) -> None:
             pass
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("address", "why"),
     [
         ("192.168.1.10", "not understood"),

@@ -4,13 +4,13 @@ from datetime import UTC
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from leverframe.clock import VirtualClock
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
+from tests.cases import for_each
 from tests.process.controller_process import controller_process
 from tests.servers.signing_up import USER, basic, signed_up
 
@@ -40,7 +40,7 @@ async def test_the_name_is_shown_in_the_files_and_taken_back_by_an_empty_one() -
     await twin.controller.stop()
 
 
-@pytest.mark.parametrize("name", ["%20x", "x%20", "a%0Ab", "a%7Fb", "x" * 32])
+@for_each("name", ["%20x", "x%20", "a%0Ab", "a%7Fb", "x" * 32])
 async def test_a_name_is_one_line(name: str) -> None:
     twin = await LoopTwin.start()
     await twin.refused(f"/stm.cgi?sname={name}", 400)

@@ -12,6 +12,7 @@ from leverframe.engine.labels import DIGITAL
 from leverframe.engine.settings import ScheduleEntry
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
+from tests.cases import for_each
 
 from .files_bench import PROFILES, FilesBench
 
@@ -81,7 +82,7 @@ def test_places_without_an_entry_are_zeros(profile: Profile) -> None:
     assert results["eve19"] == "00"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("operator", "ds1", "ds2", "shown"),
     [
         (0, 25.0, 25.0, "10"),
@@ -92,7 +93,7 @@ def test_places_without_an_entry_are_zeros(profile: Profile) -> None:
         (2, None, 25.0, "01"),
     ],
 )
-@pytest.mark.parametrize("enabled", [0, 1])
+@for_each("enabled", [0, 1])
 def test_results_of_both_conditions_are_two_digits(
     operator: int, ds1: float | None, ds2: float, shown: str, enabled: int
 ) -> None:

@@ -110,12 +110,12 @@ def test_content_types_have_no_suffix(path: str) -> None:
     assert content_type(path) == ("application/json" if "json" in path else "text/xml")
 
 
-@pytest.mark.parametrize("path", ["/st2.xml", "/board.xml", "/json/", "/xml/ix.xml/", ""])
+@for_each("path", ["/st2.xml", "/board.xml", "/json/", "/xml/ix.xml/", ""])
 def test_other_files_do_not_exist(path: str) -> None:
     assert build(path, FilesBench().view) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("hw", "sw", "exists"),
     [
         ("3.0", "1.58a", False),
@@ -160,7 +160,7 @@ def test_known_elements_stay_at_their_position_in_xml(
     assert list(shown)[: len(known)] == known
 
 
-@pytest.mark.parametrize("profile", PROFILES, ids=str)
+@for_each("profile", PROFILES, ids=str)
 def test_one_read_of_status_json_is_enough(profile: Profile) -> None:
     bench = FilesBench(profile=profile)
     status = bench.json("/json/status.json")
@@ -174,7 +174,7 @@ def test_one_read_of_status_json_is_enough(profile: Profile) -> None:
 _LIGHTING = {f"d{n}" for n in range(9)}
 
 
-@pytest.mark.parametrize("profile", PROFILES, ids=str)
+@for_each("profile", PROFILES, ids=str)
 def test_a_profile_shows_as_many_readings_as_it_has(profile: Profile) -> None:
     shown = FilesBench(profile=profile).json("/json/all.json")
     six = profile.since("1.49", ("3.5", "3.9"))

@@ -1,10 +1,9 @@
 """Texts of settings are kept while their branch of the tree is the same, and no longer."""
 
-import pytest
-
 from leverframe.profile import Profile
 from leverframe.status_files import PATHS, build
 from leverframe.status_files.catalogue import keys_of
+from tests.cases import for_each
 from tests.status_files.files_bench import PROFILES, FilesBench
 
 
@@ -28,7 +27,7 @@ def test_a_changed_setting_is_shown_at_once_and_so_is_its_way_back() -> None:
     assert bench.json("/json/outputs.json") == before
 
 
-@pytest.mark.parametrize("profile", PROFILES, ids=str)
+@for_each("profile", PROFILES, ids=str)
 def test_every_key_of_a_group_has_its_text(profile: Profile) -> None:
     view = FilesBench(profile=profile).view
     groups = {keys for path in PATHS for keys in keys_of(path, profile) or ()}

@@ -4,10 +4,9 @@ import json
 import string
 from xml.etree import ElementTree
 
-import pytest
-
 from leverframe.status_files.marker_contexts import READERS
 from leverframe.status_files.markers import filled
+from tests.cases import for_each
 
 #: What ends something, begins something, or is more than one letter somewhere.
 HOSTILE = "</script>'\"`${alert(1)}\\ &amp;\n\u2028🚀é-->]]>;=#?%41/../x"
@@ -26,7 +25,7 @@ def written_alone(page: str, value: str, kind: str = "html") -> str:
     return result[len(before) : len(result) - len(after)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("page", "expected"),
     [
         ("<p><--#m--></p>", "a&#32;&#38;b"),
@@ -62,7 +61,7 @@ def test_a_value_is_written_as_its_place_in_a_page_needs_it(page: str, expected:
     assert written_alone(page, "a &b") == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("script", "expected"),
     [
         ('f("<--#m-->")', "a\\u0020\\u0026b"),
@@ -86,7 +85,7 @@ def test_two_values_in_one_place_are_written_alike() -> None:
     assert written("<i title=<--#m--><--#m-->>", "a b") == "<i title=a&#32;ba&#32;b>"
 
 
-@pytest.mark.parametrize("number", ["0", "215", "-600", "21.5"])
+@for_each("number", ["0", "215", "-600", "21.5"])
 def test_a_number_stays_a_number(number: str) -> None:
     for page in ("<p><--#m--></p>", "<script>x = <--#m-->;", "<p style='width: <--#m-->px'>"):
         assert written_alone(page, number) == number

@@ -18,6 +18,7 @@ from leverframe.status_files.forms import NotReadable
 from leverframe.status_files.reading_back import ReadBack, files_of, read_back
 from leverframe.units.pulled_unit import reason_at
 from tests.boundary_profiles import ALL_HARDWARE
+from tests.cases import for_each
 from tests.effort import examples, some_of
 from tests.random_settings import random_settings
 
@@ -101,7 +102,7 @@ def test_a_value_that_no_unit_writes_is_never_taken_as_read(data: st.DataObject)
     assert wrongly_read(settings, read_back(profile, files)) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "changes", "unread", "why"),
     [
         ("/json/outputs.json", {"ortime3": "4294967296"}, "outputs.3.return_time", "not allow"),
@@ -240,7 +241,7 @@ def test_passwords_that_a_real_unit_shows_are_not_taken() -> None:
     assert "access.user.password" in back.unread
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "body"),
     [
         ("/json/a.json", b'{"a": 1'),

@@ -17,6 +17,7 @@ from leverframe.engine.readings import FLOAT32, LIMITS
 from leverframe.engine.settings import Differential, ModbusMapping
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
+from tests.cases import for_each
 from tests.effort import examples
 
 from .files_bench import NEWEST, PROFILES, FilesBench
@@ -76,7 +77,7 @@ def test_a_reading_divided_by_its_scale_is_the_value(label: str, data: st.DataOb
         assert bench.xml("/xml/ix.xml")[XML_NAMES.get(label, key)] == shown
 
 
-@pytest.mark.parametrize("label", SCALES)
+@for_each("label", SCALES)
 def test_an_absent_reading_has_a_text_of_its_own(label: str) -> None:
     key, _, absent = SCALES[label]
     bench = FilesBench(VOLTMETERS)
@@ -314,8 +315,8 @@ def test_old_software_shows_m1_to_m14_in_hundredths(sw: str, value: float) -> No
         assert read["mValue15"] == 0
 
 
-@pytest.mark.parametrize("module", range(8))
-@pytest.mark.parametrize("sw", ["1.31a", "1.32", "1.32c"])
+@for_each("module", range(8))
+@for_each("sw", ["1.31a", "1.32", "1.32c"])
 def test_up_to_sw_132_a_list_is_scaled_by_the_module(sw: str, module: int) -> None:
     profile = Profile("3.5", sw)
     bench = FilesBench(profile=profile)

@@ -11,10 +11,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from leverframe.engine.actions import SetEnergy
 from leverframe.profile import Profile
+from tests.cases import for_each
 
 from .files_bench import PROFILES, FilesBench
 
@@ -68,7 +67,7 @@ def _is_empty_entry(key: str, value: Any) -> bool:
     return key.startswith(("eve", "ev", "sched")) and bool(EMPTY.fullmatch(str(value)))
 
 
-@pytest.mark.parametrize("profile", PROFILES, ids=str)
+@for_each("profile", PROFILES, ids=str)
 def test_files_are_as_in_the_snapshot(profile: Profile) -> None:
     snapshot = FOLDER / f"HW{profile.hw}_SW{profile.sw}.txt"
     now = rendered(busy_controller(profile))

@@ -13,6 +13,7 @@ from leverframe.profile import Profile
 from leverframe.status_files.catalogue import told_values
 from leverframe.status_files.states import told_uptime
 from leverframe.status_files.told_values import Unreadable
+from tests.cases import for_each
 from tests.effort import examples
 
 from .files_bench import PROFILES, FilesBench
@@ -56,7 +57,7 @@ def test_what_is_told_back_is_what_is_measured(profile: Profile, data: st.DataOb
             assert abs(value - known) <= step, label
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "text", "label", "why"),
     [
         ("ds1", "abc", "DS1", "no number"),
@@ -90,7 +91,7 @@ def test_a_bare_number_is_taken_as_the_same_text_is() -> None:
     assert told_values(ALL, {**file, "vin": 4349}, Profile())["VCC"] == 43.49
 
 
-@pytest.mark.parametrize("missing", ["ds1", "ind", "diff1", "customReadings", "out3"])
+@for_each("missing", ["ds1", "ind", "diff1", "customReadings", "out3"])
 def test_a_missing_key_is_not_taken_for_a_value(missing: str) -> None:
     file = FilesBench({}).json(ALL)
     del file[missing]
@@ -98,7 +99,7 @@ def test_a_missing_key_is_not_taken_for_a_value(missing: str) -> None:
     assert any(isinstance(value, Unreadable) for value in told.values())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("sw", "changes"),
     [
         ("1.32", {"sdm": ["1"]}),
@@ -117,7 +118,7 @@ def test_readings_of_modules_at_unknown_places_are_not_guessed(
     assert isinstance(told_values(ALL, file, profile)["m1"], Unreadable)
 
 
-@pytest.mark.parametrize("text", ["", "0*0", "x*0*0", "99*0*0"])
+@for_each("text", ["", "0*0", "x*0*0", "99*0*0"])
 def test_a_differential_whose_scale_is_not_told_has_no_value(text: str) -> None:
     profile = Profile("3.0", "1.58a")
     file = {**FilesBench({}, profile=profile).json(ALL), "diffsel": text, "diff1": "5"}

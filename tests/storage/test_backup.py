@@ -24,6 +24,7 @@ from leverframe.storage.backup import (
     encode_backup,
     unpack,
 )
+from tests.cases import for_each
 from tests.random_settings import random_settings
 
 #: Read before the tests' own cheap ones are set.
@@ -106,7 +107,7 @@ def test_every_truncation_is_noticed() -> None:
         decode_backup(backup + b" ")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "reason"),
     [
         (b"", "does not begin like one"),

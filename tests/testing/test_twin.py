@@ -34,6 +34,7 @@ from leverframe.testing.any_twin import TwinNotReached
 from leverframe.testing.explanation import UnknownLabel
 from leverframe.testing.rule_words import BadRule
 from leverframe.uploads.site_archive import pack_site
+from tests.cases import for_each
 from tests.notify.broker import PASSWORD, USER, Broker, Listener
 
 
@@ -352,7 +353,7 @@ def test_a_lenient_twin_skips_what_it_does_not_understand() -> None:
         assert twin.state["OUT0"] == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "error", "sentence"),
     [
         ({"hw": "4.0"}, UnknownProfile, "Choose one of 3.0"),

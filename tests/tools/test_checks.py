@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import for_each
 from tools import checks
 from tools.checks import UNMEASURED, left_out
 
@@ -16,7 +17,7 @@ def test_files_are_ignored_and_single_tests_deselected() -> None:
     assert left_out(text) == ["--ignore=tests/web", "--deselect=tests/wire/test_tftp.py::test_it"]
 
 
-@pytest.mark.parametrize("argument", left_out(UNMEASURED.read_text(encoding="utf-8")))
+@for_each("argument", left_out(UNMEASURED.read_text(encoding="utf-8")))
 def test_what_is_left_out_exists(argument: str) -> None:
     path, _, name = argument.partition("=tests/")[2].partition("::")
     assert (TESTS / path).exists()

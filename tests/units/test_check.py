@@ -17,6 +17,7 @@ from leverframe.profile import Profile
 from leverframe.units.allowed_values import JsonSchema, schema_at, words_of
 from leverframe.units.file_schema import file_schema
 from leverframe.units.unit_text import unit_text
+from tests.cases import for_each
 from tests.docs.blocks import PROJECT
 from tests.random_settings import random_settings
 from tests.units.unit_files import written
@@ -83,7 +84,7 @@ def test_what_is_allowed_is_said_in_words_for_every_setting() -> None:
     assert len(said) > 130
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "nmae = 'x'",

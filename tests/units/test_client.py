@@ -12,6 +12,7 @@ from leverframe.recording.unit_client import UnitSilent
 from leverframe.testing import Twin, faults
 from leverframe.units import client as module
 from leverframe.units.client import PoliteClient, SignInNeeded, UnusableAnswer, polite_client
+from tests.cases import for_each
 
 FILE = "/json/status.json"
 SOON = (0.01, 0.01, 0.01)
@@ -39,7 +40,7 @@ async def test_requests_keep_the_pace_of_a_real_unit(monkeypatch: pytest.MonkeyP
         assert asked(twin) == [FILE] * 6
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fault",
     [
         faults.reset,

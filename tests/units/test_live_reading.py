@@ -8,6 +8,7 @@ import pytest
 from leverframe.testing import LoopTwin
 from leverframe.units.client import PoliteClient, UnitAnswer, UnusableAnswer
 from leverframe.units.live_reading import ALL, PERIODIC, STATE, LiveReader, LiveReading
+from tests.cases import for_each
 
 JSON = "application/json"
 
@@ -35,7 +36,7 @@ async def look(**changes: Any) -> LiveReading:
         return await LiveReader(AnsweringClient(twin, named)).look()
 
 
-@pytest.mark.parametrize("value", ["21.5", True, [1], {"a": 1}])
+@for_each("value", ["21.5", True, [1], {"a": 1}])
 async def test_a_state_of_the_wrong_type_is_no_value(value: Any) -> None:
     reading = await look(state={"DS1": value, "OUT0": 2, "DS2": "gone"})
     assert {"DS1", "OUT0", "DS2"} <= reading.unreadable.keys()
@@ -43,13 +44,13 @@ async def test_a_state_of_the_wrong_type_is_no_value(value: Any) -> None:
     assert reading.unreadable["DS2"] == "is missing"
 
 
-@pytest.mark.parametrize("uptime", [None, "5", True, "gone"])
+@for_each("uptime", [None, "5", True, "gone"])
 async def test_a_state_without_uptime_is_none_of_a_unit(uptime: Any) -> None:
     with pytest.raises(UnusableAnswer, match="uptime"):
         await look(state={"uptime": uptime})
 
 
-@pytest.mark.parametrize("answer", [[], "text", 5, None])
+@for_each("answer", [[], "text", 5, None])
 async def test_json_that_is_no_object_is_none_of_a_unit(answer: Any) -> None:
     with pytest.raises(UnusableAnswer):
         await look(all=answer)

@@ -22,6 +22,7 @@ from leverframe.units.nearest_profile import nearest_profile
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import NOT_ADMINISTRATOR, UNPROVEN, pull_unit
 from tests.boundary_profiles import PROFILES
+from tests.cases import for_each
 from tests.effort import some_of
 from tests.random_settings import random_settings
 from tests.units.unit_server import served_files
@@ -287,7 +288,7 @@ async def test_settings_of_the_wrong_type_are_refused() -> None:
             await pulled(unit.url)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("hardware", "software", "profile"),
     [
         ("3.9", "1.75", Profile("3.9", "1.75")),

@@ -8,10 +8,11 @@ from leverframe.commands.table.versions import all_profiles
 from leverframe.engine.settings import Rule
 from leverframe.units.file_keys import BadEntry
 from leverframe.units.rule_sentences import rule_from_sentence, sentence_of
+from tests.cases import for_each
 from tests.random_settings import random_settings
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("sentence", "rule"),
     [
         (
@@ -85,7 +86,7 @@ def test_a_rule_that_no_version_allows_has_no_sentence() -> None:
     assert sentence_of(Rule(value=7)) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("sentence", "told"),
     [
         ("DS1 >= 30: OUT0", "is no rule; write it like"),

@@ -21,6 +21,7 @@ from leverframe.units.named_addresses import (
     addresses_from_names,
 )
 from leverframe.units.searching import FoundUnit, doubles, look_at
+from tests.cases import for_each
 from tests.ports import free_port
 from tests.servers.discovery.test_mdns import announcer_of
 
@@ -33,7 +34,7 @@ HERE = "127.0.0.1"
 # --- addresses ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "addresses"),
     [
         ("192.0.2.7", ["http://192.0.2.7"]),
@@ -48,7 +49,7 @@ def test_addresses_are_those_that_are_named(name: str, addresses: list[str]) -> 
     assert addresses_from_names([name, name]) == addresses
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         *("192.0.2.9-7", "192.0.2.1-400", "192.0.2.0/33", "192.0.2.7/24", "1.2.3-9", "", "ftp://x"),
@@ -84,7 +85,7 @@ async def test_the_question_is_answered_with_name_mac_and_versions() -> None:
     assert heard.address.endswith(":8081")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "answer",
     [
         b"",
@@ -202,7 +203,7 @@ def test_a_mac_address_at_two_places_is_told() -> None:
     assert doubles([FoundUnit("http://192.0.2.1", mac=MAC), FoundUnit("http://192.0.2.2")]) == []
 
 
-@pytest.mark.parametrize("text", ["", "02:11:22:0a:0b", "02:11:22:0a:0b:0g", "021122334455"])
+@for_each("text", ["", "02:11:22:0a:0b", "02:11:22:0a:0b:0g", "021122334455"])
 def test_what_is_no_mac_address_is_none(text: str) -> None:
     assert normal_mac(text) is None
 

@@ -20,6 +20,7 @@ from leverframe.units.loading import load_unit_file
 from leverframe.units.watch_changes import UnitChanges, Wanted
 from leverframe.units.watch_web import WatchWeb
 from leverframe.units.watcher import WatchedUnit
+from tests.cases import for_each
 
 from .watch_bench import WatchBench, watching
 
@@ -108,7 +109,7 @@ async def test_a_unit_is_looked_at_and_read_by_post_alone() -> None:
         assert bench.bench.watcher.health["cellar"].looks == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     "headers",
     [
         {"Origin": "http://elsewhere.example"},

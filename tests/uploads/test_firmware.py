@@ -17,6 +17,7 @@ from leverframe.uploads.firmware import (
     sign_image,
 )
 from leverframe.uploads.site_archive import pack_site
+from tests.cases import for_each
 
 PRIVATE, PUBLIC = new_key_pair()
 SITE = pack_site({"index.html": b"Cellar"})
@@ -102,9 +103,7 @@ def test_an_image_of_a_version_that_never_existed_is_not_taken() -> None:
             read(made)
 
 
-@pytest.mark.parametrize(
-    "pem", [b"", b"text", PRIVATE, PUBLIC[:60]], ids=["empty", "text", "private", "cut"]
-)
+@for_each("pem", [b"", b"text", PRIVATE, PUBLIC[:60]], ids=["empty", "text", "private", "cut"])
 def test_what_is_no_public_key_is_named_so(pem: bytes) -> None:
     with pytest.raises(BadUpload, match="no public key"):
         check_public_key(pem)

@@ -11,6 +11,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from leverframe.uploads.bad_upload import BadUpload
 from leverframe.uploads.picture import MAX_BYTES, checked_picture, content_type
+from tests.cases import for_each
 from tests.effort import examples
 
 SECRET = b"54.3520N 18.6466E"
@@ -42,7 +43,7 @@ def with_a_secret(kind: str) -> bytes:
     return file_of(drawing(), kind, exif=exif)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_a_picture_is_kept_without_what_else_is_in_the_file(kind: str) -> None:
     file = with_a_secret(kind)
     assert SECRET in file
@@ -69,13 +70,13 @@ def test_a_picture_that_was_taken_sideways_is_turned() -> None:
         assert kept.size == (20, 40)
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "P", "CMYK", "RGB"])
+@for_each("mode", ["1", "L", "P", "CMYK", "RGB"])
 def test_pictures_of_every_colour_mode_are_taken(mode: str) -> None:
     kind = "JPEG" if mode == "CMYK" else "PNG"
     assert content_type(checked_picture(file_of(drawing(mode), kind))) == KINDS[kind]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("file", "reason"),
     [
         (b"just text", "no PNG, JPEG, GIF or WebP"),

@@ -20,6 +20,7 @@ from leverframe.uploads.site_archive import (
     pack_site,
     unpack_site,
 )
+from tests.cases import for_each
 
 FRONT = {"index.html": b"<title>Cellar</title>"}
 NAMES = st.from_regex(r"[a-z]{1,5}(/[a-z]{1,5}){0,2}\.(html|js|css)", fullmatch=True)
@@ -55,7 +56,7 @@ def test_the_same_pages_make_the_same_archive() -> None:
     assert pack_site({"a.js": b"1", **FRONT}) == pack_site({**FRONT, "a.js": b"1"})
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         *("../evil.html", "/etc/passwd", "a/../../b.html", "a//b.html", "./a.html", "C:/a.html"),
@@ -210,7 +211,7 @@ def test_a_tampered_archive_with_a_right_checksum_is_refused_or_safe(
     assert all(".." not in name and not name.startswith("/") for name in pages)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "ending"),
     [
         ("a.html", "html"),

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.wire.at import ECHO_OFF, AtAnswer, AtDialogue, Heard, Prompt, Restarted, Unasked
+from tests.cases import for_each
 from tests.effort import examples
 
 FEW = examples(80)
@@ -35,7 +36,7 @@ def test_an_answer_is_every_line_up_to_the_result() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("result", "good"),
     [
         ("OK", True),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.wire.bme280 import Bme280Calibration, decode_calibration, decode_measurement
+from tests.cases import for_each
 from tests.effort import examples
 
 #: The example of the maker's data sheets.
@@ -43,7 +44,7 @@ def test_the_example_of_the_data_sheet() -> None:
     assert found.hpa == 1006.53
 
 
-@pytest.mark.parametrize("raw", [0, 20_000, 25_000, 28_672, 35_000, 65_535])
+@for_each("raw", [0, 20_000, 25_000, 28_672, 35_000, 65_535])
 def test_both_formulas_of_the_data_sheet_give_the_same_humidity(raw: int) -> None:
     found = decode_measurement(measured(RAW_TEMPERATURE, RAW_PRESSURE, raw), EXAMPLE)
     assert found.percent == pytest.approx(whole_number_humidity(raw, 128422, H), abs=0.05)

@@ -35,6 +35,7 @@ from leverframe.wire.modbus import (
     registers_from,
     request_from,
 )
+from tests.cases import for_each
 from tests.effort import examples
 
 PEER_AS_CLIENT = FramerSocket(DecodePDU(False))
@@ -55,7 +56,7 @@ def as_text(bits: list[bool]) -> tuple[int, ...]:
     return tuple(int(bit) for bit in bits)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("peer", "most"),
     [
         (ReadCoilsRequest, 2000),
@@ -119,7 +120,7 @@ def test_the_peer_understands_our_answers(address: int, bits: list[bool], words:
     assert refused.exception_code == ILLEGAL_VALUE
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pdu", "code"),
     [
         ("07", ILLEGAL_FUNCTION),
@@ -210,7 +211,7 @@ def test_any_bytes_are_frames_or_no_modbus(pieces: list[bytes]) -> None:
             return
 
 
-@pytest.mark.parametrize(
+@for_each(
     "head",
     ["0001 0001 0006 01", "0001 0000 0001 01", "0001 0000 0000 01", "0001 0000 00ff 01"],
 )

@@ -1,6 +1,5 @@
 """Register maps: whole, consistent, and read in as few requests as the devices allow."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -25,6 +24,7 @@ from leverframe.wire.modbus_modules import (
     label_in_slot,
     module_in_slot,
 )
+from tests.cases import for_each
 
 NEWEST = defaults(Profile())
 TYPES = ("int16", "uint16", "int32", "uint32", "float")
@@ -44,7 +44,7 @@ def test_every_module_code_has_a_register_map() -> None:
     assert all(module_in_slot(with_module(label), 1) is not None for label in offered - {"OFF"})
 
 
-@pytest.mark.parametrize("label", MODULES)
+@for_each("label", MODULES)
 def test_readings_are_numbered_from_0_and_at_most_30(label: str) -> None:
     readings = MODULES[label].readings
     assert [reading.number for reading in readings] == list(range(len(readings)))
@@ -52,7 +52,7 @@ def test_readings_are_numbered_from_0_and_at_most_30(label: str) -> None:
     assert len({reading.name for reading in readings}) == len(readings)
 
 
-@pytest.mark.parametrize("label", MODULES)
+@for_each("label", MODULES)
 def test_readings_of_a_module_do_not_overlap(label: str) -> None:
     registers = [
         (reading.function, reading.register + offset)
@@ -62,7 +62,7 @@ def test_readings_of_a_module_do_not_overlap(label: str) -> None:
     assert len(set(registers)) == len(registers)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("label", "number", "expected"),
     [
         ("SDM120", 0, ("voltage", "V", 0x0000, 4, "float", 1)),

@@ -13,6 +13,7 @@ from leverframe.wire.modbus_numbers import (
     number_in,
     register_count,
 )
+from tests.cases import for_each
 
 #: The bytes of 0x0A0B0C0D as they come in each form.
 ORDERS = {
@@ -31,14 +32,14 @@ PEER_TYPES = {
 TYPES = (*PEER_TYPES, "float")
 
 
-@pytest.mark.parametrize("endian", ENDIANS)
+@for_each("endian", ENDIANS)
 def test_the_four_forms_order_bytes_like_this(endian: str) -> None:
     data = bytes.fromhex(ORDERS[endian])
     assert number_in(data, "int32", endian, 1) == 0x0A0B0C0D
     assert in_usual_order(bytes.fromhex("0a0b0c0d"), endian) == data
 
 
-@pytest.mark.parametrize("endian", ENDIANS)
+@for_each("endian", ENDIANS)
 def test_in_one_register_only_bytes_can_be_swapped(endian: str) -> None:
     expected = 0x0201 if "byte" in endian else 0x0102
     assert number_in(b"\x01\x02", "int16", endian, 1) == expected
@@ -66,9 +67,7 @@ def test_a_float_is_exactly_the_one_that_was_sent(value: float, endian: str) -> 
     assert struct.pack(">f", read) == struct.pack(">f", value + 0.0)
 
 
-@pytest.mark.parametrize(
-    "shown", [230.1, 0.7, 16777215.0, 16777216.0, 1234567.5, -0.001, 3.4028235e38]
-)
+@for_each("shown", [230.1, 0.7, 16777215.0, 16777216.0, 1234567.5, -0.001, 3.4028235e38])
 def test_a_float_is_the_number_that_the_device_shows(shown: float) -> None:
     assert number_in(struct.pack(">f", shown), "float", "none", 1) == shown
 

@@ -1,6 +1,5 @@
 """Answers by Modbus TCP: found by their number, and nothing else is taken for one."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pymodbus.framer import FramerSocket
@@ -10,6 +9,7 @@ from pymodbus.pdu.register_message import ReadHoldingRegistersRequest, ReadHoldi
 from leverframe.wire.modbus import Read, Write, exception_answer
 from leverframe.wire.modbus_rtu import Data, ExceptionReply, NoAnswer
 from leverframe.wire.modbus_tcp import TcpAnswerReader, host_and_port
+from tests.cases import for_each
 
 PEER = FramerSocket(DecodePDU(True))
 ASKED = Read(3, 300, 2)
@@ -46,7 +46,7 @@ def test_an_answer_is_found_in_pieces_behind_answers_to_earlier_requests(piece: 
     assert [one for one in answers if one is not None] == [Data(b"\x00\x01\x00\x02")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("heard", "meaning"),
     [
         (framed(5, exception_answer(3, 11)), ExceptionReply(11)),
@@ -66,7 +66,7 @@ def test_a_write_is_confirmed() -> None:
     assert TcpAnswerReader(5, 9, write).feed(framed(5, write.confirmation())) == Data(b"")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("address", "parts"),
     [
         ("meter", ("meter", 502)),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from leverframe.engine.effects import WriteModbus
 from leverframe.wire.modbus import Read, Write
 from leverframe.wire.modbus_writes import is_written, read_of, value_in, writes_of, written_data
+from tests.cases import for_each
 
 ENDIANS = ("none", "byte", "word", "byte and word")
 RANGES = {
@@ -21,7 +22,7 @@ def to_write(type_name: str, value: float, endian: str = "none") -> WriteModbus:
     return WriteModbus(1, 100, type_name, endian, value, "test", is_asked=True)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("type_name", "value", "endian", "writes", "read"),
     [
         ("coil", 1, "none", [(5, (1,)), (15, (1,))], (1, 1)),

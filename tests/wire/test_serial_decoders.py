@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from leverframe.wire import mhz19, scanner, sds011, sps30, ultrasonic
 from leverframe.wire.serial_decoder import Decoder, Found
+from tests.cases import for_each
 from tests.effort import examples
 
 FRAMES = Path(__file__).parent.parent / "fixtures" / "frames"
@@ -56,7 +57,7 @@ def fed(decoder: Decoder, chunks: list[bytes]) -> list[Found]:
     return [found for chunk in chunks for found in decoder.feed(chunk)]
 
 
-@pytest.mark.parametrize(("module", "data", "readings"), CASES)
+@for_each(("module", "data", "readings"), CASES)
 def test_a_known_frame_is_read_as_documented(
     module: str, data: bytes, readings: list[Found]
 ) -> None:
@@ -109,7 +110,7 @@ def test_garbage_without_end_is_not_hoarded(module: str) -> None:
     assert len(decoder._pending) <= 1024  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("sent", "documented"),
     [
         (mhz19.REQUEST, "FF 01 86 00 00 00 00 00 79"),

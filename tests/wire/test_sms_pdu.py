@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from leverframe.wire.gsm7 import packed, septets_of
 from leverframe.wire.sms_inbox import MAX_UNFINISHED, Inbox, stored_messages
 from leverframe.wire.sms_pdu import BadPdu, delivered, submits
+from tests.cases import for_each
 from tests.effort import examples
 from tests.wire.incoming_sms import incoming
 from tests.wire.sms_oracle import decodeSmsPdu
@@ -83,7 +84,7 @@ def test_the_other_library_agrees_on_number_length_and_parts() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "parts"),
     [
         ("x" * 160, 1),
@@ -126,7 +127,7 @@ def test_a_sender_with_a_name_is_shown_and_cannot_be_answered() -> None:
     assert not received.can_be_answered
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("digits", "why"),
     [
         ("", "nothing"),

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.wire.snmp_opening import V1, V2C, V3, NotSnmp, Opening, read_opening
+from tests.cases import for_each
 
 
 def field(tag: int, *content: bytes) -> bytes:
@@ -48,7 +49,7 @@ def test_of_version_3_the_user_is_read_and_whether_the_message_is_secured() -> N
     assert not read_opening(community_message(V1, b"")).is_discovery
 
 
-@pytest.mark.parametrize(
+@for_each(
     "data",
     [
         b"",

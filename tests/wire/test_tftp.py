@@ -1,6 +1,5 @@
 """TFTP without a socket: the answers to a client's datagrams, and the file at the end."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from leverframe.wire.tftp import (
     acknowledgement,
     error_packet,
 )
+from tests.cases import for_each
 from tests.effort import examples
 
 CLIENT, OTHER = ("192.0.2.1", 2000), ("192.0.2.2", 2000)
@@ -104,7 +104,7 @@ def test_a_second_client_has_to_wait_until_the_first_is_silent() -> None:
     assert is_error(receiver.datagram(data(1, b"x"), CLIENT, SILENCE_S), 5)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("packet", "code"),
     [
         (b"\0\1image.bin\0octet\0", 2),

@@ -13,6 +13,7 @@ from leverframe.wire.w1_slave import (
     id_from_name,
     name_from_id,
 )
+from tests.cases import for_each
 
 BYTES = "4b 01 4b 46 7f ff 05 10 e1"
 
@@ -34,14 +35,12 @@ def test_a_folder_is_found_again_from_its_id(family: int, serial: int) -> None:
     assert name_from_id(sensor_id) == name
 
 
-@pytest.mark.parametrize("name", ["w1_bus_master1", "28-12", "28-0317611d64fg", ""])
+@for_each("name", ["w1_bus_master1", "28-12", "28-0317611d64fg", ""])
 def test_other_folders_are_no_sensors(name: str) -> None:
     assert id_from_name(name) is None
 
 
-@pytest.mark.parametrize(
-    ("millidegrees", "celsius"), [(20687, 20.687), (-1250, -1.25), (0, 0.0), (85062, 85.062)]
-)
+@for_each(("millidegrees", "celsius"), [(20687, 20.687), (-1250, -1.25), (0, 0.0), (85062, 85.062)])
 def test_a_temperature_is_in_thousandths(millidegrees: int, celsius: float) -> None:
     text = f"{BYTES} : crc=e1 YES\n{BYTES} t={millidegrees}\n"
     assert celsius_from_text(text) == celsius

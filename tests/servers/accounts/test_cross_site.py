@@ -11,6 +11,7 @@ from leverframe.servers.routes.page_headers import PAGE_HEADERS
 from leverframe.servers.routes.pages import pages
 from leverframe.servers.routes.router import Reach
 from leverframe.testing import LoopTwin
+from tests.cases import for_each
 from tests.servers.signing_up import ADMINISTRATOR, basic, cookie_of, sign_in, signed_up
 
 OWN = "127.0.0.1:8080"
@@ -23,7 +24,7 @@ async def switch(**headers: str) -> tuple[int, str]:
     return reply.status, await twin.outputs()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "headers",
     [
         {},
@@ -43,7 +44,7 @@ async def test_our_own_page_and_programs_switch(headers: dict[str, str]) -> None
     assert await switch(**headers) == (200, "100000")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "headers",
     [
         {"host": OWN, "origin": "http://evil.example"},
@@ -77,7 +78,7 @@ async def test_a_foreign_page_and_a_foreign_host_switch_nothing(headers: dict[st
 TLS, PROXIED = OwnNames("0.0.0.0", secure=True), OwnNames(names=["cellar.example"])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("names", "host", "origin", "more", "is_own"),
     [
         (OwnNames(), "localhost", "http://localhost", {}, True),
@@ -144,7 +145,7 @@ def accepts(names: OwnNames, host: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("listening_on", "names", "accepted", "refused"),
     [
         ("127.0.0.1", (), ("127.0.0.1", "localhost.", "127.0.0.9:1"), ("10.0.0.1", "box")),
@@ -161,12 +162,12 @@ def test_the_host_is_known(
     assert not any(accepts(own, host) for host in refused)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+@for_each("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
 def test_loopback_is_this_machine(host: str) -> None:
     assert is_loopback(host)
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "", "box", "localhost.example"])
+@for_each("host", ["0.0.0.0", "::", "192.168.1.5", "", "box", "localhost.example"])
 def test_everything_else_is_not(host: str) -> None:
     assert not is_loopback(host)
 
@@ -235,7 +236,7 @@ async def test_the_browser_of_a_configured_origin_is_told_what_it_may_send() -> 
     assert "Authorization" in headers["Access-Control-Allow-Headers"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "origin",
     [
         "http://panel.example",
@@ -246,7 +247,7 @@ async def test_the_browser_of_a_configured_origin_is_told_what_it_may_send() -> 
         "",
     ],
 )
-@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+@for_each("method", ["GET", "OPTIONS"])
 async def test_an_origin_that_only_resembles_it_gets_nothing(origin: str, method: str) -> None:
     more = {"access_control_request_method": "GET", "sec_fetch_site": "cross-site"}
     reply, outputs = await asked_by(origin, method=method, **more)
@@ -289,9 +290,7 @@ def test_without_configured_origins_nothing_stands_in_the_way() -> None:
     assert opened_to(frozenset(), answer) is answer
 
 
-@pytest.mark.parametrize(
-    "origin", ["*", "null", "panel.example", "https://panel.example/", "HTTPS://X"]
-)
+@for_each("origin", ["*", "null", "panel.example", "https://panel.example/", "HTTPS://X"])
 def test_what_browsers_never_send_as_an_origin_is_no_configuration(origin: str) -> None:
     with pytest.raises(BadConfiguration, match="is no origin"):
         read_config(None, {"cors_origins": origin})

@@ -14,6 +14,7 @@ from leverframe.servers.accounts.trusted import TrustedNetworks
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.router import Reach
 from leverframe.testing import LoopTwin
+from tests.cases import for_each
 from tests.servers.signing_up import ADMINISTRATOR, USER, base64, basic
 
 INSIDE, OUTSIDE = "192.168.7.9", "192.168.8.9"
@@ -42,7 +43,7 @@ async def ask(
     return reply
 
 
-@pytest.mark.parametrize("peer", [INSIDE, f"::ffff:{INSIDE}", "fd00::7", "fd00::7%eth0"])
+@for_each("peer", [INSIDE, f"::ffff:{INSIDE}", "fd00::7", "fd00::7%eth0"])
 async def test_a_program_in_a_trusted_network_acts_as_the_user(peer: str) -> None:
     twin = await started()
     assert (await ask(twin, SWITCH, peer)).status == 200
@@ -69,7 +70,7 @@ async def test_a_program_acts_as_administrator_where_the_configuration_says_so()
     await twin.controller.stop()
 
 
-@pytest.mark.parametrize("peer", [OUTSIDE, "127.0.0.1", "::1", "fd01::1", "", "not an address"])
+@for_each("peer", [OUTSIDE, "127.0.0.1", "::1", "fd01::1", "", "not an address"])
 async def test_everybody_else_has_to_sign_in(peer: str) -> None:
     twin = await started(TRUSTED_ADMINISTRATOR)
     for target in (SWITCH, SET, "/json/status.json"):
@@ -77,7 +78,7 @@ async def test_everybody_else_has_to_sign_in(peer: str) -> None:
     await twin.controller.stop()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "headers",
     [
         {"x_forwarded_for": INSIDE},
@@ -96,7 +97,7 @@ async def test_nobody_behind_a_proxy_is_trusted(headers: dict[str, str]) -> None
     await twin.controller.stop()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "headers",
     [
         # A picture of a foreign page that hides where it stands: the browser's name remains.
@@ -151,7 +152,7 @@ def test_nobody_is_trusted_by_default(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.text == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     "network",
     ["192.168.7.9/24", "home", "", "127.0.0.1", "0.0.0.0/0", "::/0", "::1", "::ffff:127.0.0.1"],
 )

@@ -7,6 +7,7 @@ import pytest
 from leverframe.servers.http.messages import CONTINUE, AnyReply, Reply, Request, StreamReply
 from leverframe.servers.http.parsing import MAX_FEED_BYTES
 from leverframe.servers.http.server import HttpLimits
+from tests.cases import for_each
 
 from .handlers import Gate, path_as_text
 from .http_peer import GET, Client, serving
@@ -40,7 +41,7 @@ class Door:
         return self.verdict
 
 
-@pytest.mark.parametrize("path", ["/now", "/later"])
+@for_each("path", ["/now", "/later"])
 async def test_who_may_not_send_a_body_is_told_so_before_it_is_sent(path: str) -> None:
     door, asked = Door(FORBIDDEN), list[str]()
 
@@ -117,7 +118,7 @@ async def test_a_small_body_that_comes_with_its_head_is_a_matter_of_the_handler(
     assert door.asked == []
 
 
-@pytest.mark.parametrize("leaves", ["client", "server"])
+@for_each("leaves", ["client", "server"])
 async def test_who_leaves_while_it_is_checked_leaves_nothing_behind(leaves: str) -> None:
     door = Door(CONTINUE)
     async with serving(path_as_text, admission=door) as running:

@@ -3,9 +3,8 @@
 import asyncio
 from contextlib import suppress
 
-import pytest
-
 from leverframe.servers.http.server import HttpLimits
+from tests.cases import for_each
 
 from .handlers import Gate, echo, path_as_text
 from .http_peer import GET, PATIENCE_S, serving
@@ -29,7 +28,7 @@ async def test_headers_of_an_earlier_request_do_not_linger() -> None:
             assert answer.json["headers"] == dict(line.split(": ") for line in lines)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "request_bytes",
     [
         b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",

@@ -105,7 +105,7 @@ async def test_a_large_reply_is_not_held() -> None:
     assert wire.written[0].endswith(body)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "last",
     [
         b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",

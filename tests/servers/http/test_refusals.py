@@ -128,7 +128,7 @@ async def test_what_is_wrong_is_refused_with_its_status_and_the_connection_ends(
         assert (await fresh.ask(GET)).status == 200
 
 
-@pytest.mark.parametrize(
+@for_each(
     "sent",
     [
         b"GET /?" + b"a" * 8192 + b" HTTP/1.1\r\nHost: h\r\n\r\n",
@@ -233,7 +233,7 @@ async def test_bodies_of_requests_that_wait_for_their_answer_count_too() -> None
         assert bodies.used == 0
 
 
-@pytest.mark.parametrize("leaves", ["client", "server"])
+@for_each("leaves", ["client", "server"])
 async def test_bodies_of_requests_that_are_never_answered_make_room(leaves: str) -> None:
     gate = Gate()
     slow = b"POST /slow HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n" + b"a" * 1000

@@ -9,6 +9,7 @@ from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.http.messages import AnyReply, Request
 from leverframe.servers.http.server import HttpServer
+from tests.cases import for_each
 
 from .handlers import Gate, Ticker, path_as_text
 from .http_peer import GET, PATIENCE_S, Client, serving
@@ -142,7 +143,7 @@ async def test_a_stop_waits_for_an_answer_in_work_whose_client_has_left() -> Non
     assert gate.left.is_set()
 
 
-@pytest.mark.parametrize("rounds", range(6))
+@for_each("rounds", range(6))
 async def test_a_stop_closes_also_a_connection_that_is_just_being_accepted(rounds: int) -> None:
     server = HttpServer(path_as_text)
     await server.start("127.0.0.1", 0)

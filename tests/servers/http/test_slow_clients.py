@@ -7,10 +7,9 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 
-import pytest
-
 from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
 from leverframe.servers.http.server import HttpLimits
+from tests.cases import for_each
 
 from .handlers import path_as_text
 from .http_peer import GET, PATIENCE_S, Serving, serving
@@ -37,7 +36,7 @@ async def test_a_request_that_somebody_else_sent_before_ends_the_header_time_too
         assert (await client.ask(GET)).status == 200
 
 
-@pytest.mark.parametrize("first", [b"", GET])
+@for_each("first", [b"", GET])
 async def test_a_head_that_drips_in_is_dropped_after_the_header_time(first: bytes) -> None:
     async with serving(path_as_text) as running:
         client = await running.connect()
@@ -206,9 +205,7 @@ LARGE = b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n"
 LAST = b"GET /large HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 
 
-@pytest.mark.parametrize(
-    ("sent", "high_water"), [(LARGE, 64 * 1024), (LAST, 64 * 1024), (LAST, 64 * MIB)]
-)
+@for_each(("sent", "high_water"), [(LARGE, 64 * 1024), (LAST, 64 * 1024), (LAST, 64 * MIB)])
 async def test_a_client_that_does_not_read_is_dropped_when_its_time_is_over(
     sent: bytes, high_water: int
 ) -> None:

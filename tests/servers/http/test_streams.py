@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 
 from leverframe.servers.http.messages import StreamCut, StreamReply
+from tests.cases import for_each
 
 from .handlers import Ticker
 from .http_peer import GET, PATIENCE_S, serving
@@ -53,7 +54,7 @@ async def test_head_of_a_stream_does_not_start_it() -> None:
         assert (await client.ask(b"GET /after HTTP/1.1\r\nHost: h\r\n\r\n")).body == b"/after"
 
 
-@pytest.mark.parametrize("rudely", [True, False])
+@for_each("rudely", [True, False])
 async def test_a_stream_is_closed_when_its_client_leaves(rudely: bool) -> None:
     ticker = Ticker()
     async with serving(ticker) as running:

@@ -21,6 +21,7 @@ from leverframe.servers.mqtt.home_assistant import (
 )
 from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.wire.modbus_modules import MODULES
+from tests.cases import for_each
 
 NEWEST = Profile()
 TEXT = {"type": "string", "minLength": 1}
@@ -168,7 +169,7 @@ def test_an_older_version_announces_only_the_meters_it_has() -> None:
     assert not {"POWER5", "ENERGY5", "DIFF4"} & set(labels)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("sensor", "unit", "device_class"),
     [
         ("PT1000", "°C", "temperature"),
@@ -187,7 +188,7 @@ def test_an_analog_input_has_the_unit_of_its_sensor(
     assert payload.get("device_class") == device_class
 
 
-@pytest.mark.parametrize("unit", ["kW/kWh", "W/kWh", "l/min/m3", "m3/h/m3", "W->kW/kWh"])
+@for_each("unit", ["kW/kWh", "W/kWh", "l/min/m3", "m3/h/m3", "W->kW/kWh"])
 def test_a_meter_has_the_units_of_its_setting(unit: str) -> None:
     said = all_announcements(with_value(defaults(NEWEST), "power.0.unit", unit))
     check(said["POWER1"])
@@ -195,7 +196,7 @@ def test_a_meter_has_the_units_of_its_setting(unit: str) -> None:
     assert said["ENERGY1"].payload["state_class"] == "total_increasing"
 
 
-@pytest.mark.parametrize("name", MODULES)
+@for_each("name", MODULES)
 def test_every_reading_of_every_module_has_classes_that_go_with_its_unit(name: str) -> None:
     settings = with_value(defaults(NEWEST), "modbus_slots.0.module", name)
     for reading in MODULES[name].readings:
@@ -258,7 +259,7 @@ def test_ids_of_entities_are_made_of_any_name(name: str, entity: str) -> None:
     assert said.payload["default_entity_id"] == entity
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("host", "own", "url"),
     [
         ("0.0.0.0", "192.168.7.4", "http://192.168.7.4:8080/"),

@@ -16,6 +16,7 @@ from leverframe.profile import Profile
 from leverframe.storage.backup import FORMAT, MAGIC, encode_backup
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import PROFILES
+from tests.cases import for_each
 from tests.full_disk import Disk
 from tests.fuzzed_uploads import fuzzed
 from tests.random_settings import random_settings
@@ -37,7 +38,7 @@ def packed(content: object) -> bytes:
     return MAGIC + bytes([FORMAT]) + sha256(text).digest() + text
 
 
-@pytest.mark.parametrize("profile", PROFILES[::5], ids=str)
+@for_each("profile", PROFILES[::5], ids=str)
 async def test_backup_reset_and_restore_is_the_identity(profile: Profile) -> None:
     twin = await with_settings(profile, random_settings(profile, Random(str(profile)), 100))
     before = twin.controller.engine.settings
@@ -198,7 +199,7 @@ class HeldThreads(ThreadPoolExecutor):
         self._go.release()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "body"),
     [
         (UPLOAD, packed({})),
@@ -248,7 +249,7 @@ async def test_a_restore_gives_up_where_settings_change_all_the_time() -> None:
     assert twin.controller.engine.settings.outputs[0].name == "Lamp5"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "settings",
     [{"pwm.0.duty": 101}, {"outputs.0.name": 7}, {"rules.0.source": "nothing"}, {"outputs": 5}],
 )

@@ -2,10 +2,9 @@
 
 from collections.abc import Coroutine
 
-import pytest
-
 from leverframe.servers.http.messages import AnyReply, Reply, Request
 from leverframe.testing import LoopTwin
+from tests.cases import for_each
 from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, USER, basic, signed_up
 
 UPLOADS = ("pictureupload", "wwwfileupload", "sched_save", "users_save")
@@ -20,7 +19,7 @@ async def verdict(twin: LoopTwin, target: str, method: str = "POST", **headers: 
     return reply.status
 
 
-@pytest.mark.parametrize("upload", UPLOADS)
+@for_each("upload", UPLOADS)
 async def test_only_the_administrator_may_begin_to_upload(upload: str) -> None:
     twin, target = await signed_up(), f"/post.cgi?{upload}"
     assert await verdict(twin, target) == 401

@@ -3,16 +3,15 @@
 import gzip
 import re
 
-import pytest
-
 from leverframe.servers.routes.pages import pages
 from leverframe.testing import LoopTwin
+from tests.cases import for_each
 
 LINKED = re.compile(r'(?:href|src)="([^"]+)"')
 PATHS = ("/", "/web/style.css", "/web/words/frame.json", "/api/commands")
 
 
-@pytest.mark.parametrize("path", PATHS)
+@for_each("path", PATHS)
 async def test_who_takes_gzip_gets_the_same_packed(path: str) -> None:
     twin = await LoopTwin.start()
     plain = await twin.ask(path)
@@ -22,14 +21,14 @@ async def test_who_takes_gzip_gets_the_same_packed(path: str) -> None:
     assert len(packed.body) < len(plain.body)
 
 
-@pytest.mark.parametrize("accepted", ["", "br", "gzip;q=0", "gzip; q=0.0"])
+@for_each("accepted", ["", "br", "gzip;q=0", "gzip; q=0.0"])
 async def test_who_does_not_take_gzip_gets_it_as_it_is(accepted: str) -> None:
     reply = await (await LoopTwin.start()).ask("/web/style.css", accept_encoding=accepted)
     assert "Content-Encoding" not in dict(reply.headers)
     assert reply.body.startswith(b"/*")
 
 
-@pytest.mark.parametrize("path", PATHS)
+@for_each("path", PATHS)
 async def test_what_the_browser_still_has_is_not_sent_again(path: str) -> None:
     twin = await LoopTwin.start()
     tag = dict((await twin.ask(path)).headers)["ETag"]

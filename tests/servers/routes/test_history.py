@@ -15,6 +15,7 @@ from leverframe.storage.history.reading import RECORDED
 from leverframe.storage.history.worker import MemoryHistory
 from leverframe.storage.store import StoreUnavailable
 from leverframe.testing import LoopTwin
+from tests.cases import for_each
 
 START = VirtualClock.START
 DAY_S = 86400
@@ -186,7 +187,7 @@ async def test_csv_for_people_has_names_units_local_times_and_a_telling_file_nam
     )
 
 
-@pytest.mark.parametrize("zone", ["Mars/Olympus", "../../etc/passwd", "", "x" * 500])
+@for_each("zone", ["Mars/Olympus", "../../etc/passwd", "", "x" * 500])
 async def test_csv_of_an_unknown_time_zone_is_refused(zone: str) -> None:
     async with await LoopTwin.start() as twin:
         problem = await twin.refused(f"/api/history.csv?zone={zone}", 400)
@@ -219,8 +220,8 @@ async def test_csv_of_few_points_has_three_columns_for_each_label() -> None:
     ]
 
 
-@pytest.mark.parametrize("path", ["/api/history", "/api/history.csv"])
-@pytest.mark.parametrize(
+@for_each("path", ["/api/history", "/api/history.csv"])
+@for_each(
     ("query", "says"),
     [
         ("labels=DS9", "no label 'DS9'"),

@@ -11,6 +11,7 @@ from leverframe.storage.history.worker import MemoryHistory
 from leverframe.storage.store import StoreUnavailable
 from leverframe.testing import LoopTwin
 from leverframe.testing.loop_twin import NEWEST
+from tests.cases import for_each
 from tests.engine.rule_bench import rule
 
 START = VirtualClock.START
@@ -36,9 +37,7 @@ async def test_it_tells_what_the_log_tells_and_the_start() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "query", ["limit=0", "limit=x", "after=-1", "from=x", "nonsense=1", "limit=1&limit=2"]
-)
+@for_each("query", ["limit=0", "limit=x", "after=-1", "from=x", "nonsense=1", "limit=1&limit=2"])
 async def test_a_bad_query_is_refused_with_what_is_allowed(query: str) -> None:
     twin = await LoopTwin.start()
     reply = await twin.ask(f"/api/journal?{query}")

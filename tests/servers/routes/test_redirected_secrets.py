@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.sent_secrets import SERVER_SETTINGS, server_of, servers
 from leverframe.engine.settings import SECRETS, Settings
@@ -11,6 +9,7 @@ from leverframe.engine.tree import leaves, value_at, with_value
 from leverframe.profile import Profile
 from leverframe.storage.backup import BackupFile, encode_backup, pack
 from leverframe.testing import LoopTwin
+from tests.cases import for_each
 
 UPLOAD = "/post.cgi?settingsupload"
 MAIL = "em1=mail.example&em2=587&em3=me&em4=secret"
@@ -85,7 +84,7 @@ def test_these_settings_and_no_others_say_which_server_it_is() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "path"),
     [
         ("em1=evil.example", "email.password"),
@@ -120,7 +119,7 @@ async def test_the_log_says_what_was_forgotten_with_its_server() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "query",
     [
         "em1=other.example&em4=new",
@@ -138,7 +137,7 @@ async def test_a_secret_that_is_given_again_in_the_same_request_stays(query: str
     assert all(secrets(twin).values())
 
 
-@pytest.mark.parametrize(
+@for_each(
     "query",
     [
         "em1=mail.example",

@@ -10,6 +10,7 @@ from leverframe.profile import Profile
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
+from tests.cases import for_each
 
 #: Commands about the lock itself, and those that concern the controller as a whole.
 EXEMPT = frozenset(("outblock", "devrestart", "eeprom_reset", "upgrade"))
@@ -73,9 +74,9 @@ async def test_a_lenient_controller_skips_a_bad_body() -> None:
     assert await twin.settings() == before
 
 
-@pytest.mark.parametrize("upload", ["settingsupload", "pictureupload", "wwwfileupload"])
-@pytest.mark.parametrize("body", [b"", b"no such file"])
-@pytest.mark.parametrize("lenient", [False, True])
+@for_each("upload", ["settingsupload", "pictureupload", "wwwfileupload"])
+@for_each("body", [b"", b"no such file"])
+@for_each("lenient", [False, True])
 async def test_a_bad_upload_is_refused_also_by_a_lenient_controller(
     upload: str, body: bytes, lenient: bool
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from leverframe.profile import Profile
 from leverframe.testing.loop_twin import NEWEST, LoopTwin
+from tests.cases import for_each
 from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, USER, basic, signed_up
 
 #: When DS1 is at least 21.5 °C (hysteresis 0.5), after 3 s OUT2 on; when no longer, after 5 s off.
@@ -227,7 +228,7 @@ async def test_a_trial_without_a_past_says_so() -> None:
     assert (trial["since"], trial["firings"]) == (None, [])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("command", "field"),
     [
         ("event=0*999*0*2150*50*0*2*0*0*0*0*5*1*3*0*0", "B"),

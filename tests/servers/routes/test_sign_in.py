@@ -8,6 +8,7 @@ from leverframe.profile import Profile
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.testing import LoopTwin
+from tests.cases import for_each
 from tests.servers.signing_up import (
     ADMINISTRATOR,
     BROWSER,
@@ -135,7 +136,7 @@ async def test_a_scripts_request_makes_the_browser_ask_for_no_password() -> None
     assert "WWW-Authenticate" in dict((await twin.ask("/api/state")).headers)
 
 
-@pytest.mark.parametrize("query", ["signin", "signin=", "signin&", "&signin", "signin&signin"])
+@for_each("query", ["signin", "signin=", "signin&", "&signin", "signin&signin"])
 async def test_no_way_of_writing_sign_in_goes_without_a_password(query: str) -> None:
     twin = await signed_up()
     reply = await twin.ask(f"/post.cgi?{query}", "POST", b"username=chief&password=wrong")
@@ -204,10 +205,8 @@ async def test_auto_sign_in_works_on_the_versions_that_have_it(
     assert (await twin.ask("/api/settings")).status == 401
 
 
-@pytest.mark.parametrize("host", ["localhost", "LocalHost.:8080", "127.0.0.9", "[::1]:8080"])
-@pytest.mark.parametrize(
-    "names", [OwnNames("0.0.0.0", machine=["box"]), OwnNames(names=["localhost"])]
-)
+@for_each("host", ["localhost", "LocalHost.:8080", "127.0.0.9", "[::1]:8080"])
+@for_each("names", [OwnNames("0.0.0.0", machine=["box"]), OwnNames(names=["localhost"])])
 async def test_auto_sign_in_is_for_those_who_ask_at_this_machine(
     names: OwnNames, host: str
 ) -> None:
@@ -215,7 +214,7 @@ async def test_auto_sign_in_is_for_those_who_ask_at_this_machine(
     assert "Set-Cookie" in dict((await twin.ask("/signin", host=host)).headers)
 
 
-@pytest.mark.parametrize("host", ["box", "192.168.1.5:8080", "127.0.0.1.nip.example", "", None])
+@for_each("host", ["box", "192.168.1.5:8080", "127.0.0.1.nip.example", "", None])
 async def test_auto_sign_in_is_not_for_who_asks_by_another_name(host: str | None) -> None:
     twin = await with_auto_sign_in(OwnNames("0.0.0.0", machine=["box"]))
     reply = await twin.ask("/signin", **({} if host is None else {"host": host}))
@@ -247,7 +246,7 @@ async def test_auto_sign_in_is_for_this_machine_only(request_of_a_stranger: Requ
     assert "Set-Cookie" not in dict(reply.headers)
 
 
-@pytest.mark.parametrize("header", ["forwarded", "via", "x_forwarded_for", "x_real_ip"])
+@for_each("header", ["forwarded", "via", "x_forwarded_for", "x_real_ip"])
 async def test_auto_sign_in_is_not_for_those_behind_a_proxy(header: str) -> None:
     twin = await with_auto_sign_in(OwnNames())
     reply = await twin.ask("/signin", host=HERE, **{header: "10.0.0.5"})

@@ -1,7 +1,6 @@
 """The page on which people sign in: why it failed, in their language, and what it offers."""
 
-import pytest
-
+from tests.cases import for_each
 from tests.servers.signing_up import (
     ADMINISTRATOR,
     BROWSER,
@@ -13,7 +12,7 @@ from tests.servers.signing_up import (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("spoken", "sentence"),
     [
         ("de-DE, en;q=0.7", "The user name or password is wrong."),

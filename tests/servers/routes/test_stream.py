@@ -11,6 +11,7 @@ import pytest
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.servers.routes.stream_shares import MAX_STREAMS
 from leverframe.testing import LoopTwin
+from tests.cases import for_each
 from tests.servers.signing_up import (
     ADMINISTRATOR,
     OWN_PAGE,
@@ -178,7 +179,7 @@ async def islice_one(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         yield await anext(chunks)
 
 
-@pytest.mark.parametrize("turns", range(5))
+@for_each("turns", range(5))
 async def test_a_stream_ends_whose_client_leaves_at_the_moment_of_a_change(turns: int) -> None:
     twin = await LoopTwin.start()
     stream = await opened(twin)

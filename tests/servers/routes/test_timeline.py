@@ -14,6 +14,7 @@ from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.worker import HistoryRecorder, ThreadHistoryWorker
 from leverframe.storage.store import StoreUnavailable
 from leverframe.testing import LoopTwin
+from tests.cases import for_each
 
 START = VirtualClock.START
 HOT = Rule(source="DS1", compare=">=", reference=24, hysteresis=1, action="OUT3", on_delay=180)
@@ -121,7 +122,7 @@ async def keep(twin: LoopTwin, path: Path) -> None:
     twin.controller.engine.machine.samples = twin.controller.history.samples
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "field"),
     [
         ("from=now", "from"),
