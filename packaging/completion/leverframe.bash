@@ -6,7 +6,7 @@ _leverframe() {
         words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data help -V --version -h --help"
     else
         case "$first" in
-            fleet) words="run simulate add list show remove rename tag send rollout advance snapshot restore fork fault export map adopt release" ;;
+            fleet) words="run simulate add list show remove rename tag send rollout drift changes advance snapshot restore fork fault export map adopt release" ;;
             unit) words="find pull diff check schema plan apply rollback watch take-over give-back" ;;
             config) words="check example" ;;
             board) words="check" ;;
@@ -28,6 +28,8 @@ _leverframe() {
             "fleet tag") words="--tag --add --remove --node --user --ca-file --json -h --help" ;;
             "fleet send") words="--tag --dry-run --all-or-none --node --user --ca-file --json -h --help" ;;
             "fleet rollout") words="--command --template --name --tag --groups --success --errors --pause --no-health-check --no-snapshot --dry-run --node --user --ca-file --json -h --help" ;;
+            "fleet drift") words="--template --tag --node --user --ca-file --json -h --help" ;;
+            "fleet changes") words="--tag --by --since --count --node --user --ca-file --json -h --help" ;;
             "fleet advance") words="--to --step --rate --freeze --tag --node --user --ca-file --json -h --help" ;;
             "fleet snapshot") words="--tag --node --user --ca-file --json -h --help" ;;
             "fleet restore") words="--tag --node --user --ca-file --json -h --help" ;;

@@ -149,6 +149,43 @@ def test_a_roll_out_is_planned_watched_and_operated(fleet: Terminal, tmp_path: P
     assert "leverframe fleet rollout start" in planned
 
 
+def test_drift_from_a_template_and_who_changed_what(fleet: Terminal, tmp_path: Path) -> None:
+    fleet("add", "--name", "gh-{n}", "--count", "3", "--tag", "all")
+    fleet("add", "--name", "old", "--hw", "3.0", "--sw", "1.18")
+    template = tmp_path / "pump.toml"
+    template.write_text(
+        'hw = "3.9"\nsw = "1.75"\n[settings]\n'
+        '"outputs.0.name" = "Pump"\n"outputs.1.name" = ""\n"outputs.2.remember" = true\n'
+    )
+    compare = ("drift", "--template", str(template))
+    fleet("send", "stm.cgi?oname=0Pump", "gh-1", "gh-2")
+    fleet("send", "stm.cgi?oname=1Fan", "gh-2")
+    told = fleet(*compare, ends_with=1)
+    assert "gh-1: differs in 1 setting\n" in told
+    assert 'gh-2: differs in 2 settings\n  outputs.1.name = "Fan", not ""' in told
+    assert "old: cannot be compared: The template sets outputs.2.remember" in told
+    assert "as the template says: 0, otherwise: 4" in told
+    assert fleet("rollout", "plan", "r", "--template", str(template), "--tag", "all")
+    fleet("rollout", "start", "r")
+    for _ in range(1000):
+        if fleet.json("rollout", "show", "r")[0]["status"] == "finished":
+            break
+    assert "as the template says: 3, otherwise: 0" in fleet(*compare, "--tag", "all")
+    assert [one["status"] for one in fleet.json(*compare, "gh-1")] == [200]
+
+    changed = fleet("changes")
+    assert 'outputs.1.name: "" -> "Fan"' in changed
+    found = fleet.json("changes", "gh-2")
+    assert {one["name"] for one in found} == {"gh-2"}
+    assert len(found) == 3
+    assert found[0]["entry"]["account"] == "fleet"  # type: ignore[index]
+    assert len(fleet.json("changes", "--count", "1", "--by", "fleet")) == 1
+    assert fleet.json("changes", "--by", "anna") == []
+    assert len(fleet.json("changes", "--since", "1h")) == 6
+    assert fleet.json("changes", "--since", "2099-01-01T00:00") == []
+    assert "'soon' is no time" in fleet("changes", "--since", "soon", ends_with=2)
+
+
 def exported(fleet: Terminal, folder: Path) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2", "--tag", "north", "--hw", "3.5")
     fleet("send", "stm.cgi?oname=0Pump", "gh-2")

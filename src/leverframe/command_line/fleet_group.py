@@ -275,6 +275,32 @@ the way: the next start goes on. `undo` gives those that were changed the settin
 """,
         ),
         Task(
+            "drift",
+            "fleet.rollout_commands:show_drift",
+            "tell in what controllers differ from a template; ends with 1 if some do",
+            (
+                argument("--template", metavar="FILE", type=Path, required=True, help="a backup"),
+                _MEMBERS,
+                _TAG,
+                *_NODE_JSON,
+            ),
+        ),
+        Task(
+            "changes",
+            "fleet.rollout_commands:show_changes",
+            "tell who changed what on which controller, newest first",
+            (
+                _MEMBERS,
+                _TAG,
+                argument("--by", metavar="ACCOUNT", help="only what this account has changed"),
+                argument(
+                    "--since", metavar="TIME", help="like 24h, or a moment like 2026-03-29T03:00"
+                ),
+                argument("--count", metavar="NUMBER", type=int, help="how many (default 200)"),
+                *_NODE_JSON,
+            ),
+        ),
+        Task(
             "advance",
             "fleet.commands:advance_time",
             "move the virtual time of all controllers together",

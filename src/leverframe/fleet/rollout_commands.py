@@ -1,15 +1,17 @@
 """The work of `leverframe fleet rollout`, `drift` and `changes`: ask a node, and tell."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from rich.table import Table
 
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
 from leverframe.fleet.commands import asked_node, print_json, say_results, tables
-from leverframe.maintenance.readable_backup import as_text, read
+from leverframe.maintenance.readable_backup import read
 
 Told = dict[str, Any]
 
@@ -56,7 +58,7 @@ def roll_out(
             if (template is None) is not bool(command):
                 raise RolloutMisspelt("A roll-out has either --command, or --template.")
             if template is not None:
-                body = as_text(read(template), ".json")
+                body = _text_of(template)
                 given["what"] = "template"
             else:
                 body = "\n".join(command)
@@ -69,6 +71,11 @@ def roll_out(
         print_json([told])
         return DONE
     return _show(told)
+
+
+def _text_of(template: Path) -> str:
+    """Return a template with all that it names, factory settings too."""
+    return msgspec.json.encode(read(template)).decode()
 
 
 def _say_plan(told: Told, as_json: bool) -> int:
@@ -115,3 +122,64 @@ def _show(told: Told) -> int:
             table.add_row(one["name"], str(one["status"]), one.get("detail", ""))
         tables().print(table)
     return NO if told["failed"] or told["status"] == "stopped" else DONE
+
+
+def show_drift(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    template: Path,
+    names: list[str],
+    tag: list[str],
+) -> int:
+    """Tell in what controllers differ from a template; end with 1 where some do."""
+    body = _text_of(template).encode()
+    with asked_node(node, user, ca_file) as client:
+        found = client.post("drift", {"name": names, "tag": tag}, body)
+    differing = [one for one in found if one.get("differs") or one["status"] != 200]
+    if as_json:
+        print_json(found)
+        return NO if differing else DONE
+    for one in differing:
+        if one["status"] != 200:
+            print(f"{one['name']}: cannot be compared: {one['detail']}")
+            continue
+        count = one["differs"]
+        print(f"{one['name']}: differs in {count} setting{'s' if count > 1 else ''}")
+        for setting in one["settings"]:
+            old, new = (json.dumps(setting[key]) for key in ("old", "new"))
+            print(f"  {setting['what']} = {old}, not {new}")
+    print(f"as the template says: {len(found) - len(differing)}, otherwise: {len(differing)}")
+    return NO if differing else DONE
+
+
+def show_changes(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    names: list[str],
+    tag: list[str],
+    by: str | None,
+    since: str | None,
+    count: int | None,
+) -> None:
+    """Tell who changed what on which controller, newest first."""
+    given = {"name": names, "tag": tag, "by": by, "since": since, "count": count}
+    with asked_node(node, user, ca_file) as client:
+        found = client.get("changes", given)
+    if as_json:
+        print_json(found)
+        return
+    table = Table("when", "name", "who", "from", "what")
+    for one in found:
+        entry = one["entry"]
+        what = "\n".join(
+            f"{change['path']}: {json.dumps(change['old'])} -> {json.dumps(change['new'])}"
+            for change in entry["changes"]
+        )
+        moment = datetime.fromtimestamp(entry["time"], UTC)
+        who = entry["account"] or entry["cause"]
+        table.add_row(f"{moment:%Y-%m-%d %H:%M:%S} UTC", one["name"], who, entry["source"], what)
+    tables().print(table)

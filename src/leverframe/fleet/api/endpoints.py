@@ -7,8 +7,9 @@ from msgspec import Meta
 from leverframe import __version__
 from leverframe.commands.describe.openapi import QueryParameter, openapi_of_endpoints
 from leverframe.commands.table.row import ADMIN, ANYBODY
-from leverframe.fleet.api import acting, making, reading, rolling_out, watching
+from leverframe.fleet.api import acting, comparing, making, reading, rolling_out, watching
 from leverframe.fleet.api.acting import JOB_ID, SNAPSHOT_LABEL
+from leverframe.fleet.api.comparing import FleetChange, MemberDrift
 from leverframe.fleet.api.context import (
     CHOSEN,
     LOOKED_FOR,
@@ -282,6 +283,25 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         query=(rolling_out.ID,),
         function=rolling_out.forgotten,
         doc="Forget a roll-out, and the snapshots it could go back to.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/drift",
+        role=ADMIN,
+        reply=list[MemberDrift],
+        methods=_POST,
+        query=CHOSEN,
+        body=Annotated[str, Meta(description="A template: a settings backup in JSON or TOML.")],
+        function=comparing.drift,
+        doc="Tell in which settings the chosen controllers differ from a template; nothing is "
+        "changed.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/changes",
+        role=ADMIN,
+        reply=list[FleetChange],
+        query=(*CHOSEN, *comparing.CHANGES_OF),
+        function=comparing.changes,
+        doc="List who changed or switched what on the chosen controllers, newest first.",
     ),
     FleetEndpoint(
         "/api/fleet/advance",

@@ -103,11 +103,11 @@ def node_report(context: FleetContext) -> NodeReport:
 
 async def listed(context: FleetContext) -> list[MemberReport]:
     return [
-        report_of_member(context.node, member) async for member in _in_turns(await context.chosen())
+        report_of_member(context.node, member) async for member in in_turns(await context.chosen())
     ]
 
 
-async def _in_turns(members: list[Member]) -> AsyncIterator[Member]:
+async def in_turns(members: list[Member]) -> AsyncIterator[Member]:
     """Give other requests their turn now and then: there may be thousands."""
     for number, member in enumerate(members, start=1):
         yield member
@@ -160,7 +160,7 @@ async def exported(context: FleetContext) -> list[ExportedController]:
             msgspec.structs.replace(member.record, hw=profile.hw, sw=profile.sw),
             BackupFile(profile.hw, profile.sw, changed_settings_of(member)),
         )
-        async for member in _in_turns(await context.chosen())
+        async for member in in_turns(await context.chosen())
         if (profile := member.controller.profile)
     ]
 

@@ -1,0 +1,105 @@
+"""Controllers compared with what they should be, and who made them what they are."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from leverframe.commands.describe.openapi import QueryParameter
+from leverframe.commands.table.refusals import BadValue, Refusal
+from leverframe.durations import BadDuration, seconds_from_text
+from leverframe.engine.tree import MISSING, difference, is_confidential
+from leverframe.fleet.api.context import FleetContext
+from leverframe.fleet.api.reading import in_turns
+from leverframe.fleet.api.rolling_out import template_of
+from leverframe.fleet.bulk import DONE, CommandEffect
+from leverframe.fleet.jobs.job_work import with_template
+from leverframe.fleet.node import Member
+from leverframe.fleet.time_words import BadMoment, wall_of
+from leverframe.storage.audit import AuditEntry
+from leverframe.storage.backup import BackupFile
+
+#: Of one controller so many settings are named that differ.
+MAX_NAMED = 50
+MAX_CHANGES = 1000
+USUAL_CHANGES = 200
+CHANGES_OF = (
+    QueryParameter("by", str, "The account that made them, or `fleet`."),
+    QueryParameter("since", str, "A duration such as `24h`, or a moment `2026-03-29T03:00`."),
+    QueryParameter(
+        "count",
+        Annotated[int, Meta(ge=1, le=MAX_CHANGES)],
+        f"How many at most, the newest ones; {USUAL_CHANGES}.",
+    ),
+)
+
+
+class MemberDrift(Struct, frozen=True, omit_defaults=True):
+    """In what a controller differs from a template."""
+
+    name: str
+    status: Annotated[int, Meta(description="200, or why it cannot be compared.")]
+    differs: Annotated[int, Meta(description="In how many settings.")] = 0
+    settings: Annotated[
+        list[CommandEffect], Meta(description="What it has and what it should have, the first.")
+    ] = []
+    detail: str | None = None
+
+
+class FleetChange(Struct, frozen=True):
+    """A change of one controller of a node."""
+
+    name: str
+    entry: AuditEntry
+
+
+async def drift(context: FleetContext) -> list[MemberDrift]:
+    template = template_of(context)
+    members = await context.chosen()
+    return [_drift(member, template) async for member in in_turns(members)]
+
+
+def _drift(member: Member, template: BackupFile) -> MemberDrift:
+    controller = member.controller
+    present = controller.engine.settings
+    try:
+        wanted = with_template(template, controller.profile, present)
+    except Refusal as refusal:
+        return MemberDrift(member.name, refusal.status, detail=refusal.detail)
+    leaves = [leaf for leaf in difference(present, wanted) if not is_confidential(leaf[0])]
+    named = [
+        CommandEffect(path, None if old is MISSING else old, None if new is MISSING else new)
+        for path, old, new in leaves[:MAX_NAMED]
+    ]
+    return MemberDrift(member.name, DONE, len(leaves), named)
+
+
+async def changes(context: FleetContext) -> list[FleetChange]:
+    """List who changed what, newest first, of all that are chosen."""
+    given = context.given
+    by, since = given.get("by"), _since(context)
+    count = given.get("count", USUAL_CHANGES)
+    newest: list[FleetChange] = []
+    async for member in in_turns(await context.chosen()):
+        for raw in (await member.controller.audit_entries()).values():
+            entry = msgspec.json.decode(raw, type=AuditEntry)
+            if entry.time >= since and by in (None, entry.account):
+                newest.append(FleetChange(member.name, entry))
+        newest = sorted(newest, key=lambda one: -one.entry.time)[:count]
+    return newest
+
+
+def _since(context: FleetContext) -> float:
+    text = context.given.get("since")
+    if text is None:
+        return 0.0
+    try:
+        return context.node.clock.wall() - seconds_from_text(text)
+    except BadDuration:
+        pass
+    try:
+        return wall_of(text, context.node.manner.timezone)
+    except BadMoment:
+        raise BadValue(
+            f"{text[:40]!r} is no time.", field="since", allowed="24h, or 2026-03-29T03:00"
+        ) from None
