@@ -25,7 +25,9 @@ from leverframe.storage.history.worker import NullHistory
 from leverframe.storage.sqlite import SqliteStore
 
 GOAL_IDLE_KB, GOAL_USED_KB, GOAL_BUILD_S = 60.0, 200.0, 30.0
-GOAL_IDLE_PERCENT, GOAL_PAUSE_MS, GOAL_CHANGES = 2.0, 50.0, 6000.0
+GOAL_IDLE_PERCENT, GOAL_PAUSE_MS = 2.0, 50.0
+#: Of the changes of a single store in the same run: 6,000/s where that one did 9,062/s.
+GOAL_SHARE = 0.66
 FEW, MANY, ADDED = 1_000, 10_000, 1_000
 BATCH = 50
 USES = 1_000
@@ -214,12 +216,13 @@ async def _durable(seconds: float, rounds: int) -> Figure:
         await alone.stop()
         await node.close()
     rate = statistics.median(rates)
+    share = statistics.median(ours / one for ours, one in zip(rates, of_one, strict=True))
     return Figure(
         f"durable changes by {WRITING} controllers",
-        f"{rate:.0f}/s, {statistics.median(costs):.0f} us of a core each",
+        f"{rate:.0f}/s, {share:.2f} of a single store, {statistics.median(costs):.0f} us of a core",
         f"one controller with its own store {statistics.median(of_one):.0f}/s",
-        f"over {GOAL_CHANGES:g}/s",
-        rate > GOAL_CHANGES,
+        f"over {GOAL_SHARE:g} of a single store",
+        share > GOAL_SHARE,
         f"{listed(rates)}; {listed(of_one, '/s')}",
     )
 

@@ -2,7 +2,7 @@
 
 A node runs on one core, and the clients on the other. The neighbour switches an output every few
 milliseconds, as a program does that regulates by requests: in turns with nobody beside it, and
-beside another controller that is flooded on sixteen connections.
+beside another controller that is flooded on sixteen connections, or cannot get rid of its messages.
 """
 
 import http.client
@@ -26,7 +26,13 @@ FLOODS = {
     "switching": "switch_in_turn.lua",
     "reading": "status_in_turn.lua",
     "changes of settings": "change_name.lua",
+    "changes that are refused": "refused_change.lua",
 }
+#: Informs to a port at which nobody listens, for each time that a virtual output is switched on.
+TO_NOBODY = "/stm.cgi?snmptrap=1*127.0.0.1*9*alarm&snmpinform1=1"
+ALARM = "/inpa.cgi?event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1"
+#: More than the outbox keeps.
+MESSAGES = 1_200
 Trouble = Callable[[], AbstractContextManager[None]]
 
 
@@ -59,12 +65,15 @@ def measure(quick: bool) -> list[Figure]:
         neighbour, other = Place(node, "neighbour"), Place(node, "other")
         for place in (neighbour, other):
             _add(place)
-        return [
+        figures = [
             _compared(
                 neighbour, f"under a flood of {what}", _flood(other, script), rounds, switches
             )
             for what, script in FLOODS.items()
         ]
+        full = _full_outbox(other, MESSAGES // (10 if quick else 1))
+        figures.append(_compared(neighbour, "with a full outbox", full, rounds, switches))
+        return figures
 
 
 @contextmanager
@@ -95,6 +104,23 @@ def _flood(place: Place, script: str) -> Trouble:
             flooding.wait(PATIENCE_S)
 
     return flood
+
+
+def _full_outbox(place: Place, messages: int) -> Trouble:
+    """Return what fills the outbox of a controller, which goes on trying to send from it."""
+
+    @contextmanager
+    def full_outbox() -> Iterator[None]:
+        connection = place.connection()
+        place.get(connection, TO_NOBODY)
+        place.get(connection, ALARM)
+        for number in range(2 * messages):
+            place.get(connection, f"/outs.cgi?vout0={1 - number % 2}")
+        yield
+        place.get(connection, TO_NOBODY.replace("=1*", "=0*", 1))
+        connection.close()
+
+    return full_outbox
 
 
 def _compared(
