@@ -16,6 +16,7 @@ from leverframe.process.reach import certificate_of
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.http.limits import MIB
+from leverframe.servers.http.messages import CONTINUE, Reply
 from tests.fleet.cluster.joined_doors import HOME, JoinedNode, joined_nodes, until
 from tests.fleet.http_client import Streams, ask, ask_once, connected
 
@@ -172,6 +173,28 @@ async def test_a_client_that_does_not_read_is_waited_for_and_then_cut_off(
 async def _joints(node: JoinedNode) -> list[Any]:
     await until(lambda: node.fleet_door.joining.joints)
     return list(node.fleet_door.joining.joints)
+
+
+async def test_a_client_waits_with_its_body_for_an_owner_that_does_not_read() -> None:
+    async with joined_nodes() as nodes:
+        standing = await nodes.put("gh-1", "b")
+        may_go_on = asyncio.Event()
+
+        async def admit_later() -> Reply:
+            await may_go_on.wait()
+            return CONTINUE
+
+        standing.entrance.admission = lambda request: admit_later()
+        reader, writer = await open_to(nodes["a"])
+        head = f"POST / HTTP/1.1\r\nHost: {GH}\r\nContent-Length: {24 * MIB}\r\n\r\n"
+        writer.write(head.encode() + b"x" * 24 * MIB)
+        (held,) = await _joints(nodes["a"])
+        await until(lambda: not held._client.is_reading())
+        # What is held at the door is bounded.
+        assert held._owner.get_write_buffer_size() < MIB
+        may_go_on.set()
+        assert await _next_answer((reader, writer)) == f"gh-1 at b {24 * MIB}"
+        writer.close()
 
 
 async def test_a_client_that_sends_no_more_still_gets_its_answer() -> None:
@@ -404,6 +427,21 @@ async def test_a_door_that_stops_lets_answers_end_and_closes_what_is_idle() -> N
         assert len(standing.requests) == 3
         for _, writer in (idle, waiting, streaming):
             writer.close()
+
+
+async def test_what_is_held_at_a_stop_is_still_served_within_the_grace() -> None:
+    async with joined_nodes("ab", hold_s=60.0) as nodes:
+        nodes.owners["gh-1"] = None
+        nodes.tell()
+        reader, writer = await open_to(nodes["a"])
+        writer.write(f"GET / HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
+        await until(lambda: nodes["a"].directory.awaited["gh-1"])
+        stopping = asyncio.create_task(nodes["a"].stop(grace_s=10))
+        await until(lambda: nodes["a"].door.state.is_stopping)
+        await nodes.put("gh-1", "b")
+        assert (await asyncio.wait_for(reader.read(), 10)).endswith(b"gh-1 at b")
+        await asyncio.wait_for(stopping, 10)
+        writer.close()
 
 
 async def test_a_stop_waits_neither_for_answers_nor_for_owners_beyond_its_grace() -> None:
