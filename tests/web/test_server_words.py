@@ -1,11 +1,15 @@
 """Sentences of the server that pages show: each is found in `words/server.json`, translated.
 
 A page finds a sentence by its text: places hold what differs. So a sentence that is written anew
-needs its entry here, in all languages.
+needs its entry here, in all languages. Whatever ends as a sentence does, anywhere in the parts
+whose sentences can come to a page, is taken for one: who writes one for others says so in
+`ELSEWHERE`.
 """
 
 import ast
+import errno
 import json
+import os
 import re
 from collections.abc import Iterator
 from importlib import resources
@@ -14,6 +18,11 @@ from pathlib import Path
 import pytest
 
 import leverframe
+from leverframe.hardware.described_fields import Field, Number
+from leverframe.hardware.fault_catalogue import FAULTS, FreeText, RequestPath, fields_of
+from leverframe.hardware.plant_wiring import KINDS
+from leverframe.storage import sqlite_file
+from leverframe.wire import modbus
 
 SOURCES = Path(leverframe.__file__).parent
 WORDS = json.loads(
@@ -77,6 +86,49 @@ COMPOSED = {
     ),
     "the SIM card is not ready: 7.7": ("the SIM card is not ready: 7.",),
 }
+#: The parts whose sentences can come to a page, as refusals, troubles, findings or entries.
+PARTS = (
+    *("commands/table", "commands/version_change", "controller", "engine", "hardware", "notify"),
+    *("servers", "storage", "uploads", "wire"),
+)
+#: Where sentences in these parts come to others, or to pages in another way.
+ELSEWHERE = (
+    # The pages tell these by their kind, in words of their own (`findings`, `journal`, `rules`).
+    *("controller/findings.py", "engine/findings.py", "engine/facts.py"),
+    *("engine/rule_advice.py", "engine/rule_explanation.py", "engine/rule_report.py"),
+    # Catalogues, whose texts are tested below.
+    "hardware/fault_catalogue.py",
+    # Pages that carry their own languages.
+    *("servers/routes/sign_in_page.py", "servers/routes/missing_page.py"),
+    # To programs: answers by SMS, MQTT and TFTP, metrics, the MIB, broken HTTP.
+    *("servers/sms_commands.py", "servers/mqtt/service.py", "servers/routes/metrics.py"),
+    *("wire/tftp.py", "wire/snmp_mib.py", "wire/snmp_tree.py", "servers/http/parsing.py"),
+    *("servers/http/messages.py", "servers/http/connection.py"),
+    *("servers/routes/bootloader_page.py", "servers/routes/sign_in.py"),
+    # To who starts the program, or types a command.
+    *("hardware/board_check.py", "storage/datafolder.py", "storage/encrypting.py"),
+    *("storage/fleet", "storage/snapshots.py", "servers/http/certificate.py"),
+)
+#: Arguments of these are no sentences of pages: logs, descriptions of the interface.
+NOT_TOLD = {
+    *("debug", "info", "warning", "error", "exception", "critical", "Meta", "QueryParameter"),
+    *("execute", "executemany"),
+}
+#: Parts of wholes that are tested as such, and what is said to the log.
+PARTS_OF_OTHERS = (
+    " Another one forgets the password, unless `em4` gives it in the same request.",
+    *(" It exists under 7.", " The last good snapshot (7) is in use."),
+    "A stream to %s is refused: it has too many already.",
+)
+#: What ends as a sentence does.
+SENTENCE = re.compile(r"[a-z)7`]\.( 7)?$")
+#: What the operating system says of a network, a disk or a device.
+OF_THE_SYSTEM = (
+    *(errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.ECONNRESET),
+    *(errno.ECONNREFUSED, errno.ETIMEDOUT, errno.EPIPE, errno.EACCES, errno.EPERM, errno.ENOENT),
+    *(errno.ENOSPC, errno.EROFS, errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EIO, errno.ENODEV),
+    *(errno.EBUSY, errno.EMFILE, errno.ENOMEM),
+)
 #: Stands for whatever a place holds.
 FILLED = "7"
 
@@ -143,14 +195,79 @@ def _constants(path: Path) -> Iterator[str]:
             yield text
 
 
+def _silent(tree: ast.Module) -> set[int]:
+    """Find the nodes whose texts are not told: docstrings, logs, descriptions, parts of texts."""
+    found: set[int] = set()
+    for node in ast.walk(tree):
+        left_out: list[ast.AST] = []
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            left_out = [one for one in node.body[:1] if isinstance(one, ast.Expr)]
+        elif isinstance(node, ast.Call):
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            left_out = [node] if name in NOT_TOLD else []
+        elif isinstance(node, ast.keyword):
+            left_out = [node] if node.arg in ("doc", "description") else []
+        elif isinstance(node, ast.JoinedStr):
+            left_out = list(ast.iter_child_nodes(node))
+        found |= {id(inner) for one in left_out for inner in ast.walk(one)}
+    return found
+
+
+def _ending_as_sentences(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    silent = _silent(tree)
+    for node in ast.walk(tree):
+        text = _text(node) if isinstance(node, ast.expr) and id(node) not in silent else None
+        if text is not None and SENTENCE.search(text) and len(SPOKEN.findall(text)) > 1:
+            yield text
+
+
+def anywhere() -> set[str]:
+    """Return whatever ends as a sentence does in the parts whose sentences come to pages."""
+    return {
+        text
+        for part in PARTS
+        for path in (SOURCES / part).rglob("*.py")
+        if not path.relative_to(SOURCES).as_posix().startswith(ELSEWHERE)
+        for text in _ending_as_sentences(path)
+        if " " in text and text not in PARTS_OF_OTHERS and not text.startswith(OF_COMMANDS)
+    }
+
+
+def fragments() -> set[str]:
+    """Return what stands in places of sentences: reasons of the system, the store, modules."""
+    return {
+        *map(os.strerror, OF_THE_SYSTEM),
+        *modbus.EXCEPTION_WORDS.values(),
+        *sqlite_file.REASONS.values(),
+        *(text for field in _described_fields() for text in _spoken_by(field)),
+    }
+
+
+def _described_fields() -> Iterator[Field]:
+    for kind in FAULTS:
+        yield from fields_of(kind).values()
+    for plant in KINDS.values():
+        yield from plant.fields.values()
+
+
+def _spoken_by(field: Field) -> Iterator[str]:
+    """Give the words of what a field allows; limits and labels are the same everywhere."""
+    if isinstance(field.type, FreeText | RequestPath):
+        yield field.type.allowed
+    elif isinstance(field.type, Number):
+        yield field.type.unit
+
+
 def sentences() -> set[str]:
     found: set[str] = set()
     for path in SOURCES.rglob("*.py"):
         if not path.relative_to(SOURCES).as_posix().startswith(NOT_FOR_PAGES):
             found.update(_made(path))
             found.update(_allowed(path))
-    for path in (*(SOURCES / "hardware").glob("*.py"), *(SOURCES / "commands").rglob("*.py")):
-        found.update(_noted(path))
+    for part in ("hardware", "commands", "servers/routes"):
+        for path in (SOURCES / part).rglob("*.py"):
+            found.update(_noted(path))
     for place in RETURNED:
         found.update(_returned(SOURCES / place))
     for place in ("wire/w1_slave.py", "hardware/bus_worker.py"):
@@ -181,10 +298,33 @@ def test_every_sentence_of_the_server_that_pages_show_is_translated() -> None:
     assert sorted(one for one in wholes if not any(p.fullmatch(one) for p in known)) == []
 
 
+def test_whatever_reads_as_a_sentence_is_translated_or_told_elsewhere() -> None:
+    known, told = patterns(), anywhere()
+    assert len(told) > 150
+    wholes = {whole for text in told for whole in COMPOSED.get(text, (text,))}
+    assert sorted(one for one in wholes if not any(p.fullmatch(one) for p in known)) == []
+
+
+def test_a_new_sentence_would_be_found(tmp_path: Path) -> None:
+    source = tmp_path / "new.py"
+    source.write_text('def told(place):\n    return f"{place} speaks another language."\n')
+    assert list(_ending_as_sentences(source)) == ["7 speaks another language."]
+    source.write_text('"""Say nothing."""\nlog.info("This is for the log alone.")\n')
+    assert list(_ending_as_sentences(source)) == []
+
+
+def test_what_stands_in_places_of_sentences_is_translated() -> None:
+    known = patterns()
+    spoken = {text for text in fragments() if SPOKEN.search(text)}
+    assert len(spoken) > 30
+    assert sorted(one for one in spoken if not any(p.fullmatch(one) for p in known)) == []
+
+
 def test_no_entry_is_for_a_sentence_that_nobody_makes() -> None:
     text = "".join(path.read_text("utf-8") for path in SOURCES.rglob("*.py"))
     text += (SOURCES / "web" / "lib" / "api.js").read_text("utf-8")
     text += "\n".join(whole for wholes in COMPOSED.values() for whole in wholes)
+    text += "\n".join(fragments())
     # Sentences stand in several lines of the source.
     joined = re.sub(r'"\s*\n\s*(?:else )?f?"', "", text)
     for key, entry in WORDS.items():

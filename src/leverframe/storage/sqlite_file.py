@@ -31,7 +31,7 @@ LOG_BYTES = 8 * 1024 * 1024
 #: What a file that is no sound store answers with; the last one when tables are missing.
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
 
-_REASONS = {
+REASONS = {
     sqlite3.SQLITE_FULL: "the disk is full",
     sqlite3.SQLITE_READONLY: "the store is read-only",
     sqlite3.SQLITE_PERM: "the store is not accessible",
@@ -177,7 +177,7 @@ def reason(error: Exception) -> str:
     """Return the reason of an error as the end of a sentence."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return _REASONS.get(_extended_code(error)) or _REASONS.get(_code(error), str(error))
+    return REASONS.get(_extended_code(error)) or REASONS.get(_code(error), str(error))
 
 
 def _code(error: Exception) -> int:

@@ -94,11 +94,11 @@ class StoreWatch:
 
     def _examine(self, store: _State | None) -> None:
         """Check a main file that is not as we left it; programs that use SQLite do no damage."""
-        what = f"The store {self._path} was"
         if store is None or self._store is None:
-            raise self._lose(StoreLost, f"{what} removed", _SNAPSHOT)
+            raise self._lose(StoreLost, f"The store {self._path} was removed", _SNAPSHOT)
         if store[:2] != self._store[:2]:
-            raise self._lose(StoreLost, f"{what} replaced by another file", "that file.")
+            what = f"The store {self._path} was replaced by another file"
+            raise self._lose(StoreLost, what, "that file.")
         # Not even looked at where it is empty: SQLite would take the log for a stale one then.
         if store[2] == 0 or not check(self._path):
             raise StoreDamaged(f"The store {self._path} is empty.")

@@ -156,14 +156,16 @@ export function findingSentence(kind, values) {
 /** @param {Words[string]} entry */
 export const inLanguage = (entry) => entry[language];
 
-const RANGE = /^(-?[\d.]+) to (-?[\d.]+)$/;
+// Limits, perhaps with a unit: "0 to 3600", "1 to 100 edges", "0.1s to 1d".
+const RANGE = /^(-?[\d.]\S*) to (-?[\d.]\S*)(?: (\S.*))?$/;
 
 // A sentence that the server made, in the reader's language: found by its text, in which places
 // hold what differs. In English it stays as it is; before the words have come, too.
 /** @param {string} text @returns {string} */
 export function serverText(text) {
   if (language === "en" || !text) return text;
-  if (RANGE.test(text)) return text.replace(RANGE, "$1 – $2");
+  const [, least, most, unit = ""] = RANGE.exec(text) ?? [];
+  if (least) return `${least} – ${most} ${serverText(unit)}`.trim();
   const sentences = come.get("server");
   if (!sentences) {
     fetchWords("server").catch(() => {});
