@@ -97,6 +97,16 @@ async def test_a_mistake_in_one_is_told_by_name_and_line_and_the_others_start(
     assert [one.record.name for one in fleet.controllers] == ["cellar", "last"]
 
 
+def test_a_mistake_in_one_of_a_thousand_is_told_and_the_others_are_read(tmp_path: Path) -> None:
+    tables = [f'[[controllers]]\nname = "gh-{number}"\n' for number in range(1000)]
+    tables[700] = '[[controllers]]\nname = "gh-699"\n'
+    fleet = read(tmp_path, "".join(tables))
+    (mistake,) = fleet.mistakes
+    assert "fleet.toml, line 1402: gh-699: " in mistake
+    assert "There is a controller gh-699 already." in mistake
+    assert len(fleet.controllers) == 999
+
+
 async def test_a_port_in_use_is_told_and_the_others_start(tmp_path: Path) -> None:
     async with loop_node() as node:
         await node.node.door.listen("127.0.0.1", 0)
