@@ -96,7 +96,7 @@ ELSEWHERE = (
     # The pages tell these by their kind, in words of their own (`findings`, `journal`, `rules`).
     *("controller/findings.py", "engine/findings.py", "engine/facts.py"),
     *("engine/rule_advice.py", "engine/rule_explanation.py", "engine/rule_report.py"),
-    # Catalogues, whose texts are tested below.
+    # A catalogue, whose texts are tested as fragments.
     "hardware/fault_catalogue.py",
     # Pages that carry their own languages.
     *("servers/routes/sign_in_page.py", "servers/routes/missing_page.py"),
@@ -240,6 +240,7 @@ def fragments() -> set[str]:
         *map(os.strerror, OF_THE_SYSTEM),
         *modbus.EXCEPTION_WORDS.values(),
         *sqlite_file.REASONS.values(),
+        *(text for kind in FAULTS.values() for text in (kind.doc, kind.real)),
         *(text for field in _described_fields() for text in _spoken_by(field)),
     }
 

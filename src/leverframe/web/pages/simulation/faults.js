@@ -1,8 +1,8 @@
 // Faults on purpose: what is set and how often it acted, and a form that sets another. Kinds,
-// fields and what real units do are told as the catalogue has them, in English.
+// fields are called as in the requests; what they do, and real units do, is told in words.
 
 import { html } from "../../vendor/lit-html.js";
-import { t } from "../../lib/words.js";
+import { serverText, t } from "../../lib/words.js";
 import { KindForm } from "./kind_form.js";
 
 /** @import { Bench } from "./bench.js" */
@@ -36,7 +36,7 @@ export class Faults {
             ${set.map((fault) => this.#row(fault))}
           </ul>`
         : html`<p class="empty">${t("no_faults")}</p>`}
-      ${this.#form.view(html`<p class="note" lang="en">${doc} ${real}</p>`)}
+      ${this.#form.view(html`<p class="note">${serverText(doc)} ${serverText(real)}</p>`)}
     </section>`;
   }
 

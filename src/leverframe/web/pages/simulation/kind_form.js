@@ -9,7 +9,7 @@
 //   })
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { t } from "../../lib/words.js";
+import { serverText, t } from "../../lib/words.js";
 
 /** @import { Bench } from "./bench.js" */
 /** @typedef {BenchReport["plants"]["kinds"][string]["fields"][string]} KindField */
@@ -74,7 +74,7 @@ export class KindForm {
       return this.#choice(name, title, options, typed, shown, change);
     }
     const names = labels ? `, ${labels[0]}–${labels.at(-1)}` : "";
-    const hint = least === undefined ? allowed : `${least} – ${most}${names}`;
+    const hint = least === undefined ? serverText(allowed) : `${least} – ${most}${names}`;
     const id = `${this.#spec.item}-${name}`;
     return html`<div class="field">
       <label for=${id}>${title}</label>
