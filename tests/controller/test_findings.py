@@ -1,6 +1,7 @@
 """Findings: each comes with its cause, is told with the place to repair it, and goes with it."""
 
 import asyncio
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from leverframe.commands.table.rules import event_query
 from leverframe.controller.findings import LOOK_EVERY_S, SENTENCES
 from leverframe.engine.settings import Rule
+from leverframe.servers.http.certificate import own_certificate
 from leverframe.testing import LoopTwin
 from leverframe.testing.loop_twin import NEWEST
 from tests.cases import for_each
@@ -175,6 +177,48 @@ async def test_a_trouble_is_pushed_at_once_and_so_is_its_end() -> None:
         assert [one["id"] for one in told] == ["trouble.MQTT broker"]
         del twin.controller.troubles["MQTT broker"]
         assert content(await anext(stream), "change")["findings"] == []
+
+
+async def test_a_replaced_certificate_is_pushed_and_journalled_at_once(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    async with await LoopTwin.start() as twin, asyncio.timeout(10):
+        controller = twin.controller
+        certificate = own_certificate(tmp_path / "old", "leverframe-1", [])
+        certificate.ends = controller.clock.wall() + 86_400
+        controller.findings.sources.append(lambda: certificate.findings(controller.clock.wall()))
+        certificate.watchers.append(controller.tell_findings)
+        stream = await opened(twin)
+        first = content(await anext(stream), "state")["findings"]
+        assert [one["id"] for one in first] == ["certificate_ends"]
+        # It is the same file, which ends in ten years.
+        certificate.reload()
+        assert content(await anext(stream), "change")["findings"] == []
+
+
+PAGES_OF_PARTS = {
+    "MQTT broker": "mqtt",
+    "MQTT access": "mqtt",
+    "http1": "http",
+    "HTTPS redirect": "log",
+    "httpd": "log",
+    "GSM modem": "gsm",
+    "sms": "gsm",
+    "serial module": "serial",
+    "1-Wire sensor 28:FF": "onewire",
+    "I2C bus 1": "i2c",
+    "BME280": "i2c",
+    "Modbus slot 3": "modbus",
+    "store": "backup",
+    "mDNS": "log",
+}
+
+
+async def test_a_part_in_trouble_leads_to_the_page_that_sets_it_up() -> None:
+    async with await LoopTwin.start() as twin:
+        for part in PAGES_OF_PARTS:
+            twin.controller.troubles[part] = "It refuses."
+        told = await found(twin)
+        assert {part: told[f"trouble.{part}"]["page"] for part in PAGES_OF_PARTS} == PAGES_OF_PARTS
 
 
 async def test_a_clock_that_is_set_is_pushed_at_once() -> None:

@@ -547,6 +547,11 @@ class Controller(Hooks):
             self._watched_version = version
             self._call_watchers()
 
+    def tell_findings(self) -> None:
+        """Have everybody told at once of what a source of findings finds otherwise now."""
+        self.findings.look_again()
+        self._call_watchers()
+
     def take_name(self, name: str) -> None:
         """Be called otherwise from now on, wherever people have not named it themselves."""
         self.new_name = name

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from leverframe.clock import Clock
+from leverframe.commands.table.codes import I2C_SENSORS
 from leverframe.engine import findings as engine_findings_module
 from leverframe.engine.engine import Engine
 from leverframe.engine.facts import Fact
@@ -38,7 +39,7 @@ SENTENCES = engine_findings_module.SENTENCES | {
     "certificate_ends": "The certificate of this controller ends soon. Days left: {days}.",
     "certificate_ended": "The certificate of this controller has ended: browsers refuse it.",
 }
-#: How the name of a part in trouble begins -> the page that sets it up.
+#: The first word of a part in trouble, without its number -> the page that sets it up.
 _PAGES_OF_PARTS = {
     "MQTT": "mqtt",
     "email": "email",
@@ -49,7 +50,7 @@ _PAGES_OF_PARTS = {
     "SNMP": "snmp",
     "Modbus": "modbus",
     "1-Wire": "onewire",
-    "I2C": "i2c",
+    **dict.fromkeys(("I2C", "SPS30", *I2C_SENSORS), "i2c"),
     "serial": "serial",
     "display": "display",
     "store": "backup",
@@ -162,6 +163,10 @@ class FindingsWatch:
             self._looked_absent = set(absent)
             self._write_journal({one.id: _as_fact(one) for one in self.report()})
 
+    def look_again(self) -> None:
+        """Look when watchers are called next: a source finds something else now."""
+        self._looked_at = -LOOK_EVERY_S
+
     def live_state(self) -> tuple[dict[str, float], dict[str, Fact], float]:
         return self._since, self._journalled, self._looked_at
 
@@ -217,8 +222,8 @@ def is_of_trouble(cause: Cause) -> bool:
 def _page_of_part(part: str) -> str:
     if part in LABELS:
         return page_of(part)
-    pages = (page for begin, page in _PAGES_OF_PARTS.items() if part.startswith(begin))
-    return next(pages, "log")
+    word = part.partition(" ")[0]
+    return _PAGES_OF_PARTS.get(word) or _PAGES_OF_PARTS.get(word.rstrip("0123456789"), "log")
 
 
 def _fights(settings: Settings) -> Iterator[Finding]:

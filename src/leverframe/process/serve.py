@@ -132,6 +132,7 @@ async def serve(config: Config) -> None:
                 built.controller.findings.sources.append(
                     lambda: certificate.findings(built.controller.clock.read().wall)
                 )
+                certificate.watchers.append(built.controller.tell_findings)
                 redirect = await open_redirect(
                     built.controller, config, reach, descriptors, server.port
                 )

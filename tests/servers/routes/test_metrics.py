@@ -22,7 +22,7 @@ async def samples_of(twin: LoopTwin) -> list[Sample]:
     return samples_in((await twin.ok("/metrics")).body)
 
 
-def value(samples: list[Sample], name: str, **labels: str) -> float:
+def value(samples: list[Sample], name: str, /, **labels: str) -> float:
     (found,) = [
         sample.value
         for sample in samples
@@ -46,14 +46,15 @@ async def test_every_value_that_is_not_absent_is_there_and_parses() -> None:
     assert value(samples, "leverframe_pwm_duty_percent", label="PWM0") == 50.0
 
 
-async def test_rules_are_told_by_their_number() -> None:
+async def test_rules_are_told_by_their_number_and_name() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/inpa.cgi?event=0*104*0*1*0*0*0*0*0*0*0*0*1*0*0*0")
     await twin.ok("/inpa.cgi?eventon=0*1")
+    await twin.ok("/inpa.cgi?rulename=0*Night%20heating")
     await twin.ok("/outs.cgi?vout0=1")
     samples = await samples_of(twin)
-    assert value(samples, "leverframe_rule_enabled", rule="1") == 1
-    assert value(samples, "leverframe_rule_met", rule="1") == 1
+    assert value(samples, "leverframe_rule_enabled", rule="1", name="Night heating") == 1
+    assert value(samples, "leverframe_rule_met", rule="1", name="Night heating") == 1
 
 
 async def test_the_outbox_is_told_by_channel() -> None:

@@ -7,7 +7,7 @@ open keep the old one, later ones get the new one.
 """
 
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -40,6 +40,8 @@ class Certificate:
         self.context.set_alpn_protocols(["http/1.1"])
         #: Wall time of its end.
         self.ends = 0.0
+        #: Called when another one was taken up.
+        self.watchers: list[Callable[[], None]] = []
         self.reload()
 
     def reload(self) -> None:
@@ -56,6 +58,8 @@ class Certificate:
                 f"{_why_unusable(error)}."
             ) from error
         self.ends = _end_of(self._certificate)
+        for watcher in self.watchers:
+            watcher()
 
     def findings(self, wall: float) -> Iterator[Finding]:
         """Tell that it ends soon, or has ended."""

@@ -125,17 +125,20 @@ def _of_readings(controller: Controller) -> Iterable[Family]:
 def _of_rules(controller: Controller) -> Iterable[Family]:
     rules = controller.engine.settings.rules
     explained = controller.engine.rules.explain()
+    labels = [
+        {"rule": str(number), "name": rule.name} for number, rule in enumerate(rules, start=1)
+    ]
     yield Family(
         "leverframe_rule_enabled",
         GAUGE,
         "Whether a rule is enabled.",
-        [({"rule": str(number)}, int(rule.enabled)) for number, rule in enumerate(rules, 1)],
+        [(label, int(rule.enabled)) for label, rule in zip(labels, rules, strict=True)],
     )
     yield Family(
         "leverframe_rule_met",
         GAUGE,
         "Whether the condition of a rule is met.",
-        [({"rule": str(number)}, int(rule.met)) for number, rule in enumerate(explained, 1)],
+        [(label, int(rule.met)) for label, rule in zip(labels, explained, strict=True)],
     )
 
 
