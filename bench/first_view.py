@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from bench.figure import Figure, listed, need, progress
 from bench.serving import controller
 
-GOAL_BYTES = 300_000
+GOAL_BYTES = 160_000
 GOAL_LEVER_MS = 1000
 GOAL_DRAWN_MS = 200
 THROTTLE = 4

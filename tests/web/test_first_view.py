@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.clients.served_twin import ServedTwin
-from tests.web.conftest import OpenPage
+from tests.web.conftest import DESKTOP, PHONE, OpenPage, Theme
 
 WEB = Path(str(resources.files("leverframe.web")))
 IMPORTED = re.compile(r'^(?:import|\} from) .*?"(\.[^"]+)";$', re.MULTILINE)
@@ -24,8 +24,8 @@ new MutationObserver((_, observer) => {
 }).observe(document, { childList: true, subtree: true });
 """
 #: All of Status with what comes when the levers are there, and the levers alone.
-MAX_BYTES = 300_000
-MAX_BYTES_OF_LEVERS = 160_000
+MAX_BYTES = 160_000
+MAX_BYTES_OF_LEVERS = 110_000
 #: Each request costs a slow phone more than its bytes do.
 MAX_REQUESTS = 40
 
@@ -59,8 +59,9 @@ def test_the_browser_is_told_at_once_of_all_modules_of_the_first_view() -> None:
 
 
 @pytest.mark.needs_program("chromium")
-def test_the_first_view_is_small_and_takes_presses(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("status", fresh=True)
+def test_all_that_status_fetches_is_small_and_it_takes_presses(open_page: OpenPage) -> None:
+    # English needs less: some of its sentences come from the controller as they are.
+    page = open_page("status", fresh=True, language="pl")
     console = page.context.new_cdp_session(page)
     transferred: list[int] = []
     console.on(
@@ -72,14 +73,17 @@ def test_the_first_view_is_small_and_takes_presses(twin: ServedTwin, open_page: 
     lever = page.get_by_role("switch").first
     lever.click()
     expect(lever).to_have_attribute("aria-checked", "true")
-    assert 20_000 < sum(transferred) < MAX_BYTES
+    expect(page.locator(".journal li").first).to_contain_text("Wyjście 0")
+    expect(page.locator(".tile .course[d^=M]").first).to_be_attached()
+    assert 60_000 < sum(transferred) < MAX_BYTES
+    assert {"/api/commands", "/web/words/server.json"} & set(asked_for(page)) == set()
 
 
 @pytest.mark.needs_program("chromium")
 def test_the_levers_wait_for_nothing_but_themselves(open_page: OpenPage) -> None:
     page = open_page("status")
     held: list[Route] = []
-    for beside in ("**/status/beside.js", "**/api/commands", "**/words/codes.json"):
+    for beside in ("**/status/beside.js", "**/words/codes.json"):
         page.route(beside, lambda route: held.append(route))
     page.reload()
     expect(page.get_by_role("switch").first).to_be_visible()
@@ -136,3 +140,57 @@ def test_a_reload_asks_for_no_file_again_and_is_soon_there(
     over_the_line = set(asked_for(page, "transferSize > 0"))
     assert kept & over_the_line == set()
     assert "/api/start" in over_the_line
+
+
+#: Sums in the page how far things move that nobody has touched.
+SHIFTS = """
+window.shifted = 0;
+const add = (entries) => {
+  for (const one of entries) if (!one.hadRecentInput) window.shifted += one.value;
+};
+const observer = new PerformanceObserver((list) => add(list.getEntries()));
+observer.observe({ type: "layout-shift", buffered: true });
+window.allShifts = async () => {
+  for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+  add(observer.takeRecords());
+  return window.shifted;
+};
+"""
+MAX_SHIFT = 0.05
+#: What of a page comes last, and what then stands there.
+LATE = {
+    "status": ("**/api/{stream,history?*,journal?*}", ".tile .course[d^=M]"),
+    "things": ("**/api/stream", ".things .rows li"),
+    "timeline": ("**/api/{stream,timeline?*}", "svg.bars[role]"),
+    "charts": ("**/api/{stream,history?*}", "canvas"),
+}
+
+
+@pytest.mark.needs_program("chromium")
+@pytest.mark.parametrize(
+    ("viewport", "theme"),
+    [
+        (PHONE, "dark"),
+        pytest.param(PHONE, "light", marks=pytest.mark.thorough),
+        pytest.param(DESKTOP, "dark", marks=pytest.mark.thorough),
+        pytest.param(DESKTOP, "light", marks=pytest.mark.thorough),
+    ],
+)
+def test_nothing_moves_when_what_comes_late_is_there(
+    open_page: OpenPage, viewport: tuple[int, int], theme: Theme
+) -> None:
+    page = open_page("more", fresh=True, viewport=viewport, theme=theme)
+    page.add_init_script(SHIFTS)
+    held: list[Route] = []
+    for name, (late, seen) in LATE.items():
+        held.clear()
+        page.route(late, lambda route: held.append(route))
+        page.goto(f"{page.url.partition('#')[0]}?{name}#/{name}", wait_until="commit")
+        expect(page.locator("main h1")).to_be_attached()
+        page.evaluate("allShifts()")
+        for route in held:
+            route.continue_()
+        page.unroute_all()
+        expect(page.locator(".connection[data-kind=live]")).to_be_visible()
+        expect(page.locator(seen).first).to_be_attached()
+        assert page.evaluate("allShifts()") < MAX_SHIFT, name

@@ -13,6 +13,7 @@ import { closeMenusOutside } from "./lib/menu.js";
 import { findPage, mayOpen, pageLinks, phoneBar } from "./lib/navigation.js";
 import { Router, address, here } from "./lib/router.js";
 import { SearchDoor } from "./lib/search_door.js";
+import { useStyle } from "./lib/style_sheet.js";
 import { applyTheme } from "./lib/theme.js";
 import {
   fetchWords,
@@ -74,8 +75,9 @@ class App {
     this.#live.listenToSettings(() => this.#settingsChanged());
     this.#live.start();
     const loaded = this.#load();
-    fetchAhead(here().name || "status");
-    await insist(startWords);
+    const first = findPage(here().name || "status");
+    if (first) fetchAhead(first);
+    await insist(() => startWords(() => this.#redraw()));
     const isThere = await Promise.race([loaded.then(() => true), passed(PATIENCE_MS)]);
     this.#drawing = false;
     if (!isThere) this.#redraw();
@@ -142,6 +144,7 @@ class App {
     const entry = findPage(name || this.#homepage());
     this.#entry = entry;
     this.#trouble = null;
+    if (entry) fetchAhead(entry);
     const trouble = entry ? await this.#hindrance(entry) : "unknown";
     if (isLeft()) return;
     this.#trouble = trouble;
@@ -157,7 +160,7 @@ class App {
     document.querySelector("nav.pages [aria-current]")?.scrollIntoView({ inline: "center" });
     scrollTo(0, 0);
     if (params.has("find")) this.#reveal(params.get("find") ?? "");
-    this.#complete().catch(() => {});
+    useCodes().catch(() => {});
   }
 
   // What a search led to.
@@ -226,7 +229,8 @@ class App {
   async #fetch(entry) {
     try {
       const words = usePageWords(entry.wordless ? null : entry.name);
-      const [module] = await Promise.all([load(entry.name), words]);
+      const styles = (entry.styles ?? []).map(useStyle);
+      const [module] = await Promise.all([load(entry.name), words, ...styles]);
       return module;
     } catch (error) {
       if (!api.mayPass(error)) throw error;
@@ -333,11 +337,10 @@ class App {
 }
 
 // A page that cannot be fetched now is asked for again when it is opened.
-/** @param {string} name */
-function fetchAhead(name) {
-  const entry = findPage(name);
-  if (!entry) return;
+/** @param {PageEntry} entry */
+function fetchAhead(entry) {
   load(entry.name).catch(() => {});
+  entry.styles?.forEach(useStyle);
   if (!entry.wordless) fetchWords(entry.name).catch(() => {});
 }
 

@@ -32,6 +32,7 @@ interface PageEntry {
   needs?: string;
   simulated?: boolean;
   wordless?: boolean;
+  styles?: string[];
 }
 interface Page {
   open(params: URLSearchParams): Promise<void>;
@@ -284,7 +285,7 @@ interface DrawnField {
   isChanged: boolean;
   isSecret: boolean;
   isSet?: boolean;
-  foreign?: { was: Typed | undefined; now: Typed } | null;
+  foreign?: { was: string; now: string } | null;
 }
 interface Drawn {
   schema: Schema;
@@ -313,6 +314,7 @@ interface LeverSpec {
   tag?(): string;
   inverted?(): boolean;
   reason?(): string | null;
+  explain?(): Promise<string | null>;
   notes?(): string[];
 }
 
@@ -330,5 +332,6 @@ interface Moves {
   zoom?(from: number, to: number): void;
   back?(): void;
   point?(time: number | null): void;
+  press?(time: number): void;
   sync?: string;
 }

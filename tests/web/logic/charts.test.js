@@ -158,7 +158,7 @@ test("the last hour is a line with a gap where nothing was", async () => {
   const hour = new LastHour();
   const series = { DS1: { times: [0, 1800, 2400], values: [20, null, 30] } };
   controller.answers["/api/history"] = () => ({ step: 0, now: 3599, series, times: [] });
-  await hour.read();
+  await hour.read(["DS1"]);
   const picture = (limits) => sketched(hour.line("DS1"), limits);
   const before = picture([25, 400]);
   assert.match(before.course, /^M0 .*L29 .*M40 .*L59 /);

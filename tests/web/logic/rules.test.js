@@ -33,6 +33,7 @@ import { EntryDraft, clockText, wireOf } from "../../../src/leverframe/web/pages
 import { daysText } from "../../../src/leverframe/web/pages/schedule/sentences.js";
 import {
   copied,
+  dayCopied,
   entriesOf,
   moved,
   partsOn,
@@ -413,7 +414,50 @@ test("a piece moves and stretches in steps of five minutes, over midnight too", 
   assert.deepEqual([over[1][1].time, over[1][1].days.at(-1)], [7200, "Sat"]);
 });
 
-test("a day is copied to others, and weekdays are never all days", () => {
+const copiedTo = (schedule, from, to) => {
+  const after = [...schedule];
+  for (const [place, entry] of dayCopied(schedule, from, to)) after[place] = entry;
+  return after;
+};
+const lookOf = (schedule, day) =>
+  partsOn(piecesOf(schedule), day)
+    .filter(({ tail }) => !tail)
+    .map(({ piece, from, to }) => [piece.name, from, to])
+    .sort();
+
+test("a day that is copied looks like the other one and is changed apart from it", () => {
+  const room = [...SCHEDULE, ...Array(8).fill(null)];
+  const after = copiedTo(room, "Mon", "Sat");
+  assert.deepEqual(lookOf(after, "Sat"), lookOf(room, "Mon"));
+  for (const day of ALL.filter((one) => one !== "Sat")) {
+    assert.deepEqual(lookOf(after, day), lookOf(room, day), day);
+  }
+  const own = piecesOf(after).find(({ name, days }) => name === "Daylight" && days[0] === "Sat");
+  assert.deepEqual(own.days, ["Sat"]);
+  for (const [place, entry] of entriesOf(after, moved(own, 3600))) after[place] = entry;
+  assert.notDeepEqual(lookOf(after, "Sat"), lookOf(after, "Mon"));
+  assert.deepEqual(lookOf(after, "Mon"), lookOf(room, "Mon"));
+});
+
+test("what the other day does not have goes, and a day that does not fit is not copied", () => {
+  const room = [...Array(4).fill(null), weekly("Sunday", "OUT3", 1, 3600, ["Sun"])];
+  room[0] = weekly("Water", "OUT1", 1, 23_400, ["Mon", "Sun"]);
+  const after = copiedTo(room, "Tue", "Sun");
+  assert.deepEqual([lookOf(after, "Sun"), after[4], after[0].days], [[], null, ["Mon"]]);
+  assert.equal(dayCopied(SCHEDULE, "Mon", "Sat"), null, "one free place, five entries");
+});
+
+test("whole days stay together, so that nothing ends between two of them", () => {
+  const whole = [
+    weekly("Away", "OUT1", 1, 0, ["Mon"]),
+    weekly("Away", "OUT1", 0, 0, ["Tue"]),
+    ...Array(4).fill(null),
+  ];
+  const after = copiedTo(whole, "Mon", "Tue");
+  assert.deepEqual([after[0].days, after[1].days, after[2]], [["Mon", "Tue"], ["Wed"], null]);
+});
+
+test("an entry is put on further days, and weekdays are never all days", () => {
   const [daylight] = piecesOf(SCHEDULE);
   const [[, begins], [, ends]] = entriesOf(SCHEDULE, copied(daylight, ["Sat"]));
   assert.deepEqual([begins.days.at(-1), ends.days.at(-1)], ["Sat", "Sat"]);

@@ -18,6 +18,7 @@ from leverframe.engine.settings import Settings
 from leverframe.naming.names import name_of
 from leverframe.naming.units import unit_of
 from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, StreamCut, StreamReply
+from leverframe.servers.routes.compressed import packed
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.state import WallTime
 from leverframe.storage.history.compactor import Compactor
@@ -111,15 +112,15 @@ class HistoryUnreadable(Refusal):
 
 async def history_json(context: Context) -> Reply:
     history, span, _ = _asked(context, USUAL_POINTS, PARAMETERS)
+
+    def work(compactor: Compactor) -> Reply:
+        body = msgspec.json.encode(answer(compactor, _filled(compactor, span)))
+        return packed(context.request, JSON, body, (NOT_KEPT,))
+
     try:
-        body = await history.ask(lambda compactor: _encoded(compactor, span))
+        return await history.ask(work)
     except StoreUnavailable as error:
         raise HistoryUnreadable(str(error)) from error
-    return Reply(200, JSON, body, (NOT_KEPT,))
-
-
-def _encoded(compactor: Compactor, span: TimeSpan) -> bytes:
-    return msgspec.json.encode(answer(compactor, _filled(compactor, span)))
 
 
 async def history_csv(context: Context) -> AnyReply:

@@ -1,5 +1,6 @@
 """`/api/journal`: what happened, also before the last start, read off the event loop."""
 
+import asyncio
 from typing import Annotated
 
 import msgspec
@@ -7,6 +8,7 @@ from msgspec import Meta
 
 from leverframe.commands.describe.openapi import JSON, QueryParameter
 from leverframe.servers.http.messages import NOT_KEPT, Reply
+from leverframe.servers.routes.compressed import packed
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.history import (
     LATEST_SECOND,
@@ -45,8 +47,12 @@ async def journal_json(context: Context) -> Reply:
         entries = await keeper.ask(question)
     except StoreUnavailable as error:
         raise HistoryUnreadable(str(error)) from error
-    body = msgspec.json.encode([msgspec.Raw(entry) for entry in entries])
-    return Reply(200, JSON, body, (NOT_KEPT,))
+
+    def work() -> Reply:
+        body = msgspec.json.encode([msgspec.Raw(entry) for entry in entries])
+        return packed(context.request, JSON, body, (NOT_KEPT,))
+
+    return await asyncio.to_thread(work)
 
 
 def question_of(query: str) -> EntryQuestion:

@@ -27,6 +27,8 @@ _KINDS = {
 #: Everything but the front page stands under this path.
 PREFIX = "/web/"
 _VERSION_LETTERS = 12
+#: What the heads of all pages have in common, and where it stands in each.
+_HEAD, _HEAD_PLACE = "head.html", b"<!-- head.html -->\n"
 
 
 @lru_cache(maxsize=1)
@@ -34,10 +36,12 @@ def pages() -> dict[str, CompressedReply]:
     """Read every file; gives its reply by path."""
     files = _files(Path(leverframe.__file__).parent / "web", "")
     versioned = f"{PREFIX}{_version(files)}/"
+    _, head = files.pop(_HEAD)
     found = {}
     for name, (kind, body) in files.items():
         if kind == _HTML:
-            linked = body.replace(f'"{PREFIX}'.encode(), f'"{versioned}'.encode())
+            whole = body.replace(_HEAD_PLACE, head)
+            linked = whole.replace(f'"{PREFIX}'.encode(), f'"{versioned}'.encode())
             found[PREFIX + name] = _reply(kind, linked, PAGE_HEADERS)
         else:
             headers = PART_HEADERS if kind in (_SCRIPT, _STYLE) else PAGE_HEADERS

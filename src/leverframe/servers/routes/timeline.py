@@ -20,6 +20,7 @@ from leverframe.engine.settings import Rule
 from leverframe.engine.timeline import Course
 from leverframe.engine.traces import ANOTHER_RULE, CAUSE_TRACES, MESSAGE_TRACE, RULE_TRACES, Reason
 from leverframe.servers.http.messages import NOT_KEPT, Reply
+from leverframe.servers.routes.compressed import packed
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.history import PARAMETERS as HISTORY_PARAMETERS
 from leverframe.servers.routes.history import HistoryUnreadable, span_of
@@ -104,16 +105,16 @@ async def timeline(context: Context) -> Reply:
     state = exported(engine) if span.last > at.wall else None
     is_admin = context.account.role == ADMIN
 
-    def work(compactor: Compactor) -> bytes:
+    def work(compactor: Compactor) -> Reply:
         ahead = [] if state is None else planned(state, at, span.last)
         reader = _TimelineReader(compactor, span, ahead, is_admin=is_admin)
-        return msgspec.json.encode(reader.timeline(values, rules))
+        body = msgspec.json.encode(reader.timeline(values, rules))
+        return packed(context.request, JSON, body, (NOT_KEPT,))
 
     try:
-        body = await controller.history.ask(work)
+        return await controller.history.ask(work)
     except StoreUnavailable as error:
         raise HistoryUnreadable(str(error)) from error
-    return Reply(200, JSON, body, (NOT_KEPT,))
 
 
 class _TimelineReader:

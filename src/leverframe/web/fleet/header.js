@@ -1,8 +1,7 @@
 // The header of the page: the fleet, whether it is heard, and what everybody chooses.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { icon } from "../lib/icon.js";
-import { mark } from "../lib/mark.js";
+import { icon, mark } from "../lib/icon.js";
 import { closeByEscape, closeWhenLeft } from "../lib/menu.js";
 import { THEMES, chooseTheme, currentTheme } from "../lib/theme.js";
 import { LANGUAGES, chooseLanguage, clock, currentLanguage, t } from "../lib/words.js";

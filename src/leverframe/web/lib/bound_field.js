@@ -1,6 +1,6 @@
 // One field of a card: bound to a field of a command and to the setting behind it.
 
-import { isDuration, partOf, problemOf, typedFrom, valueFrom } from "./schema.js";
+import { isDuration, partOf, problemOf, spoken, typedFrom, valueFrom } from "./schema.js";
 import { isSame, valueAt } from "./tree.js";
 import { t, text } from "./words.js";
 
@@ -15,8 +15,8 @@ export class BoundField {
   /** @type {Typed | undefined} */
   #typed;
   // What the setting was when somebody began to type.
-  /** @type {Typed | undefined} */
-  #before;
+  /** @type {Typed} */
+  #before = "";
   /** @type {string | null} */
   refusal = null;
 
@@ -114,7 +114,8 @@ export class BoundField {
   // What somebody else made of the setting while it was edited here; null where nobody did.
   get foreign() {
     if (!this.isChanged || this.isSecret || isSame(this.#before, this.#unchanged)) return null;
-    return typeof this.#unchanged === "string" ? { was: this.#before, now: this.#unchanged } : null;
+    const [was, now] = [this.#before, this.#unchanged].map((one) => spoken(this.schema(), one));
+    return { was, now };
   }
 
   focus() {

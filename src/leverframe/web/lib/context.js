@@ -31,6 +31,7 @@ export class Context {
   forms = new Set();
   /** @type {Promise<void> | null} */
   #knowing = null;
+  #needsCommands = false;
   /** @type {State["profile"] | null} */
   #profile = null;
   // Answers can overtake each other: the number of the newest question, and of the one whose
@@ -72,9 +73,10 @@ export class Context {
     this.#take(start, asked);
   }
 
-  // Most of what is fetched, and no part of the first view. It comes once; if it could not be
-  // fetched, it is asked for again the next time.
+  // As much as all that the first view needs, and no part of it. They come once; if they could not
+  // be fetched, they are asked for again the next time.
   knowCommands() {
+    this.#needsCommands = true;
     this.#knowing ??= this.#fetchCommands().catch((error) => {
       this.#knowing = null;
       throw error;
@@ -100,7 +102,7 @@ export class Context {
     }
     this.#take(start, asked);
     this.redraw();
-    await this.knowCommands();
+    if (this.#needsCommands) await this.knowCommands();
   }
 
   // Another version has other commands, and so other pages and cards; another account, too.

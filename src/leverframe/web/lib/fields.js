@@ -135,7 +135,7 @@ function toggle(field, { problem, change }) {
       <span>${label(field)}${changedMark(field)}</span>
     </label>
     <small class="hint" id="${field.id}-hint">${ownHint(field)}</small>
-    ${said(field, problem)}
+    ${said(field, problem)} ${changedElsewhere(field)}
   </div>`;
 }
 
@@ -161,7 +161,7 @@ export function group(field, { schema, problem, change }) {
       ? button("add", () => change([...items, typedFrom(schema.items, undefined)]))
       : nothing}
     <small class="hint" id="${field.id}-hint">${hint(field, schema)}</small>
-    ${said(field, problem)}
+    ${said(field, problem)} ${changedElsewhere(field)}
   </fieldset>`;
 }
 

@@ -3,8 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
 import { SIMULATED } from "./context.js";
-import { icon } from "./icon.js";
-import { mark } from "./mark.js";
+import { icon, mark } from "./icon.js";
 import { closeByEscape, closeWhenLeft } from "./menu.js";
 import { groupLinks } from "./navigation.js";
 import { address } from "./router.js";

@@ -83,7 +83,7 @@ export class JournalReader {
 }
 
 export const journalWords = () =>
-  Promise.all([fetchWords("journal"), fetchWords("server"), fetchWords("findings")]);
+  Promise.all([fetchWords("journal"), fetchWords("findings")]);
 
 // ---- what an entry is about ------------------------------------------------------------------
 

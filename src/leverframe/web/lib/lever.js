@@ -1,10 +1,11 @@
 // A lever: one press switches. It shows what was asked for until the state agrees, or why it stays.
-// It has two looks: a row (`view()`), and the drawn lever of a frame (`upright()`).
+// It has two looks: a row with a small one (`view()`), and the large one of a frame (`upright()`).
 //
 //   new Lever(context, { label: "PWM0", name: () => "Fan", act: (on) => api.switchPwm(0, on) })
 //
 // Also: `tag: () => "PWM0"` what stands small beside the name; `inverted: () => true` to show on as
-// off; `reason: () => "locked"` why it cannot be moved now; `notes: () => ["off in 8 s"]`.
+// off; `reason: () => "locked"` why it cannot be moved now, and `explain: async () => "locked by
+// admin"` the same at length, for who presses it; `notes: () => ["off in 8 s"]`.
 
 import { html, nothing, svg } from "../vendor/lit-html.js";
 import { Refused } from "./api.js";
@@ -29,41 +30,35 @@ export class Lever {
   /** @param {Context} context @param {LeverSpec} options */
   constructor(context, options) {
     this.#context = context;
-    this.#options = { inverted: () => false, reason: () => null, notes: () => [], ...options };
+    const usual = { inverted: () => false, reason: () => null, notes: () => [] };
+    this.#options = { ...usual, explain: async () => null, ...options };
   }
 
   view() {
     const { name, tag, inverted, reason, notes, label } = this.#options;
     const level = this.#context.live.state[label];
     if (this.#asked === level) this.#settle();
-    const waiting = this.#asked !== null;
-    const on = ((waiting ? this.#asked : level) === 1) !== inverted();
+    const asked = this.#asked === null ? null : (this.#asked === 1) !== inverted();
+    const { isOn, word, share, marks } = standing(this.#context, label);
     // That an account may only look stands once, in the header.
     const hindrance = this.#context.overview.isReadOnly ? "" : reason();
     const given = name();
     const small = tag ? tag() : label;
-    return html`<button
-        type="button"
-        class="lever"
-        role="switch"
-        aria-checked=${on ? "true" : "false"}
-        aria-disabled=${reason() ? "true" : nothing}
-        ?data-asked=${waiting}
-        @click=${() => this.#switch(level === 1 ? 0 : 1)}
-      >
-        <span class="name">
-          ${given || label}${given && small ? html` <small>${small}</small>` : nothing}
+    return html`${leverRow({
+        name: html`${given || label}${given && small ? html` <small>${small}</small>` : nothing}
           ${hindrance ? html`<small class="why">${hindrance}</small>` : nothing}
-          ${notes().map((note) => html`<small class="soon">${note}</small>`)}
-        </span>
-        <span class="slot" aria-hidden="true"><span class="knob"></span></span>
-        <span class="word">${waiting ? "…" : t(on ? "state_on" : "state_off")}</span>
-      </button>
+          ${notes().map((note) => html`<small class="soon">${note}</small>`)}`,
+        ...{ isOn: asked ?? isOn, share, marks, asked },
+        word: asked === null ? word : "…",
+        isDisabled: Boolean(reason()),
+        press: () => this.#switch(level === 1 ? 0 : 1),
+      })}
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}`;
   }
 
-  // As it stands in a frame. What hinders it is told when it is pressed, not before.
-  upright() {
+  // As it stands in a frame. What hinders it is told when it is pressed, not before. `place` tells
+  // ids of its parts apart where it stands on the page twice.
+  upright(place = "") {
     const { label, inverted } = this.#options;
     const level = this.#context.live.state[label];
     if (this.#asked === level) this.#settle();
@@ -76,7 +71,7 @@ export class Lever {
         role="switch"
         aria-checked=${isOn ? "true" : "false"}
         aria-label=${thingName(this.#context, label)}
-        aria-describedby=${`note-${label} who-${label}`}
+        aria-describedby=${`${place}note-${label} ${place}who-${label}`}
         aria-disabled=${isIdle || this.#options.reason() ? "true" : nothing}
         aria-busy=${asked === null ? nothing : "true"}
         data-marks=${marks.join(" ")}
@@ -85,7 +80,7 @@ export class Lever {
         ${picture(share, marks, asked)}
         <span class="state"
           ><b>${word}</b
-          ><small id=${`note-${label}`}
+          ><small id=${`${place}note-${label}`}
             >${asked === null ? beneath : t("lever_asked", { state: stateWord(asked) })}</small
           ></span
         >
@@ -97,8 +92,7 @@ export class Lever {
   async #switch(level) {
     const hindrance = this.#options.reason();
     if (hindrance) {
-      this.#refusal = this.#context.overview.isReadOnly ? null : hindrance;
-      this.#context.redraw();
+      if (!this.#context.overview.isReadOnly) await this.#tell(hindrance);
       return;
     }
     this.#asked = level;
@@ -112,6 +106,14 @@ export class Lever {
       this.#refusal = error instanceof Refused ? error.message : t("not_reached");
       this.#giveUp();
     }
+  }
+
+  /** @param {string} hindrance */
+  async #tell(hindrance) {
+    this.#refusal = hindrance;
+    this.#context.redraw();
+    this.#refusal = (await this.#options.explain().catch(() => null)) ?? hindrance;
+    this.#context.redraw();
   }
 
   #settle() {
@@ -130,6 +132,35 @@ export class Lever {
     this.#context.redraw();
   }
 }
+
+/**
+ * @typedef {object} Row
+ * @property {Template} name
+ * @property {string} word
+ * @property {boolean} isOn
+ * @property {() => void} press
+ * @property {number} [share]
+ * @property {string[]} [marks]
+ * @property {boolean | null} [asked]
+ * @property {boolean} [isDisabled]
+ */
+
+// A small lever between a name and its word.
+/** @param {Row} row */
+export const leverRow = ({ name, word, isOn, press, ...more }) =>
+  html`<button
+    type="button"
+    class="lever"
+    role="switch"
+    aria-checked=${isOn ? "true" : "false"}
+    aria-disabled=${more.isDisabled ? "true" : nothing}
+    data-marks=${(more.marks ?? (isOn ? ["on"] : [])).join(" ")}
+    @click=${press}
+  >
+    <span class="name">${name}</span>
+    ${picture(more.share ?? Number(isOn), more.marks ?? [], more.asked ?? null)}
+    <span class="word">${word}</span>
+  </button>`;
 
 // Degrees from upright to either end.
 const LEAN = 19;

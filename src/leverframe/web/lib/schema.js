@@ -84,6 +84,15 @@ export function typedFrom(schema, value) {
   return schema["x-per"] ? String(tidy(Number(value) / schema["x-per"])) : String(value);
 }
 
+// What is typed, as a sentence can say it.
+/** @param {Schema} schema @param {Typed} typed @returns {string} */
+export function spoken(schema, typed) {
+  if (isFlag(schema)) return t(typed === true ? "state_on" : "state_off");
+  if (typeof typed !== "object") return isChoice(schema) ? code(String(typed)) : String(typed);
+  const parts = Object.entries(typed).map(([part, one]) => spoken(partOf(schema, part), one));
+  return parts.join(", ");
+}
+
 /** @param {Schema} schema @param {Typed} typed @returns {Value} */
 export function valueFrom(schema, typed) {
   if (isFlag(schema)) return typed === true;

@@ -25,10 +25,10 @@ export class Switches {
     return this.#of(label).view();
   }
 
-  // The drawn lever of a frame.
-  /** @param {string} label */
-  upright(label) {
-    return this.#of(label).upright();
+  // The large one of a frame.
+  /** @param {string} label @param {string} [place] */
+  upright(label, place) {
+    return this.#of(label).upright(place);
   }
 
   /** @param {string} label */
@@ -43,6 +43,14 @@ export class Switches {
   hindrance(label) {
     if (this.#overview.isReadOnly) return t("lever_read_only");
     return this.#overview.isLocked && !VARIABLES.includes(label) ? t("lever_locked") : null;
+  }
+
+  // Who locked it is in the audit trail, which only the administrator may read.
+  /** @param {string} label */
+  async #explain(label) {
+    if (!this.#context.isAdmin || this.#overview.isReadOnly) return this.hindrance(label);
+    const { lockText } = await import("./lock.js");
+    return lockText(this.#context);
   }
 
   // What will happen to it by itself next.
@@ -83,6 +91,7 @@ export class Switches {
       tag: () => "",
       inverted: () => this.#overview.isInverted(label),
       reason: () => this.hindrance(label),
+      explain: () => this.#explain(label),
       notes: () => this.notes(label),
     });
   }

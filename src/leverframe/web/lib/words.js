@@ -28,6 +28,8 @@ let page = {};
 /** @type {string | null} */
 let pageWanted = null;
 let language = chosen() ?? preferred();
+// Draws again when words have come that something on the page may wait for.
+let redraw = () => {};
 
 /** @param {string} name @returns {name is Language} */
 function isLanguage(name) {
@@ -52,7 +54,8 @@ function use(name) {
 
 export const currentLanguage = () => language;
 
-export async function startWords() {
+export async function startWords(draw = () => {}) {
+  redraw = draw;
   use(language);
   api.tellRefusals(refusalText);
   [frame, findings] = await Promise.all([fetchWords("frame"), fetchWords("findings")]);
@@ -69,7 +72,10 @@ export function fetchWords(name) {
   const coming = fetched.get(name) ?? api.words(name);
   if (!fetched.has(name)) {
     coming.then(
-      (words) => come.set(name, words),
+      (words) => {
+        come.set(name, words);
+        redraw();
+      },
       () => fetched.delete(name),
     );
     fetched.set(name, coming);

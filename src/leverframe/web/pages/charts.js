@@ -1,5 +1,5 @@
 // Charts: what was. Readings of one unit share a chart, states stand as bars below; all share the
-// time and the cursor.
+// time and the cursor, which a press leaves where it is, here and on the timeline.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
@@ -7,6 +7,7 @@ import { Bars } from "../lib/chart/bars.js";
 import { Lines } from "../lib/chart/lines.js";
 import { barsOf, tableOf } from "../lib/chart/table.js";
 import { isState } from "../lib/labels.js";
+import { pointAt, pointedAt } from "../lib/pointed.js";
 import { address } from "../lib/router.js";
 import { thingName } from "../lib/things.js";
 import { t } from "../lib/words.js";
@@ -24,6 +25,8 @@ const ZOOM = 2;
 const TALL_PX = 440;
 const SHARED_PX = 300;
 const PHONE_PX = 260;
+// So near to the line a press means it.
+const SAME_PLACE = 0.01;
 const PHONE = matchMedia("(max-width: 640px)");
 
 export class Page {
@@ -42,6 +45,8 @@ export class Page {
   #reading = false;
   #hasGap;
   #height = TALL_PX;
+  #isPointing = false;
+  #isMarking = false;
   // Where a double click returns to.
   /** @type {Range} */
   #lastRange = DEFAULT_RANGE;
@@ -62,7 +67,8 @@ export class Page {
     this.#lastRange = this.#view.range ?? this.#lastRange;
     this.#view.labels ??= this.#picker.suggested();
     const at = Number(params.get("at"));
-    if (at > 0) this.#legend.point(at);
+    if (at > 0) pointAt(at);
+    this.#legend.point(pointedAt());
     await this.#read();
   }
 
@@ -141,8 +147,9 @@ export class Page {
     const moves = {
       sync: CURSOR,
       zoom: (from, to) => this.#move(() => this.#view.zoom(from, to, this.#now)),
-      back: () => this.#move(() => this.#view.choose(this.#lastRange)),
+      back: () => this.#backToNow(),
       point: (time) => this.#point(time),
+      press: (time) => this.#press(time),
     };
     if (key !== "states") return new Lines(moves, height);
     return new Bars(labels.map((label) => thingName(this.#context, label)), moves);
@@ -161,12 +168,39 @@ export class Page {
         return chart.draw(labels.map((label) => barsOf(history, label)), from, to);
       }),
     );
+    this.#mark();
   }
 
+  // Where nobody points, the line stands where it was left.
   /** @param {number | null} time */
   #point(time) {
-    if (!this.#legend.point(time)) return;
+    this.#isPointing = time !== null;
+    if (time === null) this.#mark();
+    if (!this.#legend.point(time ?? pointedAt())) return;
     this.#context.redraw();
+  }
+
+  // The line stays; pressed again, it goes.
+  /** @param {number} time */
+  #press(time) {
+    const [from, to] = this.#span;
+    const before = pointedAt();
+    const isSame = before !== null && Math.abs(before - time) < (to - from) * SAME_PLACE;
+    pointAt(isSame ? null : time);
+  }
+
+  #mark() {
+    if (this.#isMarking || this.#isPointing) return;
+    this.#isMarking = true;
+    for (const { chart } of this.#charts.values()) chart.mark(pointedAt());
+    this.#isMarking = false;
+    this.#isPointing = false;
+  }
+
+  #backToNow() {
+    pointAt(null);
+    this.#legend.point(null);
+    this.#move(() => this.#view.choose(this.#lastRange));
   }
 
   #follow() {
@@ -199,8 +233,8 @@ export class Page {
       ${this.#controls()}
       <div class="plots">
         ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
-        ${this.#advice()}
         ${[...this.#charts].map(([key, { chart, labels }]) => this.#card(key, chart, labels))}
+        ${this.#advice()}
       </div>
       ${this.#picker.view(this.#labels)}
     </div>`;
@@ -234,7 +268,7 @@ export class Page {
           ? nothing
           : html`<button
               type="button"
-              @click=${() => this.#move(() => this.#view.choose(this.#lastRange))}
+              @click=${() => this.#backToNow()}
             >
               ${t("back_to_now")}
             </button>`}

@@ -4,7 +4,6 @@ import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { folded } from "../lib/folded.js";
 import { note } from "../lib/router.js";
-import { useStyle } from "../lib/style_sheet.js";
 import { t } from "../lib/words.js";
 import { CommandCard } from "./console/command_card.js";
 import { fieldName } from "./console/field_names.js";
@@ -40,7 +39,7 @@ export class Page {
   async open(params) {
     this.#query = params.get("q") ?? "";
     const row = params.get("row");
-    const [openApi] = await Promise.all([api.openApi(), useStyle("console")]);
+    const openApi = await api.openApi();
     const readings = readingsOf(openApi, this.#context.commands.all);
     this.#entries = [
       ...this.#context.commands.all.map((command, at) => this.#commandEntry(command, at)),

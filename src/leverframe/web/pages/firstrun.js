@@ -1,12 +1,11 @@
 // The first run: five steps from a fresh controller to its first rule. Where it stands is stored by
 // the controller, so it can be left at any time and goes on in any browser.
 
+import { mark } from "../lib/icon.js";
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { connectionWord } from "../lib/frame.js";
-import { mark } from "../lib/mark.js";
 import { address, go } from "../lib/router.js";
-import { useStyle } from "../lib/style_sheet.js";
 import { t } from "../lib/words.js";
 import { FindStep } from "./firstrun/find.js";
 import { NamesStep } from "./firstrun/names.js";
@@ -44,9 +43,7 @@ export class Page {
     this.#stop = context.live.listen(() => this.#step.follow());
   }
 
-  async open() {
-    await useStyle("firstrun");
-  }
+  async open() {}
 
   close() {
     this.#stop();

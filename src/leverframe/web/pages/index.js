@@ -4,6 +4,7 @@
 // group   where it stands in the navigation; `group_NAME` of words/frame.json
 // part    pages of one group that belong together
 // role    who may open it: "control" is everybody who may look and switch
+// styles  the style sheets styles/NAME.css that it needs besides those of all pages
 // early   the page can be drawn before the commands and the words of code lists are there
 // bare    the page needs no visible heading
 // alone   it stands without header and navigation
@@ -13,14 +14,14 @@
 /** @type {PageEntry[]} */
 export const PAGES = [
   { name: "status", group: "status", role: "control", early: true, bare: true },
-  { name: "timeline", group: "timeline", role: "control", bare: true },
+  { name: "timeline", group: "timeline", role: "control", bare: true, styles: ["timeline"] },
   { name: "charts", group: "charts", role: "control", bare: true },
-  { name: "rules", group: "rules", role: "admin" },
-  { name: "schedule", group: "schedule", role: "admin" },
+  { name: "rules", group: "rules", role: "admin", styles: ["bench", "rules"] },
+  { name: "schedule", group: "schedule", role: "admin", styles: ["rules", "schedule"] },
   { name: "things", group: "things", role: "control" },
   { name: "outputs", group: "things", part: "outputs", role: "admin" },
   { name: "pwm", group: "things", part: "outputs", role: "admin" },
-  { name: "pid", group: "things", part: "outputs", role: "admin" },
+  { name: "pid", group: "things", part: "outputs", role: "admin", styles: ["pid"] },
   { name: "watchdog", group: "things", part: "outputs", role: "admin" },
   { name: "display", group: "things", part: "outputs", role: "admin" },
   { name: "analog", group: "things", part: "inputs", role: "admin" },
@@ -53,8 +54,8 @@ export const PAGES = [
   { name: "backup", group: "system", role: "admin" },
   { name: "firmware", group: "system", role: "admin" },
   { name: "log", group: "system", role: "admin" },
-  { name: "simulation", group: "system", role: "admin", simulated: true },
-  { name: "console", group: "system", role: "admin" },
+  { name: "simulation", group: "system", role: "admin", simulated: true, styles: ["bench"] },
+  { name: "console", group: "system", role: "admin", styles: ["bench", "console"] },
 ];
 
 // Beside the navigation: where a phone finds all that its bar has no room for.
@@ -68,6 +69,7 @@ export const FIRST_RUN = {
   role: "admin",
   bare: true,
   alone: true,
+  styles: ["firstrun"],
 };
 
 // The bar at the bottom of a phone.

@@ -3,10 +3,10 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { Form } from "../lib/form.js";
+import { leverRow } from "../lib/lever.js";
 import { headingOf } from "../lib/names.js";
 import { shown } from "../lib/quantities.js";
 import { reading } from "../lib/reading.js";
-import { useStyle } from "../lib/style_sheet.js";
 import { Switches } from "../lib/switches.js";
 import { decimal, t } from "../lib/words.js";
 import { Course, SPAN_S } from "./pid/course.js";
@@ -38,7 +38,7 @@ export class Page {
   }
 
   async open() {
-    await Promise.all([this.#trend.start(), useStyle("pid")]);
+    await this.#trend.start();
     await this.#read();
   }
 
@@ -77,17 +77,12 @@ export class Page {
   // The regulator itself, beside the lever of the output that it drives.
   #lever() {
     const on = this.#context.live.state.pid?.enabled === true;
-    return html`<button
-      type="button"
-      class="lever"
-      role="switch"
-      aria-checked=${on ? "true" : "false"}
-      @click=${() => this.#regulate(!on)}
-    >
-      <span class="name">${t("regulator")}</span>
-      <span class="slot" aria-hidden="true"><span class="knob"></span></span>
-      <span class="word">${t(on ? "state_on" : "state_off")}</span>
-    </button>`;
+    return leverRow({
+      name: t("regulator"),
+      word: t(on ? "state_on" : "state_off"),
+      isOn: on,
+      press: () => this.#regulate(!on),
+    });
   }
 
   /** @param {boolean} on */

@@ -4,7 +4,6 @@ import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { icon } from "../lib/icon.js";
 import { go, note } from "../lib/router.js";
-import { useStyle } from "../lib/stylesheet.js";
 import { toast } from "../lib/toast.js";
 import { t } from "../lib/words.js";
 import { Draft, EMPTY_RULE } from "./rules/draft.js";
@@ -50,7 +49,7 @@ export class Page {
 
   /** @param {URLSearchParams} params */
   async open(params) {
-    await Promise.all([this.#read(), useStyle("rules")]);
+    await this.#read();
     const edited = Number(params.get("edit"));
     if (edited >= 1 && edited <= (this.#reports?.length ?? 0)) this.#edit(edited - 1);
     if (params.has("new") || params.has("source")) {

@@ -4,18 +4,17 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { Action } from "../lib/action.js";
 import * as api from "../lib/api.js";
 import { note } from "../lib/router.js";
-import { useStyle } from "../lib/stylesheet.js";
 import { toast } from "../lib/toast.js";
 import { t } from "../lib/words.js";
 import { WORKDAYS, watchers } from "./rules/window.js";
 import { EntryEditor } from "./schedule/editor.js";
 import { EntryDraft, WEEKDAYS, wireOf } from "./schedule/entry.js";
 import { dayName, entrySentence, moment } from "./schedule/sentences.js";
-import { copied, entriesOf } from "./schedule/week.js";
+import { copied, dayCopied, entriesOf } from "./schedule/week.js";
 import { WeekGrid } from "./schedule/week_grid.js";
 
 /** @import { Chosen } from "./schedule/week_grid.js" */
-/** @import { Piece } from "./schedule/week.js" */
+/** @import { Piece, Stored } from "./schedule/week.js" */
 
 export class Page {
   #context;
@@ -49,7 +48,6 @@ export class Page {
 
   /** @param {URLSearchParams} params */
   async open(params) {
-    await Promise.all([useStyle("rules"), useStyle("schedule")]);
     this.#isList = params.get("view") === "list";
     const edited = Number(params.get("edit"));
     if (params.has("edit") && this.#entries()[edited]) this.#edit(edited);
@@ -75,11 +73,13 @@ export class Page {
       : commands.get("scheddel").request({ A: index });
   }
 
-  /** @param {[number, Api.ScheduleEntry][]} entries */
+  /** @param {Stored[]} entries */
   #requestOfAll(entries) {
-    const command = this.#context.commands.get("schedset");
-    const items = entries.map(([place, entry]) => command.query(wireOf(place, entry)));
-    return { target: `${command.path}?${items.join("&")}` };
+    const [set, remove] = ["schedset", "scheddel"].map((name) => this.#context.commands.get(name));
+    const items = entries.map(([place, entry]) =>
+      entry ? set.query(wireOf(place, entry)) : remove.query({ A: place }),
+    );
+    return { target: `${set.path}?${items.join("&")}` };
   }
 
   /** @param {Chosen} chosen */
@@ -93,19 +93,36 @@ export class Page {
   // Both entries of a span in one request; the way back is offered.
   /** @param {Piece} piece */
   async #store(piece) {
-    const entries = this.#entries();
-    const before = piece.places.flatMap((place) => {
-      const entry = entries[place];
-      return entry ? [/** @type {[number, Api.ScheduleEntry]} */ ([place, entry])] : [];
-    });
-    if (!(await this.#stored(entriesOf(entries, piece)))) return;
-    if (this.#chosen) this.#chosen = { ...this.#chosen, piece };
     const name = piece.name || t("unnamed");
-    toast(t("entry_moved", { name }), { label: t("undo"), act: () => this.#stored(before) });
+    const entries = entriesOf(this.#entries(), piece);
+    if (!(await this.#storedWithWayBack(entries, t("entry_moved", { name })))) return;
+    if (this.#chosen) this.#chosen = { ...this.#chosen, piece };
     this.#context.redraw();
   }
 
-  /** @param {[number, Api.ScheduleEntry][]} entries */
+  /** @param {string} from @param {string} to */
+  async #copyDay(from, to) {
+    const entries = dayCopied(this.#entries(), from, to);
+    if (entries === null) {
+      this.#refusal = t("no_room_for_day", { day: dayName(from) });
+      this.#context.redraw();
+      return;
+    }
+    const done = t("day_copied", { day: dayName(from), to: dayName(to) });
+    if (await this.#storedWithWayBack(entries, done)) this.#chosen = null;
+    this.#context.redraw();
+  }
+
+  /** @param {Stored[]} entries @param {string} done */
+  async #storedWithWayBack(entries, done) {
+    const held = this.#entries();
+    const before = entries.map(([place]) => /** @type {Stored} */ ([place, held[place]]));
+    if (!(await this.#stored(entries))) return false;
+    toast(done, { label: t("undo"), act: () => this.#stored(before) });
+    return true;
+  }
+
+  /** @param {Stored[]} entries */
   async #stored(entries) {
     try {
       await this.#send(this.#requestOfAll(entries));
@@ -252,17 +269,21 @@ export class Page {
       [t("days_every"), WEEKDAYS],
     ];
     const further = offers.filter(([, days]) => days.some((one) => !piece.days.includes(one)));
-    if (further.length === 0) return nothing;
+    /** @param {string} text @param {() => void} act */
+    const button = (text, act) => html`<button type="button" @click=${act}>${text}</button>`;
     return html`<section class="card">
       <h3>${t("copy_day", { day: dayName(day) })}</h3>
       <div class="copying">
-        ${further.map(
-          ([name, days]) =>
-            html`<button type="button" @click=${() => this.#store(copied(piece, days))}>
-              ${name}
-            </button>`,
+        ${WEEKDAYS.filter((one) => one !== day).map((one) =>
+          button(dayName(one), () => this.#copyDay(day, one)),
         )}
       </div>
+      ${further.length === 0
+        ? nothing
+        : html`<h3>${t("also_on", { name: piece.name || t("unnamed") })}</h3>
+            <div class="copying">
+              ${further.map(([name, days]) => button(name, () => this.#store(copied(piece, days))))}
+            </div>`}
     </section>`;
   }
 

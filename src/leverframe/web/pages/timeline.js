@@ -7,7 +7,7 @@ import { causeKey } from "../lib/causes.js";
 import { SIMULATED } from "../lib/context.js";
 import { isState } from "../lib/labels.js";
 import { fullMoment } from "../lib/moments.js";
-import { pageStyle } from "../lib/page_style.js";
+import { pointAt, pointedAt } from "../lib/pointed.js";
 import { t } from "../lib/words.js";
 import { barAt, begunAt, lanesOf, meantAt, stepsOf } from "./timeline/chain.js";
 import { flagText, hours, lanes, pointsOf } from "./timeline/picture.js";
@@ -40,9 +40,6 @@ export class Page {
   #timeline = null;
   /** @type {HistoryReply | null} */
   #history = null;
-  // Null while it goes with now.
-  /** @type {number | null} */
-  #cursor = null;
   /** @type {Chosen | null} */
   #chosen = null;
   // The row that the keys move on.
@@ -72,8 +69,8 @@ export class Page {
   async open(params) {
     this.#stretch = new Stretch(params);
     const at = Number(params.get("at"));
-    this.#cursor = at > 0 ? at : null;
-    await Promise.all([pageStyle("timeline"), this.#read()]);
+    if (at > 0) pointAt(at);
+    await this.#read();
     if (at > 0) this.#chooseWhatBegan(at);
   }
 
@@ -84,6 +81,13 @@ export class Page {
 
   get #now() {
     return this.#timeline?.now ?? this.#context.live.state.time;
+  }
+
+  // Null while it goes with now, and where what people point at is not in sight.
+  get #cursor() {
+    const { from, to } = this.#timeline ?? { from: 0, to: Infinity };
+    const time = pointedAt();
+    return time !== null && from <= time && time <= to ? time : null;
   }
 
   get #bounds() {
@@ -316,7 +320,7 @@ export class Page {
   /** @param {() => void} change */
   #move(change, isNow = false) {
     change();
-    if (isNow) this.#cursor = null;
+    if (isNow) pointAt(null);
     this.#context.redraw();
     this.#read();
   }
@@ -350,7 +354,7 @@ export class Page {
   /** @param {number} time */
   #point(time) {
     const [from, to] = [this.#timeline?.from ?? 0, this.#timeline?.to ?? 0];
-    this.#cursor = Math.min(to, Math.max(from, time));
+    pointAt(Math.min(to, Math.max(from, time)));
   }
 
   /** @param {Row[]} rows @param {number} by */
@@ -453,7 +457,7 @@ export class Page {
     this.#context.redraw();
     try {
       await api.send(api.benchTarget([["advance", String(seconds)]]));
-      this.#cursor = null;
+      pointAt(null);
     } catch (error) {
       this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
     }

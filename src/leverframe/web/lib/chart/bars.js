@@ -19,15 +19,18 @@ export class Bars {
 
   /** @param {string[]} names @param {Moves} moves */
   constructor(names, moves) {
+    const height = names.length * ROW_PX + TIME_PX + TOP_PX;
     /** @type {Options} */
     const options = (colours) => ({
-      height: names.length * ROW_PX + TIME_PX + TOP_PX,
+      height,
       scales: { y: { range: [0, names.length] } },
       axes: [timeAxis(colours), noAxis()],
       series: [{}, { show: false }],
       hooks: { draw: [(plot) => this.#paint(plot, colours, names)] },
     });
     this.#figure = new Figure("figure", options, moves);
+    // Its room is kept until it is drawn.
+    this.element.style.setProperty("min-height", `${height}px`);
   }
 
   get element() {
@@ -39,6 +42,11 @@ export class Bars {
   async draw(rows, from, to) {
     this.#rows = rows;
     await this.#figure.draw([[from, to], [null, null]], from, to);
+  }
+
+  /** @param {number | null} time */
+  mark(time) {
+    this.#figure.mark(time);
   }
 
   close() {

@@ -1,6 +1,6 @@
 // One drawing of uPlot in its place on the page: its size, its colours, and moving in time.
 //
-// `moves` is what people may do: { zoom(from, to), back(), point(time or null) }.
+// `moves` is what people may do: { zoom(from, to), back(), point(time or null), press(time) }.
 
 import { colour, plotter } from "../plot.js";
 import { Fingers } from "./fingers.js";
@@ -55,7 +55,16 @@ export class Figure {
     else {
       this.#plot = this.#begin(uPlot, data);
       if (this.#moves.zoom) this.#takeFingers(this.#plot);
+      this.#takePresses(this.#plot);
     }
+  }
+
+  // The line through a moment, as if somebody pointed there; none where it is not in sight.
+  /** @param {number | null} time */
+  mark(time) {
+    const isSeen = time !== null && time >= this.#from && time <= this.#to;
+    const left = isSeen ? this.#plot?.valToPos(time, "x") : -1;
+    if (left !== undefined) this.#plot?.setCursor({ left, top: isSeen ? 0 : -1 }, true);
   }
 
   // A token of the page, resolved once for each theme.
@@ -134,6 +143,17 @@ export class Figure {
       back: () => this.#moves.back?.(),
     });
     this.#isHeld = () => fingers.areDown;
+  }
+
+  // A press that draws nothing.
+  /** @param {uPlot} plot */
+  #takePresses({ over, posToVal }) {
+    let began = 0;
+    over.addEventListener("pointerdown", ({ clientX }) => (began = clientX));
+    over.addEventListener("click", ({ clientX }) => {
+      if (Math.abs(clientX - began) >= MIN_DRAG_PX) return;
+      this.#moves.press?.(posToVal(clientX - over.getBoundingClientRect().left, "x"));
+    });
   }
 
   // With the shift key the time is moved instead of chosen.

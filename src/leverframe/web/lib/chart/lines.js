@@ -29,6 +29,8 @@ export class Lines {
     this.#moves = moves;
     this.#height = height;
     this.element.className = "chart";
+    // Its room is kept until it is drawn.
+    this.element.style.setProperty("min-height", `${height}px`);
   }
 
   // `table` as lib/chart/table.js makes it, `behind` the same of an earlier time, in a thin line.
@@ -46,6 +48,11 @@ export class Lines {
       ? joined([behind.times, ...ghosts], [table.times, ...columns])
       : [table.times, ...columns];
     await this.#figure?.draw(/** @type {uPlot.AlignedData} */ (data), from, to);
+  }
+
+  /** @param {number | null} time */
+  mark(time) {
+    this.#figure?.mark(time);
   }
 
   close() {

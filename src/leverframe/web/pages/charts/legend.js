@@ -34,7 +34,6 @@ export class Legend {
   /** @param {string[]} labels @param {boolean} areStates @param {string | null} [behind] */
   view(labels, areStates, behind = null) {
     const { history } = this.#course;
-    if (history === null) return nothing;
     return html`<div class="scrolling">
       <table class="courses">
         <thead>
@@ -73,17 +72,17 @@ export class Legend {
   }
 
   /**
-   * @param {HistoryReply} history
+   * @param {HistoryReply | null} history Null before it has come: the row keeps its room.
    * @param {string} label
    * @param {number} index
    * @param {boolean} isStates
    */
   #row(history, label, index, isStates) {
     const name = thingName(this.#context, label);
-    const { min, max, last } = summaryOf(history, label);
-    const present = this.#time === null ? last : valueAt(history, label, this.#time);
+    const { min, max, last } = history ? summaryOf(history, label) : NOTHING_YET;
+    const present = this.#time && history ? valueAt(history, label, this.#time) : last;
     const said = isStates
-      ? share(present, history.step)
+      ? share(present, history?.step ?? 0)
       : this.#overview.shown(label, present).text;
     /** @param {number | null} number */
     const value = (number) =>
@@ -100,6 +99,8 @@ export class Legend {
     </tr>`;
   }
 }
+
+const NOTHING_YET = { min: null, max: null, last: null };
 
 // On and off; of reduced values, how much of the time.
 /** @param {number | null | undefined} value @param {number} step */

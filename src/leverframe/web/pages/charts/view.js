@@ -61,10 +61,12 @@ export class View {
     return this.range ? [now - RANGES[this.range], now] : [this.#from, this.#to];
   }
 
+  // Back leads to a part that was left, and to no other range.
   /** @param {Range} range */
   choose(range) {
+    const way = this.range === null ? step : note;
     this.range = range;
-    this.#note();
+    this.#note(way);
   }
 
   // A part of the past, or of the last moments; the end never passes now, and what is shown does

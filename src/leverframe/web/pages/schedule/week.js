@@ -3,6 +3,7 @@
 // Two entries are a span if they have the name and the target in common, one switches on and the
 // other off, and the second runs on the days on which the first one's spans end.
 
+import { isSame } from "../../lib/tree.js";
 import { WEEKDAYS } from "./entry.js";
 
 /**
@@ -145,6 +146,44 @@ export function stretched(piece, edge, by) {
 // On further days.
 /** @param {Piece} piece @param {string[]} days @returns {Piece} */
 export const copied = (piece, days) => ({ ...piece, days: inOrder([...piece.days, ...days]) });
+
+/** What a place is to hold, or nothing. @typedef {[number, Api.ScheduleEntry | null]} Stored */
+
+// What makes a day look like another: its own pieces end, those of the other begin there as
+// entries of their own, so that each day can be changed apart. Null where there is no room. Only
+// whole days stay together: apart, one would end in the moment in which the next begins.
+/**
+ * @param {(Api.ScheduleEntry | null)[]} schedule
+ * @param {string} from
+ * @param {string} to
+ * @returns {Stored[] | null}
+ */
+export function dayCopied(schedule, from, to) {
+  const pieces = piecesOf(schedule);
+  const after = [...schedule];
+  /** @param {Piece} piece */
+  const staysTogether = ({ begin, end, days }) => begin === end && days.includes(from);
+  for (const piece of pieces.filter(staysTogether)) {
+    for (const [place, entry] of entriesOf(schedule, copied(piece, [to]))) after[place] = entry;
+  }
+  const apart = pieces.filter((piece) => !staysTogether(piece));
+  for (const piece of apart.filter(({ days }) => days.includes(to))) {
+    const days = piece.days.filter((day) => day !== to);
+    for (const [place, entry] of entriesOf(schedule, { ...piece, days })) {
+      after[place] = days.length > 0 ? entry : null;
+    }
+  }
+  for (const piece of apart.filter(({ days }) => days.includes(from))) {
+    for (const [, entry] of entriesOf(schedule, { ...piece, days: [to] })) {
+      const free = after.indexOf(null);
+      if (free < 0) return null;
+      after[free] = entry;
+    }
+  }
+  return after.flatMap((entry, place) =>
+    isSame(entry, schedule[place]) ? [] : [/** @type {Stored} */ ([place, entry])],
+  );
+}
 
 // The entries of a piece as they would be stored, by place.
 /** @param {(Api.ScheduleEntry | null)[]} schedule @param {Piece} piece */

@@ -1,6 +1,7 @@
 // A digital input: a lever for the level at its pin, which can also be left open.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { leverRow } from "../../lib/lever.js";
 import { t } from "../../lib/words.js";
 
 /** @import { Bench } from "./bench.js" */
@@ -31,19 +32,12 @@ export class Pin {
     const called = this.#called();
     // An open input is held high by its pull-up resistor.
     return html`<div class="pin">
-      <button
-        type="button"
-        class="lever"
-        role="switch"
-        aria-checked=${level === 1 ? "true" : "false"}
-        @click=${() => this.#send(level === 0 ? "1" : "0")}
-      >
-        <span class="name">
-          ${this.#label}${called ? html` <small>${called}</small>` : nothing}
-        </span>
-        <span class="slot" aria-hidden="true"><span class="knob"></span></span>
-        <span class="word">${level === null ? t("level_open") : level}</span>
-      </button>
+      ${leverRow({
+        name: html`${this.#label}${called ? html` <small>${called}</small>` : nothing}`,
+        word: level === null ? t("level_open") : String(level),
+        isOn: level === 1,
+        press: () => this.#send(level === 0 ? "1" : "0"),
+      })}
       <button
         type="button"
         aria-label="${t("unplug")} ${this.#label}"

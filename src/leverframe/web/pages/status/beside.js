@@ -1,10 +1,10 @@
 // Below and beside the levers: what is measured, and what happened.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import * as api from "../../lib/api.js";
 import { VARIABLES } from "../../lib/labels.js";
 import { isUsed } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
-import { Choice } from "./choice.js";
 import { firstRunCard } from "./first_run.js";
 import { Happened } from "./happened.js";
 import { LastHour } from "./last_hour.js";
@@ -13,6 +13,7 @@ import { section } from "./section.js";
 import { Tiles } from "./tiles.js";
 
 /** @import { Switches } from "../../lib/switches.js" */
+/** @import { Choice } from "./choice.js" */
 
 export class Beside {
   #context;
@@ -21,9 +22,12 @@ export class Beside {
   #tiles;
   #meters;
   #happened;
-  #choice;
+  // Fetched when somebody wants to choose.
+  /** @type {Choice | null} */
+  #choice = null;
   #stop;
   #hasGap;
+  #isRead = false;
 
   /** @param {Context} context @param {Switches} switches */
   constructor(context, switches) {
@@ -33,7 +37,6 @@ export class Beside {
     this.#tiles = new Tiles(context, this.#hour);
     this.#meters = new Meters(context);
     this.#happened = new Happened(context, overview);
-    this.#choice = new Choice(context, overview);
     this.#hasGap = live.watchGaps();
     this.#stop = live.listen(() => this.#follow());
     this.#follow();
@@ -41,15 +44,20 @@ export class Beside {
 
   // The lines of the last hour, the counters and the log come when they come: nobody waits.
   read() {
-    this.#hour.read().then(
+    this.#isRead = true;
+    this.#readHour();
+    this.#meters.read().catch(() => {});
+    this.#happened.read().catch(() => {});
+  }
+
+  #readHour() {
+    this.#hour.read(this.#tiles.labels).then(
       () => {
         this.#hour.follow(this.#context.live.state);
         this.#context.redraw();
       },
       () => {},
     );
-    this.#meters.read().catch(() => {});
-    this.#happened.read().catch(() => {});
   }
 
   close() {
@@ -60,6 +68,7 @@ export class Beside {
   #follow() {
     const { state } = this.#context.live;
     if (this.#hasGap()) this.read();
+    else if (this.#isRead && this.#hour.lacks(this.#tiles.labels)) this.#readHour();
     this.#hour.follow(state);
     this.#tiles.follow(state);
     this.#happened.follow();
@@ -72,7 +81,7 @@ export class Beside {
         ${section("meters", this.#meters.view())}
       </div>
       <div class="stack">
-        ${firstRunCard(this.#context)} ${this.#happened.view()} ${this.#choice.button()}
+        ${firstRunCard(this.#context)} ${this.#happened.view()} ${this.#chooseButton()}
       </div>
     </div>`;
   }
@@ -88,7 +97,29 @@ export class Beside {
     </div>`);
   }
 
+  #chooseButton() {
+    if (!this.#context.isAdmin) return nothing;
+    return html`<p class="choose">
+      <button type="button" @click=${() => this.#choose()}>${t("choose_shown")}</button>
+    </p>`;
+  }
+
+  async #choose() {
+    try {
+      const [{ Choice }] = await Promise.all([
+        import("./choice.js"),
+        this.#context.knowCommands(),
+      ]);
+      this.#choice ??= new Choice(this.#context, this.#context.overview);
+    } catch (error) {
+      // The banner says why nothing opens.
+      if (!api.mayPass(error)) throw error;
+      return;
+    }
+    this.#choice.begin();
+  }
+
   dialogs() {
-    return this.#choice.view();
+    return this.#choice?.view() ?? nothing;
   }
 }

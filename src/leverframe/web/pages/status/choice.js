@@ -24,18 +24,7 @@ export class Choice {
     this.#overview = overview;
   }
 
-  button() {
-    if (this.#command === null) return nothing;
-    return html`<p class="choose">
-      <button type="button" @click=${() => this.#begin()}>${t("choose_shown")}</button>
-    </p>`;
-  }
-
-  get #command() {
-    return this.#context.commands.find("echeck");
-  }
-
-  #begin() {
+  begin() {
     this.#draft = [...this.#overview.visibility];
     this.#refusal = null;
     this.#context.redraw();

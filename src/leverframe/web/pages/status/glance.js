@@ -36,14 +36,20 @@ function truth(context) {
   if (findings.length > 0) return list(context, findings);
   return connection === "live"
     ? line("check", "fine", t("all_fine"), watched(context))
-    : line("more", "waiting", t("connection_connecting"));
+    : line("more", "waiting", t("connection_connecting"), watched(context), t("all_fine"));
 }
 
-/** @param {IconName} name @param {string} kind @param {string} say @param {string} [small] */
-const line = (name, kind, say, small = "") =>
+// What is probably said next keeps its room, so that nothing below moves when it is.
+/**
+ * @param {IconName} name @param {string} kind @param {string} say @param {string} [small]
+ * @param {string} [next]
+ */
+const line = (name, kind, say, small = "", next = "") =>
   html`<div class=${`finding ${kind}`}>
     ${icon(name)}
-    <p class="say">${say}</p>
+    <p class="say">
+      <span>${say}</span>${next ? html`<span aria-hidden="true">${next}</span>` : nothing}
+    </p>
     ${small ? html`<small>${small}</small>` : nothing}
   </div>`;
 

@@ -15,18 +15,27 @@ export class Happened {
   #journal = new JournalReader({}, READ);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
-  #heard = 0;
+  #heard;
+  /** @type {Promise<void> | null} */
+  #reading = null;
 
   /** @param {Context} context @param {Overview} overview */
   constructor(context, overview) {
     this.#context = context;
+    this.#heard = context.live.heard;
     this.#overview = overview;
   }
 
+  // One after the other: the next one asks only for what has come since.
   async read() {
     if (!this.#context.isAdmin) return;
-    await this.#journal.read();
-    this.#context.redraw();
+    this.#reading = (this.#reading ?? Promise.resolve())
+      .catch(() => {})
+      .then(async () => {
+        await this.#journal.read();
+        this.#context.redraw();
+      });
+    await this.#reading;
   }
 
   // The journal is read again a moment after the state has moved on.

@@ -20,9 +20,20 @@ export class LastHour {
   #end = 0;
   /** @type {Map<string, Minutes>} */
   #lines = new Map();
+  /** @type {Set<string>} */
+  #asked = new Set();
 
-  async read() {
-    const history = await api.history({ points: MINUTES });
+  // Is there one that nobody has asked for?
+  /** @param {string[]} labels */
+  lacks(labels) {
+    return labels.some((label) => !this.#asked.has(label));
+  }
+
+  /** @param {string[]} labels */
+  async read(labels) {
+    if (labels.length === 0) return;
+    this.#asked = new Set(labels);
+    const history = await api.history({ labels: labels.join(","), points: MINUTES });
     this.#end = Math.floor(history.now / MINUTE_S);
     for (const [label, series] of Object.entries(history.series)) {
       this.#lines.set(

@@ -47,6 +47,10 @@ export class Tiles {
     }
   }
 
+  get labels() {
+    return this.#chosen([...READINGS, ...INPUTS]);
+  }
+
   view() {
     const readings = this.#chosen(READINGS);
     const isSensed = readings.some((label) => !OWN.includes(label));

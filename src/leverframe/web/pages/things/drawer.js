@@ -193,7 +193,8 @@ export class Drawer {
     if ([...OUTPUTS, ...PWMS, ...VARIABLES].includes(label)) {
       const isFree = this.#switches.hindrance(label) === null;
       return html`<section class="operated">
-        ${this.#switches.lever(label)} ${this.#duty?.view() ?? nothing}
+        ${this.#switches.upright(label, "drawer-")} ${this.#duty?.view() ?? nothing}
+        <p class="note" id=${`drawer-who-${label}`}>${this.#switches.soon(label)}</p>
         ${isFree ? this.#onFor?.view() ?? nothing : nothing}
       </section>`;
     }

@@ -1,25 +1,22 @@
 // An output on for a while: some seconds or minutes, or until a time of the day.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import * as api from "../../lib/api.js";
 import { durationText } from "../../lib/durations.js";
 import { indexOf } from "../../lib/labels.js";
+import { Pulse } from "../../lib/pulse.js";
 import { t } from "../../lib/words.js";
 
 const CHOICES_S = [10, 300];
-const DAY_S = 86_400;
 
 export class OnFor {
   #context;
-  #index;
+  #pulse;
   #isAsking = false;
-  /** @type {string | null} */
-  #refusal = null;
 
   /** @param {Context} context @param {string} label */
   constructor(context, label) {
     this.#context = context;
-    this.#index = indexOf(label);
+    this.#pulse = new Pulse(context, indexOf(label));
   }
 
   view() {
@@ -27,7 +24,7 @@ export class OnFor {
         <span class="q">${t("on_for")}</span>
         ${CHOICES_S.map(
           (seconds) =>
-            html`<button type="button" @click=${() => this.#pulse(seconds)}>
+            html`<button type="button" @click=${() => this.#send(() => this.#pulse.send(seconds))}>
               ${durationText(seconds)}
             </button>`,
         )}
@@ -40,7 +37,9 @@ export class OnFor {
         </button>
       </div>
       ${this.#isAsking ? this.#question() : nothing}
-      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}`;
+      ${this.#pulse.refusal
+        ? html`<p class="refusal" role="alert">${this.#pulse.refusal}</p>`
+        : nothing}`;
   }
 
   #question() {
@@ -56,27 +55,17 @@ export class OnFor {
     this.#context.redraw();
   }
 
-  /** @param {number} seconds */
-  async #pulse(seconds) {
+  /** @param {() => void} send */
+  #send(send) {
     this.#isAsking = false;
-    this.#refusal = null;
-    try {
-      await api.pulseOutput(this.#index, seconds);
-    } catch (error) {
-      this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
-    }
-    this.#context.redraw();
+    send();
   }
 
-  // A time that has passed today is one of tomorrow.
   /** @param {SubmitEvent} event */
   #until(event) {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
-    const [hours, minutes] = String(new FormData(form).get("time")).split(":").map(Number);
-    const now = new Date(this.#context.live.state.time * 1000);
-    const passed = (now.getHours() * 60 + now.getMinutes()) * 60 + now.getSeconds();
-    const left = (hours * 60 + minutes) * 60 - passed;
-    this.#pulse(left > 0 ? left : left + DAY_S);
+    const time = String(new FormData(form).get("time"));
+    this.#send(() => this.#pulse.sendUntil(time));
   }
 }

@@ -39,10 +39,12 @@ export class Stretch {
     return [now - SPANS[this.span], now + SPANS[this.span] * AHEAD];
   }
 
+  // Back leads to a part that was left, and to no other span.
   /** @param {Span} span */
   choose(span) {
+    const way = this.span === null ? step : note;
     this.span = span;
-    note("timeline", { span });
+    way("timeline", { span });
   }
 
   // Back leads to what was shown before.

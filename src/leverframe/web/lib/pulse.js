@@ -1,0 +1,47 @@
+// An output on for a while: so many seconds, or until a time of the day. Its return time stays as
+// it is.
+
+import * as api from "./api.js";
+import { t } from "./words.js";
+
+const DAY_S = 86_400;
+
+export class Pulse {
+  // Why the last one was not sent.
+  /** @type {string | null} */
+  refusal = null;
+  #context;
+  #index;
+
+  /** @param {Context} context @param {number} index */
+  constructor(context, index) {
+    this.#context = context;
+    this.#index = index;
+  }
+
+  /** @param {number} seconds */
+  async send(seconds) {
+    this.refusal = null;
+    try {
+      await api.pulseOutput(this.#index, seconds);
+    } catch (error) {
+      this.refusal = error instanceof api.Refused ? error.message : t("not_reached");
+    }
+    this.#context.redraw();
+  }
+
+  /** @param {string} time */
+  sendUntil(time) {
+    return this.send(secondsUntil(time, this.#context.live.state.time));
+  }
+}
+
+// From a moment until a time of the day, "20:00". One that has passed today is one of tomorrow.
+/** @param {string} time @param {number} now */
+export function secondsUntil(time, now) {
+  const [hours, minutes] = time.split(":").map(Number);
+  const moment = new Date(now * 1000);
+  const passed = (moment.getHours() * 60 + moment.getMinutes()) * 60 + moment.getSeconds();
+  const left = (hours * 60 + minutes) * 60 - passed;
+  return left > 0 ? left : left + DAY_S;
+}
