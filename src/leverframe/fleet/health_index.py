@@ -13,6 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from leverframe.config.fields import MAX_NAME_LETTERS
 from leverframe.controller.findings import FindingReport
 from leverframe.fleet.node import FleetNode, Member
 from leverframe.naming.names import name_of
@@ -26,7 +27,7 @@ Health = Literal["fault", "attention", "off", "fine"]
 HEALTHS: tuple[Health, ...] = ("fault", "attention", "off", "fine")
 Order = Literal["worst", "name"]
 
-_DIGITS = re.compile(r"(\d+)")
+_DIGITS = re.compile(r"\d+")
 
 
 class MemberHealth(Struct, frozen=True):
@@ -179,12 +180,13 @@ def _words_of(member: Member, findings: list[FindingReport]) -> str:
     return "\n".join(parts).lower()
 
 
-def _natural(name: str) -> list[tuple[bool, int, str]]:
-    """Return a key by which gh-2 comes before gh-10."""
-    return [
-        (part.isdecimal(), int(part) if part.isdecimal() else 0, part)
-        for part in _DIGITS.split(name)
-    ]
+def _natural(name: str) -> str:
+    """Return a key by which gh-2 comes before gh-10, quickly enough for ten thousand."""
+    return _DIGITS.sub(_padded, name)
+
+
+def _padded(number: re.Match[str]) -> str:
+    return number[0].rjust(MAX_NAME_LETTERS, "0")
 
 
 def _nobody() -> None:

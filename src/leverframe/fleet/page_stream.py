@@ -108,8 +108,11 @@ async def view_stream(
     changed = asyncio.Event()
     with index.looking(changed.set):
         await index.look()
+        about = report()
+        # With thousands of controllers each of the three takes a while.
+        await asyncio.sleep(0)
         begun = thread_time()
-        last = _view(node, index, place, report())
+        last = _view(node, index, place, about)
         took_s = thread_time() - begun
         yield message("view", last)
         while True:
