@@ -6,7 +6,7 @@ _leverframe() {
         words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data help -V --version -h --help"
     else
         case "$first" in
-            fleet) words="run simulate add list show remove rename tag send rollout drift changes advance snapshot restore fork fault export map adopt release" ;;
+            fleet) words="run migrate nodes drain move simulate add list show remove rename tag send rollout drift changes advance snapshot restore fork fault export map adopt release" ;;
             unit) words="find pull diff check schema plan apply rollback watch take-over give-back" ;;
             config) words="check example" ;;
             board) words="check" ;;
@@ -18,7 +18,11 @@ _leverframe() {
         esac
         case "$first $second" in
             "run "*) words="--verbose --config --host --port --data --history-days --history-max-mb --timezone --hosts --proxies --tls --no-tls --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --capture --no-capture --allow-local-targets --no-allow-local-targets --ca-file --modbus-port --modbus-writers --snmp-port --log-level --log-format --syslog --discovery --no-discovery --mdns --no-mdns --hw --sw --name --mac --cors-origins --trusted --trusted-role --redirect-port --recorded --mqtt-certificate --mqtt-key --serial-port --serial-modbus --udp-bootloader --no-udp-bootloader --tftp-port --firmware-key --firmware-check-url --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address -h --help" ;;
-            "fleet run") words="--config --host --port --data --timezone --hosts --tls --no-tls --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --capture --no-capture --modbus-port --snmp-port --log-level --log-format --discovery --no-discovery --mdns --no-mdns -h --help" ;;
+            "fleet run") words="--database --node --inner --capacity --config --host --port --data --timezone --hosts --tls --no-tls --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --capture --no-capture --modbus-port --snmp-port --log-level --log-format --discovery --no-discovery --mdns --no-mdns -h --help" ;;
+            "fleet migrate") words="--database -h --help" ;;
+            "fleet nodes") words="--node --user --ca-file --json -h --help" ;;
+            "fleet drain") words="--node --user --ca-file -h --help" ;;
+            "fleet move") words="--node --user --ca-file -h --help" ;;
             "fleet simulate") words="--for --json --config -h --help" ;;
             "fleet add") words="--name --count --first --template --hw --sw --tag --address --port --dry-run --node --user --ca-file --json -h --help" ;;
             "fleet list") words="--tag --node --user --ca-file --json -h --help" ;;

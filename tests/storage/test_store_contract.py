@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.storage.encrypting import EncryptingStore
-from leverframe.storage.fleet.group_commit import LaneStore
+from leverframe.storage.fleet.group_commit import GroupCommitLane, LaneStore
 from leverframe.storage.fleet.lane import MemoryLane
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
 from leverframe.storage.read_only import ReadOnlyStore
@@ -19,6 +19,7 @@ from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import DELETED, Changes, MemoryStore, Rows, Store, StoreUnavailable
 from leverframe.storage.writer import Writer
 from tests.effort import examples
+from tests.storage.fleet.postgres_lanes import postgres_lane
 
 Opener = Callable[[Path], Store]
 
@@ -26,7 +27,7 @@ Opener = Callable[[Path], Store]
 class PartOfLane(EncryptingStore):
     """A part of a lane that closes the lane with it."""
 
-    def __init__(self, lane: SqliteLane, controller: int) -> None:
+    def __init__(self, lane: GroupCommitLane, controller: int) -> None:
         super().__init__(LaneStore(lane, controller), Path("unused"), controller)
         self._lane = lane
 
@@ -40,6 +41,7 @@ OPENERS: dict[str, Opener] = {
     "sqlite": lambda folder: SqliteStore(folder / "store.db"),
     "memory lane": lambda folder: MemoryLane().store(7),
     "sqlite lane": lambda folder: PartOfLane(SqliteLane(folder / "fleet.db", folder / "key"), 7),
+    "postgres lane": lambda folder: PartOfLane(postgres_lane(folder), 7),
 }
 REFUSAL = "The disk is read-only."
 #: Stores that are asked only for what holds without anything being written.

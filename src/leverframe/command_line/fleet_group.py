@@ -38,6 +38,12 @@ _TAG = argument(
 _NEW_TAG = argument(
     "--tag", action="append", default=[], metavar="TAG", help="a tag for them; likewise again"
 )
+_DATABASE = argument(
+    "--database",
+    metavar="WHERE",
+    required=True,
+    help="as for psql: host=... dbname=..., or a URL",
+)
 _MADE_NAME = "a name, with {n} or {n:03} for the number"
 
 FLEET = Group(
@@ -63,14 +69,66 @@ of them refuse it, and tells which and why.
 Run a node. The file has keys of `leverframe run` that concern all controllers, and each controller
 as a [[controllers]] table: name, tags, hw, sw, settings (a backup to begin with), address, port,
 board. A mistake in one of them is told with its name and line, and the others start. Those that
-were added before start, too: all are kept in one file of the data folder.
+were added before start, too: all are kept in one file of the data folder, or in a database that
+several nodes share: then each takes its part, and those of a node that dies.
 """,
+            arguments=(
+                argument(
+                    "--database",
+                    metavar="WHERE",
+                    help="PostgreSQL that nodes share, as for psql: host=... dbname=..., or a URL",
+                ),
+                argument("--node", metavar="NAME", help="its name (default: the machine's)"),
+                argument(
+                    "--inner",
+                    metavar="HOST:PORT",
+                    help="where the other nodes reach it (default 127.0.0.1, any port)",
+                ),
+                argument(
+                    "--capacity",
+                    metavar="N",
+                    type=int,
+                    help="what it carries in proportion to the others (default 1)",
+                ),
+            ),
             takes_config=True,
             config_keys=(
                 *("host", "port", "hosts", "tls", "tls_certificate", "tls_key", "data"),
                 *("timezone", "virtual_time", "virtual_start", "lenient", "capture"),
                 *("modbus_port", "snmp_port", "discovery", "mdns"),
                 *("json", "log_level", "log_format"),
+            ),
+        ),
+        Task(
+            "migrate",
+            "fleet.cluster.commands:migrate_tables",
+            "make the tables of a fleet in PostgreSQL, or bring them up to date",
+            (_DATABASE,),
+            description="""\
+Make the tables that nodes share, or bring them up to date, in one step or not at all. Nodes of the
+version before go on working with them.
+""",
+        ),
+        Task(
+            "nodes",
+            "fleet.cluster.commands:list_nodes",
+            "show the nodes that share the database of a node",
+            _NODE_JSON,
+        ),
+        Task(
+            "drain",
+            "fleet.cluster.commands:drain_node",
+            "let the other nodes take over all controllers of a node, and wait until it is empty",
+            (*_NODE, argument("drained", metavar="NODE", help="the name of the node")),
+        ),
+        Task(
+            "move",
+            "fleet.cluster.commands:move_controller",
+            "let a node have a controller as long as it lives",
+            (
+                *_NODE,
+                _MEMBER,
+                argument("to", metavar="NODE", nargs="?", help="the node (default: any)"),
             ),
         ),
         Task(

@@ -94,6 +94,13 @@ class NeedsHashing(Exception):
         self.passwords = tuple(passwords)
 
 
+class NotOursNow(Refusal):
+    """The controller may run elsewhere by now."""
+
+    status = 503
+    title = "This node may have lost the controller"
+
+
 class Controller(Hooks):
     """One controller: an engine that lives by its settings on a board, a store and a clock.
 
@@ -137,6 +144,8 @@ class Controller(Hooks):
         #: The monotonic second at which the bootloader gives up, while it waits; never without
         #: power. No way in does anything while this is not None.
         self.bootloader_until: float | None = None
+        #: Returns why nothing may be done now, where another node may have taken over.
+        self.why_refused: Callable[[], str | None] | None = None
         self._watched_version = NEVER_WATCHED
         self._telling: asyncio.Handle | None = None
         self._carry_out: dict[type, Callable[[Any], None]] = {
@@ -333,6 +342,8 @@ class Controller(Hooks):
         are carried out, as real units do. What `also` holds is remembered in the same write, so
         that there is never one without the other.
         """
+        if self.why_refused is not None and (reason := self.why_refused()) is not None:
+            raise NotOursNow(reason)
         if account is not UNRESTRICTED:
             check_calls(account, [call for call, _ in commands], self.pending)
         stage = Stage(

@@ -272,7 +272,7 @@ async def _when_stored(outstanding: Outstanding) -> AnyReply:
     try:
         await outstanding.finish()
     except StoreUnavailable as error:
-        return reply_to_refusal(StoreFailed(str(error)))
+        return reply_to_refusal(StoreFailed.because(error))
     except Refusal as refusal:
         return reply_to_refusal(refusal)
     return _NOTHING

@@ -17,9 +17,10 @@ A mistake in the keys of the node refuses the file. One in a controller is told 
 line, and the others start.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import msgspec
@@ -30,6 +31,7 @@ from leverframe.config import BadConfiguration, Config, NodeConfig
 from leverframe.config.reading import checked, misshapen_table
 from leverframe.config.sources import Sources
 from leverframe.errors import ErrorForPeople
+from leverframe.fleet.cluster.cluster_table import CLUSTER, ClusterTable
 from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.node import NewController
 from leverframe.fleet.records import (
@@ -46,6 +48,7 @@ from leverframe.profile import HARDWARE
 from leverframe.wiring import Wiring, miswired
 
 CONTROLLERS = "controllers"
+NOTHING_GIVEN: Mapping[str, Any] = MappingProxyType({})
 
 
 class ControllerTable(Struct, frozen=True):
@@ -75,11 +78,17 @@ class FleetFile(Struct, frozen=True):
     controllers: list[NewController]
     #: A sentence for each controller that cannot be, with its name and line.
     mistakes: list[str]
+    #: The database that it shares with other nodes.
+    cluster: ClusterTable | None = None
 
 
-def read_fleet(sources: Sources) -> FleetFile:
-    """Read the configuration of a node; raise `BadConfiguration` where the node cannot be."""
+def read_fleet(sources: Sources, of_cluster: Mapping[str, Any] = NOTHING_GIVEN) -> FleetFile:
+    """Read the configuration of a node; raise `BadConfiguration` where the node cannot be.
+
+    What flags say `of_cluster` counts for more than what the file says.
+    """
     tables = sources.values.pop(CONTROLLERS, [])
+    cluster = _cluster(sources, of_cluster)
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise BadConfiguration(
             f"{sources.line((CONTROLLERS,))}: {CONTROLLERS} is written as [[{CONTROLLERS}]] tables."
@@ -93,7 +102,16 @@ def read_fleet(sources: Sources) -> FleetFile:
         )
     config = checked(sources, NodeConfig)
     controllers, mistakes = _controllers(tables, sources, config)
-    return FleetFile(config, controllers, mistakes)
+    return FleetFile(config, controllers, mistakes, cluster)
+
+
+def _cluster(sources: Sources, given: Mapping[str, Any]) -> ClusterTable | None:
+    table = {**sources.values.pop(CLUSTER, {}), **given}
+    if not table:
+        return None
+    for mistake in misshapen_table(table, ClusterTable, (CLUSTER,)):
+        raise BadConfiguration(f"{sources.line(mistake.place)}: {mistake.sentence}")
+    return msgspec.convert(table, ClusterTable)
 
 
 def _controllers(

@@ -21,6 +21,7 @@ from leverframe.config import AskedVersion, NodeConfig
 from leverframe.controller import Controller
 from leverframe.controller.hooks import SettingsWatcher
 from leverframe.fleet.door import Door, DoorNames, Entrance
+from leverframe.fleet.other_nodes import OtherNodes
 from leverframe.fleet.records import (
     MAX_CONTROLLERS,
     MemberRecord,
@@ -38,6 +39,7 @@ from leverframe.process.services import Sending, Service
 from leverframe.process.version_change import settle_version
 from leverframe.profile import Profile
 from leverframe.servers import journal_log
+from leverframe.servers.http.messages import Handler
 from leverframe.servers.http_faults import HttpFaults
 from leverframe.servers.journal_log import JournalLog
 from leverframe.servers.routes.router import Reach
@@ -66,6 +68,10 @@ class NodeManner(Struct, frozen=True):
     must_sign_in: bool = False
     #: Where Modbus TCP and SNMP answer, and who may write by the former.
     ports: NodeConfig = NodeConfig()
+    #: Returns why nothing may be done for controllers now, where other nodes may have them.
+    why_refused: Callable[[], str | None] | None = None
+    #: What is added to the answers of controllers.
+    marked: Callable[[Handler], Handler] = lambda handler: handler
 
 
 NORMALLY = NodeManner()
@@ -142,6 +148,8 @@ class FleetNode:
         self.watchers: set[Callable[[], None]] = set()
         #: What all controllers share.
         self.services = NodeServices()
+        #: What is known of other nodes, where there are any.
+        self.cluster: OtherNodes | None = None
         #: One change of the fleet at a time.
         self.changing = asyncio.Lock()
 
@@ -165,9 +173,10 @@ class FleetNode:
             async with self.changing:
                 records = [(one, self.registry.records.get(one)) for one in batch]
                 stored = await self.lane.fetch(batch)
+                running = {member.number for member in self.members.values()}
                 for number, record in records:
-                    if record is None:
-                        # It was removed meanwhile.
+                    if record is None or number in running:
+                        # It was removed, or started, meanwhile.
                         continue
                     try:
                         wiring = wirings.get(record.name, SIMULATED)
@@ -291,9 +300,10 @@ class FleetNode:
         controller.ports["http"] = lambda: self.door.open_port
         # A node has no port for firmware.
         controller.takes_firmware = False
+        controller.why_refused = manner.why_refused
         entrance = Entrance(
             logged,
-            self.door.outward(built.noting(built.web.handle)),
+            manner.marked(self.door.outward(built.noting(built.web.handle))),
             self.door.outward(built.web.admit_body),
         )
         built.mqtt.pages_are_at(self.door.pages_of(record.name))

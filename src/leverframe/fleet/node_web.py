@@ -170,7 +170,7 @@ class NodeWeb:
         except Refusal as refusal:
             return _refused(refusal)
         except StoreUnavailable as error:
-            return _refused(StoreFailed(str(error)))
+            return _refused(StoreFailed.because(error))
 
     async def new_administrator(self) -> tuple[str | None, dict[str, Any]]:
         """Make a password for new controllers, where everybody has to sign in."""

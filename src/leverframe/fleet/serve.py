@@ -4,8 +4,9 @@ import asyncio
 import logging
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -15,13 +16,19 @@ from leverframe.clock import Clock
 from leverframe.commands.table.refusals import Refusal
 from leverframe.config import NodeConfig
 from leverframe.config.sources import Sources
+from leverframe.errors import ErrorForPeople
 from leverframe.fleet.api.endpoints import ENDPOINTS
+from leverframe.fleet.cluster.cluster_table import ClusterTable
+from leverframe.fleet.cluster.lease import NodeLease
+from leverframe.fleet.cluster.stale_reads import marked_when_stale
 from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.fleet_mdns import FleetMdns
 from leverframe.fleet.node import FleetNode, NewController, NodeManner
+from leverframe.fleet.node_storage import FileStorage, NodeStorage
 from leverframe.fleet.node_web import NodeWeb
+from leverframe.fleet.records import Registry
 from leverframe.hardware import display_picture
 from leverframe.process.json_lines import print_json
 from leverframe.process.logs import set_up as set_up_logs
@@ -51,21 +58,30 @@ from leverframe.servers.http.limits import MIB, HttpLimits
 from leverframe.servers.routes.pages import pages
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import OF_NODE, Lane
-from leverframe.storage.fleet.opening import FleetFolder, open_lane
-from leverframe.storage.history.compactor import Bounds
+from leverframe.storage.fleet.opening import FleetFolder
 from leverframe.storage.history.shared import SharedHistory
-from leverframe.storage.snapshot_service import SnapshotService
-from leverframe.storage.snapshots import Snapshots
 
 log = logging.getLogger(__name__)
+
+
+class NoDriver(ErrorForPeople):
+    """What a database needs is not installed: one sentence."""
+
 
 #: Paths of the node that take a form, a template or the body of a command.
 _WITH_BODY = {endpoint.path for endpoint in ENDPOINTS if endpoint.takes_form}
 
 
-def run_fleet(sources: Sources) -> None:
+def run_fleet(
+    sources: Sources,
+    database: str | None,
+    node: str | None,
+    inner: str | None,
+    capacity: int | None,
+) -> None:
     """Run a node with the controllers of a file and those that were added to it."""
-    fleet = read_fleet(sources)
+    given = {"database": database, "node": node, "inner": inner, "capacity": capacity}
+    fleet = read_fleet(sources, {key: value for key, value in given.items() if value is not None})
     set_up_logs(fleet.config.log_level, fleet.config.log_format, fleet.config.syslog)
     loop_runner()(_serve(fleet))
 
@@ -86,8 +102,13 @@ async def node_of(
     clock: Clock,
     descriptors: DescriptorBudget | None = None,
     history: SharedHistory | None = None,
+    registry: Registry | None = None,
+    lease: NodeLease | None = None,
 ) -> NodeWeb:
-    """Make a node without controllers that does not listen yet."""
+    """Make a node without controllers that does not listen yet.
+
+    One that shares a database with others has a registry there, and acts only while its lease runs.
+    """
     reach = reach_of_node(config)
     machine = socket.gethostname().lower()
     # The last one is where addresses of controllers are shown.
@@ -101,7 +122,14 @@ async def node_of(
         reach.must_sign_in,
         config,
     )
-    node = FleetNode(door, lane, clock, manner, history)
+    if lease is not None:
+        manner = replace(
+            manner,
+            sending=replace(manner.sending, why_held=lease.why_not),
+            why_refused=lease.why_not,
+            marked=partial(marked_when_stale, lease=lease),
+        )
+    node = FleetNode(door, lane, clock, manner, history, registry)
     hashes = Passwords(node.services.hashing)
     web = NodeWeb(node, lane.store(OF_NODE).load(), reach.names, hashes)
     door.node.handler, door.node.admission = web.handle, web.admit_body
@@ -109,7 +137,11 @@ async def node_of(
 
 
 async def start_controllers(
-    web: NodeWeb, controllers: Sequence[NewController], *, as_json: bool
+    web: NodeWeb,
+    controllers: Sequence[NewController],
+    *,
+    as_json: bool,
+    is_elsewhere: Callable[[str], bool] = lambda name: False,
 ) -> list[str]:
     """Start what is stored, then what is new; return a sentence for each that cannot be."""
     node = web.node
@@ -117,7 +149,11 @@ async def start_controllers(
     troubles = await node.start_stored({one.record.name: one.wiring for one in controllers})
     await web.jobs.start_stored()
     known = {record.name for record in node.registry.records.values()}
-    new = [one for one in controllers if one.record.name not in known]
+    new = [
+        one
+        for one in controllers
+        if one.record.name not in known and not is_elsewhere(one.record.name)
+    ]
     if not new:
         return troubles
     password, administrator = await web.new_administrator()
@@ -144,20 +180,21 @@ async def _serve(fleet: FleetFile) -> None:
         # Before a password is made and shown for a start that comes to nothing.
         with told_if_it_cannot_listen(config):
             try_host(config.host, config.port)
-        opened = open_lane(folder)
-        own = opened.lane.store(OF_NODE)
+        storage = await _opened_storage(fleet.cluster, folder)
+        own = storage.lane.store(OF_NODE)
         if reach_of_node(config).must_sign_in:
             await introduce_administrator(own, as_json=config.json)
         web = await node_of(
-            config, opened.lane, clock_of(config), descriptor_budget(), _history(config, folder)
+            config,
+            storage.lane,
+            clock_of(config),
+            descriptor_budget(),
+            storage.history(config),
+            storage.registry,
+            storage.lease,
         )
         node, door = web.node, web.node.door
-        for part, sentence in opened.troubles.items():
-            log.error("%s", sentence)
-            node.troubles[part] = sentence
-        snapshots = Snapshots(folder.store_path, opened.lane.settle)
-        service = SnapshotService(snapshots, node.troubles)
-        node.settings_watchers.append(service.settings_changed)
+        storage.connect(node)
         discovery = FleetDiscovery(lambda: node.members.values(), config.port, node.troubles)
         mdns = FleetMdns(node, config.port)
         try:
@@ -175,9 +212,12 @@ async def _serve(fleet: FleetFile) -> None:
                 await asyncio.to_thread(load)
             if config.discovery:
                 discovery.start(config.host)
-            troubles = await start_controllers(web, fleet.controllers, as_json=config.json)
             if config.mdns and not is_loopback(config.host):
                 mdns.start(config.host)
+            await storage.start()
+            troubles = await start_controllers(
+                web, fleet.controllers, as_json=config.json, is_elsewhere=storage.is_elsewhere
+            )
             for number, sentence in enumerate((*fleet.mistakes, *troubles), start=1):
                 print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
                 node.troubles[f"start {number}"] = sentence
@@ -191,18 +231,23 @@ async def _serve(fleet: FleetFile) -> None:
         finally:
             await close_all(
                 [
-                    *(web.time.freeze, discovery.close, mdns.close),
-                    *(door.stop, web.jobs.close, service.close, node.close),
+                    *(web.time.freeze, discovery.close, mdns.close, web.jobs.close),
+                    *(storage.leave, door.stop, node.close, storage.close),
                 ]
             )
 
 
-def _history(config: NodeConfig, folder: FleetFolder) -> SharedHistory | None:
-    """Return the history that is kept; on virtual time none is."""
-    if config.virtual_time:
-        return None
-    bounds = Bounds(raw_days=config.history_days, max_bytes=config.history_max_mb * MIB)
-    return SharedHistory(folder.history_path, bounds)
+async def _opened_storage(cluster: ClusterTable | None, folder: FleetFolder) -> NodeStorage:
+    if cluster is None:
+        return FileStorage(folder)
+    try:
+        # Its driver is an extra of the package.
+        from leverframe.fleet.cluster.storage import open_database
+    except ImportError as error:
+        raise NoDriver(
+            "The driver for PostgreSQL is missing; install it with `pip install leverframe[fleet]`."
+        ) from error
+    return await open_database(cluster, folder)
 
 
 def _say_where(node: FleetNode, config: NodeConfig, failed: int) -> None:

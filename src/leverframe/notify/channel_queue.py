@@ -43,6 +43,8 @@ class QueueContext(Struct, frozen=True):
     chance: Random
     #: Why messages of a channel cannot go, for faults that are set on purpose.
     down: dict[str, str]
+    #: Returns why nothing may be sent now, whatever the channel.
+    why_held: Callable[[], str | None] = lambda: None
 
 
 class QueuedMessage(Struct):
@@ -270,8 +272,9 @@ class ChannelQueue:
     async def _one_attempt(self, message: Message) -> str | None:
         timeout_s = self.channel.limits.timeout_s
         try:
-            if self.name in self._context.down:
-                raise CannotSend(self._context.down[self.name])
+            held = self._context.down.get(self.name) or self._context.why_held()
+            if held is not None:
+                raise CannotSend(held)
             async with asyncio.timeout(timeout_s):
                 message.answer = await self.channel.deliver(message, self._context.settings())
         except CannotSend as refusal:

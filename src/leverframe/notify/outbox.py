@@ -94,6 +94,7 @@ class Outbox:
         settings: Callable[[], Settings],
         *,
         capture: bool = False,
+        why_held: Callable[[], str | None] = lambda: None,
         tell: Callable[[Cause, Fact], None] = lambda cause, fact: None,
         troubles: dict[str, str] | None = None,
         first_pause_s: float = FIRST_PAUSE_S,
@@ -106,7 +107,7 @@ class Outbox:
         self._tell = tell
         #: What is wrong now, by channel; others read it, too.
         self._troubles = {} if troubles is None else troubles
-        self._context = QueueContext(clock, settings, first_pause_s, chance, {})
+        self._context = QueueContext(clock, settings, first_pause_s, chance, {}, why_held)
         self._channels: dict[str, Channel] = {}
         #: Queues of the channels that have had something to send.
         self._queues: dict[str, ChannelQueue] = {}

@@ -69,6 +69,8 @@ class Sending(Struct, frozen=True):
     #: What the MQTT broker is shown, PEM files.
     mqtt_certificate: str | None = None
     mqtt_key: str | None = None
+    #: Returns why nothing may be sent now: a node that may have lost its controllers sends nothing.
+    why_held: Callable[[], str | None] = lambda: None
 
 
 def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
@@ -147,6 +149,7 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
         controller.clock,
         lambda: controller.engine.settings,
         capture=controller.clock.is_virtual if sending.capture is None else sending.capture,
+        why_held=sending.why_held,
         tell=tell,
         troubles=controller.troubles,
     )

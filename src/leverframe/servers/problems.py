@@ -4,6 +4,10 @@ import msgspec
 
 from leverframe.commands.table.refusals import Refusal
 from leverframe.servers.http.messages import PROBLEM_TYPE, Headers, Reply
+from leverframe.storage.store import StoreUnavailable
+
+#: What cannot be done now may be possible in a few seconds.
+RETRY_SOON: Headers = (("Retry-After", "2"),)
 
 
 def reply_to_refusal(refusal: Refusal) -> Reply:
@@ -13,6 +17,8 @@ def reply_to_refusal(refusal: Refusal) -> Reply:
         headers = (("Allow", refusal.allowed or "GET"),)
     elif isinstance(refusal, TooManyTries | TooManyStreams):
         headers = (("Retry-After", str(refusal.retry_after_s)),)
+    elif refusal.status == 503:
+        headers = RETRY_SOON
     return Reply(refusal.status, PROBLEM_TYPE, body, headers)
 
 
@@ -57,6 +63,16 @@ class ForeignPage(Refusal):
 class StoreFailed(Refusal):
     status = 507
     title = "The change could not be stored"
+
+    @staticmethod
+    def because(error: StoreUnavailable) -> Refusal:
+        """Return the refusal of a change: it is not stored, or that is not known yet."""
+        return NotKnownYet(str(error)) if error.is_in_doubt else StoreFailed(str(error))
+
+
+class NotKnownYet(Refusal):
+    status = 503
+    title = "Whether the change is stored is not known yet"
 
 
 class TooManyCommands(Refusal):

@@ -54,6 +54,9 @@ class Stored(msgspec.Struct):
 class StoreUnavailable(ErrorForPeople):
     """Nothing can be written now. Carries a sentence for people."""
 
+    #: Whether what was being written is stored is not known.
+    is_in_doubt = False
+
 
 class Rows(msgspec.Struct):
     """Changes as they are written: values as JSON text, None where a row is removed."""

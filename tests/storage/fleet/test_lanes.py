@@ -16,10 +16,12 @@ from leverframe.storage.fleet.sqlite_lane import SqliteLane
 from leverframe.storage.store import Changes, Rows, StoreUnavailable
 from leverframe.storage.writer import Writer
 from tests.hardware.waiting import until
+from tests.storage.fleet.postgres_lanes import postgres_lane
 
 LANES: dict[str, Callable[[Path], Lane]] = {
     "memory": lambda folder: MemoryLane(),
     "sqlite": lambda folder: SqliteLane(folder / "fleet.db", folder / "fleet.key"),
+    "postgres": postgres_lane,
 }
 
 

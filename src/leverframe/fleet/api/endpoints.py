@@ -7,7 +7,15 @@ from msgspec import Meta
 from leverframe import __version__
 from leverframe.commands.describe.openapi import QueryParameter, openapi_of_endpoints
 from leverframe.commands.table.row import ADMIN, ANYBODY
-from leverframe.fleet.api import acting, comparing, making, reading, rolling_out, watching
+from leverframe.fleet.api import (
+    acting,
+    comparing,
+    making,
+    nodes,
+    reading,
+    rolling_out,
+    watching,
+)
 from leverframe.fleet.api.acting import JOB_ID, SNAPSHOT_LABEL
 from leverframe.fleet.api.comparing import FleetChange, MemberDrift
 from leverframe.fleet.api.context import (
@@ -30,6 +38,7 @@ from leverframe.fleet.api.rolling_out import RolloutPlanned
 from leverframe.fleet.api.watching import PLACE
 from leverframe.fleet.bulk import BulkReport
 from leverframe.fleet.jobs.job import JobReport
+from leverframe.fleet.other_nodes import ClusterReport
 from leverframe.servers.routes.metrics import METRICS
 from leverframe.servers.routes.stream import EVENT_STREAM
 
@@ -78,6 +87,34 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         reply=NodeReport,
         function=reading.node_report,
         doc="Show the node: how many controllers, their tags, the common time, the snapshots.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/nodes",
+        role=ADMIN,
+        reply=ClusterReport,
+        function=nodes.reported,
+        doc="Show the nodes that share the database, and how this one stands with it.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/drain",
+        role=ADMIN,
+        reply=ClusterReport,
+        methods=_POST,
+        query=(QueryParameter("node", str, "The name of a node."),),
+        function=nodes.drained,
+        doc="Empty a node: the others take its controllers over, one after the other.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/move",
+        role=ADMIN,
+        reply=ClusterReport,
+        methods=_POST,
+        query=(
+            QueryParameter("name", str, "The name of a controller."),
+            QueryParameter("node", str, "The node that shall have it; any without it."),
+        ),
+        function=nodes.moved,
+        doc="Let a node have a controller as long as it lives.",
     ),
     FleetEndpoint(
         "/api/fleet/list",

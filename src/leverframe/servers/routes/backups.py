@@ -76,7 +76,7 @@ class BackupEndpoint:
         except Refusal as refusal:
             return reply_to_refusal(refusal.of(call.row.line))
         except StoreUnavailable as error:
-            return reply_to_refusal(StoreFailed(str(error)))
+            return reply_to_refusal(StoreFailed.because(error))
         if lost := len(restored.not_carried_over):
             log.warning("the restore left %d settings out; /api/restore-report lists them", lost)
         reply = self._commands.status_reply()

@@ -252,7 +252,7 @@ class CommandEndpoint:
         try:
             await outstanding.finish()
         except StoreUnavailable as error:
-            return reply_to_refusal(StoreFailed(str(error)))
+            return reply_to_refusal(StoreFailed.because(error))
         except Refusal as refusal:
             return reply_to_refusal(refusal)
         return self.status_reply()

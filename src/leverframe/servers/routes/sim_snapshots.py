@@ -67,7 +67,7 @@ class SimSnapshots:
         except NoLiveSnapshot as error:
             raise Conflict(str(error)) from None
         except StoreUnavailable as error:
-            raise StoreFailed(str(error)) from None
+            raise StoreFailed.because(error) from None
 
     def _steps(self, query: str) -> list[tuple[str, str]]:
         steps: list[tuple[str, str]] = []

@@ -89,15 +89,17 @@ class GroupCommitLane(Lane):
         await part.done
 
     async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
         while self._waiting:
             await self._collect_batch()
             batch, self._waiting = self._waiting[:BATCH_SIZE], self._waiting[BATCH_SIZE:]
-            faults = await see_through(
-                loop.run_in_executor(self._thread, self._write, _merged(batch))
-            )
+            faults = await self.written(_merged(batch))
             for part in batch:
                 _resolve(part, faults.get(part.controller))
+
+    async def written(self, parts: Mapping[int, Rows]) -> dict[int, BaseException]:
+        """Write parts in the lane's thread; return what went wrong by controller."""
+        loop = asyncio.get_running_loop()
+        return await see_through(loop.run_in_executor(self._thread, self._write, parts))
 
     async def _collect_batch(self) -> None:
         """Wait while rounds of the loop bring something more."""

@@ -1,0 +1,45 @@
+"""How a node shares a database with others: the `[cluster]` table of the fleet file, and flags.
+
+    [cluster]
+    database = "host=/run/postgresql dbname=fleet"   # as for psql: words, or postgresql://...
+    node = "north"                                   # its name; the machine's if not given
+    inner = "10.0.0.5:8070"                          # where the other nodes reach this one
+    capacity = 2                                     # what it carries in proportion to the others
+
+The password of the database is not written here but where PostgreSQL's programs look for it, such
+as `~/.pgpass`.
+"""
+
+import re
+import socket
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from leverframe.config import BadConfiguration
+from leverframe.fleet.cluster.directory import Place
+
+CLUSTER = "cluster"
+NODE_NAME = "small letters, digits and dashes, at most 31"
+_NODE_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,29}[a-z0-9])?")
+
+
+class ClusterTable(Struct, frozen=True, forbid_unknown_fields=True):
+    database: Annotated[str, Meta(min_length=1)]
+    node: str | None = None
+    inner: str = "127.0.0.1:0"
+    capacity: Annotated[int, Meta(ge=1, le=1000)] = 1
+
+    def node_name(self) -> str:
+        name = self.node or socket.gethostname().partition(".")[0].lower()
+        if not _NODE_NAME.fullmatch(name):
+            raise BadConfiguration(f"node: {name[:40]!r} is no name of a node; write {NODE_NAME}.")
+        return name
+
+    def inner_place(self) -> Place:
+        host, _, port = self.inner.rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 65535:
+            raise BadConfiguration(
+                f"inner: {self.inner[:60]!r} is no address; write HOST:PORT, such as 10.0.0.5:8070."
+            )
+        return Place(self.node_name(), host.strip("[]"), int(port))

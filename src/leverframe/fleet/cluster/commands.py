@@ -1,0 +1,87 @@
+"""The work of `leverframe fleet migrate|nodes|drain|move`."""
+
+import time
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from leverframe.errors import ErrorForPeople
+from leverframe.fleet.commands import asked_node
+
+#: Between two looks at a node that is being emptied.
+LOOK_S = 0.5
+#: A node that keeps controllers for so long has nobody to give them to.
+STUCK_S = 60.0
+
+
+class NotEmptied(ErrorForPeople):
+    """A node still has controllers: one sentence."""
+
+
+def migrate_tables(database: str) -> None:
+    from leverframe.storage.fleet.postgres_schema import migrate
+
+    done = migrate(database)
+    print(f"Done: {', '.join(done)}." if done else "The tables are up to date.")
+
+
+def list_nodes(node: str, user: str | None, ca_file: str | None, as_json: bool) -> None:
+    """Print the nodes as a table, or the whole report as JSON."""
+    with asked_node(node, user, ca_file) as client:
+        report = client.get("nodes", {})
+    if as_json:
+        print(msgspec.json.encode(report).decode())
+        return
+    table = Table("node", "state", "controllers", "capacity", "life", "inner address")
+    for one in report["nodes"]:
+        name = f"{one['name']} (asked)" if one["is_this"] else one["name"]
+        table.add_row(
+            name,
+            _state(one),
+            str(one["controllers"]),
+            str(one["capacity"]),
+            str(one["epoch"]),
+            one["inner"],
+        )
+    console = Console(soft_wrap=True)
+    console.print(table)
+    if report["free"]:
+        print(f"{report['free']} controllers wait for a node.")
+    if report["is_in_doubt"]:
+        print("The node that was asked cannot reach the database, and refuses commands.")
+
+
+def _state(node: dict[str, Any]) -> str:
+    if not node["is_alive"]:
+        return "stopped" if not node["controllers"] else "dead"
+    return "runs" if node["capacity"] else "is emptied"
+
+
+def drain_node(node: str, user: str | None, ca_file: str | None, drained: str) -> None:
+    """Empty a node and wait; say how many are left as long as there are any."""
+    with asked_node(node, user, ca_file) as client:
+        report = client.post("drain", {"node": drained})
+        last, since = -1, time.monotonic()
+        while left := next(
+            (one["controllers"] for one in report["nodes"] if one["name"] == drained), 0
+        ):
+            if left != last:
+                print(f"{drained} has {left} controllers left", flush=True)
+                last, since = left, time.monotonic()
+            elif time.monotonic() - since > STUCK_S:
+                raise NotEmptied(
+                    f"{drained} still has {left} controllers: there may be no other node for them."
+                )
+            time.sleep(LOOK_S)
+            report = client.get("nodes", {})
+    print(f"{drained} is empty and can be stopped; started again, it takes its share.")
+
+
+def move_controller(
+    node: str, user: str | None, ca_file: str | None, name: str, to: str | None
+) -> None:
+    with asked_node(node, user, ca_file) as client:
+        client.post("move", {"name": name, "node": to})
+    print(f"{name} goes to {to}." if to else f"{name} may be anywhere.")

@@ -1,0 +1,458 @@
+"""A node among others: it beats, watches them, and has the controllers that the database gives it.
+
+Two things go on beside each other. A thread keeps the lease: every half second it beats, reads all
+nodes, declares the dead ones dead and takes free controllers up to the fair share. The loop brings
+the controllers that run here into line with what the database says: it starts those that were
+taken, and stops and releases those that another node shall have.
+
+Where the lease is in doubt nothing is done for anybody; controllers regulate on. A node that was
+declared dead drops all of them without writing, and begins another life.
+"""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
+import psycopg
+from msgspec import Struct
+from msgspec.structs import replace
+
+from leverframe.commands.table.refusals import BadValue
+from leverframe.errors import ErrorForPeople
+from leverframe.fleet.cluster import membership
+from leverframe.fleet.cluster.directory import Directory, Place
+from leverframe.fleet.cluster.fair_share import fair_shares
+from leverframe.fleet.cluster.lease import NodeLease
+from leverframe.fleet.cluster.membership import Placed
+from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, PeerWatch, SeenNode
+from leverframe.fleet.cluster.registry import ClusterRegistry
+from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.other_nodes import ClusterReport, PeerReport
+from leverframe.fleet.records import NoSuchController
+from leverframe.storage.fleet.group_commit import ConcernsAll
+from leverframe.storage.fleet.postgres_connection import Connection, first_line
+from leverframe.storage.fleet.postgres_lane import Claim, Fenced, PostgresLane
+from leverframe.storage.fleet.postgres_schema import opened
+from leverframe.storage.store import StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+#: Who has what is read again after so many beats, even if nobody has told of a change.
+LOOK_AT_ALL_BEATS = 10
+#: Controllers that are started before others have their turn, and given up in one step.
+STARTED_AT_A_TIME = 50
+GIVEN_UP_AT_A_TIME = 20
+#: What does not start is tried again after this.
+START_AGAIN_S = 30.0
+_DATABASE = "database"
+
+
+class NameTaken(ErrorForPeople):
+    """Another node of this name lives: one sentence."""
+
+
+class NodeIdentity(Struct, frozen=True):
+    """The name of a node, where the others reach it, and what it carries beside them."""
+
+    name: str
+    place: Place
+    capacity: int = 1
+
+    @property
+    def address(self) -> str:
+        return f"{self.place.host}:{self.place.port}"
+
+
+class Seen(Struct, frozen=True):
+    """What a step has read."""
+
+    nodes: list[SeenNode]
+    #: None where nothing has changed since the last step.
+    placed: list[Placed] | None
+
+
+def begin_life(address: str, identity: NodeIdentity) -> Claim:
+    """Register a node; raise NameTaken where another one of its name lives.
+
+    One that was killed has no session any more, or its counter stands still for a lease.
+    """
+    with opened(address) as connection:
+        known = _named(connection, identity.name)
+        until = time.monotonic() + LEASE_S
+        while known is not None and known.is_alive and known.has_session:
+            if time.monotonic() >= until:
+                break
+            time.sleep(BEAT_S)
+            now = _named(connection, identity.name)
+            if now is not None and now.epoch == known.epoch and now.beat > known.beat:
+                raise NameTaken(
+                    f"A node {identity.name} runs already. Give this one another name with --name."
+                )
+            known = now
+        return membership.register(connection, identity.name, identity.address, identity.capacity)
+
+
+def _named(connection: Connection, name: str) -> SeenNode | None:
+    found = (one for one in membership.seen_nodes(connection) if one.name == name)
+    return next(found, None)
+
+
+class ClusterMember:
+    """The life of a node, from the moment that it is registered until it resigns."""
+
+    def __init__(
+        self,
+        address: str,
+        identity: NodeIdentity,
+        claim: Claim,
+        node: FleetNode,
+        lane: PostgresLane,
+        registry: ClusterRegistry,
+        directory: Directory,
+        lease: NodeLease,
+    ) -> None:
+        self.identity = identity
+        self.nodes: list[SeenNode] = []
+        self._address = address
+        self._claim = claim
+        self._node = node
+        self._lane = lane
+        self._registry = registry
+        self._directory = directory
+        self.lease = lease
+        self._watch = PeerWatch(identity.name)
+        self._thread = ThreadPoolExecutor(1, "membership")
+        # Only the thread touches these.
+        self._connection: Connection | None = None
+        self._beats_until_all = 0
+        self._placed: list[Placed] = []
+        self._changed = asyncio.Event()
+        self._is_fenced = False
+        self._stored_late: set[int] = set()
+        #: When a controller that did not start is tried again, by its number.
+        self._not_before: dict[int, float] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_leaving = False
+        self._loop = asyncio.get_running_loop()
+        lane.on_end = self._tell_end
+        lane.on_stored_late = self._tell_late
+
+    # --- life -------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Tell where it is, take a share, start it, and go on beside what follows."""
+        address = self.identity.address
+        await self._in_thread(lambda it: membership.announce(it, self._claim, address))
+        await self._step()
+        await self._settle()
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self._beat()), loop.create_task(self._act())]
+
+    async def leave(self) -> None:
+        """Give everything up in order and resign; the others take it over at once."""
+        self._is_leaving = True
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        if not self.lease.is_in_doubt:
+            with suppress(psycopg.Error, StoreUnavailable):
+                await self._give_up(tuple(self._node.members.values()))
+                await self._in_thread(lambda it: membership.resign(it, self._claim))
+        self._thread.shutdown()
+        if self._connection is not None:
+            self._connection.close()
+
+    async def _beat(self) -> None:
+        while True:
+            try:
+                await self._step()
+            except asyncio.CancelledError:
+                raise
+            except Exception:
+                log.exception("a step of the membership failed")
+                await asyncio.sleep(BEAT_S)
+
+    async def _act(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            try:
+                await self._settle()
+            except asyncio.CancelledError:
+                raise
+            except (psycopg.Error, StoreUnavailable) as error:
+                log.warning("controllers cannot change hands now: %s", first_line(error))
+            except Exception:
+                log.exception("controllers could not change hands")
+
+    # --- wishes of people ------------------------------------------------------------------------
+
+    async def move(self, name: str, to: str | None) -> None:
+        """Let a node have a controller as long as it lives; None lets any."""
+        if to is not None:
+            self._require_living(to)
+        if not await self._ask_once(lambda it: membership.want(it, name, to)):
+            raise NoSuchController(f"There is no controller {name[:40]!r}.", field="name")
+
+    async def drain(self, name: str) -> None:
+        """Empty a node; it has controllers again when it is started anew."""
+        self._require_living(name)
+        await self._ask_once(lambda it: membership.set_capacity(it, name, 0))
+
+    def _require_living(self, name: str) -> None:
+        living = [one.name for one in self.nodes if one.is_alive]
+        if name not in living:
+            raise BadValue(
+                f"There is no node {name[:40]!r} that lives.",
+                field="node",
+                allowed=", ".join(living),
+            )
+
+    def report(self) -> ClusterReport:
+        counts = Counter(one.node for one in self._placed)
+        return ClusterReport(
+            [
+                PeerReport(
+                    name=one.name,
+                    is_alive=one.is_alive,
+                    inner=one.address,
+                    capacity=one.capacity,
+                    controllers=counts[one.name],
+                    epoch=one.epoch,
+                    is_this=one.name == self.identity.name,
+                )
+                for one in self.nodes
+            ],
+            counts[None],
+            self.lease.seconds_left,
+            self.lease.is_in_doubt,
+            self._lane.batch,
+        )
+
+    async def _ask_once(self, work: Callable[[Connection], Result]) -> Result:
+        """Do what somebody waits for, on a connection of its own: the other one may be waiting."""
+
+        def ask() -> Result:
+            with opened(self._address) as connection:
+                return work(connection)
+
+        return await asyncio.to_thread(ask)
+
+    # --- keeping the lease ------------------------------------------------------------------------
+
+    async def _step(self) -> None:
+        """Wait for news or the time of the next beat, then beat and read what there is."""
+        sent: list[float] = []
+        try:
+            seen = await self._in_thread(lambda it: self._beat_and_look(it, sent))
+        except (psycopg.Error, StoreUnavailable) as error:
+            self._note_away(error)
+            await asyncio.sleep(BEAT_S)
+            return
+        if seen is None:
+            self._is_fenced = True
+            self._changed.set()
+            await asyncio.sleep(BEAT_S)
+            return
+        self.lease.renew(sent[0])
+        self._node.troubles.pop(_DATABASE, None)
+        self.nodes = seen.nodes
+        if seen.placed is not None:
+            self._take_placement(seen.placed)
+        if self._lane.is_unclear:
+            await self._lane.look_again()
+        if seen.placed is not None or self._work_is_left():
+            self._changed.set()
+
+    def _note_away(self, error: Exception) -> None:
+        if _DATABASE not in self._node.troubles:
+            log.error("the database cannot be reached: %s", first_line(error))
+        self._node.troubles[_DATABASE] = (
+            "The database cannot be reached. Controllers go on with what they have; nothing can be"
+            " changed until it is back."
+        )
+        self._watch.forget()
+
+    def _take_placement(self, placed: list[Placed]) -> None:
+        self._placed = placed
+        places = {one.name: _place(one) for one in self.nodes if one.is_alive and one.address}
+        self._directory.replace({one.name: one.node for one in placed}, places)
+
+    async def _in_thread(self, work: Callable[[Connection], Result]) -> Result:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._connected, work)
+
+    def _connected(self, work: Callable[[Connection], Result]) -> Result:
+        if self._connection is None:
+            self._connection = opened(self._address)
+            self._connection.execute(f"LISTEN {membership.CHANNEL}")
+            self._beats_until_all = 0
+        try:
+            return work(self._connection)
+        except psycopg.Error:
+            self._connection.close()
+            self._connection = None
+            raise
+
+    def _beat_and_look(self, connection: Connection, sent: list[float]) -> Seen | None:
+        """Beat and read, in the thread; return None where this life is over."""
+        is_told = any(True for _ in connection.notifies(timeout=BEAT_S, stop_after=1))
+        sent.append(self.lease.now())
+        known_batch = self._lane.batch
+        if not membership.beat(connection, self._claim):
+            return None
+        batch = membership.batch_of(connection, self._claim)
+        if batch is not None and batch < known_batch:
+            with suppress(ConcernsAll):
+                self._lane.note_lost(batch)
+        nodes = membership.seen_nodes(connection)
+        for dead in self._watch.look(nodes, self.lease.now()):
+            if membership.declare_dead(connection, dead):
+                log.warning("the node %s is dead; its controllers are free", dead.name)
+                is_told = True
+        self._beats_until_all -= 1
+        if not (is_told or self._beats_until_all < 0):
+            return Seen(nodes, None)
+        self._beats_until_all = LOOK_AT_ALL_BEATS
+        if self.lease.ended is None and not self._is_leaving:
+            nodes = membership.seen_nodes(connection)
+            membership.claim_free(connection, self._claim, nodes)
+        return Seen(nodes, membership.placed(connection))
+
+    # --- bringing into line -----------------------------------------------------------------------
+
+    def _work_is_left(self) -> bool:
+        return bool(self._stored_late) or any(
+            when <= time.monotonic() for when in self._not_before.values()
+        )
+
+    async def _settle(self) -> None:
+        """Let run here what the database says."""
+        if self._is_fenced:
+            await self._begin_anew()
+            return
+        if self.lease.is_in_doubt:
+            return
+        await self._reload_stored_late()
+        await self._start_taken()
+        await self._give_up(self._leaving_members())
+
+    async def _start_taken(self) -> None:
+        """Start controllers that this node has and that do not run yet."""
+        own = [one for one in self._placed if one.node == self.identity.name]
+        running = {member.number for member in self._node.members.values()}
+        now = time.monotonic()
+        due = [
+            one.number
+            for one in sorted(own, key=lambda it: it.name not in self._directory.awaited)
+            if one.number not in running and self._not_before.get(one.number, now) <= now
+        ]
+        for begin in range(0, len(due), STARTED_AT_A_TIME):
+            batch = due[begin : begin + STARTED_AT_A_TIME]
+            await self._registry.take(batch)
+            failed = await self._node.start_some(batch)
+            for number in batch:
+                self._not_before.pop(number, None)
+            for number, sentence in failed.items():
+                log.error("%s", sentence)
+                self._node.troubles[f"start {number}"] = sentence
+                self._not_before[number] = time.monotonic() + START_AGAIN_S
+
+    def _members(self) -> tuple[Member, ...]:
+        return tuple(self._node.members.values())
+
+    def _leaving_members(self) -> list[Member]:
+        """Choose controllers that another node shall have: wanted there, or above the share."""
+        me = self.identity.name
+        capacities = {one.name: one.capacity for one in self.nodes if one.is_alive and one.capacity}
+        others = {name for name in capacities if name != me}
+        if not others:
+            return []
+        wanted = {one.number: one.wanted for one in self._placed}
+        members = self._members()
+        leaving = [one for one in members if wanted.get(one.number) in others]
+        share = fair_shares(len(self._placed), capacities).get(me, 0)
+        # A controller that nobody has yet is on its way to somebody.
+        if all(one.node is not None for one in self._placed):
+            above = len(members) - len(leaving) - share
+            movable = [
+                one for one in members if wanted.get(one.number) is None or me not in capacities
+            ]
+            leaving += movable[len(movable) - max(0, above) :] if above > 0 else []
+        return list(dict.fromkeys(leaving))[:GIVEN_UP_AT_A_TIME]
+
+    async def _give_up(self, members: Sequence[Member]) -> None:
+        """Stop controllers cleanly and release them."""
+        for begin in range(0, len(members), GIVEN_UP_AT_A_TIME):
+            batch = members[begin : begin + GIVEN_UP_AT_A_TIME]
+            numbers = [member.number for member in batch]
+            await self._node.drop(batch)
+            await self._in_thread(partial(membership.release, claim=self._claim, numbers=numbers))
+            self._registry.let_go(numbers)
+            given = set(numbers)
+            self._placed = [
+                replace(one, node=None) if one.number in given else one for one in self._placed
+            ]
+
+    # --- doubt and death --------------------------------------------------------------------------
+
+    def _tell_end(self, error: ConcernsAll) -> None:
+        self._loop.call_soon_threadsafe(self._lane_ended, error)
+
+    def _tell_late(self, controllers: Collection[int]) -> None:
+        self._loop.call_soon_threadsafe(self._note_late, tuple(controllers))
+
+    def _note_late(self, controllers: Collection[int]) -> None:
+        self._stored_late.update(controllers)
+        self._changed.set()
+
+    async def _reload_stored_late(self) -> None:
+        """Read controllers anew of which something is stored that they do not know of."""
+        late, self._stored_late = self._stored_late, set()
+        if not late:
+            return
+        members = [one for one in self._members() if one.number in late]
+        log.warning(
+            "%d controllers start again: changes that were in doubt are stored", len(members)
+        )
+        await self._node.drop(members)
+        self._lane.clear(late)
+        failed = await self._node.start_some(sorted(one.number for one in members))
+        for sentence in failed.values():
+            log.error("%s", sentence)
+
+    def _lane_ended(self, error: ConcernsAll) -> None:
+        if isinstance(error, Fenced):
+            self._is_fenced = True
+            self._changed.set()
+        else:
+            log.critical("%s", error)
+            self.lease.ended = str(error)
+            self._node.troubles["database went back"] = str(error)
+
+    async def _begin_anew(self) -> None:
+        """Drop all controllers, of which another node may have each by now, and register again."""
+        log.warning("this node was declared dead; it drops its controllers and begins anew")
+        members = self._members()
+        await self._node.drop(members)
+        self._registry.let_go([member.number for member in members])
+        identity = self.identity
+        self._claim = await self._in_thread(
+            lambda it: membership.register(it, identity.name, identity.address, identity.capacity)
+        )
+        await asyncio.to_thread(self._lane.renew, self._claim)
+        self._is_fenced = False
+
+
+def _place(node: SeenNode) -> Place:
+    host, _, port = node.address.rpartition(":")
+    return Place(node.name, host, int(port))

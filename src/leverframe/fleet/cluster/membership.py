@@ -1,0 +1,190 @@
+"""The life of a node among others, as statements on the database: every function is one step.
+
+Nobody leads. Every node beats, watches the others, declares the silent ones dead and takes free
+controllers up to its share. PostgreSQL orders what they do: a death waits for the batch that is
+being written, and a batch that comes after a death finds another epoch and writes nothing.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from leverframe.fleet.cluster.fair_share import fair_shares
+from leverframe.fleet.cluster.peer_watch import SeenNode
+from leverframe.storage.fleet.postgres_connection import Connection
+from leverframe.storage.fleet.postgres_lane import Claim
+
+#: What nodes wake each other by when controllers change hands.
+CHANNEL = "leverframe_controllers"
+
+
+class Placed(Struct, frozen=True):
+    """A controller, who has it (nobody where that is None), and who shall have it."""
+
+    number: int
+    name: str
+    node: str | None
+    wanted: str | None = None
+
+
+def register(connection: Connection, name: str, address: str, capacity: int) -> Claim:
+    """Begin a life of this node; whatever an earlier one of its name still sends is void."""
+    with connection.transaction():
+        row = connection.execute(
+            "INSERT INTO node (name, epoch, is_alive, address, session, capacity)"
+            " VALUES (%s, 1, true, %s, 0, %s)"
+            " ON CONFLICT (name) DO UPDATE SET epoch = node.epoch + 1, is_alive = true,"
+            " beat = node.beat + 1, address = EXCLUDED.address, session = 0,"
+            " capacity = EXCLUDED.capacity RETURNING epoch",
+            (name, address, capacity),
+        ).fetchone()
+        assert row is not None
+        epoch = int(row[0])
+        connection.execute(
+            "INSERT INTO lane (node, epoch, batch) VALUES (%s, %s, 0)"
+            " ON CONFLICT (node) DO UPDATE SET epoch = EXCLUDED.epoch",
+            (name, epoch),
+        )
+        connection.execute("UPDATE controller SET node = NULL WHERE node = %s", (name,))
+        tell(connection)
+    return Claim(name, epoch)
+
+
+def announce(connection: Connection, claim: Claim, address: str) -> None:
+    """Tell the others where this node is reached."""
+    connection.execute(
+        "UPDATE node SET address = %s WHERE name = %s AND epoch = %s",
+        (address, claim.node, claim.epoch),
+    )
+
+
+def beat(connection: Connection, claim: Claim) -> bool:
+    """Count up; return False where this life is over."""
+    done = connection.execute(
+        "UPDATE node SET beat = beat + 1, session = pg_backend_pid()"
+        " WHERE name = %s AND epoch = %s AND is_alive",
+        (claim.node, claim.epoch),
+    )
+    return done.rowcount == 1
+
+
+def seen_nodes(connection: Connection) -> list[SeenNode]:
+    """Read all nodes, with whether the database still has their sessions."""
+    rows = connection.execute(
+        "SELECT name, epoch, beat, is_alive,"
+        # Before the first beat it is not known which session is its own.
+        " session = 0 OR session IN (SELECT pid FROM pg_stat_activity),"
+        " address, capacity FROM node ORDER BY name"
+    )
+    return [SeenNode(*row) for row in rows]
+
+
+def declare_dead(connection: Connection, node: SeenNode) -> bool:
+    """End a node's life, if it is as it was seen; return whether this call has done it."""
+    with connection.transaction():
+        ended = connection.execute(
+            "UPDATE node SET is_alive = false, epoch = epoch + 1"
+            " WHERE name = %s AND epoch = %s AND beat = %s AND is_alive",
+            (node.name, node.epoch, node.beat),
+        )
+        if ended.rowcount == 0:
+            return False
+        # Waits for a batch that is being written; one that comes later writes nothing.
+        connection.execute(
+            "UPDATE lane SET epoch = %s WHERE node = %s", (node.epoch + 1, node.name)
+        )
+        connection.execute("UPDATE controller SET node = NULL WHERE node = %s", (node.name,))
+        tell(connection)
+    return True
+
+
+def claim_free(connection: Connection, claim: Claim, nodes: Sequence[SeenNode]) -> list[int]:
+    """Take free controllers, up to the fair share, and all that are wanted here."""
+    capacities = {one.name: one.capacity for one in nodes if one.is_alive and one.capacity}
+    if claim.node not in capacities:
+        return []
+    with connection.transaction():
+        counted = connection.execute(
+            "SELECT count(*), count(*) FILTER (WHERE node = %(node)s),"
+            " count(*) FILTER (WHERE node IS NULL AND wanted = %(node)s) FROM controller",
+            {"node": claim.node},
+        ).fetchone()
+        assert counted is not None
+        count, own, wanted = counted
+        room = fair_shares(count, capacities)[claim.node] - own
+        rows = connection.execute(
+            "UPDATE controller SET node = %(node)s WHERE number IN ("
+            " SELECT number FROM controller WHERE node IS NULL"
+            " AND (wanted = %(node)s OR wanted IS NULL OR wanted <> ALL(%(alive)s))"
+            " ORDER BY (wanted = %(node)s) DESC NULLS LAST, number"
+            " LIMIT %(room)s FOR UPDATE SKIP LOCKED)"
+            " AND EXISTS (SELECT 1 FROM node"
+            "  WHERE name = %(node)s AND epoch = %(epoch)s AND is_alive)"
+            " RETURNING number",
+            {
+                "node": claim.node,
+                "epoch": claim.epoch,
+                "alive": list(capacities),
+                "room": max(room, wanted, 0),
+            },
+        ).fetchall()
+        if rows:
+            tell(connection)
+    return sorted(row[0] for row in rows)
+
+
+def release(connection: Connection, claim: Claim, numbers: Sequence[int]) -> None:
+    """Give controllers up that were stopped cleanly."""
+    with connection.transaction():
+        connection.execute(
+            "UPDATE controller SET node = NULL WHERE node = %s AND number = ANY(%s)",
+            (claim.node, list(numbers)),
+        )
+        tell(connection)
+
+
+def want(connection: Connection, name: str, node: str | None) -> bool:
+    """Say which node shall have a controller, or that any may; return whether there is one."""
+    with connection.transaction():
+        done = connection.execute("UPDATE controller SET wanted = %s WHERE name = %s", (node, name))
+        tell(connection)
+    return done.rowcount == 1
+
+
+def set_capacity(connection: Connection, name: str, capacity: int) -> bool:
+    """Say what a living node carries in proportion to others; 0 empties it."""
+    with connection.transaction():
+        done = connection.execute(
+            "UPDATE node SET capacity = %s WHERE name = %s AND is_alive", (capacity, name)
+        )
+        tell(connection)
+    return done.rowcount == 1
+
+
+def batch_of(connection: Connection, claim: Claim) -> int | None:
+    """Read the number of the last batch of this life."""
+    row = connection.execute(
+        "SELECT batch FROM lane WHERE node = %s AND epoch = %s", (claim.node, claim.epoch)
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def resign(connection: Connection, claim: Claim) -> None:
+    """End the own life in order: everything is free at once."""
+    row = connection.execute(
+        "SELECT epoch, beat FROM node WHERE name = %s AND epoch = %s AND is_alive",
+        (claim.node, claim.epoch),
+    ).fetchone()
+    if row is not None:
+        declare_dead(connection, SeenNode(claim.node, row[0], row[1]))
+
+
+def placed(connection: Connection) -> list[Placed]:
+    """Read who has which controller."""
+    rows = connection.execute("SELECT number, name, node, wanted FROM controller ORDER BY number")
+    return [Placed(*row) for row in rows]
+
+
+def tell(connection: Connection) -> None:
+    """Wake all nodes: something has changed about who has what."""
+    connection.execute("SELECT pg_notify(%s, '')", (CHANNEL,))

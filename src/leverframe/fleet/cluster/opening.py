@@ -1,0 +1,58 @@
+"""The opening of a node that shares a database with others: tables, key, name, lane."""
+
+import asyncio
+from pathlib import Path
+
+from msgspec import Struct
+
+from leverframe.fleet.cluster.directory import Directory
+from leverframe.fleet.cluster.lease import NodeLease
+from leverframe.fleet.cluster.member import ClusterMember, NodeIdentity, begin_life
+from leverframe.fleet.cluster.registry import ClusterRegistry
+from leverframe.fleet.node import FleetNode
+from leverframe.storage.encrypting import KeyFile
+from leverframe.storage.fleet.postgres_lane import Claim, PostgresLane
+from leverframe.storage.fleet.postgres_schema import check_key, check_tables, opened
+
+
+class OpenedCluster(Struct, frozen=True):
+    """What a node needs that was registered, before it has controllers."""
+
+    address: str
+    identity: NodeIdentity
+    claim: Claim
+    lane: PostgresLane
+    registry: ClusterRegistry
+    directory: Directory
+    lease: NodeLease
+
+    def member(self, node: FleetNode) -> ClusterMember:
+        return ClusterMember(
+            self.address,
+            self.identity,
+            self.claim,
+            node,
+            self.lane,
+            self.registry,
+            self.directory,
+            self.lease,
+        )
+
+
+async def open_cluster(address: str, identity: NodeIdentity, key_path: Path) -> OpenedCluster:
+    """Check that the database can be used, and register the node.
+
+    Raises StoreUnavailable or NameTaken with a sentence; then nothing was changed.
+    """
+
+    def open_all() -> tuple[Claim, PostgresLane]:
+        with opened(address) as connection:
+            check_tables(connection)
+            check_key(connection, KeyFile(key_path))
+        claim = begin_life(address, identity)
+        return claim, PostgresLane(address, claim, key_path)
+
+    claim, lane = await asyncio.to_thread(open_all)
+    registry = ClusterRegistry(address, identity.name)
+    directory = Directory(identity.name)
+    return OpenedCluster(address, identity, claim, lane, registry, directory, NodeLease())

@@ -1,0 +1,90 @@
+"""Which nodes have died, as one of them sees it: by counters and its own clock, never by others'.
+
+Every node counts up its beat in the database. A watcher looks at all of them, and remembers since
+when by its own clock a counter has stood still. Clocks only decide how soon a death is noticed: a
+wrong one costs a needless takeover, never a change.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+#: How long a node may act after its last beat, counted from the moment before it was sent.
+LEASE_S = 3.0
+#: Beats follow each other after this.
+BEAT_S = 0.5
+#: A counter that stood still for so many leases, and in so many looks, is that of a dead node.
+LEASES_OF_SILENCE = 1.25
+LOOKS_OF_SILENCE = 3
+#: A node without a session in the database is dead after so many looks.
+LOOKS_WITHOUT_SESSION = 2
+
+
+class SeenNode(Struct, frozen=True):
+    """A row of a node as it was read."""
+
+    name: str
+    epoch: int
+    beat: int
+    is_alive: bool = True
+    #: Its session in the database is there.
+    has_session: bool = True
+    address: str = ""
+    capacity: int = 1
+
+
+class _Silence(Struct):
+    epoch: int
+    beat: int
+    since: float
+    looks: int = 1
+    looks_without_session: int = 0
+
+
+class PeerWatch:
+    """The memory of a watcher."""
+
+    def __init__(self, own_name: str, lease_s: float = LEASE_S) -> None:
+        self._own_name = own_name
+        self._lease_s = lease_s
+        self._silences: dict[str, _Silence] = {}
+        #: Since when it has looked without a gap: who was away cannot tell who else was.
+        self._connected_since: float | None = None
+        self._looked_at: float | None = None
+
+    def forget(self) -> None:
+        """Begin anew, after the connection to the database was lost."""
+        self._silences.clear()
+        self._connected_since = self._looked_at = None
+
+    def look(self, nodes: Iterable[SeenNode], now: float) -> list[SeenNode]:
+        """Take what was read; return the nodes that are dead by now."""
+        if self._looked_at is not None and now - self._looked_at > self._lease_s:
+            # It was stopped itself, and has not seen the beats of meanwhile.
+            self.forget()
+        if self._connected_since is None:
+            self._connected_since = now
+        self._looked_at = now
+        others = [one for one in nodes if one.is_alive and one.name != self._own_name]
+        dead = [one for one in others if self._is_dead(one, now)]
+        known = {one.name for one in others}
+        self._silences = {name: it for name, it in self._silences.items() if name in known}
+        return dead
+
+    def _is_dead(self, node: SeenNode, now: float) -> bool:
+        silence = self._silences.get(node.name)
+        if silence is None or (silence.epoch, silence.beat) != (node.epoch, node.beat):
+            silence = self._silences[node.name] = _Silence(node.epoch, node.beat, now)
+        else:
+            silence.looks += 1
+        silence.looks_without_session = 0 if node.has_session else silence.looks_without_session + 1
+        is_silent = (
+            silence.looks >= LOOKS_OF_SILENCE
+            and now - silence.since >= LEASES_OF_SILENCE * self._lease_s
+        )
+        assert self._connected_since is not None
+        is_gone = (
+            silence.looks_without_session >= LOOKS_WITHOUT_SESSION
+            and now - self._connected_since >= self._lease_s
+        )
+        return is_silent or is_gone

@@ -1,0 +1,71 @@
+"""A database that a node shares with others, as the place where it keeps its controllers."""
+
+from msgspec.structs import replace
+
+from leverframe.config import NodeConfig
+from leverframe.fleet.cluster.cluster_table import ClusterTable
+from leverframe.fleet.cluster.doors import FleetDoor
+from leverframe.fleet.cluster.lease import NodeLease
+from leverframe.fleet.cluster.member import ClusterMember, NodeIdentity
+from leverframe.fleet.cluster.opening import OpenedCluster, open_cluster
+from leverframe.fleet.node import FleetNode
+from leverframe.fleet.node_storage import history_bounds
+from leverframe.fleet.records import Registry
+from leverframe.storage.encrypting import KeyFile
+from leverframe.storage.fleet.lane import Lane
+from leverframe.storage.fleet.opening import FleetFolder
+from leverframe.storage.history.shared import SharedHistory
+
+
+class DatabaseStorage:
+    """The part of a database that belongs to this node at present."""
+
+    lane: Lane
+    registry: Registry | None
+    lease: NodeLease | None
+    _node: FleetNode
+    _door: FleetDoor
+    member: ClusterMember
+
+    def __init__(self, opened: OpenedCluster, folder: FleetFolder) -> None:
+        self._opened = opened
+        self._folder = folder
+        self.lane = opened.lane
+        self.registry = opened.registry
+        self.lease = opened.lease
+
+    def history(self, config: NodeConfig) -> SharedHistory | None:
+        if config.virtual_time:
+            return None
+        return SharedHistory(self._folder.history_path, history_bounds(config))
+
+    def connect(self, node: FleetNode) -> None:
+        self._node = node
+        key = KeyFile(self._folder.key_path).key()
+        self._door = FleetDoor(node.door, self._opened.directory, key)
+
+    async def start(self) -> None:
+        identity = self._opened.identity
+        await self._door.inner.listen(identity.place.host, identity.place.port)
+        place = replace(identity.place, port=self._door.inner.port)
+        opened = replace(self._opened, identity=replace(identity, place=place))
+        self.member = self._node.cluster = opened.member(self._node)
+        await self._opened.registry.load_jobs()
+        await self.member.start()
+
+    def is_elsewhere(self, name: str) -> bool:
+        return self._opened.directory.knows(name)
+
+    async def leave(self) -> None:
+        await self.member.leave()
+
+    async def close(self) -> None:
+        await self._door.inner.close()
+        self._opened.registry.close()
+
+
+async def open_database(table: ClusterTable, folder: FleetFolder) -> DatabaseStorage:
+    """Register the node in its database; raise an error for people where that cannot be."""
+    place = table.inner_place()
+    identity = NodeIdentity(place.node, place, table.capacity)
+    return DatabaseStorage(await open_cluster(table.database, identity, folder.key_path), folder)

@@ -1,0 +1,101 @@
+"""Connections to the database server: how they are made, and one that many take turns at."""
+
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, TypeVar
+
+import psycopg
+
+from leverframe.storage.store import StoreUnavailable
+
+Connection = psycopg.Connection[Any]
+Result = TypeVar("Result")
+
+#: What somebody asks of the database waits so long while it is away; then it is refused.
+PATIENCE_S = 3.0
+#: Between two attempts to reach it.
+PAUSE_S = 0.1
+AWAY = "The database cannot be reached. Nothing was changed; try again when it is back."
+_CONNECT: dict[str, Any] = {
+    "connect_timeout": 2,
+    # A peer that is gone is noticed by its silence, not after the hours of TCP's defaults.
+    "keepalives_idle": 2,
+    "keepalives_interval": 1,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 3000,
+    # A frozen node must not hold up its successor.
+    "options": "-c idle_in_transaction_session_timeout=2000",
+    "application_name": "leverframe",
+}
+
+
+def connect(address: str) -> Connection:
+    """Connect to the database; statements commit by themselves unless they are in a block."""
+    return psycopg.connect(address, autocommit=True, **_CONNECT)
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+class SharedConnection:
+    """A connection that threads take turns at; a new one is made where it has broken."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._lock = Lock()
+        self._connection: Connection | None = None
+
+    def use(self, work: Callable[[Connection], Result]) -> Result:
+        """Do work that may be done twice; raise StoreUnavailable where the database is away.
+
+        What the database itself refuses is raised as it is.
+        """
+        # Who is frozen with the database in the middle of a statement holds up one thread only.
+        if not self._lock.acquire(timeout=PATIENCE_S):
+            raise StoreUnavailable(AWAY)
+        try:
+            return self._use(work)
+        finally:
+            self._lock.release()
+
+    def _use(self, work: Callable[[Connection], Result]) -> Result:
+        if self._connection is not None:
+            try:
+                return work(self._connection)
+            except psycopg.Error:
+                if not is_broken(self._connection):
+                    raise
+                self.close()
+        try:
+            self._connection = connect(self._address)
+        except psycopg.Error as error:
+            raise StoreUnavailable(AWAY) from error
+        try:
+            return work(self._connection)
+        except psycopg.Error as error:
+            if not is_broken(self._connection):
+                raise
+            self.close()
+            raise StoreUnavailable(AWAY) from error
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def is_broken(connection: Connection) -> bool:
+    return connection.broken or connection.closed
+
+
+def connected_until(address: str, until: float) -> Connection:
+    """Connect, trying again until then by the monotonic clock, and once in any case."""
+    while True:
+        try:
+            return connect(address)
+        except psycopg.Error as error:
+            if time.monotonic() >= until:
+                raise StoreUnavailable(AWAY) from error
+            time.sleep(PAUSE_S)

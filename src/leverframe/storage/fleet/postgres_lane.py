@@ -1,0 +1,409 @@
+"""The durable lane in a database server: one PostgreSQL for the controllers of many nodes.
+
+Each node writes by a lane of its own, one batch at a time, and each batch has a number. So a commit
+has three outcomes: it is durable; it was refused, by the database or because another node has taken
+over; or it is not known, because the connection broke or the database does not answer. Then the
+number of the last batch that the database holds tells, as soon as it can be asked again. Until then
+nothing is written for the controllers concerned: what they would write rests on what is not known.
+
+Every exception of the driver counts as "not known", unless the connection still stands: then the
+database itself has refused the batch. Secrets are sealed with a key that never enters the database.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from msgspec import Struct
+from psycopg import sql
+
+from leverframe.storage.fleet.group_commit import ConcernsAll, GroupCommitLane
+from leverframe.storage.fleet.postgres_connection import (
+    AWAY,
+    PATIENCE_S,
+    Connection,
+    SharedConnection,
+    connected_until,
+    first_line,
+    is_broken,
+)
+from leverframe.storage.fleet.postgres_statements import (
+    BATCH,
+    FENCE,
+    ROWS,
+    TABLES,
+    arrays_of,
+    needs_transaction,
+)
+from leverframe.storage.store import (
+    AUDIT_PREFIXES,
+    Rows,
+    Stored,
+    StoreUnavailable,
+    messages_from_texts,
+    values_from_texts,
+)
+
+log = logging.getLogger(__name__)
+
+#: While the database is away it is tried again after this.
+RETRY_S = 0.5
+#: A batch that takes longer than this is not waited for: whether it is stored is not known yet.
+ANSWER_WITHIN_S = PATIENCE_S + 0.5
+_IN_DOUBT = (
+    "The database went away while this was being written. Whether it is stored is not known yet;"
+    " look again when the database is back."
+)
+_UNCLEAR = (
+    "Whether the change before this one is stored is not known yet. Nothing was changed by this"
+    " one; look again when the database is back."
+)
+_FENCED = "This node no longer has the controller: another one has taken over. Ask again."
+_LOST = (
+    "The database has gone back in time: changes that were acknowledged are no longer there."
+    " Restore the right state, or accept what is there by starting this node again."
+)
+#: What concerns the database as a whole, by SQLSTATE: out of space, read only, shutting down.
+_OF_DATABASE = ("53", "25006", "57P")
+
+
+class InDoubt(ConcernsAll):
+    """It is not known whether changes are stored: one sentence."""
+
+    is_in_doubt = True
+
+
+class Fenced(ConcernsAll):
+    """Another node has taken over: one sentence."""
+
+
+class WentBack(ConcernsAll):
+    """The database has lost what was acknowledged: one sentence."""
+
+
+class Claim(Struct, frozen=True):
+    """The right of a node to write, until somebody else declares it dead."""
+
+    node: str
+    epoch: int
+
+
+class Doubt(Struct, frozen=True):
+    """A batch of which it is not known whether it is stored, and the controllers in it."""
+
+    number: int
+    controllers: tuple[int, ...]
+
+
+class PostgresLane(GroupCommitLane):
+    """A lane in a database. Raises StoreUnavailable when it cannot be opened."""
+
+    def __init__(self, address: str, claim: Claim, key_path: Path) -> None:
+        super().__init__(key_path)
+        self._address = address
+        self._claim = claim
+        self._writing: Connection | None = None
+        self._reading = SharedConnection(address)
+        self._doubt: Doubt | None = None
+        #: Controllers that write nothing until it is known what is stored of them.
+        self._unclear: set[int] = set()
+        #: Why nothing can be written any more.
+        self._ended: ConcernsAll | None = None
+        #: While the database is away: when it went, and when it is tried again.
+        self._away_since: float | None = None
+        self._try_again_at = 0.0
+        #: A batch that the database has not answered in time.
+        self._late: asyncio.Future[dict[int, BaseException]] | None = None
+        #: Messages of controllers that were fetched, until they start.
+        self._messages: dict[int, dict[int, Any]] = {}
+        #: Called, in the lane's thread, when the lane must not be used any more.
+        self.on_end: Callable[[ConcernsAll], None] = lambda error: None
+        #: Called likewise with controllers of which something is stored that was told as in doubt.
+        self.on_stored_late: Callable[[Collection[int]], None] = lambda controllers: None
+        #: The last batch that is known to be stored.
+        self.batch = self._last_batch(time.monotonic())
+
+    @property
+    def is_unclear(self) -> bool:
+        """Tell whether something is in doubt."""
+        return bool(self._unclear)
+
+    def renew(self, claim: Claim) -> None:
+        """Begin to write by another claim, when nothing of the former one is left."""
+        self._claim = claim
+        self._ended, self._doubt, self._late = None, None, None
+        self._unclear.clear()
+        self._drop_connection()
+        self.batch = self._last_batch(time.monotonic() + PATIENCE_S)
+
+    def clear(self, controllers: Collection[int]) -> None:
+        """Let controllers write again that have been read anew."""
+        self._unclear.difference_update(controllers)
+
+    async def look_again(self) -> None:
+        """Find out what became of a batch in doubt, if the database can be asked."""
+        if self._late is None:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._settle_quietly)
+
+    def note_lost(self, batch: int) -> None:
+        """Compare the number of the last batch that somebody has read; end where it went back."""
+        if batch < self.batch and self._ended is None:
+            self._end(WentBack(_LOST))
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    async def write(self, controller: int, rows: Rows) -> None:
+        if self._ended is not None:
+            raise self._ended
+        if controller in self._unclear:
+            raise ConcernsAll(_UNCLEAR)
+        if self._late is not None:
+            raise ConcernsAll(AWAY)
+        self._messages.pop(controller, None)
+        await super().write(controller, rows)
+
+    async def written(self, parts: Mapping[int, Rows]) -> dict[int, BaseException]:
+        """Write parts as the others do, but do not wait for a database that does not answer."""
+        loop = asyncio.get_running_loop()
+        writing = loop.run_in_executor(self._thread, self._write, parts)
+        done, _ = await asyncio.wait([writing], timeout=ANSWER_WITHIN_S)
+        if done:
+            return writing.result()
+        log.warning("the database does not answer; what is being written is in doubt")
+        self._late = writing
+        self._unclear.update(parts)
+        writing.add_done_callback(lambda late: self._end_of_late(late, tuple(parts)))
+        return dict.fromkeys(parts, InDoubt(_IN_DOUBT))
+
+    def _end_of_late(
+        self, late: "asyncio.Future[dict[int, BaseException]]", controllers: Sequence[int]
+    ) -> None:
+        self._late = None
+        faults = late.result()
+        if stored := [one for one in controllers if one not in faults]:
+            self.on_stored_late(stored)
+        self.clear([one for one, it in faults.items() if not isinstance(it, InDoubt)])
+
+    def write_parts(self, parts: Mapping[int, Rows]) -> None:
+        if self._ended is not None:
+            raise self._ended
+        self._settle_doubt()
+        number = self.batch + 1
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            connection = self._connected(until)
+            try:
+                is_written = self._send(connection, number, parts)
+                break
+            except psycopg.Error as error:
+                if not is_broken(connection):
+                    # The database itself has said no; nothing of the batch is stored.
+                    if (error.sqlstate or "").startswith(_OF_DATABASE):
+                        raise ConcernsAll(_refusal(error)) from error
+                    raise
+                log.warning("the connection to the database broke: %s", first_line(error))
+                self._drop_connection()
+                self._doubt = Doubt(number, tuple(parts))
+                if self._is_stored(until):
+                    return
+        if not is_written:
+            self._explain_fence(connection)
+        self.batch = number
+
+    def _send(self, connection: Connection, number: int, parts: Mapping[int, Rows]) -> bool:
+        fence = {"node": self._claim.node, "epoch": self._claim.epoch, "batch": number}
+        values = fence | arrays_of(parts)
+        if not needs_transaction(parts.values()):
+            row = connection.execute(BATCH, values).fetchone()
+            return bool(row and row[0])
+        with connection.transaction():
+            if connection.execute(FENCE, fence).rowcount == 0:
+                return False
+            replaced = [one for one, rows in parts.items() if rows.replace_settings]
+            connection.execute("DELETE FROM setting WHERE controller = ANY(%s)", (replaced,))
+            connection.execute(ROWS, values)
+            for controller, rows in parts.items():
+                _write_blobs(connection, controller, rows.blobs)
+        return True
+
+    def _explain_fence(self, connection: Connection) -> None:
+        """Raise why the fence held a batch back."""
+        row = self._read_lane(connection)
+        gone_back = row is not None and row < self.batch
+        self._end(WentBack(_LOST) if gone_back else Fenced(_FENCED))
+
+    def _settle_doubt(self) -> None:
+        """Find out what became of a batch in doubt; raise where it stays open."""
+        if self._doubt is not None:
+            controllers = self._doubt.controllers
+            if self._is_stored(None):
+                self.on_stored_late(controllers)
+            else:
+                self.clear(controllers)
+
+    def _settle_quietly(self) -> None:
+        try:
+            self._settle_doubt()
+        except StoreUnavailable as error:
+            log.debug("still in doubt: %s", error)
+
+    def _is_stored(self, until: float | None) -> bool:
+        """Ask what became of a batch, the one that is being written where there is a time."""
+        doubt = self._doubt
+        assert doubt is not None
+        try:
+            last = self._last_batch(time.monotonic() if until is None else until)
+        except ConcernsAll as error:
+            if self._ended is not None:
+                raise
+            self._unclear.update(doubt.controllers)
+            if until is None:
+                raise
+            raise InDoubt(_IN_DOUBT) from error
+        self._doubt = None
+        if last < doubt.number - 1:
+            self._end(WentBack(_LOST))
+        self.batch = last
+        return last == doubt.number
+
+    def _last_batch(self, until: float) -> int:
+        """Read the number of the last batch; the connection for writing stands afterwards."""
+        connection = self._connected(until)
+        try:
+            last = self._read_lane(connection)
+        except psycopg.Error as error:
+            self._drop_connection()
+            raise ConcernsAll(AWAY) from error
+        if last is None:
+            self._end(Fenced(_FENCED))
+        assert last is not None
+        return last
+
+    def _read_lane(self, connection: Connection) -> int | None:
+        query = "SELECT batch FROM lane WHERE node = %s AND epoch = %s"
+        row = connection.execute(query, (self._claim.node, self._claim.epoch)).fetchone()
+        return None if row is None else int(row[0])
+
+    def _end(self, error: ConcernsAll) -> None:
+        self._ended = error
+        self.on_end(error)
+        raise error
+
+    def _connected(self, until: float) -> Connection:
+        """Return the connection for writing; one that is away for long is tried now and then."""
+        if self._writing is not None:
+            return self._writing
+        now = time.monotonic()
+        if self._away_since is not None:
+            if now < self._try_again_at:
+                raise ConcernsAll(AWAY)
+            until = min(until, self._away_since + PATIENCE_S)
+        try:
+            self._writing = connected_until(self._address, until)
+        except StoreUnavailable as error:
+            self._away_since = self._away_since or now
+            self._try_again_at = time.monotonic() + RETRY_S
+            raise ConcernsAll(AWAY) from error
+        self._away_since = None
+        return self._writing
+
+    def _drop_connection(self) -> None:
+        if self._writing is not None:
+            self._writing.close()
+            self._writing = None
+
+    def erase(self, controllers: Sequence[int]) -> None:
+        connection = self._connected(time.monotonic() + PATIENCE_S)
+        try:
+            with connection.transaction():
+                for table in TABLES:
+                    query = sql.SQL("DELETE FROM {} WHERE controller = ANY(%s)")
+                    connection.execute(query.format(sql.Identifier(table)), (list(controllers),))
+        except psycopg.Error as error:
+            if is_broken(connection):
+                self._drop_connection()
+                raise ConcernsAll(AWAY) from error
+            raise
+
+    def release(self) -> None:
+        self._drop_connection()
+        self._reading.close()
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def read(self, controllers: Sequence[int]) -> dict[int, Stored]:
+        chosen = list(controllers)
+
+        def look(connection: Connection) -> dict[int, Stored]:
+            found = {one: Stored({}, {}, []) for one in chosen}
+            with connection.transaction():
+                # One picture, so that no commit comes between the parts.
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                query = "SELECT controller, path, value FROM setting WHERE controller = ANY(%s)"
+                for one, path, text in connection.execute(query, (chosen,)):
+                    found[one].settings.update(values_from_texts({path: text}))
+                query = "SELECT controller, name, value FROM kept WHERE controller = ANY(%s)"
+                for one, name, text in connection.execute(query, (chosen,)):
+                    if name.startswith(AUDIT_PREFIXES):
+                        found[one].audit.append(name)
+                    else:
+                        found[one].kept.update(values_from_texts({name: text}))
+            return found
+
+        return self._reading.use(look)
+
+    async def fetch(self, controllers: Sequence[int]) -> dict[int, Stored]:
+        stored = await super().fetch(controllers)
+        # Who starts asks for them on the loop.
+        self._messages |= await asyncio.to_thread(self._waiting_messages, list(controllers))
+        return stored
+
+    def _waiting_messages(self, controllers: list[int]) -> dict[int, dict[int, Any]]:
+        query = "SELECT controller, number, value FROM message WHERE controller = ANY(%s)"
+        texts: dict[int, dict[str, str]] = {one: {} for one in controllers}
+        for one, number, text in self._reading.use(
+            lambda it: it.execute(query, (controllers,)).fetchall()
+        ):
+            texts[one][str(number)] = text
+        return {one: messages_from_texts(found) for one, found in texts.items()}
+
+    def read_audit(self, controller: int, prefix: str) -> dict[str, str]:
+        query = "SELECT name, value FROM kept WHERE controller = %s AND starts_with(name, %s)"
+        rows = self._reading.use(lambda it: it.execute(query, (controller, prefix)).fetchall())
+        return values_from_texts({n: t for n, t in rows if n.startswith(AUDIT_PREFIXES)})
+
+    def read_messages(self, controller: int) -> dict[int, Any]:
+        fetched = self._messages.pop(controller, None)
+        if fetched is not None:
+            return fetched
+        query = "SELECT number, value FROM message WHERE controller = %s"
+        rows = self._reading.use(lambda it: it.execute(query, (controller,)).fetchall())
+        return messages_from_texts({str(number): text for number, text in rows})
+
+    def read_blob(self, controller: int, name: str) -> bytes | None:
+        query = "SELECT data FROM blob WHERE controller = %s AND name = %s"
+        row = self._reading.use(lambda it: it.execute(query, (controller, name)).fetchone())
+        return None if row is None else bytes(row[0])
+
+
+def _write_blobs(
+    connection: Connection, controller: int, blobs: Mapping[str, bytes | None]
+) -> None:
+    for name, data in blobs.items():
+        if data is None:
+            query = "DELETE FROM blob WHERE controller = %s AND name = %s"
+            connection.execute(query, (controller, name))
+        else:
+            connection.execute(
+                "INSERT INTO blob (controller, name, data) VALUES (%s, %s, %s)"
+                " ON CONFLICT (controller, name) DO UPDATE SET data = EXCLUDED.data",
+                (controller, name, data),
+            )
+
+
+def _refusal(error: psycopg.Error) -> str:
+    return f"The database has refused it: {first_line(error)}. Nothing was changed."

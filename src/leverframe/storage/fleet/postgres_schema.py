@@ -1,0 +1,101 @@
+"""The tables in PostgreSQL: made and brought up to date, and what a node checks before it starts.
+
+Migrations only add, so that nodes of two program versions work on the same tables side by side. A
+program that finds tables which are older than it needs says so; `leverframe fleet migrate` brings
+them up to date. Newer ones are fine.
+"""
+
+from hashlib import blake2b
+from pathlib import Path
+
+import psycopg
+
+from leverframe.storage.encrypting import KeyFile
+from leverframe.storage.fleet.postgres_connection import Connection, connect, first_line
+from leverframe.storage.store import StoreUnavailable
+
+MIGRATIONS = Path(__file__).parent / "postgres_migrations"
+#: Who migrates holds this lock; any number will do that nobody else uses.
+_LOCK = 0x4C656672
+_VERSION = "SELECT coalesce(max(number), 0) FROM migration"
+#: Tells the right key from a wrong one, and nothing else about it.
+_KEY_CHECK = "key_check"
+
+
+class CannotUseDatabase(StoreUnavailable):
+    """The database cannot be used: one sentence."""
+
+
+def migrate(address: str) -> list[str]:
+    """Bring the tables up to date in one transaction; return the names of what was done."""
+    done = []
+    try:
+        with opened(address) as connection, connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS migration"
+                " (number integer PRIMARY KEY, name text NOT NULL)"
+            )
+            row = connection.execute(_VERSION).fetchone()
+            present = 0 if row is None else int(row[0])
+            for number, path in _migrations():
+                if number > present:
+                    connection.execute(path.read_bytes())
+                    connection.execute("INSERT INTO migration VALUES (%s, %s)", (number, path.stem))
+                    done.append(path.stem)
+    except psycopg.Error as error:
+        raise CannotUseDatabase(
+            f"The tables cannot be made: {first_line(error)}. Nothing was changed."
+        ) from error
+    return done
+
+
+def opened(address: str) -> Connection:
+    """Connect, or raise CannotUseDatabase with the reason."""
+    try:
+        return connect(address)
+    except psycopg.Error as error:
+        # The last line names the reason; those before repeat where it was tried.
+        reason = str(error).strip().splitlines()[-1].strip()
+        raise CannotUseDatabase(f"The database cannot be used: {reason}") from error
+
+
+def check_tables(connection: Connection) -> None:
+    """Raise CannotUseDatabase where the tables are missing, older, or not for this user."""
+    needed = max(number for number, _ in _migrations())
+    try:
+        row = connection.execute(_VERSION).fetchone()
+    except psycopg.errors.UndefinedTable:
+        row = None
+    except psycopg.Error as error:
+        raise CannotUseDatabase(f"The database cannot be used: {first_line(error)}") from error
+    present = 0 if row is None else int(row[0])
+    if present < needed:
+        raise CannotUseDatabase(
+            f"The tables in the database are of version {present}, and this program needs"
+            f" {needed}: bring them up to date with `leverframe fleet migrate`."
+        )
+
+
+def check_key(connection: Connection, key_file: KeyFile) -> None:
+    """Raise CannotUseDatabase where other nodes seal secrets with another key."""
+    own = blake2b(b"leverframe fleet", key=key_file.key(), digest_size=16).hexdigest()
+    try:
+        connection.execute(
+            "INSERT INTO agreed (name, value) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+            (_KEY_CHECK, own),
+        )
+        row = connection.execute(
+            "SELECT value FROM agreed WHERE name = %s", (_KEY_CHECK,)
+        ).fetchone()
+    except psycopg.Error as error:
+        raise CannotUseDatabase(f"The database cannot be used: {first_line(error)}") from error
+    if row is not None and row[0] != own:
+        raise CannotUseDatabase(
+            f"{key_file.path} is not the key of this fleet: copy fleet.key from the data folder of"
+            " a node that runs."
+        )
+
+
+def _migrations() -> list[tuple[int, Path]]:
+    return sorted((int(path.name.partition("_")[0]), path) for path in MIGRATIONS.glob("*.sql"))

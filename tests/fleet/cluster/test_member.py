@@ -1,0 +1,52 @@
+"""Nodes on a real database: controllers are shared out, moved, given up and taken over."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from leverframe.fleet.cluster.member import NameTaken
+from tests.fleet.cluster.nodes import Cluster, cluster_on, new
+from tests.hardware.waiting import until
+from tests.postgres_server import PostgresServer
+
+
+@pytest.fixture
+async def cluster(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with cluster_on(postgres.new_fleet(), tmp_path) as cluster:
+        yield cluster
+
+
+async def test_controllers_are_shared_out_and_go_where_there_is_room(cluster: Cluster) -> None:
+    await cluster.join("a")
+    await cluster.nodes["a"].add(new("one", "two", "three", "four"))
+    await cluster.join("b")
+    await cluster.settled(2, 2)
+    assert cluster.names("a") | cluster.names("b") == {"one", "two", "three", "four"}
+    await cluster.leave("a")
+    await cluster.settled(4)
+    with pytest.raises(NameTaken, match="A node b runs already"):
+        await cluster.join("b")
+
+
+async def test_a_moved_controller_stays_where_it_is_wanted(cluster: Cluster) -> None:
+    for name in ("a", "b"):
+        await cluster.join(name)
+    await cluster.nodes["a"].add(new("one", "two"))
+    await cluster.settled(1, 1)
+    (there,) = cluster.names("a")
+    await cluster.members["b"].move(there, "b")
+    await until(lambda: there in cluster.names("b"))
+    await cluster.settled(1, 1)
+    assert cluster.names("b") == {there}
+
+
+async def test_a_drained_node_is_emptied_and_gets_nothing_new(cluster: Cluster) -> None:
+    for name in ("a", "b"):
+        await cluster.join(name)
+    await cluster.nodes["a"].add(new("one", "two", "three", "four"))
+    await cluster.settled(2, 2)
+    await cluster.members["a"].drain("b")
+    await cluster.settled(4, 0)
+    await cluster.nodes["a"].add(new("five"))
+    await cluster.settled(5, 0)

@@ -1,0 +1,94 @@
+"""Nodes on a real database: lives, deaths, and who has which controller."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from leverframe.fleet.cluster import membership
+from leverframe.storage.fleet.postgres_lane import Claim
+from tests.postgres_server import PostgresServer
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(postgres.new_fleet(), autocommit=True) as connection:
+        yield connection
+
+
+def add(database: psycopg.Connection[Any], count: int) -> None:
+    for number in range(count):
+        database.execute("INSERT INTO controller (name, record) VALUES (%s, '{}')", (f"c{number}",))
+
+
+def live(database: psycopg.Connection[Any], *names: str) -> list[Claim]:
+    return [membership.register(database, name, f"{name}:80", 1) for name in names]
+
+
+def owners(database: psycopg.Connection[Any]) -> dict[str, str | None]:
+    return {one.name: one.node for one in membership.placed(database)}
+
+
+def test_free_controllers_are_shared_out(database: psycopg.Connection[Any]) -> None:
+    a, b = live(database, "a", "b")
+    add(database, 7)
+    nodes = membership.seen_nodes(database)
+    assert len(membership.claim_free(database, a, nodes)) == 4
+    assert len(membership.claim_free(database, b, nodes)) == 3
+    assert membership.claim_free(database, a, nodes) == []
+    assert None not in owners(database).values()
+
+
+def test_a_dead_node_loses_all_and_its_beats_count_no_more(
+    database: psycopg.Connection[Any],
+) -> None:
+    a, b = live(database, "a", "b")
+    add(database, 4)
+    membership.claim_free(database, a, membership.seen_nodes(database))
+    seen = next(one for one in membership.seen_nodes(database) if one.name == "a")
+    assert membership.declare_dead(database, seen)
+    assert not membership.declare_dead(database, seen)
+    assert not membership.beat(database, a)
+    assert membership.beat(database, b)
+    nodes = membership.seen_nodes(database)
+    assert len(membership.claim_free(database, b, nodes)) == 4
+    assert membership.claim_free(database, a, nodes) == []
+    assert set(owners(database).values()) == {"b"}
+
+
+def test_who_has_beaten_meanwhile_is_not_declared_dead(database: psycopg.Connection[Any]) -> None:
+    (a,) = live(database, "a")
+    seen = membership.seen_nodes(database)[0]
+    assert membership.beat(database, a)
+    assert not membership.declare_dead(database, seen)
+    assert membership.beat(database, a)
+
+
+def test_a_second_life_of_a_name_ends_the_first(database: psycopg.Connection[Any]) -> None:
+    first, second = live(database, "a", "a")
+    assert (first.epoch, second.epoch) == (1, 2)
+    assert not membership.beat(database, first)
+    assert membership.beat(database, second)
+
+
+def test_a_released_controller_goes_where_it_is_wanted(database: psycopg.Connection[Any]) -> None:
+    a, b, c = live(database, "a", "b", "c")
+    add(database, 3)
+    nodes = membership.seen_nodes(database)
+    for claim in (a, b, c):
+        membership.claim_free(database, claim, nodes)
+    moved = next(one for one in membership.placed(database) if one.node == "a")
+    assert membership.want(database, moved.name, "b")
+    membership.release(database, a, [moved.number])
+    assert membership.claim_free(database, c, nodes) == []
+    assert membership.claim_free(database, b, nodes) == [moved.number]
+
+
+def test_who_resigns_leaves_everything_free_at_once(database: psycopg.Connection[Any]) -> None:
+    (a,) = live(database, "a")
+    add(database, 2)
+    membership.claim_free(database, a, membership.seen_nodes(database))
+    membership.resign(database, a)
+    assert set(owners(database).values()) == {None}
+    assert not membership.beat(database, a)

@@ -1,0 +1,58 @@
+"""Deaths are noticed by a counter that stands still or a session that is gone, not by clocks."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, PeerWatch, SeenNode
+
+
+def names(watch: PeerWatch, now: float, *nodes: SeenNode) -> list[str]:
+    return [one.name for one in watch.look(nodes, now)]
+
+
+def test_a_node_that_beats_is_alive() -> None:
+    watch = PeerWatch("a")
+    for look in range(100):
+        assert names(watch, look * BEAT_S, SeenNode("b", 1, look)) == []
+
+
+def test_a_silent_node_is_dead_after_a_lease_and_a_quarter() -> None:
+    watch = PeerWatch("a")
+    found = {}
+    for look in range(20):
+        found[look * BEAT_S] = names(watch, look * BEAT_S, SeenNode("b", 1, 7))
+    assert [at for at, dead in found.items() if dead][0] == 4.0
+
+
+def test_a_node_without_a_session_is_dead_after_two_looks() -> None:
+    watch = PeerWatch("a")
+    for look in range(8):
+        assert names(watch, look * BEAT_S, SeenNode("b", 1, look)) == []
+    gone = SeenNode("b", 1, 7, has_session=False)
+    assert names(watch, 4.0, gone) == []
+    assert names(watch, 4.5, gone) == ["b"]
+
+
+def test_who_has_just_come_back_declares_nobody_dead() -> None:
+    watch = PeerWatch("a")
+    gone = SeenNode("b", 1, 7, has_session=False)
+    assert names(watch, 0.0, gone) == []
+    assert names(watch, 0.5, gone) == []
+    # Its own process stood still for a while.
+    assert names(watch, 10.0, gone) == []
+    assert names(watch, 10.5, gone) == []
+
+
+def test_neither_oneself_nor_the_dead_are_judged() -> None:
+    watch = PeerWatch("a")
+    for look in range(20):
+        rows = [SeenNode("a", 1, 7), SeenNode("c", 1, 7, is_alive=False)]
+        assert names(watch, look * BEAT_S, *rows) == []
+
+
+@given(st.lists(st.floats(0.01, LEASE_S), min_size=1, max_size=50))
+def test_whoever_beats_within_a_lease_is_never_declared_dead(pauses: list[float]) -> None:
+    watch, now = PeerWatch("a"), 0.0
+    for beat, pause in enumerate(pauses):
+        assert names(watch, now, SeenNode("b", 1, beat)) == []
+        now += pause

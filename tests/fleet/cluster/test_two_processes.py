@@ -1,0 +1,107 @@
+"""Two nodes as processes on a real database: one is killed, and nothing acknowledged is lost."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.ports import free_port
+from tests.postgres_server import PostgresServer
+
+COUNT = 12
+#: A killed node's controllers are served again within this, with room for a busy machine.
+SERVED_AGAIN_S = 15.0
+
+
+@contextmanager
+def running(name: str, database: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    port = free_port()
+    command = [sys.executable, "-m", "leverframe", "fleet", "run", "--database", database]
+    command += ["--node", name, "--port", str(port), "--data", str(folder / name), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert json.loads(process.stdout.readline())["event"] == "ready"
+            yield process, port
+        finally:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+
+
+def changed(port: int, name: str, value: int) -> bool:
+    """Set a value of a controller by whichever node; tell whether it was acknowledged."""
+    try:
+        answer = httpx.get(
+            f"http://127.0.0.1:{port}/eeprom.cgi?sname={name}v{value}",
+            headers={"Host": f"{name}.localhost"},
+            timeout=10,
+        )
+    except httpx.HTTPError:
+        return False
+    return answer.status_code == 200
+
+
+def name_of(port: int, name: str) -> str:
+    answer = httpx.get(
+        f"http://127.0.0.1:{port}/json/all.json", headers={"Host": f"{name}.localhost"}, timeout=10
+    )
+    told: str = answer.json()["name"]
+    return told
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_what_was_acknowledged_is_there_after_a_node_is_gone(
+    how: signal.Signals, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    database = postgres.new_fleet()
+    names = [f"c-{n}" for n in range(1, COUNT + 1)]
+    with ExitStack() as stack:
+        first, first_port = stack.enter_context(running("a", database, tmp_path))
+        (tmp_path / "b").mkdir()
+        shutil.copy(tmp_path / "a" / "fleet.key", tmp_path / "b")
+        _, port = stack.enter_context(running("b", database, tmp_path))
+        made = httpx.post(
+            f"http://127.0.0.1:{first_port}/api/fleet/add?count={COUNT}&name=c-%7Bn%7D", timeout=30
+        )
+        assert made.status_code == 200, made.text
+        shared_out = time.monotonic() + SERVED_AGAIN_S
+        while counts(port) != [COUNT // 2, COUNT // 2]:
+            assert time.monotonic() < shared_out, counts(port)
+            time.sleep(0.05)
+        acknowledged = dict.fromkeys(names, 0)
+        for value in range(1, 4):
+            for name in names:
+                if changed(port if value % 2 else first_port, name, value):
+                    acknowledged[name] = value
+        os.kill(first.pid, how)
+        served = time.monotonic() + SERVED_AGAIN_S
+        left = set(names)
+        while left:
+            assert time.monotonic() < served, left
+            left -= {name for name in left if changed(port, name, 9)}
+        assert {name: name_of(port, name) for name in names} == {
+            name: f"{name}v9" for name in names
+        }
+        assert set(acknowledged.values()) == {3}
+        if how is signal.SIGSTOP:
+            os.kill(first.pid, signal.SIGCONT)
+            # Whoever asks the node that wakes up is led to the one that has the controller.
+            until = time.monotonic() + SERVED_AGAIN_S
+            while not changed(first_port, names[0], 10):
+                assert time.monotonic() < until
+            assert name_of(port, names[0]) == f"{names[0]}v10"
+
+
+def counts(port: int) -> list[int]:
+    told = httpx.get(f"http://127.0.0.1:{port}/api/fleet/nodes", timeout=10).json()
+    return [one["controllers"] for one in told["nodes"]]

@@ -1,0 +1,175 @@
+"""A lane on a real database that goes away, comes back, is frozen, and has other masters."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from leverframe.fleet.cluster import membership
+from leverframe.storage.fleet import postgres_lane as lane_module
+from leverframe.storage.fleet.postgres_connection import connect
+from leverframe.storage.fleet.postgres_lane import Fenced, InDoubt, PostgresLane, WentBack
+from leverframe.storage.fleet.postgres_schema import (
+    CannotUseDatabase,
+    check_tables,
+    migrate,
+    opened,
+)
+from leverframe.storage.store import Changes, StoreUnavailable
+from tests.hardware.waiting import until
+from tests.postgres_server import PostgresServer, postgres_server
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[PostgresServer]:
+    """A server that is stopped and frozen, which others must not share."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def lane(own_server: PostgresServer, tmp_path: Path) -> AsyncIterator[PostgresLane]:
+    address = own_server.new_fleet()
+    with connect(address) as connection:
+        claim = membership.register(connection, "node", "", 1)
+    opened_lane = PostgresLane(address, claim, tmp_path / "fleet.key")
+    yield opened_lane
+    await opened_lane.close()
+
+
+@pytest.fixture
+def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PATIENCE_S", "RETRY_S"):
+        monkeypatch.setattr(lane_module, name, 0.2)
+    monkeypatch.setattr(lane_module, "ANSWER_WITHIN_S", 0.5)
+
+
+async def test_changes_go_on_after_a_restart_of_the_database(
+    lane: PostgresLane, own_server: PostgresServer
+) -> None:
+    await lane.store(1).commit(Changes({"a": 1}))
+    own_server.stop("immediate")
+    own_server.start()
+    await lane.store(1).commit(Changes({"a": 2}))
+    assert lane.store(1).load().settings == {"a": 2}
+    assert lane.batch == 2
+
+
+@pytest.mark.usefixtures("short_patience")
+async def test_while_the_database_is_away_changes_are_refused_and_nothing_is_lost(
+    lane: PostgresLane, own_server: PostgresServer
+) -> None:
+    await lane.store(1).commit(Changes({"a": 1}))
+    own_server.stop()
+    with pytest.raises(StoreUnavailable, match="Whether it is stored is not known") as caught:
+        await lane.store(1).commit(Changes({"a": 2}))
+    assert caught.value.is_in_doubt
+    with pytest.raises(StoreUnavailable, match="Nothing was changed"):
+        await lane.store(2).commit(Changes({"a": 2}))
+    own_server.start()
+    await asyncio.sleep(0)
+    await until_accepted(lane, 2)
+    # The doubt is settled: what was in doubt is not stored, and the controller may write again.
+    assert not lane.is_unclear
+    await lane.store(1).commit(Changes({"b": 3}))
+    assert lane.store(1).load().settings == {"a": 1, "b": 3}
+
+
+async def until_accepted(lane: PostgresLane, controller: int) -> None:
+    async with asyncio.timeout(10):
+        while True:
+            try:
+                await lane.store(controller).commit(Changes({"a": 2}))
+                return
+            except StoreUnavailable:
+                await asyncio.sleep(0.05)
+
+
+@pytest.mark.usefixtures("short_patience")
+async def test_what_a_frozen_database_stores_late_is_told(
+    lane: PostgresLane, own_server: PostgresServer
+) -> None:
+    late: list[int] = []
+    lane.on_stored_late = late.extend
+    await lane.store(1).commit(Changes({"a": 1}))
+    with own_server.frozen():
+        with pytest.raises(InDoubt):
+            await lane.store(1).commit(Changes({"a": 2}))
+        with pytest.raises(StoreUnavailable, match="Nothing was changed"):
+            await lane.store(2).commit(Changes({"a": 1}))
+    await until(lambda: late == [1])
+    with pytest.raises(StoreUnavailable, match="the change before this one"):
+        await lane.store(1).commit(Changes({"a": 3}))
+    lane.clear(late)
+    assert lane.store(1).load().settings == {"a": 2}
+    await lane.store(1).commit(Changes({"a": 3}))
+
+
+async def test_a_node_that_was_declared_dead_writes_nothing(
+    lane: PostgresLane, own_server: PostgresServer
+) -> None:
+    ended: list[Exception] = []
+    lane.on_end = ended.append
+    await lane.store(1).commit(Changes({"a": 1}))
+    with connect(lane._address) as connection:
+        assert membership.declare_dead(connection, membership.seen_nodes(connection)[0])
+    for change in ({"a": 2}, {"a": 3}):
+        with pytest.raises(Fenced, match="another one has taken over"):
+            await lane.store(1).commit(Changes(change))
+    with pytest.raises(Fenced):
+        await lane.store(1).commit(Changes({"a": 4}, blobs={"site": b"x"}))
+    assert lane.store(1).load().settings == {"a": 1}
+    assert [type(one) for one in ended] == [Fenced]
+    with connect(lane._address) as connection:
+        lane.renew(membership.register(connection, "node", "", 1))
+    await lane.store(1).commit(Changes({"a": 5}))
+
+
+async def test_a_database_that_went_back_in_time_is_noticed(lane: PostgresLane) -> None:
+    for number in range(3):
+        await lane.store(1).commit(Changes({"a": number}))
+    with connect(lane._address) as connection:
+        connection.execute("UPDATE lane SET batch = batch - 1")
+    with pytest.raises(WentBack, match="gone back in time"):
+        await lane.store(1).commit(Changes({"a": 9}))
+    with pytest.raises(WentBack):
+        await lane.store(2).commit(Changes({"a": 9}))
+
+
+async def test_what_the_database_refuses_takes_along_only_its_own(lane: PostgresLane) -> None:
+    done = await asyncio.gather(
+        *(lane.store(n).commit(Changes({"a": "\0" if n == 2 else n})) for n in (1, 2, 3)),
+        lane.store(4).commit(Changes(messages={2**70: 1})),
+        return_exceptions=True,
+    )
+    # JSON writes a NUL as an escape, so it can be stored; a number that is too large cannot.
+    assert [type(one).__name__ for one in done] == ["NoneType"] * 3 + ["StoreUnavailable"]
+    assert lane.store(2).load().settings == {"a": "\0"}
+
+
+def test_tables_are_made_once_and_missing_ones_told(own_server: PostgresServer) -> None:
+    address = own_server.new_database()
+    with opened(address) as connection, pytest.raises(CannotUseDatabase, match="fleet migrate"):
+        check_tables(connection)
+    assert migrate(address)
+    assert migrate(address) == []
+    with opened(address) as connection:
+        check_tables(connection)
+        connection.execute("DELETE FROM migration")
+        with pytest.raises(CannotUseDatabase, match="version 0, and this program needs"):
+            check_tables(connection)
+    with pytest.raises(CannotUseDatabase, match="does not exist"), opened(f"{address}x"):
+        pass
+
+
+def test_who_may_not_read_the_tables_is_told(own_server: PostgresServer) -> None:
+    address = own_server.new_fleet()
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("CREATE ROLE stranger LOGIN")
+    stranger = address.replace("user=postgres", "user=stranger")
+    with opened(stranger) as connection, pytest.raises(CannotUseDatabase, match="permission"):
+        check_tables(connection)
+    with pytest.raises(CannotUseDatabase, match="Nothing was changed"):
+        migrate(stranger)
