@@ -41,7 +41,7 @@ def changed(port: int, name: str, value: int) -> bool:
     """Set a value of a controller by whichever node; tell whether it was acknowledged."""
     try:
         answer = httpx.get(
-            f"http://127.0.0.1:{port}/eeprom.cgi?sname={name}v{value}",
+            f"http://127.0.0.1:{port}/stm.cgi?sname={name}v{value}",
             headers={"Host": f"{name}.localhost"},
             timeout=10,
         )
@@ -54,7 +54,7 @@ def name_of(port: int, name: str) -> str:
     answer = httpx.get(
         f"http://127.0.0.1:{port}/json/all.json", headers={"Host": f"{name}.localhost"}, timeout=10
     )
-    told: str = answer.json()["name"]
+    told: str = answer.json()["sname"]
     return told
 
 
