@@ -130,7 +130,7 @@ async def test_a_change_that_cannot_be_saved_is_told_and_goes_on_by_itself(
         told = await node.refused(507, "send", command=NAME, id="a")
         assert "The node is dead. It goes on by itself; ask again with id=a." in told
         lane._left = 10**6
-        (job,) = node.web.jobs.all(None)
+        (job,) = node.web.jobs.all()
         await until(lambda: job.state.status == "finished")
         assert (await node.post("send", command=NAME, id="a"))["done"] == COUNT
         assert set((await changes_by_fleet(node)).values()) == {1}
@@ -169,7 +169,7 @@ async def test_a_switch_that_was_not_saved_is_not_done_twice() -> None:
         told = await node.post("send", command=TOGGLE, id="a")
         assert told["results"][0]["status"] == 507
         store.write = write  # type: ignore[method-assign]
-        (job,) = node.web.jobs.all(None)
+        (job,) = node.web.jobs.all()
         await job.operate("retry", "")
         await job.ended()
         assert job.results()[0].status == 200

@@ -23,7 +23,7 @@ async def plan(node: LoopNode, **given: object) -> FleetJob:
     """Plan a roll-out of a name, and return its job."""
     given.setdefault("command", NAME)
     told = await node.post("rollout/plan", **given)
-    return node.web.jobs.find(told["job"]["id"], None)
+    return node.web.jobs.find(told["job"]["id"])
 
 
 async def operate(node: LoopNode, job: FleetJob, what: str) -> dict[str, Any]:
@@ -227,7 +227,7 @@ async def test_a_pause_goes_on_after_the_node_was_stopped() -> None:
     async with loop_node(disk) as node:
         await node.node.start_stored({})
         await node.web.jobs.start_stored()
-        again = node.web.jobs.find(job.plan.id, None)
+        again = node.web.jobs.find(job.plan.id)
         assert (again.state.status, again.state.go_on_at) == ("waiting", job.state.go_on_at)
         assert (await operate(node, again, "resume"))["status"] == "finished"
 
@@ -274,7 +274,7 @@ async def test_a_template_is_rolled_out_and_what_it_does_not_say_stays() -> None
             await node.post("send", command=command)
         told = await node.post("rollout/plan", template, what="template", errors="none", success=0)
         assert told["job"]["title"] == "3 settings of a template"
-        job = node.web.jobs.find(told["job"]["id"], None)
+        job = node.web.jobs.find(told["job"]["id"])
         told = await operate(node, job, "start")
         assert [one["status"] for one in told["results"]] == [200, 200, 409]
         why = "The template sets outputs.2.remember, which HW 3.0 SW 1.18 cannot hold."
@@ -293,7 +293,7 @@ async def test_several_commands_are_one_change_of_each_controller() -> None:
         body = b"# names\nstm.cgi?oname=0Pump\nstm.cgi?oname=1Fan\n"
         told = await node.post("rollout/plan", body)
         assert told["job"]["title"] == "stm.cgi?oname=0Pump; stm.cgi?oname=1Fan"
-        job = node.web.jobs.find(told["job"]["id"], None)
+        job = node.web.jobs.find(told["job"]["id"])
         assert (await operate(node, job, "start"))["done"] == 1
         assert await changes_by_fleet(node) == {"a": 1}
 
@@ -342,7 +342,7 @@ async def die(disk: Disk, id: str, what: str, writes: int, *, is_last_stored: bo
     async with loop_node(lane) as node:
         assert await node.node.start_stored({}) == []
         await node.web.jobs.start_stored()
-        job = node.web.jobs.find(id, None)
+        job = node.web.jobs.find(id)
         lane._left = writes
         working = asyncio.ensure_future(node.ask(f"/api/fleet/rollout/{what}?id={id}"))
         dying = asyncio.ensure_future(lane.died.wait())
@@ -378,7 +378,7 @@ async def test_a_roll_out_and_its_way_back_are_done_once_wherever_the_node_was_k
         async with loop_node(disk) as node:
             assert await node.node.start_stored({}) == []
             await node.web.jobs.start_stored()
-            again = node.web.jobs.find(job.plan.id, None)
+            again = node.web.jobs.find(job.plan.id)
             if what in again.can():
                 # It had not begun.
                 await again.operate(what, "")  # type: ignore[arg-type]

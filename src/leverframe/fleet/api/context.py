@@ -50,8 +50,6 @@ class FleetContext(Struct, frozen=True):
     streams: StreamShares
     #: Makes a password for administrators, and the settings that take it.
     new_administrator: Callable[[], Coroutine[Any, Any, tuple[str | None, dict[str, Any]]]]
-    #: Whose controllers are there for the account; those of all for None.
-    tenant: str | None = None
 
     def texts(self, name: str) -> list[str]:
         return [part for one in self.given.get(name, "").split(",") if (part := one.strip())]
@@ -73,7 +71,7 @@ class FleetContext(Struct, frozen=True):
 
     @property
     def asker(self) -> Asker:
-        return Asker(self.account, self.request.peer, self.tenant)
+        return Asker(self.account, self.request.peer)
 
     def one(self) -> Member:
         (member,) = self.node.select([self.needed("name", "the name of a controller")])

@@ -51,7 +51,7 @@ class RolloutPlanned(Struct, frozen=True):
 
 
 def listed(context: FleetContext) -> list[JobReport]:
-    return [job.report() for job in context.jobs.all(context.tenant)]
+    return [job.report() for job in context.jobs.all()]
 
 
 def shown(context: FleetContext) -> JobReport:
@@ -59,7 +59,7 @@ def shown(context: FleetContext) -> JobReport:
 
 
 def _job(context: FleetContext) -> FleetJob:
-    return context.jobs.find(context.needed("id", "the id of a job"), context.tenant)
+    return context.jobs.find(context.needed("id", "the id of a job"))
 
 
 async def planned(context: FleetContext) -> RolloutPlanned:

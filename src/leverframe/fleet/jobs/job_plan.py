@@ -32,7 +32,6 @@ class JobPlan(Struct, frozen=True, omit_defaults=True):
     groups: list[list[int]]
     #: What they were called then.
     names: dict[int, str]
-    tenant: str | None = None
     #: So much of a group must have done it for the next one to begin.
     success_percent: float = 0.0
     #: So many that failed stop it at once.

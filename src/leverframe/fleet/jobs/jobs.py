@@ -31,11 +31,10 @@ class NoSuchJob(Refusal):
 
 
 class Asker(Struct, frozen=True):
-    """Who asks for a job, and for whose controllers."""
+    """Who asks for a job, and from where."""
 
     account: Account
     source: str
-    tenant: str | None = None
 
 
 class Carefulness(Struct, frozen=True):
@@ -88,13 +87,13 @@ class FleetJobs:
 
     # --- finding ----------------------------------------------------------------------------------
 
-    def all(self, tenant: str | None) -> list[FleetJob]:
-        """List the jobs that somebody may see, newest first."""
-        return [job for job in reversed(self._jobs.values()) if tenant in (None, job.plan.tenant)]
+    def all(self) -> list[FleetJob]:
+        """List the jobs, newest first."""
+        return list(reversed(self._jobs.values()))
 
-    def find(self, id: str, tenant: str | None) -> FleetJob:
+    def find(self, id: str) -> FleetJob:
         job = self._jobs.get(id)
-        if job is None or tenant not in (None, job.plan.tenant):
+        if job is None:
             raise NoSuchJob(f"There is no job {id[:40]!r}.", field="id")
         return job
 
@@ -111,7 +110,7 @@ class FleetJobs:
             if job is None:
                 job = await self._make("bulk", members, work, asker, None, id)
                 job.go_on()
-            elif job.work != work or job.plan.tenant != asker.tenant:
+            elif job.work != work:
                 raise Conflict("This id is that of another change.", field="id")
         await job.ended()
         return report_of(job.results())
@@ -197,7 +196,6 @@ def plan_of(
         asker.source,
         grouped(numbers, how.groups),
         {member.number: member.name for member in members},
-        asker.tenant,
         how.success_percent,
         error_count(how.errors, len(numbers)),
         how.pause_s,
