@@ -106,7 +106,7 @@ def test_toml_is_what_the_program_reads(block: Block, tmp_path: Path) -> None:
     if values.keys() & SCENARIO_KEYS:
         read_scenario(file)
         return
-    if "controllers" in values:
+    if values.keys() & {"controllers", "cluster"}:
         backup = tmp_path / "cellar.toml"
         backup.write_text('hw = "3.5"\nsw = "1.49"\n[settings]\n', encoding="utf-8")
         assert read_fleet(Sources(file, {}, {})).mistakes == []
