@@ -34,7 +34,7 @@ PICTURES = {
     "schedule": "schedule",
     "charts": "charts",
     "panel": "panel",
-    "modbus": "modbus",
+    "modbus": "things?thing=SLOT1",
     "simulated-board": "simulation",
     "journal": "log",
 }

@@ -37,6 +37,8 @@ def watchdog(failures: int, limit: int) -> list[str]:
 
 
 NO_WATCHDOG = f"/stm.cgi?wdog1=0*0*3*router*3*1*1*1*1*0*0&{OTHER_WATCHDOGS}"
+WATCHED = "things?thing=WDOG1"
+MESSAGES = "messages?open="
 LIT = rule(source="INPD1", reference=1.0, action="OUT0")
 DARK = rule(source="INPD2", reference=1.0, action="OUT0", value=0)
 
@@ -51,13 +53,13 @@ class Case(NamedTuple):
 CASES = [
     Case(
         "sensor_lost.DS1",
-        "onewire",
+        "things?thing=DS1",
         [f"/stm.cgi?dswrite=1:{SENSOR}", "/sim.cgi?DS1=20", "/sim.cgi?DS1=none&advance=60"],
         ["/sim.cgi?DS1=20&advance=10"],
     ),
     Case(
         "sensor_silent.DS1",
-        "onewire",
+        "things?thing=DS1",
         [f"/stm.cgi?dswrite=1:{SENSOR}"],
         ["/sim.cgi?DS1=20&advance=10"],
     ),
@@ -91,14 +93,14 @@ CASES = [
         ["/stm.cgi?pidvalue=1*10*300*200*0*0*1", "/outs.cgi?pwm1=1"],
         ["/sim.cgi?DS1=20&advance=2"],
     ),
-    Case("watchdog_fails.1", "watchdog", [*watchdog(9, 0), "/sim.cgi?advance=4"], [NO_WATCHDOG]),
+    Case("watchdog_fails.1", WATCHED, [*watchdog(9, 0), "/sim.cgi?advance=4"], [NO_WATCHDOG]),
     Case(
         "watchdog_restarts.1.OUT3",
-        "watchdog",
+        WATCHED,
         [f"/stm.cgi?wdog1=1*0*3*router*1*1*1*1*60*0*0&{OTHER_WATCHDOGS}", "/sim.cgi?advance=20"],
         ["/sim.cgi?ping=router:3&advance=120"],
     ),
-    Case("watchdog_gave_up.1", "watchdog", [*watchdog(1, 1), "/sim.cgi?advance=60"], [NO_WATCHDOG]),
+    Case("watchdog_gave_up.1", WATCHED, [*watchdog(1, 1), "/sim.cgi?advance=60"], [NO_WATCHDOG]),
     Case(
         "clock_not_set",
         "schedule",
@@ -107,14 +109,26 @@ CASES = [
     ),
     Case(
         "email_not_set_up",
-        "email",
+        f"{MESSAGES}email",
         [sends("eMail 1"), sends("eMail 2")],
         ["/stm.cgi?em1=mail.example", "/stm.cgi?em5=keeper@example.org"],
     ),
-    Case("http_not_set_up.2", "http", [sends("HTTP2")], ["/stm.cgi?http2=hook.example/a"]),
-    Case("sms_not_set_up.1", "gsm", [sends("SMS1")], ["/inpa.cgi?eventon=0*0"]),
-    Case("snmp_not_set_up", "snmp", [sends("SNMP trap")], ["/stm.cgi?snmptrap=1*a.example*162*x"]),
-    Case("mqtt_not_set_up", "mqtt", [sends("MQTT")], ["/stm.cgi?mqtt=1*127.0.0.1*9***cellar*0"]),
+    Case(
+        "http_not_set_up.2", f"{MESSAGES}http", [sends("HTTP2")], ["/stm.cgi?http2=hook.example/a"]
+    ),
+    Case("sms_not_set_up.1", f"{MESSAGES}gsm", [sends("SMS1")], ["/inpa.cgi?eventon=0*0"]),
+    Case(
+        "snmp_not_set_up",
+        f"{MESSAGES}snmp",
+        [sends("SNMP trap")],
+        ["/stm.cgi?snmptrap=1*a.example*162*x"],
+    ),
+    Case(
+        "mqtt_not_set_up",
+        f"{MESSAGES}mqtt",
+        [sends("MQTT")],
+        ["/stm.cgi?mqtt=1*127.0.0.1*9***cellar*0"],
+    ),
 ]
 
 
@@ -158,7 +172,7 @@ async def test_findings_are_told_everywhere() -> None:
         # Faults come first.
         assert [one["id"] for one in findings] == ["trouble.MQTT broker", "email_not_set_up"]
         assert findings == await twin.json("/api/findings")
-        assert findings[0]["page"] == "mqtt"
+        assert findings[0]["page"] == "messages?open=mqtt"
         assert findings[0]["text"] == "MQTT broker: It refuses."
         assert (await twin.json("/health"))["findings"] == 2
         metrics = (await twin.ok("/metrics")).body.decode()
@@ -196,19 +210,19 @@ async def test_a_replaced_certificate_is_pushed_and_journalled_at_once(tmp_path:
 
 
 PAGES_OF_PARTS = {
-    "MQTT broker": "mqtt",
-    "MQTT access": "mqtt",
-    "http1": "http",
+    "MQTT broker": f"{MESSAGES}mqtt",
+    "MQTT access": f"{MESSAGES}mqtt",
+    "http1": f"{MESSAGES}http",
     "HTTPS redirect": "log",
     "httpd": "log",
-    "GSM modem": "gsm",
-    "sms": "gsm",
-    "serial module": "serial",
-    "1-Wire sensor 28:FF": "onewire",
-    "I2C bus 1": "i2c",
-    "BME280": "i2c",
-    "Modbus slot 3": "modbus",
-    "store": "backup",
+    "GSM modem": f"{MESSAGES}gsm",
+    "sms": f"{MESSAGES}gsm",
+    "serial module": "things?thing=all-sensors",
+    "1-Wire sensor 28:FF": "things?thing=all-sensors",
+    "I2C bus 1": "things?thing=all-sensors",
+    "BME280": "things?thing=all-sensors",
+    "Modbus slot 3": "things",
+    "store": "system?open=backup",
     "mDNS": "log",
 }
 

@@ -77,7 +77,7 @@ async def test_rows_tell_of_health_levers_and_the_last_hour_and_change_live() ->
             await told.next()
             assert names(told) == ["gh-3", "gh-1", "gh-2"]
             worst = told.view["rows"][0]["worst"]
-            assert (worst["kind"], worst["page"]) == ("trouble", "email")
+            assert (worst["kind"], worst["page"]) == ("trouble", "messages?open=email")
             assert told.view["counts"]["fault"] == 1
             node.member("gh-2").controller.lose_power()
             await told.next()

@@ -1,6 +1,6 @@
 """Pages in a real browser: one Chromium for all tests here, a controller of its own for each test.
 
-`open_page("outputs", language="pl")` opens a page of the test's controller and waits until it is
+`open_page("things", language="pl")` opens a page of the test's controller and waits until it is
 there. Whatever the browser complains of, and every request that leaves the controller, fails the
 test; `allow` names by regular expression what a test provokes itself.
 

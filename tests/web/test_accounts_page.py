@@ -56,7 +56,7 @@ def test_switching_sign_in_on_leads_to_the_sign_in_page_and_back(
     expect(form.get_by_role("alert")).to_contain_text("The administrator has no password yet")
     form.get_by_label("Administrator’s password").fill(ADMIN[1])
     form.get_by_role("button", name="Save").click()
-    page.wait_for_url("**/signin#/accounts")
+    page.wait_for_url("**/signin#/system**")
     sign_in(page, twin, ("admin", "wrong"))
     expect(page.get_by_role("alert")).to_be_visible()
     assert usable_by_everybody(page)
@@ -118,7 +118,7 @@ def test_a_control_user_is_made_signs_in_and_switches_but_sees_no_settings(
     expect(page.get_by_role("switch", checked=True)).to_have_count(1)
     for group in ("Messages", "Rules"):
         expect(page.get_by_role("link", name=group, exact=True)).to_have_count(0)
-    page.goto(f"http://{HOST}:{twin.port}/#/backup")
+    page.goto(f"http://{HOST}:{twin.port}/#/messages")
     expect(page.get_by_text("for the administrator")).to_be_visible()
     page.goto(f"http://{HOST}:{twin.port}/#/accounts")
     expect(page.get_by_text("Signed in as guest.")).to_be_visible()

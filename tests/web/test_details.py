@@ -9,7 +9,7 @@ pytestmark = pytest.mark.needs_program("chromium")
 
 
 def test_what_was_saved_is_said_above_the_thumb_bar_of_a_phone(open_page: OpenPage) -> None:
-    page = open_page("outputs", viewport=PHONE)
+    page = open_page("system", viewport=PHONE)
     page.get_by_label("Name").first.fill("Lamp")
     page.get_by_label("Name").first.press("Enter")
     line = page.locator("form.card").first.get_by_role("status")
@@ -28,7 +28,7 @@ def test_what_was_saved_is_said_above_the_thumb_bar_of_a_phone(open_page: OpenPa
 
 
 def test_paper_shows_what_is_told_and_nothing_to_press(open_page: OpenPage) -> None:
-    page = open_page("outputs", theme="dark")
+    page = open_page("system", theme="dark")
     expect(page.get_by_role("navigation").first).to_be_visible()
     page.emulate_media(media="print")
     expect(page.get_by_role("navigation")).to_have_count(0)

@@ -92,7 +92,7 @@ def test_controllers_of_three_versions_are_found_commanded_and_gone_back(
         expect(row(page, "pump")).to_have_attribute("data-health", "fault")
         expect(page.locator("tbody tr").first).to_have_attribute("data-name", "pump")
         expect(row(page, "pump").locator(".f a")).to_have_attribute(
-            "href", f"http://pump.localhost:{site.origin.rpartition(':')[2]}/#/email"
+            "href", f"http://pump.localhost:{site.origin.rpartition(':')[2]}/#/messages?open=email"
         )
         # Searched by finding, filtered by health; the address keeps it.
         page.get_by_role("searchbox").fill("server refuses")

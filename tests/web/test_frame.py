@@ -14,15 +14,15 @@ pytestmark = pytest.mark.needs_program("chromium")
 
 
 def test_a_chosen_language_is_kept_and_changes_nothing_typed(open_page: OpenPage) -> None:
-    page = open_page("outputs")
+    page = open_page("system")
     page.get_by_label("Name").first.fill("Lamp")
     page.get_by_label("This browser").click()
-    page.get_by_label("Language").select_option("CZ")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Výstupy")
+    page.get_by_label("Language", exact=True).select_option("CZ")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Systém")
     expect(page.get_by_label("Název").first).to_have_value("Lamp")
     page.get_by_label("Název").first.press("Escape")
     page.reload()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Výstupy")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Systém")
 
 
 def test_the_language_of_the_controller_holds_until_one_is_chosen_for_every_account_and_at_once(
@@ -75,8 +75,8 @@ def test_a_phone_has_its_ways_at_the_bottom(open_page: OpenPage) -> None:
     page = open_page("status", viewport=PHONE)
     bar = page.get_by_role("navigation", name="Main pages")
     bar.get_by_role("link", name="More").click()
-    page.get_by_role("main").get_by_role("link", name="Outputs", exact=True).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Outputs")
+    page.get_by_role("main").get_by_role("link", name="Messages", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Messages")
     box = bar.bounding_box()
     assert box is not None
     assert box["y"] + box["height"] == PHONE[1]
@@ -91,27 +91,27 @@ def leave_with_a_change(page: Page) -> None:
 def test_unsaved_changes_are_asked_about_and_are_kept_left_or_saved_on_the_way(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    page = open_page("outputs")
+    page = open_page("system")
     leave_with_a_change(page)
     page.get_by_role("button", name="Stay").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_label("Name").first).to_have_value("Lamp")
-    assert page.url.endswith("#/outputs")
+    assert page.url.endswith("#/system")
 
     leave_with_a_change(page)
     page.get_by_role("button", name="Leave without saving").click()
     expect(page.locator("main[data-page=status]")).to_be_visible()
-    assert twin.settings()["outputs"][0]["name"] == ""
+    assert twin.settings()["name"] == ""
 
     page.go_back()
     leave_with_a_change(page)
     page.get_by_role("button", name="Save and go on").click()
     expect(page.locator("main[data-page=status]")).to_be_visible()
-    assert twin.settings()["outputs"][0]["name"] == "Lamp"
+    assert twin.settings()["name"] == "Lamp"
 
 
 def test_a_lost_connection_is_told_and_found_again(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("outputs", allow=LOSSES)
+    page = open_page("system", allow=LOSSES)
     page.get_by_label("Name").first.fill("Lamp")
     page.context.set_offline(True)
     expect(page.get_by_role("alert")).to_contain_text("Connection lost since")
@@ -122,7 +122,7 @@ def test_a_lost_connection_is_told_and_found_again(twin: ServedTwin, open_page: 
     expect(page.locator(".lost")).to_have_count(0)
     page.get_by_label("Name").first.press("Enter")
     expect(page.locator("form.card").first.get_by_role("status")).to_have_text("Saved")
-    assert twin.settings()["outputs"][0]["name"] == "Lamp"
+    assert twin.settings()["name"] == "Lamp"
 
 
 def test_without_a_stream_the_state_is_read_at_the_interval_that_is_set(
@@ -149,7 +149,7 @@ def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenP
     page.get_by_role("switch", name="Output 1", exact=True).click()
     expect(page.get_by_role("switch", checked=True)).to_have_count(1)
     expect(page.get_by_role("link", name="Rules")).to_have_count(0)
-    page.goto(page.url.replace("#/status", "#/outputs"))
+    page.goto(page.url.replace("#/status", "#/messages"))
     expect(page.get_by_text("for the administrator")).to_be_visible()
 
 
@@ -164,7 +164,7 @@ def test_the_day_has_twenty_four_hours_in_every_language(
     twin.get("/inpa.cgi?event=0*102*0*0*0*0*3*0*0*0*0*0&eventon=0*1")
     twin.set_readings(INPD3=0)
     page = open_page("status", language=language)
-    for name in ("rules", "interface", "simulation"):
+    for name in ("rules", "system", "simulation"):
         page.evaluate("(name) => (location.hash = `#/${name}`)", name)
         main = page.locator(f"main[data-page={name}][aria-busy=false]")
         expect(main).to_contain_text("21:00" if name == "rules" else "21:00:00")

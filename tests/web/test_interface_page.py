@@ -1,10 +1,8 @@
-"""Pages and clock in a real browser: homepage, what is shown, the picture, the clock."""
+"""Pages and clock in a real browser: homepage, name, the clock."""
 
 from datetime import UTC, datetime
-from io import BytesIO
 
 import pytest
-from PIL import Image
 from playwright.sync_api import expect
 
 from tests.clients.served_twin import ServedTwin
@@ -16,8 +14,8 @@ pytestmark = pytest.mark.needs_program("chromium")
 
 HOMEPAGES = {
     "Status for user": "panel",
-    "Serial port": "serial",
-    "Modbus": "modbus",
+    "Serial port": "things",
+    "Modbus": "things",
     "Status": "status",
 }
 
@@ -50,12 +48,7 @@ def test_the_older_homepage_is_chosen_where_the_version_has_it(
     expect(page.get_by_label("Sign the administrator in by itself")).to_be_visible()
 
 
-def test_name_clock_picture_and_places_are_set_and_shown(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    data = BytesIO()
-    Image.new("RGB", (40, 30), "white").save(data, "PNG")
-    twin.get("/stm.cgi?oname=1Pump")
+def test_name_and_clock_are_set_and_shown(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("interface")
     page.get_by_label("Name of the controller").fill("Boiler room")
     titled(page, "Pages").get_by_role("button", name="Save").click()
@@ -71,25 +64,3 @@ def test_name_clock_picture_and_places_are_set_and_shown(
     assert twin.state()["time"] == datetime(2026, 3, 1, 12, 30, tzinfo=UTC).timestamp()
     expect(clock.locator(".value")).to_contain_text("2026")
     expect(clock.locator(".since")).to_contain_text("behind this browser")
-
-    picture = titled(page, "Picture of the panel")
-    expect(picture.get_by_role("button", name="Use this picture")).to_be_disabled()
-    picture.get_by_label("PNG, JPEG, GIF or WebP").set_input_files(
-        {"name": "plan.png", "mimeType": "image/png", "buffer": data.getvalue()}
-    )
-    picture.get_by_role("button", name="Use this picture").click()
-    expect(picture.get_by_role("img")).to_be_visible()
-    picture.get_by_role("button", name="Remove the picture").click()
-    picture.get_by_role("button", name="Remove the picture").click()
-    expect(picture.get_by_role("img")).to_have_count(0)
-    assert twin.get("/api/panel").json() == {"picture": None}
-
-    shown = titled(page, "What the Status page shows")
-    shown.get_by_label("Pump (OUT1)").uncheck()
-    shown.get_by_role("button", name="Save").click()
-    expect(shown.get_by_role("status")).to_have_text("Saved")
-    visible = twin.settings()["layout"]["visible"]
-    assert [index for index, one in enumerate(visible) if not one] == [1]
-    page.goto(page.url.replace("interface", "status"))
-    expect(page.get_by_role("switch", name="Output 0", exact=True)).to_be_visible()
-    expect(page.get_by_role("switch", name="Pump")).to_have_count(0)

@@ -122,6 +122,6 @@ def test_an_older_version_has_fewer_devices_and_no_swapping(
 
 @pytest.mark.thorough
 def test_a_version_without_devices_has_no_such_page(serve: Serve, open_page: OpenPage) -> None:
-    page = open_page("modbus", of=serve("3.0", "1.58a"))
-    expect(page.get_by_role("link", name="Modbus", exact=True).first).to_be_visible()
-    expect(page.get_by_role("link", name="Modbus devices")).to_have_count(0)
+    page = open_page("things", of=serve("3.0", "1.58a"))
+    expect(page.get_by_role("link", name="PID regulator").first).to_be_visible()
+    expect(page.get_by_role("link", name="Modbus devices", exact=True)).to_have_count(0)

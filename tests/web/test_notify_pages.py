@@ -105,7 +105,7 @@ def test_requests_keep_their_login_for_their_server_only_and_show_their_last_out
     twin.get("/outs.cgi?vout0=1")
     expect(second.get_by_role("listitem")).to_contain_text("HTTP2")
     second.get_by_role("link").click()
-    expect(page.locator("main[data-page=outbox]")).to_be_visible()
+    expect(page.locator("main [data-part=outbox][data-open]")).to_be_visible()
     expect(page.get_by_label("Channel", exact=True)).to_have_value("http2")
     expect(page.locator(".messages li")).to_have_count(1)
 
@@ -132,7 +132,7 @@ def test_the_outbox_follows_what_is_sent_and_can_be_filtered(
     expect(messages).to_have_count(1)
     page.get_by_label("Channel", exact=True).select_option("HTTP1")
     expect(page.get_by_text("No such messages.")).to_be_visible()
-    assert page.url.endswith("#/outbox?channel=http1")
+    assert page.url.endswith("#/messages?open=outbox&channel=http1")
     page.get_by_label("Channel", exact=True).select_option("E-mail")
     page.get_by_label("What became of it").select_option("failed")
     expect(messages).to_have_count(1)

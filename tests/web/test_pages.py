@@ -16,18 +16,27 @@ AXE = (resources.files("axe_playwright_python") / "axe.min.js").read_text(encodi
 GRAVE = {"serious", "critical"}
 
 
-def page_names(page: Page) -> list[str]:
-    names: list[str] = page.evaluate(
-        "import('/web/pages/index.js').then((m) => [...m.PAGES, m.MORE].map((page) => page.name))"
-    )
-    return names
+#: Pages with groups of settings have an address for each of them.
+ROUTES = """import('/web/pages/index.js').then(({ PAGES, MORE }) => [...PAGES, MORE].flatMap(
+  ({ name, parts }) => parts?.map((part) => `${name}?open=${part}`) ?? [name]))"""
+
+
+def routes(page: Page) -> list[str]:
+    found: list[str] = page.evaluate(ROUTES)
+    return found
 
 
 #: Goes to a page and waits until it is open, looking again with every frame that is drawn.
 GO = """
-async (name) => {
-  location.hash = `#/${name}`;
-  const there = () => document.querySelector(`main[data-page=${name}][aria-busy=false]`);
+async (route) => {
+  location.hash = `#/${route}`;
+  const [name, query] = route.split("?");
+  const { open, thing } = Object.fromEntries(new URLSearchParams(query));
+  const part = open ? ` [data-part=${open}][data-open]` : "";
+  const drawer = `dialog.drawer[data-thing="${thing}"][aria-busy=false]`;
+  const there = () =>
+    document.querySelector(`main[data-page=${name}][aria-busy=false]${part}`) &&
+    (!thing || document.querySelector(drawer));
   for (const end = Date.now() + 30_000; !there() && Date.now() < end; )
     await new Promise((next) => requestAnimationFrame(next));
   return Boolean(there());
@@ -35,8 +44,8 @@ async (name) => {
 """
 
 
-def go(page: Page, name: str) -> None:
-    assert page.evaluate(GO, name), f"the page {name} did not open"
+def go(page: Page, route: str) -> None:
+    assert page.evaluate(GO, route), f"the page {route} did not open"
 
 
 @pytest.mark.parametrize(
@@ -49,7 +58,7 @@ def test_every_page_opens_in_the_language_and_is_no_wider_than_a_phone(
     page = open_page(language=language, viewport=PHONE)
     expect(page.locator("html")).to_have_attribute("lang", language)
     too_wide = []
-    for name in page_names(page):
+    for name in routes(page):
         go(page, name)
         assert page.locator("main h1").text_content()
         if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
@@ -94,7 +103,7 @@ def test_every_page_can_be_used_by_everybody(
     page = open_page(theme=theme, viewport=viewport)
     page.evaluate(AXE)
     grave = {}
-    for name in page_names(page):
+    for name in routes(page):
         go(page, name)
         grave[name] = grave_violations(page, rules)
     assert {name: found for name, found in grave.items() if found} == {}

@@ -50,17 +50,17 @@ def test_whatever_is_lost_while_status_loads_comes_by_itself(
 def test_a_page_that_misses_something_waits_for_the_controller_before_it_starts_anew(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    page = open_page("outputs", allow=FAILURES)
-    page.route("**/pages/pwm.js", lambda route: route.abort("connectionfailed"))
+    page = open_page("system", allow=FAILURES)
+    page.route("**/pages/console.js", lambda route: route.abort("connectionfailed"))
     page.route("**/health", lambda route: route.abort("connectionfailed"))
-    page.get_by_role("link", name="PWM outputs").click()
+    page.get_by_role("link", name="API console").click()
     expect(page.get_by_text("The page could not be fetched")).to_be_visible()
     with page.expect_event("requestfailed", lambda request: request.url.endswith("/health")):
         twin.get("/sim.cgi?advance=1")
     expect(page.get_by_text("The page could not be fetched")).to_be_visible()
     page.unroute_all()
     twin.get("/sim.cgi?advance=1")
-    expect(page.get_by_role("heading", name="PWM3")).to_be_visible()
+    expect(page.locator("main[data-page=console] input").first).to_be_visible()
 
 
 def test_an_answer_that_never_comes_is_a_lost_connection(open_page: OpenPage) -> None:
@@ -180,7 +180,7 @@ def test_a_page_opened_while_status_loads_is_not_pushed_aside(open_page: OpenPag
     page.route("**/status/beside.js", lambda route: held.append(route))
     page.reload()
     expect(lever(page, "Output 0")).to_be_visible()
-    page.evaluate("location.hash = '#/outputs'")
+    page.evaluate("location.hash = '#/system'")
     expect(page.get_by_label("Name").first).to_be_visible()
     for route in held:
         route.continue_()
@@ -199,17 +199,17 @@ def test_who_becomes_administrator_gets_the_settings(twin: ServedTwin, open_page
     expect(page.get_by_role("link", name="Rules")).to_have_count(0)
     names = [b64encode(text.encode()).decode() for text in (*ADMIN, *USER)]
     as_admin(twin, f"/stm.cgi?auth=01{'*'.join(names)}")
-    page.evaluate("location.hash = '#/outputs'")
+    page.evaluate("location.hash = '#/system'")
     page.get_by_label("Name").first.fill("Lamp")
     page.get_by_label("Name").first.press("Enter")
     expect(page.locator("form.card").first.get_by_role("status")).to_have_text("Saved")
-    assert twin.settings()["outputs"][0]["name"] == "Lamp"
+    assert twin.settings()["name"] == "Lamp"
 
 
 def test_who_is_no_longer_administrator_keeps_no_settings_and_who_signed_out_nothing(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    page = open_page("outputs", allow=REFUSALS)
+    page = open_page("messages?open=http", allow=REFUSALS)
     route = page.url
     sign_in_as_user(page, twin)
     page.goto("about:blank")

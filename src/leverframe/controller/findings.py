@@ -41,21 +41,21 @@ SENTENCES = engine_findings_module.SENTENCES | {
 }
 #: The first word of a part in trouble, without its number -> the page that sets it up.
 _PAGES_OF_PARTS = {
-    "MQTT": "mqtt",
-    "email": "email",
-    "http": "http",
-    "sms": "gsm",
-    "GSM": "gsm",
-    "snmp": "snmp",
-    "SNMP": "snmp",
-    "Modbus": "modbus",
-    "1-Wire": "onewire",
-    **dict.fromkeys(("I2C", "SPS30", *I2C_SENSORS), "i2c"),
-    "serial": "serial",
-    "display": "display",
-    "store": "backup",
-    "history": "backup",
-    "snapshots": "backup",
+    "MQTT": "messages?open=mqtt",
+    "email": "messages?open=email",
+    "http": "messages?open=http",
+    "sms": "messages?open=gsm",
+    "GSM": "messages?open=gsm",
+    "snmp": "messages?open=snmp",
+    "SNMP": "messages?open=snmp",
+    "Modbus": "things",
+    "1-Wire": "things?thing=all-sensors",
+    **dict.fromkeys(("I2C", "SPS30", *I2C_SENSORS), "things?thing=all-sensors"),
+    "serial": "things?thing=all-sensors",
+    "display": "system?open=display",
+    "store": "system?open=backup",
+    "history": "system?open=backup",
+    "snapshots": "system?open=backup",
 }
 #: Figures that are a rule: told by its name, where it has one.
 _RULES = ("rule", "other")

@@ -15,7 +15,7 @@ from msgspec import Struct
 from leverframe.engine.actuator import MESSAGES
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import BY_START
-from leverframe.engine.labels import LABELS, ONEWIRE, OUTPUTS, PWMS
+from leverframe.engine.labels import ONEWIRE, PWMS
 from leverframe.engine.moment import SET_CLOCK, Moment
 from leverframe.engine.settings import NO_ONEWIRE_ID, Settings
 from leverframe.engine.source_setup import is_set_up
@@ -42,18 +42,6 @@ SENTENCES = {
     "sms_not_set_up": "SMS {slot} is to be sent, but it has no telephone number.",
     "snmp_not_set_up": "SNMP traps are to be sent, but no receiver is switched on.",
     "mqtt_not_set_up": "MQTT messages are to be sent, but MQTT is switched off.",
-}
-
-#: Label -> the page that sets it up.
-_PAGES = {
-    **dict.fromkeys(ONEWIRE, "onewire"),
-    **dict.fromkeys(OUTPUTS, "outputs"),
-    **dict.fromkeys(PWMS, "pwm"),
-    **{label: "analog" for label in LABELS if label.startswith("INPA")},
-    **{label: "digital" for label in LABELS if label.startswith("INPD")},
-    **{label: "differential" for label in LABELS if label.startswith("DIFF")},
-    **{label: "energy" for label in LABELS if label.startswith(("POWER", "ENERGY"))},
-    **dict.fromkeys(("T1", "H1", "P1"), "weather"),
 }
 
 
@@ -90,8 +78,8 @@ def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
 
 
 def page_of(label: str) -> str:
-    """Return the page that sets a label up."""
-    return _PAGES.get(label, "modbus")
+    """Return the place in the pages that sets a label up: the drawer of its thing."""
+    return f"things?thing={label.replace('ENERGY', 'POWER')}"
 
 
 def _silent_sensors(engine: Engine) -> Iterator[Finding]:
@@ -104,7 +92,7 @@ def _silent_sensors(engine: Engine) -> Iterator[Finding]:
         if sensor.id == NO_ONEWIRE_ID:
             continue
         if machine.values[label] is None and label not in machine.absent_since:
-            yield Finding("sensor_silent", "onewire", label)
+            yield Finding("sensor_silent", page_of(label), label)
 
 
 def _rules(engine: Engine) -> Iterator[Finding]:
@@ -147,13 +135,14 @@ def _watchdog(engine: Engine) -> Iterator[Finding]:
             continue
         entry = entries[number - 1]
         figures: dict[str, int | float | str] = {"number": number, "host": entry.host}
+        page = f"things?thing=WDOG{number}"
         if explained.state == RESTARTING:
-            yield Finding("watchdog_restarts", "watchdog", entry.output, figures, is_fault=True)
+            yield Finding("watchdog_restarts", page, entry.output, figures, is_fault=True)
         elif explained.state == GIVEN_UP:
-            yield Finding("watchdog_gave_up", "watchdog", None, figures, is_fault=True)
+            yield Finding("watchdog_gave_up", page, None, figures, is_fault=True)
         elif explained.failures > 0:
             figures["failures"] = explained.failures
-            yield Finding("watchdog_fails", "watchdog", None, figures)
+            yield Finding("watchdog_fails", page, None, figures)
 
 
 def messages_without_way(settings: Settings) -> Iterator[Finding]:
@@ -162,7 +151,7 @@ def messages_without_way(settings: Settings) -> Iterator[Finding]:
         if not _is_set_up(channel, slot, settings):
             # Mail has one server for all its texts.
             slots: dict[str, int | float | str] = {} if channel == "email" else {"slot": slot}
-            page = "gsm" if channel == "sms" else channel
+            page = f"messages?open={'gsm' if channel == 'sms' else channel}"
             yield Finding(f"{channel}_not_set_up", page, None, slots if slot else {})
 
 

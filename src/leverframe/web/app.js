@@ -24,7 +24,7 @@ import {
   useCodes,
   usePageWords,
 } from "./lib/words.js";
-import { FIRST_RUN, HOMEPAGES, load } from "./pages/index.js";
+import { FIRST_RUN, HOMEPAGES, load, movedTo } from "./pages/index.js";
 
 /** @import { Drawer } from "./pages/things/drawer.js" */
 
@@ -141,7 +141,13 @@ class App {
     this.#opening = true;
     const opening = ++this.#openings;
     const isLeft = () => opening !== this.#openings;
-    const entry = findPage(name || this.#homepage());
+    const wanted = name || this.#homepage();
+    const moved = movedTo(wanted);
+    if (moved) {
+      location.replace(address(moved.page, { ...moved.params, ...Object.fromEntries(params) }));
+      return;
+    }
+    const entry = findPage(wanted);
     this.#entry = entry;
     this.#trouble = null;
     if (entry) fetchAhead(entry);
@@ -249,7 +255,7 @@ class App {
   #homepage() {
     if (this.#isFirst) return FIRST_RUN.name;
     const wanted = HOMEPAGES[this.#context.settings?.ui.homepage ?? ""];
-    return wanted && findPage(wanted) ? wanted : "status";
+    return wanted ?? "status";
   }
 
   // Whoever signs in at a fresh controller is led through its first run. Where no sign-in is asked

@@ -24,8 +24,8 @@ type ControlEvent = import("./vendor/lit-html.js").ControlEvent;
 interface PageEntry {
   name: string;
   group: string;
-  part?: string;
   role: string;
+  parts?: string[];
   early?: boolean;
   bare?: boolean;
   alone?: boolean;
@@ -40,6 +40,30 @@ interface Page {
   // What can be done only when the page is there: to measure it, to scroll.
   drawn?(): void;
   close(): void;
+}
+
+// A part of a drawer: a form, or something else that is drawn.
+interface Card {
+  view(): Template;
+  open?(): Promise<unknown>;
+  close?(): void;
+}
+// What the drawer adds to the forms in it.
+interface MoreOfForm {
+  forms: Set<Unsaved & { restore(): void }>;
+  requests: string[];
+}
+interface ThingPlace {
+  index: number;
+  label: string;
+  more: MoreOfForm;
+}
+type CardsOf = (context: AdminContext, place: ThingPlace) => Card[];
+type CommonOf = (context: AdminContext, more: MoreOfForm) => Card[];
+// A module of settings/: of each thing of a kind, and of all of them.
+interface SettingsModule {
+  cardsOf: CardsOf;
+  commonOf: CommonOf;
 }
 
 interface Route {

@@ -6,6 +6,7 @@ import { beforeEach, test } from "node:test";
 import { Router, address, here, note } from "../../../src/leverframe/web/lib/router.js";
 import { thingAddress } from "../../../src/leverframe/web/lib/things.js";
 import { findPage, mayOpen, offeredGroups } from "../../../src/leverframe/web/lib/navigation.js";
+import { movedTo } from "../../../src/leverframe/web/pages/index.js";
 import { commandsOf, openContext } from "./helpers.js";
 
 let stop = () => {};
@@ -122,7 +123,13 @@ test("pages are offered by role, version and board", async () => {
   context.board = "linux";
   assert.ok(!names().includes("simulation"));
   context.role = "control";
-  assert.deepEqual(names(), ["status", "timeline", "charts", "things", "panel", "accounts"]);
+  assert.deepEqual(names(), ["status", "timeline", "charts", "things", "panel", "system"]);
   assert.equal(mayOpen(context, findPage("rules")), false);
   assert.equal(findPage("cellar"), null);
+});
+
+test("noted addresses of pages that are gone lead to where their settings are", () => {
+  assert.deepEqual(movedTo("outputs"), { page: "things", params: { thing: "all-outputs" } });
+  assert.deepEqual(movedTo("mqtt"), { page: "messages", params: { open: "mqtt" } });
+  assert.equal(movedTo("rules"), null);
 });

@@ -29,4 +29,4 @@ def password_findings(access: AccessSettings, weak: Container[str]) -> Iterator[
     admin, user = access.admin, access.user
     for name, stored in ((admin.name, admin.password), (user.name, user.password), *others):
         if stored in weak:
-            yield Finding("password_weak", "accounts", figures={"account": name})
+            yield Finding("password_weak", "system?open=accounts", figures={"account": name})

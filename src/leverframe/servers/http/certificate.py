@@ -65,9 +65,11 @@ class Certificate:
         """Tell that it ends soon, or has ended."""
         days = int((self.ends - wall) // 86_400)
         if days < 0:
-            yield Finding("certificate_ended", "accounts", since=self.ends, is_fault=True)
+            yield Finding(
+                "certificate_ended", "system?open=accounts", since=self.ends, is_fault=True
+            )
         elif days < WARNED_DAYS:
-            yield Finding("certificate_ends", "accounts", figures={"days": days})
+            yield Finding("certificate_ends", "system?open=accounts", figures={"days": days})
 
     def fingerprint(self) -> str:
         """Return the SHA-256 digest of the certificate, as browsers show it."""

@@ -20,8 +20,8 @@ export class Action {
   #asking = false;
   #typed = "";
   #busy = false;
-  // { refused, text } of the last press.
-  /** @type {{ refused: boolean, text: string } | null} */
+  // { refused } of the last press: why it was; null where it was done.
+  /** @type {{ refused: string | null } | null} */
   #outcome = null;
 
   /** @param {Context} context @param {ActionSpec} spec */
@@ -40,9 +40,13 @@ export class Action {
     return html`<div class="action">
       ${this.#asking ? this.#question() : this.#button()}
       <p class=${this.#outcome?.refused ? "refusal" : "saved"} role="status">
-        ${this.#outcome?.text ?? ""}
+        ${this.#outcome ? this.#outcome.refused ?? this.#done() : ""}
       </p>
     </div>`;
+  }
+
+  #done() {
+    return this.#spec.done ? text(this.#spec.done) : t("done");
   }
 
   #label() {
@@ -107,10 +111,9 @@ export class Action {
     this.#busy = true;
     try {
       await this.#perform();
-      this.#outcome = { refused: false, text: this.#spec.done ? text(this.#spec.done) : t("done") };
+      this.#outcome = { refused: null };
     } catch (error) {
-      const refused = error instanceof api.Refused;
-      this.#outcome = { refused: true, text: refused ? error.message : t("not_reached") };
+      this.#outcome = { refused: error instanceof api.Refused ? error.message : t("not_reached") };
     }
     this.#busy = false;
     this.#context.redraw();

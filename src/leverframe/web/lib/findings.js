@@ -5,8 +5,8 @@ import * as api from "./api.js";
 import { icon } from "./icon.js";
 import { indexOf } from "./labels.js";
 import { shortMoment } from "./moments.js";
-import { address } from "./router.js";
-import { thingName } from "./things.js";
+import { address, routeOf } from "./router.js";
+import { kindOf, thingName } from "./things.js";
 import { findingSentence, serverText, t } from "./words.js";
 
 /** @param {Context} context */
@@ -71,10 +71,17 @@ function repair(context, { kind, label, page }) {
     </button>`;
   }
   if (!context.isAdmin) return nothing;
-  const [name] = page.split("?");
   return html`<a class="button primary fix" href=${`${address("")}${page}`}
-    >${t("repair_open", { page: t(`page_${name}`) })}</a
+    >${t("repair_open", { page: placeName(context, page) })}</a
   >`;
+}
+
+// A thing by its name, a group of settings or a page by its title.
+/** @param {Context} context @param {string} page */
+function placeName(context, page) {
+  const { name, params, thing } = routeOf(page);
+  if (thing && kindOf(thing).kind !== "all") return thingName(context, thing);
+  return t(`page_${params.get("open") ?? name}`);
 }
 
 // The number beside "Status"; nothing where nobody knows.

@@ -50,14 +50,8 @@ export const groupLinks = (context, current) =>
 export function pageLinks(context, current) {
   const pages = offeredGroups(context).find(([group]) => group === current?.group)?.[1] ?? [];
   if (pages.length < 2) return nothing;
-  const parts = [...Map.groupBy(pages, (page) => page.part).values()];
   return html`<nav class="pages" aria-label=${t(`group_${current?.group}`)}>
-    ${parts.map(
-      (part) =>
-        html`<span>
-          ${part.map(({ name }) => link(name, t(`page_${name}`), name === current?.name))}
-        </span>`,
-    )}
+    ${pages.map(({ name }) => link(name, t(`page_${name}`), name === current?.name))}
   </nav>`;
 }
 

@@ -13,7 +13,7 @@ const THING = "thing";
 let shown = "";
 
 /** @param {string} hash */
-function routeOf(hash) {
+export function routeOf(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
   const params = new URLSearchParams(query);
   const thing = params.get(THING);

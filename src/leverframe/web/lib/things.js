@@ -29,6 +29,9 @@ const KINDS = [
   [/^WDOG(\d)$/, "watchdog"],
   [/^SLOT(\d)$/, "device"],
   [/^STRING(\d)$/, "text"],
+  [/^WRITE(\d)$/, "write"],
+  // What concerns all of a list.
+  [/^all-(\w+)$/, "all"],
 ];
 
 // Of a label that is a part of a thing: the counter of a meter, the duty of an output.
@@ -59,6 +62,7 @@ export const thingAddress = (label) => addressWith(thingOf(label));
 /** @param {Context} context @param {string} label */
 export function thingName(context, label) {
   const { kind, number } = kindOf(label);
+  if (kind === "all") return t(`all_${number}`);
   const given = context.overview.name(label) || ownName(context, kind, Number(number));
   return given || kindName(label);
 }
@@ -73,6 +77,7 @@ export function kindName(label) {
 /** @param {Context} context @param {string | null} kind @param {number} number */
 function ownName({ settings }, kind, number) {
   if (kind === "watchdog") return settings?.watchdog[number - 1]?.host ?? "";
+  if (kind === "write") return settings?.modbus_writes[number - 1]?.name ?? "";
   if (kind !== "device") return "";
   const module = settings?.modbus_slots[number - 1]?.module ?? "";
   const [, own] = /^custom(\d)$/.exec(module) ?? [];
@@ -84,6 +89,7 @@ function ownName({ settings }, kind, number) {
 export function thingValue({ overview, live, settings }, label) {
   const { kind, number } = kindOf(label);
   if (kind === "text") return settings?.variables.strings[Number(number)] ?? "";
+  if (kind === "write") return writtenValues(settings?.modbus_writes[Number(number) - 1]);
   if (kind === "watchdog") return guardWord(live.state.watchdog?.[Number(number) - 1]);
   if (kind === "device") return deviceWord(live.state.modbus?.[number]);
   if (isState(label)) {
@@ -102,6 +108,9 @@ const guardWord = (guard) => (guard ? t(`guard_${guard.state.replace(" ", "_")}`
 const deviceWord = (device) =>
   device ? t(device.silent_since ? "device_silent" : "device_answers") : "";
 
+/** @param {Settings["modbus_writes"][number] | undefined} write */
+const writtenValues = (write) => (write ? `${write.on_value} / ${write.off_value}` : "");
+
 /** @param {boolean} on */
 const stateWord = (on) => t(on ? "state_on" : "state_off");
 
@@ -119,17 +128,40 @@ export const thing = (context, label) => ({
 export function things(context) {
   const { overview, settings } = context;
   const told = [...OUTPUTS, ...PWMS, ...INPUTS, ...READINGS]
-    .filter((label) => overview.isPresent(label))
+    .filter((label) => overview.isPresent(label) || isSetUp(settings, label))
     .concat(METERS.filter((label) => isCounting(context, label)))
     .concat(VARIABLES.filter((label) => isUsed(context, label)));
   const configured = settings === null ? [] : configuredOnly(settings);
   return [...told, ...configured].map((label) => thing(context, label));
 }
 
+// A reading that somebody has set up, though it may never have been seen.
+/** @param {Settings | null} settings @param {string} label */
+function isSetUp(settings, label) {
+  if (settings === null) return false;
+  const { kind, number } = kindOf(label);
+  const index = Number(number) - 1;
+  switch (kind) {
+    case "onewire":
+      return !/^[0:]+$/.test(settings.onewire[index].id);
+    case "analog":
+      return settings.analog_inputs[index].sensor !== "off";
+    case "mapped":
+      return Number(settings.modbus_mapping[index]?.slot) > 0;
+    case "temperature":
+    case "humidity":
+    case "pressure":
+      return settings.i2c.primary !== "NONE";
+    default:
+      return false;
+  }
+}
+
 /** @param {Settings} settings */
-function configuredOnly({ watchdog, modbus_slots: slots, variables }) {
+function configuredOnly({ watchdog, modbus_slots: slots, modbus_writes: writes, variables }) {
   return [
     ...slots.flatMap(({ module }, index) => (module === "OFF" ? [] : [`SLOT${index + 1}`])),
+    ...writes.flatMap(({ slot }, index) => (slot === 0 ? [] : [`WRITE${index + 1}`])),
     ...watchdog.flatMap(({ host }, index) => (host ? [`WDOG${index + 1}`] : [])),
     ...variables.strings.flatMap((text, index) => (text ? [`STRING${index}`] : [])),
   ];

@@ -2,7 +2,7 @@
 //
 // name    the route `#/NAME`, the module pages/NAME.js and the words words/NAME.json
 // group   where it stands in the navigation; `group_NAME` of words/frame.json
-// part    pages of one group that belong together
+// parts   groups of settings that open on it: modules settings/NAME.js
 // role    who may open it: "control" is everybody who may look and switch
 // styles  the style sheets styles/NAME.css that it needs besides those of all pages
 // early   the page can be drawn before the commands and the words of code lists are there
@@ -19,40 +19,23 @@ export const PAGES = [
   { name: "rules", group: "rules", role: "admin", styles: ["bench", "rules"] },
   { name: "schedule", group: "schedule", role: "admin", styles: ["rules", "schedule"] },
   { name: "things", group: "things", role: "control" },
-  { name: "outputs", group: "things", part: "outputs", role: "admin" },
-  { name: "pwm", group: "things", part: "outputs", role: "admin" },
-  { name: "pid", group: "things", part: "outputs", role: "admin", styles: ["pid"] },
-  { name: "watchdog", group: "things", part: "outputs", role: "admin" },
-  { name: "display", group: "things", part: "outputs", role: "admin" },
-  { name: "analog", group: "things", part: "inputs", role: "admin" },
-  { name: "digital", group: "things", part: "inputs", role: "admin" },
-  { name: "differential", group: "things", part: "inputs", role: "admin" },
-  { name: "energy", group: "things", part: "inputs", role: "admin" },
-  { name: "variables", group: "things", part: "inputs", role: "admin" },
-  { name: "onewire", group: "things", part: "buses", role: "admin" },
-  { name: "i2c", group: "things", part: "buses", role: "admin" },
-  { name: "weather", group: "things", part: "buses", role: "admin" },
-  { name: "serial", group: "things", part: "buses", role: "admin" },
-  { name: "modbus", group: "things", part: "buses", role: "admin" },
-  {
-    name: "modbus_devices",
-    group: "things",
-    part: "buses",
-    role: "admin",
-    needs: "mod_custom_save",
-  },
-  { name: "modbus_writes", group: "things", part: "buses", role: "admin" },
+  { name: "pid", group: "things", role: "admin", styles: ["pid"] },
+  { name: "modbus_devices", group: "things", role: "admin", needs: "mod_custom_save" },
   { name: "panel", group: "panel", role: "control", bare: true },
-  { name: "email", group: "messages", role: "admin" },
-  { name: "http", group: "messages", role: "admin" },
-  { name: "mqtt", group: "messages", role: "admin" },
-  { name: "gsm", group: "messages", role: "admin" },
-  { name: "snmp", group: "messages", role: "admin" },
-  { name: "outbox", group: "messages", role: "admin" },
-  { name: "interface", group: "system", role: "admin" },
-  { name: "accounts", group: "system", role: "control" },
-  { name: "backup", group: "system", role: "admin" },
-  { name: "firmware", group: "system", role: "admin" },
+  {
+    name: "messages",
+    group: "messages",
+    role: "admin",
+    wordless: true,
+    parts: ["email", "gsm", "http", "mqtt", "snmp", "outbox"],
+  },
+  {
+    name: "system",
+    group: "system",
+    role: "control",
+    wordless: true,
+    parts: ["interface", "accounts", "display", "modbus_server", "backup", "firmware"],
+  },
   { name: "log", group: "system", role: "admin" },
   { name: "simulation", group: "system", role: "admin", simulated: true, styles: ["bench"] },
   { name: "console", group: "system", role: "admin", styles: ["bench", "console"] },
@@ -74,6 +57,33 @@ export const FIRST_RUN = {
 
 // The bar at the bottom of a phone.
 export const PHONE_GROUPS = ["status", "timeline", "rules", "things"];
+
+// Pages of earlier versions that people may have noted, and what has their settings now: the page,
+// and the drawer that opens over it.
+/** @type {Record<string, Params>} */
+const IN_THINGS = {
+  outputs: { thing: "all-outputs" },
+  pwm: { thing: "all-pwm" },
+  digital: { thing: "all-digital" },
+  energy: { thing: "all-meters" },
+  variables: { thing: "all-texts" },
+  onewire: { thing: "all-sensors" },
+  i2c: { thing: "all-sensors" },
+  serial: { thing: "all-sensors" },
+  weather: {},
+  watchdog: {},
+  analog: {},
+  differential: {},
+  modbus: {},
+  modbus_writes: {},
+};
+
+/** @param {string} name @returns {{ page: string, params: Params } | null} */
+export function movedTo(name) {
+  if (name in IN_THINGS) return { page: "things", params: IN_THINGS[name] };
+  const page = PAGES.find(({ parts }) => parts?.includes(name));
+  return page ? { page: page.name, params: { open: name } } : null;
+}
 
 // What the setting "homepage" calls them.
 /** @type {Record<string, string>} */

@@ -7,80 +7,12 @@ import { Followed } from "../lib/followed.js";
 import { icon } from "../lib/icon.js";
 import { isState } from "../lib/labels.js";
 import { shortMoment } from "../lib/moments.js";
-import { mayOpen, findPage } from "../lib/navigation.js";
-import { address } from "../lib/router.js";
-import { plateOf, thingAddress, things } from "../lib/things.js";
+import { plateOf, thingAddress, thingName, things } from "../lib/things.js";
 import { t } from "../lib/words.js";
+import { LISTS, commonOf } from "./things/lists.js";
 import { lastSwitching, whoOf } from "./things/why.js";
 
-/**
- * @typedef {object} List
- * @property {string} name the rest of a key `list_...`
- * @property {string[]} kinds
- * @property {string} page where all of them are set
- * @property {(settings: Settings) => string | null} [free] the label of the first that is not used
- * @property {string} [scan] the page that finds new ones
- */
-
-/** @type {List[]} */
-const LISTS = [
-  { name: "outputs", kinds: ["output"], page: "outputs" },
-  { name: "pwm", kinds: ["pwm"], page: "pwm" },
-  { name: "digital", kinds: ["digital"], page: "digital" },
-  {
-    name: "analog",
-    kinds: ["analog"],
-    page: "analog",
-    free: ({ analog_inputs: inputs }) => place("INPA", inputs, ({ sensor }) => sensor === "off"),
-  },
-  {
-    name: "differential",
-    kinds: ["differential"],
-    page: "differential",
-    free: ({ differentials }) =>
-      place("DIFF", differentials, ({ first, second }) => first === second),
-  },
-  {
-    name: "sensors",
-    kinds: [
-      ...["onewire", "temperature", "humidity", "pressure", "dewpoint", "co2", "particles"],
-      ...["distance", "board", "supply"],
-    ],
-    page: "i2c",
-    scan: "onewire",
-  },
-  {
-    name: "meters",
-    kinds: ["meter"],
-    page: "energy",
-    free: ({ power }) => place("POWER", power, ({ name }) => name === ""),
-  },
-  { name: "devices", kinds: ["device", "mapped"], page: "modbus_devices", scan: "modbus" },
-  {
-    name: "watchdog",
-    kinds: ["watchdog"],
-    page: "watchdog",
-    free: ({ watchdog }) => place("WDOG", watchdog, ({ host }) => host === ""),
-  },
-  {
-    name: "variables",
-    kinds: ["variable", "text"],
-    page: "variables",
-    free: ({ event_variables: variables }) =>
-      place("EVENT", variables, ({ name }) => name === ""),
-  },
-];
-
-/**
- * @template T
- * @param {string} prefix
- * @param {T[]} all
- * @param {(one: T) => boolean} isFree
- */
-function place(prefix, all, isFree) {
-  const index = all.findIndex(isFree);
-  return index < 0 ? null : `${prefix}${index + 1}`;
-}
+/** @import { List } from "./things/lists.js" */
 
 export class Page {
   #context;
@@ -107,7 +39,7 @@ export class Page {
     return html`<div class="things">
       ${LISTS.map((list) => {
         const own = all.filter(({ kind }) => list.kinds.includes(kind ?? ""));
-        return own.length > 0 || this.#context.isAdmin ? this.#list(list, own) : nothing;
+        return own.length > 0 || this.#hasWays(list) ? this.#list(list, own) : nothing;
       })}
     </div>`;
   }
@@ -117,7 +49,7 @@ export class Page {
     return html`<section class="card" aria-labelledby="list-${list.name}">
       <header>
         <h2 id="list-${list.name}">${t(`list_${list.name}`)}</h2>
-        ${this.#context.isAdmin ? this.#ways(list) : nothing}
+        ${this.#hasWays(list) ? this.#ways(list) : nothing}
       </header>
       ${own.length === 0
         ? html`<p class="empty">${t("list_empty")}</p>`
@@ -127,23 +59,28 @@ export class Page {
     </section>`;
   }
 
+  // Only the administrator adds and sets; a version may lack what a list is for.
   /** @param {List} list */
-  #ways({ name, page, free, scan }) {
+  #hasWays({ needs }) {
+    const { isAdmin, commands } = this.#context;
+    return isAdmin && (!needs || commands.find(needs) !== null);
+  }
+
+  /** @param {List} list */
+  #ways(list) {
     const { settings } = this.#context;
-    const label = settings && free ? free(settings) : null;
-    const add = scan ? address(scan) : label ? thingAddress(label) : null;
-    const entry = findPage(page);
-    const title = t(`list_${name}`);
+    const common = commonOf(list);
+    const free = settings && list.free ? list.free(settings) : null;
+    const added = list.isFound ? common : free;
+    const title = t(`list_${list.name}`);
     return html`<span class="ways">
-      ${add
-        ? html`<a href=${add} aria-label=${`${title}: ${t("add")}`}
+      ${added
+        ? html`<a href=${thingAddress(added)} aria-label=${`${title}: ${t("add")}`}
             >${icon("plus", "s")} ${t("add")}</a
           >`
         : nothing}
-      ${entry && mayOpen(this.#context, entry)
-        ? html`<a href=${address(page)} aria-label=${`${title}: ${t("settings_of_all")}`}
-            >${t("settings_of_all")}</a
-          >`
+      ${common && common !== added
+        ? html`<a href=${thingAddress(common)}>${thingName(this.#context, common)}</a>`
         : nothing}
     </span>`;
   }

@@ -3,9 +3,11 @@
 
 import { folded } from "../../lib/folded.js";
 import { offeredGroups } from "../../lib/navigation.js";
+import { partsOf } from "../../lib/parts.js";
 import { address } from "../../lib/router.js";
 import { things } from "../../lib/things.js";
 import { fetchWords, inLanguage, t } from "../../lib/words.js";
+import { MODULES } from "../things/settings.js";
 
 /**
  * `kind` is also its text in words/search.json; `beside` stands in quiet letters behind the name.
@@ -47,6 +49,9 @@ export function nearEntries(context) {
     ...pagesOf(context).map(({ name, group }) =>
       entry("page", t(`page_${name}`), t(`group_${group}`), address(name)),
     ),
+    ...groupsOf(context).map(({ page, params, title }) =>
+      entry("page", title, t(`page_${page}`), address(page, params)),
+    ),
   ];
 }
 
@@ -54,15 +59,11 @@ export function nearEntries(context) {
 /** @param {Context} context */
 export async function farEntries(context) {
   const [texts] = await Promise.all([
-    Promise.all(
-      pagesOf(context).map(async ({ name, wordless }) => {
-        return { name, words: wordless ? {} : await fetchWords(name) };
-      }),
-    ),
+    Promise.all([...drawersOf(context), ...groupsOf(context), ...sheetsOf(context)].map(read)),
     context.knowCommands(),
   ]);
   return [
-    ...texts.flatMap(({ name, words }) => settingEntries(name, words)),
+    ...texts.flatMap(settingEntries),
     ...context.commands.all.map(({ line, doc }) =>
       entry("command", line.split(" ").at(-1) ?? line, doc, address("console", { row: line })),
     ),
@@ -75,14 +76,53 @@ const ruleEntries = ({ settings }) =>
     name ? [entry("rule", name, "", address("rules", { edit: index + 1 }))] : [],
   );
 
-// What stands on a page: each text once, with the way to it.
-/** @param {string} page @param {import("../../lib/words.js").Words} words */
-function settingEntries(page, words) {
+// Where settings stand: the file of their words, what that place is called, and its address.
+/** @typedef {{ file: string, title: string, page: string, params: Params }} Place */
+
+/** @param {Context} context @returns {Place[]} */
+const sheetsOf = (context) =>
+  pagesOf(context)
+    .filter(({ wordless }) => !wordless)
+    .map(({ name }) => ({ file: name, title: t(`page_${name}`), page: name, params: {} }));
+
+// The groups of pages that have such.
+/** @param {Context} context @returns {Place[]} */
+const groupsOf = (context) =>
+  pagesOf(context).flatMap((page) =>
+    partsOf(context, page).map((part) => ({
+      file: part,
+      title: t(`page_${part}`),
+      page: page.name,
+      params: { open: part },
+    })),
+  );
+
+// The drawer of the first thing of each kind.
+/** @param {Context} context @returns {Place[]} */
+function drawersOf(context) {
+  const firsts = new Map(
+    things(context)
+      .toReversed()
+      .map(({ kind, label, name }) => [MODULES[kind ?? ""], { label, name }]),
+  );
+  return [...firsts].flatMap(([file, { label, name }]) =>
+    file && context.isAdmin
+      ? [{ file, title: name, page: "things", params: { thing: label } }]
+      : [],
+  );
+}
+
+/** @param {Place} place */
+const read = async (place) => ({ ...place, words: await fetchWords(place.file) });
+
+// What stands there: each text once, with the way to it.
+/** @param {Place & { words: import("../../lib/words.js").Words }} place */
+function settingEntries({ title, page, params, words }) {
   const texts = Object.values(words)
     .map(inLanguage)
     .filter((text) => text.length > 2 && text.length <= MAX_LETTERS && !/[{}.…:]/.test(text));
   return [...new Set(texts)].map((text) =>
-    entry("setting", text, t(`page_${page}`), address(page, { find: text })),
+    entry("setting", text, title, address(page, { ...params, find: text })),
   );
 }
 

@@ -3,7 +3,6 @@
 import { html, nothing, svg } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
 import { METERS, energyOf } from "../../lib/labels.js";
-import { address } from "../../lib/router.js";
 import { thingAddress, thingName } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
 import { amounts } from "./amounts.js";
@@ -55,7 +54,7 @@ export class Meters {
       return html`<p class="empty">
         ${t("no_meter")}
         ${this.#context.isAdmin
-          ? html`<a href=${address("energy")}>${t("set_up_meter")}</a>`
+          ? html`<a href=${thingAddress("POWER1")}>${t("set_up_meter")}</a>`
           : nothing}
       </p>`;
     }

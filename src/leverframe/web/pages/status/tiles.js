@@ -5,7 +5,6 @@ import { html, nothing, svg } from "../../vendor/lit-html.js";
 import { INPUTS, READINGS } from "../../lib/labels.js";
 import { shortMoment } from "../../lib/moments.js";
 import { shown } from "../../lib/quantities.js";
-import { address } from "../../lib/router.js";
 import { thingAddress, thingName } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
 import { HEIGHT, WIDTH, drawn, rise } from "./last_hour.js";
@@ -82,7 +81,7 @@ export class Tiles {
     return html`<p class="empty">
       ${t("no_sensor")}
       ${this.#context.isAdmin
-        ? html`<a href=${address("onewire")}>${t("scan_bus")}</a>`
+        ? html`<a href=${thingAddress("all-sensors")}>${t("scan_bus")}</a>`
         : nothing}
     </p>`;
   }

@@ -10,11 +10,12 @@ import { OUTPUTS, PWMS, VARIABLES, energyOf, indexOf, isState } from "../../lib/
 import { shortMoment } from "../../lib/moments.js";
 import { address } from "../../lib/router.js";
 import { Switches } from "../../lib/switches.js";
-import { kindOf, plateOf, thingName, thingValue } from "../../lib/things.js";
+import { kindOf, plateOf, thingAddress, thingName, thingValue } from "../../lib/things.js";
 import { code, t } from "../../lib/words.js";
 import { Day } from "./day.js";
 import { OnFor } from "./on_for.js";
-import { pageOf, settingsOf } from "./settings.js";
+import { commonOf, listOf } from "./lists.js";
+import { settingsOf } from "./settings.js";
 import { usesView } from "./uses.js";
 import { Why } from "./why.js";
 
@@ -36,7 +37,7 @@ export class Drawer {
   #onFor = null;
   /** @type {Duty | null} */
   #duty = null;
-  /** @type {Awaited<ReturnType<typeof settingsOf>>} */
+  /** @type {Awaited<ReturnType<typeof settingsOf>> | null} */
   #settings = null;
   // Number of a reading in texts, by label.
   /** @type {Record<string, string> | null} */
@@ -87,6 +88,7 @@ export class Drawer {
     if (this.#label !== label) return;
     this.#settings = settings;
     this.#context.redraw();
+    settings?.open().catch(ignoreLoss);
     this.#codes ??= await api.readingCodes().then(byLabel, ignoreLoss);
     this.#context.redraw();
   }
@@ -103,6 +105,7 @@ export class Drawer {
 
   #empty() {
     this.#why?.close();
+    this.#settings?.close();
     this.forms.clear();
     [this.#label, this.#settings] = [null, null];
     [this.#day, this.#why, this.#onFor, this.#duty] = [null, null, null, null];
@@ -120,16 +123,18 @@ export class Drawer {
     return html`<dialog
       class="drawer"
       aria-labelledby="drawer-name"
+      data-thing=${label}
+      aria-busy=${this.#context.isAdmin && this.#settings === null ? "true" : "false"}
       @cancel=${(event) => this.#cancelled(event)}
       @click=${({ target, currentTarget }) => target === currentTarget && this.#leave()}
     >
       <div class="inside">
         ${this.#bar(label)} ${this.#findings(label)} ${this.#now(label)}
         ${this.#why?.view() ?? nothing} ${this.#day?.view() ?? nothing} ${this.#about(label)}
-        ${this.#context.settings
+        ${this.#context.settings && kindOf(label).kind !== "all"
           ? usesView(/** @type {AdminContext} */ (this.#context), label, this.#codes?.[label])
           : nothing}
-        ${this.#settings ? html`<section>${this.#settings.view()}</section>` : nothing}
+        ${this.#settings?.view() ?? nothing}
         ${this.#ways(label)}
       </div>
     </dialog>`;
@@ -163,7 +168,8 @@ export class Drawer {
   }
 
   get #nameField() {
-    return this.#settings?.form.fields.find(({ spec }) => spec.label === "name") ?? null;
+    const fields = this.#settings?.forms.flatMap((form) => form.fields) ?? [];
+    return fields.find(({ spec }) => spec.label === "name") ?? null;
   }
 
   #rename() {
@@ -198,6 +204,7 @@ export class Drawer {
         ${isFree ? this.#onFor?.view() ?? nothing : nothing}
       </section>`;
     }
+    if (kindOf(label).kind === "all") return nothing;
     const absent = this.#overview.absentSince(label);
     return html`<section>
       <p class="present">${thingValue(this.#context, label) || t("no_value")}</p>
@@ -252,7 +259,7 @@ export class Drawer {
 
   /** @param {string} label */
   #ways(label) {
-    const page = pageOf(label);
+    const common = commonOf(listOf(kindOf(label).kind));
     const isReading = this.#overview.isKnown(label);
     return html`<section class="ways">
       ${isReading
@@ -261,15 +268,15 @@ export class Drawer {
       ${this.#context.isAdmin && isReading
         ? html`<a href=${address("rules", { source: label })}>${t("make_rule")}</a>`
         : nothing}
-      ${this.#context.isAdmin && page
-        ? html`<a href=${address(page)}>${t("all_settings", { page: t(`page_${page}`) })}</a>`
+      ${this.#context.isAdmin && common
+        ? html`<a href=${thingAddress(common)}>${thingName(this.#context, common)}</a>`
         : nothing}
     </section>`;
   }
 }
 
 // Kinds that measure nothing.
-const UNMEASURED = ["watchdog", "device", "text"];
+const UNMEASURED = ["watchdog", "device", "text", "write", "all"];
 
 /** @param {unknown} error */
 function ignoreLoss(error) {

@@ -33,9 +33,12 @@ export function usesOf(context, label, code) {
 
 /** @param {AdminContext} context @param {string} label @returns {Use[]} */
 function rules({ settings, live }, label) {
+  // What writes to a Modbus module is an action, no label.
+  const action = label.replace(/^WRITE/, "MODBUS WRITE ");
   return settings.rules.flatMap((rule, index) => {
     const second = rule.operator === "-" ? null : rule.source2;
-    if (![rule.source, second, rule.action].includes(label)) return [];
+    const isUsed = [rule.source, second].includes(label) || rule.action === action;
+    if (!isUsed) return [];
     const number = index + 1;
     const isMet = live.state.rules?.find((one) => one.number === number)?.met === true;
     const state = !rule.enabled ? "state_off" : isMet ? "rule_met" : "rule_not_met";
@@ -132,20 +135,21 @@ function panel({ overview }, label) {
 function texts({ email, http, oled, gsm }, code) {
   /** @param {string[]} lines @param {string} marker */
   const hasCode = (lines, marker) => lines.some((line) => line.includes(`${marker}${code}`));
-  /** @type {[string, boolean][]} */
+  const sms = gsm.sms.flatMap(({ on_text: on, off_text: off }) => [on, off]);
+  /** @type {[string, string, boolean][]} */
   const found = [
-    ["email", hasCode([...email.on_texts, ...email.off_texts], "%")],
-    ["http", hasCode(http.flatMap(({ url, body }) => [url, body]), "%")],
-    ["gsm", hasCode(gsm.sms.flatMap(({ on_text: on, off_text: off }) => [on, off]), "%")],
-    ["display", hasCode(oled.screens.flatMap(({ lines }) => lines), "!")],
+    ["messages", "email", hasCode([...email.on_texts, ...email.off_texts], "%")],
+    ["messages", "http", hasCode(http.flatMap(({ url, body }) => [url, body]), "%")],
+    ["messages", "gsm", hasCode(sms, "%")],
+    ["system", "display", hasCode(oled.screens.flatMap(({ lines }) => lines), "!")],
   ];
   return found
-    .filter(([, isFound]) => isFound)
-    .map(([page]) => ({
+    .filter(([, , isFound]) => isFound)
+    .map(([page, part]) => ({
       kind: "text",
       icon: "message",
-      name: t(`page_${page}`),
-      href: address(page),
+      name: t(`page_${part}`),
+      href: address(page, { open: part }),
     }));
 }
 

@@ -1,0 +1,85 @@
+// Accounts: one's own password for everybody; for the administrator all accounts and what they may.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import * as api from "../lib/api.js";
+import { Form } from "../lib/form.js";
+import { t } from "../lib/words.js";
+import { OwnPassword } from "./accounts/own_password.js";
+import { UsersForm } from "./accounts/users.js";
+
+export class Part {
+  #context;
+  #own;
+  #cards;
+
+  /** @param {Context} context */
+  constructor(context) {
+    this.#context = context;
+    this.#own = new OwnPassword(context);
+    const admin = /** @type {AdminContext} */ (context);
+    this.#cards = context.isAdmin ? [signInCard(admin), new UsersForm(admin)] : [];
+  }
+
+  async open() {
+    this.#own.account = await api.account();
+    this.#context.redraw();
+  }
+
+  view() {
+    return html`<div class="cards">
+      ${trustedNote(this.#own.account)}
+      ${this.#own.account.name ? this.#own.view() : nothing}
+      ${this.#cards.map((card) => card.view())}
+    </div>`;
+  }
+
+  close() {}
+}
+
+// What the configuration opens without a password must not be overlooked here.
+/** @param {OwnPassword["account"]} account */
+function trustedNote({ trusted, trusted_role }) {
+  if (!trusted?.length) return nothing;
+  return html`<section class="card trusted">
+    <h2>${t("trusted")}</h2>
+    <p>${t(`trusted_${trusted_role}`, { networks: trusted.join(", ") })}</p>
+  </section>`;
+}
+
+/** @param {AdminContext} context */
+function signInCard(context) {
+  return new Form(context, {
+    title: "sign_in",
+    note: "sign_in_note",
+    paths: {
+      auth: {
+        A: "access.required",
+        B: "access.updates_allowed",
+        C: "access.admin.name",
+        D: "access.admin.password",
+        E: "access.user.name",
+        F: "access.user.password",
+      },
+    },
+    fields: [
+      { command: "auth", letter: "A", label: "required", hint: "required_hint" },
+      { command: "auth", letter: "B", label: "updates", hint: "updates_hint" },
+      { command: "auth", letter: "C", label: "admin_name" },
+      {
+        command: "auth",
+        letter: "D",
+        label: "admin_password",
+        hint: "kept_hint",
+        keepsSecret: true,
+      },
+      { command: "auth", letter: "E", label: "user_name", hint: "user_hint" },
+      {
+        command: "auth",
+        letter: "F",
+        label: "user_password",
+        hint: "kept_hint",
+        keepsSecret: true,
+      },
+    ],
+  });
+}

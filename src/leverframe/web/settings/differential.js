@@ -1,0 +1,40 @@
+// A differential reading: the two others that it is made of.
+
+import { Form } from "../lib/form.js";
+
+const TOGETHER = "diffsel=<A>*<B>*<C>*<D>";
+
+/** @type {CardsOf} */
+export const cardsOf = (context, { index, more }) => [
+  new Form(context, {
+    title: "settings",
+    fields: [
+      { command: "diffname", at: { A: index }, label: "name" },
+      ...(context.commands.find(TOGETHER) ? together(index) : oneByOne(context, index)),
+    ],
+    ...more,
+  }),
+];
+
+/** @param {number} index */
+function together(index) {
+  const at = { A: index };
+  return [
+    { command: TOGETHER, at, letter: "B", label: "first" },
+    { command: TOGETHER, at, letter: "C", label: "operator" },
+    { command: TOGETHER, at, letter: "D", label: "second" },
+  ];
+}
+
+// Older versions choose the inputs one by one; the second inputs are numbered after the first.
+/** @param {AdminContext} context @param {number} index */
+function oneByOne({ settings }, index) {
+  const at = { A: index };
+  const after = { A: index + settings.differentials.length };
+  const path = `differentials.${index}`;
+  return [
+    { command: "diffsel=<A><B>", at, label: "first", path: `${path}.first` },
+    { command: "diffzsel", at, label: "operator" },
+    { command: "diffsel=<A><B>", at: after, label: "second", path: `${path}.second` },
+  ];
+}

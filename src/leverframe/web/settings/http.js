@@ -1,0 +1,132 @@
+// HTTP1 to HTTP4: what rules request elsewhere, how, and what was answered.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import { Action } from "../lib/action.js";
+import * as api from "../lib/api.js";
+import { Followed } from "../lib/followed.js";
+import { NEVER } from "../lib/bound_field.js";
+import { Form } from "../lib/form.js";
+import { messageList, messagesOf } from "../lib/messages.js";
+import { ReadingCodes } from "../lib/reading_codes.js";
+import { address } from "../lib/router.js";
+import { t } from "../lib/words.js";
+
+const LAST = 3;
+
+export class Part {
+  #context;
+  #outbox;
+  #codes;
+  #cards;
+
+  /** @param {AdminContext} context */
+  constructor(context) {
+    this.#context = context;
+    this.#outbox = new Followed(context, api.outbox);
+    const marker = () => (context.settings.http_double_percent ? "%%" : "%");
+    this.#codes = new ReadingCodes(context, { marker, note: "codes_note" });
+    this.#cards = context.settings.http.map((_, index) => this.#card(index));
+    this.#cards.push(commonCard(context));
+  }
+
+  async open() {
+    await Promise.all([this.#outbox.open(), this.#codes.read()]);
+  }
+
+  close() {
+    this.#outbox.close();
+  }
+
+  view() {
+    return html`<div class="cards">
+      ${this.#cards.map((card) => card.view())} ${this.#codes.view()}
+    </div>`;
+  }
+
+  /** @param {number} index */
+  #card(index) {
+    const at = { A: index + 1 };
+    const setting = `http.${index}`;
+    const { draw } = this.#codes;
+    const forget = forgetAction(this.#context, index);
+    return new Form(this.#context, {
+      heading: `HTTP${index + 1}`,
+      lead: () => this.#answers(index),
+      tail: () => forget.view(),
+      fields: [
+        { command: "http<A>", at, label: "url", hint: "url_hint", path: `${setting}.url`, draw },
+        { command: "httppost<A>", at, letter: "B", label: "post", path: `${setting}.post` },
+        { command: "httppost<A>", at, letter: "C", label: "body", path: `${setting}.body`, draw },
+        {
+          command: "httpauth<A>",
+          at,
+          letter: "B",
+          label: "username",
+          hint: "login_hint",
+          path: `${setting}.username`,
+        },
+        {
+          command: "httpauth<A>",
+          at,
+          letter: "C",
+          label: "password",
+          path: `${setting}.password`,
+          forgottenBy: isOtherServer,
+        },
+      ],
+    });
+  }
+
+  // The newest requests and what the other side answered.
+  /** @param {number} index */
+  #answers(index) {
+    const channel = `http${index + 1}`;
+    const messages = messagesOf(this.#outbox.value, channel).slice(0, LAST);
+    if (messages.length === 0) return html`<p class="note">${t("none_yet")}</p>`;
+    return html`${messageList(messages, this.#context.live.state.time)}
+      <p class="note">
+        <a href=${address("messages", { open: "outbox", channel })}>${t("to_outbox")}</a>
+      </p>`;
+  }
+}
+
+// The controller sends a password only to the server that it was given for.
+/** @param {BoundField[]} fields */
+function isOtherServer(fields) {
+  const url = fields.find(({ spec }) => spec.command === "http<A>");
+  return Boolean(url?.typed && url.saved) && serverOf(url?.typed) !== serverOf(url?.saved);
+}
+
+const PORTS = { http: "80", https: "443" };
+
+/** @param {unknown} url */
+function serverOf(url) {
+  const found = /^(?:(https?):\/\/)?([^:/]*)(?::(\d+))?/.exec(String(url).trim().toLowerCase());
+  const [, scheme = "http", host = "", port] = found ?? [];
+  return `${scheme}://${host}:${port ?? PORTS[/** @type {keyof PORTS} */ (scheme)]}`;
+}
+
+/** @param {AdminContext} context */
+function commonCard(context) {
+  return new Form(context, {
+    title: "all_requests",
+    fields: [
+      { command: "httpperiod", label: "period", unit: "s", none: NEVER },
+      { command: "httpdouble", label: "double", hint: "double_hint" },
+    ],
+  });
+}
+
+// Shown only where there is something to forget.
+/** @param {AdminContext} context @param {number} index */
+function forgetAction(context, index) {
+  const action = new Action(context, {
+    label: "forget",
+    danger: "forget_danger",
+    command: "httpauth<A>",
+    values: { A: index + 1, B: "", C: "" },
+  });
+  return {
+    view: () => (context.settings.http[index].password === null ? nothing : action.view()),
+  };
+}

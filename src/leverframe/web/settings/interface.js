@@ -1,0 +1,64 @@
+// How the pages behave, who may do what on them, and the clock.
+
+import { html } from "../vendor/lit-html.js";
+import { Form } from "../lib/form.js";
+import { isFlag } from "../lib/schema.js";
+import { ClockCard } from "./interface/clock.js";
+
+export class Part {
+  #cards;
+  #clock;
+
+  /** @param {AdminContext} context */
+  constructor(context) {
+    this.#clock = new ClockCard(context);
+    this.#cards = [pagesCard(context), this.#clock, accountsCard(context)];
+  }
+
+  open() {
+    return this.#clock.open();
+  }
+
+  view() {
+    return html`<div class="cards">${this.#cards.map((card) => card.view())}</div>`;
+  }
+
+  close() {
+    this.#clock.close();
+  }
+}
+// `bit2` chose the homepage before it came to mean that only names are shown.
+/** @param {Commands} commands */
+function meaningOfBit2(commands) {
+  const schema = commands.find("bit2")?.schema("A");
+  if (!schema || isFlag(schema)) {
+    return { command: "bit2", label: "names_only", hint: "names_only_hint", path: "ui.names_only" };
+  }
+  const older = { command: "bit2", label: "homepage", hint: "homepage_hint", path: "ui.homepage" };
+  return commands.find("byte0") ? null : older;
+}
+
+/** @param {AdminContext} context */
+function pagesCard(context) {
+  return new Form(context, {
+    title: "pages",
+    fields: [
+      { command: "sname", label: "device_name", hint: "device_name_hint" },
+      { command: "lang", label: "pages_language", hint: "language_hint" },
+      { command: "word0", label: "refresh", unit: "s", hint: "refresh_hint", path: "ui.refresh" },
+      { command: "byte0", label: "homepage", hint: "homepage_hint", path: "ui.homepage" },
+      meaningOfBit2(context.commands),
+    ].filter((field) => field !== null),
+  });
+}
+
+/** @param {AdminContext} context */
+function accountsCard(context) {
+  return new Form(context, {
+    title: "who",
+    fields: [
+      { command: "bit3", label: "read_only", hint: "read_only_hint", path: "ui.user_read_only" },
+      { command: "bit0", label: "auto_sign_in", hint: "auto_hint", path: "ui.auto_sign_in" },
+    ],
+  });
+}

@@ -1,0 +1,76 @@
+// What rules write to a Modbus module: the place, the two values, and what came of it.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import { Action } from "../lib/action.js";
+import { Form } from "../lib/form.js";
+import { clock, serverText, t } from "../lib/words.js";
+
+const COMMAND = "mod_write_set<A>";
+
+/** @type {CardsOf} */
+export function cardsOf(context, { index, more }) {
+  const at = { A: index + 1 };
+  const own = () => context.settings.modbus_writes[index];
+  /** @param {string} letter @param {string} name @param {string} [hint] */
+  const field = (letter, name, hint) => ({
+    command: COMMAND,
+    at,
+    letter,
+    label: name,
+    hint,
+    path: `modbus_writes.${index}.${name}`,
+  });
+  const buttons = [true, false].map(
+    (begins) =>
+      new Action(context, {
+        label: begins ? "write_on" : "write_off",
+        done: "written",
+        command: "mod_write_run",
+        values: { ...at, B: begins },
+      }),
+  );
+  return [
+    new Form(context, {
+      title: "settings",
+      note: "intro",
+      tail: () => (own().slot === 0 ? nothing : html`${buttons.map((button) => button.view())}`),
+      fields: [
+        field("B", "name"),
+        field("C", "slot", "slot_hint"),
+        field("D", "register", "register_hint"),
+        field("E", "type"),
+        field("F", "on_value"),
+        field("G", "off_value", "off_hint"),
+        field("H", "endian", "endian_hint"),
+      ],
+      opened: ["name", "slot", "register", "type", "on_value", "off_value"],
+      ...more,
+    }),
+    { view: () => lastWrites(context.live.state.modbus_writes ?? [], own()) },
+  ];
+}
+
+// Those to the same place.
+/** @param {Api.WriteReport[]} writes @param {Settings["modbus_writes"][number]} own */
+function lastWrites(writes, { slot, register }) {
+  const here = writes.filter((one) => one.slot === slot && one.register === register);
+  return html`<div>
+    <h2>${t("last_writes")}</h2>
+    ${here.length === 0
+      ? html`<p class="empty">${t("none_yet")}</p>`
+      : html`<dl class="values">
+          ${[...here].reverse().map(
+            (write) => html`<div>
+              <dt>${clock(write.time)} <small>${write.reason}</small></dt>
+              <dd>${write.value} · ${outcome(write)}</dd>
+            </div>`,
+          )}
+        </dl>`}
+  </div>`;
+}
+
+/** @param {Api.WriteReport} write */
+const outcome = ({ outcome: came, problem }) =>
+  html`${t(`outcome_${came.replaceAll(" ", "_")}`)}${problem
+    ? html`<br /><small class="attention">${serverText(problem)}</small>`
+    : nothing}`;

@@ -1,0 +1,126 @@
+// The outbox: what waits, what was sent, what failed and why.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import * as api from "../lib/api.js";
+import { chooser } from "../lib/chooser.js";
+import { Followed } from "../lib/followed.js";
+import { STATES, channelName, messageList, messagesOf } from "../lib/messages.js";
+import { note } from "../lib/router.js";
+import { serverText, t } from "../lib/words.js";
+
+/** @typedef {Outbox["channels"][string]} ChannelReport */
+
+const SHOWN = 100;
+
+export class Part {
+  #context;
+  #outbox;
+  #channel = "";
+  #state = "";
+
+  /** @param {AdminContext} context */
+  constructor(context) {
+    this.#context = context;
+    this.#outbox = new Followed(context, api.outbox);
+  }
+
+  /** @param {URLSearchParams} params */
+  async open(params) {
+    this.#channel = params.get("channel") ?? "";
+    this.#state = params.get("state") ?? "";
+    await this.#outbox.open();
+  }
+
+  close() {
+    this.#outbox.close();
+  }
+
+  view() {
+    const outbox = this.#outbox.value;
+    if (outbox === null) return nothing;
+    return html`<div class="cards wide">
+      ${outbox.capture ? html`<p class="warning" role="note">${t("capture_note")}</p>` : nothing}
+      <section class="card">
+        <h2>${t("channels")}</h2>
+        <div class="scrolling" tabindex="0" role="region" aria-label=${t("channels")}>
+          ${this.#channels(outbox.channels)}
+        </div>
+      </section>
+      <section class="card">
+        <h2>${t("messages")}</h2>
+        ${this.#filters(outbox)} ${this.#messages(outbox)}
+      </section>
+    </div>`;
+  }
+
+  /** @param {Outbox["channels"]} channels */
+  #channels(channels) {
+    return html`<table>
+      <thead>
+        <tr>
+          <th>${t("channel")}</th>
+          ${STATES.map((state) => html`<th class="number">${t(`message_${state}`)}</th>`)}
+          <th>${t("condition")}</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${Object.entries(channels).map(
+          ([name, figures]) => html`<tr>
+            <td>${channelName(name)}</td>
+            ${STATES.map((state) => html`<td class="number">${figures[state]}</td>`)}
+            <td>${condition(figures)}</td>
+          </tr>`,
+        )}
+      </tbody>
+    </table>`;
+  }
+
+  /** @param {Outbox} outbox */
+  #filters(outbox) {
+    /** @type {[string, string][]} */
+    const channels = Object.keys(outbox.channels).map((name) => [name, channelName(name)]);
+    /** @type {[string, string][]} */
+    const states = STATES.map((state) => [state, t(`message_${state}`)]);
+    /** @type {[string, string]} */
+    const all = ["", t("all")];
+    return html`<div class="filters">
+      ${chooser("filter-channel", t("channel"), [all, ...channels], this.#channel, (chosen) => {
+        this.#channel = chosen;
+        this.#noted();
+      })}
+      ${chooser("filter-state", t("became"), [all, ...states], this.#state, (chosen) => {
+        this.#state = chosen;
+        this.#noted();
+      })}
+    </div>`;
+  }
+
+  // What is shown has an address.
+  #noted() {
+    const chosen = { open: "outbox", channel: this.#channel, state: this.#state };
+    note("messages", Object.fromEntries(Object.entries(chosen).filter(([, value]) => value)));
+    this.#context.redraw();
+  }
+
+  /** @param {Outbox} outbox */
+  #messages(outbox) {
+    const messages = messagesOf(outbox, this.#channel).filter(
+      ({ state }) => !this.#state || state === this.#state,
+    );
+    if (messages.length === 0) return html`<p class="empty">${t("no_messages")}</p>`;
+    const hidden = messages.length - SHOWN;
+    return html`${messageList(messages.slice(0, SHOWN), this.#context.live.state.time)}
+    ${hidden > 0 ? html`<p class="note">${t("older_hidden", { hidden })}</p>` : nothing}`;
+  }
+}
+
+/** @param {ChannelReport} channel */
+function condition({ problem, next_attempt_in: next, dropped }) {
+  const said = [
+    serverText(problem ?? ""),
+    next === null ? "" : t("next_attempt", { seconds: Math.ceil(next) }),
+    dropped ? t("dropped", { dropped }) : "",
+  ].filter(Boolean);
+  if (said.length === 0) return html`<span class="quiet">${t("in_order")}</span>`;
+  return html`<span class="problem">${said.join(" ")}</span>`;
+}

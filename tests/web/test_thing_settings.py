@@ -1,0 +1,196 @@
+"""The settings of things in their drawers, in a real browser: one story for each kind of work.
+
+That every field of every drawer is saved and shown again: test_setting_pages.py.
+"""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from leverframe.hardware.modbus_master import ModbusMaster
+from leverframe.hardware.module_slot import RefusedRead, SlotReport, SlotStatistics
+from leverframe.process.ports import connect_writing
+from tests.clients.served_twin import ServedTwin
+from tests.web.cards import card, save
+from tests.web.conftest import REFUSALS, OpenPage, Serve
+from tests.web.test_pages import go
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+BOILER = "28:FF:64:1E:8C:16:03:5A"
+NO_ID = "00:00:00:00:00:00:00:00"
+
+
+def drawer_of(page: Page, thing: str) -> Locator:
+    go(page, f"things?thing={thing}")
+    return page.locator("dialog.drawer")
+
+
+def form_of(page: Page, thing: str) -> Locator:
+    return drawer_of(page, thing).locator("form.card").first
+
+
+def test_sensors_are_found_connected_and_freed(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("onewire")
+    drawer = page.locator("dialog.drawer")
+    expect(drawer.get_by_role("heading", name="Connect sensors")).to_be_visible()
+    scan = drawer.get_by_role("button", name="Scan the 1-Wire bus")
+    scan.click()
+    expect(drawer.locator(".empty")).to_contain_text("Check the wiring")
+    twin.get(f"/sim.cgi?onewire={BOILER}")
+    scan.click()
+    drawer.get_by_label(f"Position of {BOILER}").select_option("DS3")
+    drawer.get_by_role("button", name="Assign").click()
+    expect(drawer.locator(".found")).to_contain_text("is Thermometer 3")
+
+    twin.get("/sim.cgi?i2c=BME280&T1=21.5&H1=54")
+    drawer.get_by_role("button", name="Detect the sensor").click()
+    expect(drawer.get_by_text("Looked for a sensor")).to_be_visible()
+    sensors = card(page, "Sensors")
+    expect(sensors.get_by_role("combobox")).to_have_value("BME280")
+    sensors.get_by_label("Dust sensor SPS30").check()
+    save(sensors)
+    assert (twin.settings()["i2c"]["primary"], twin.settings()["i2c"]["sps30"]) == ("BME280", True)
+
+    twin.get("/stm.cgi?usart_sensor=6")
+    twin.get("/sim.cgi?barcode=%3Cb%3E4006381333931")
+    expect(drawer.locator(".reading .value")).to_have_text("<b>4006381333931")
+    drawer.get_by_role("button", name="Connect the lighting module").click()
+    expect(drawer.get_by_text("The lighting module is connected")).to_be_visible()
+
+    third = form_of(page, "DS3")
+    third.get_by_role("button", name="Free this position").click()
+    expect(third).to_contain_text("Thermometer 3 then has no reading")
+    third.get_by_role("button", name="Free this position").click()
+    expect(third.get_by_role("button", name="Free this position")).to_have_count(0)
+    assert twin.settings()["onewire"][2]["id"] == NO_ID
+
+
+def test_a_drawer_changes_its_own_thing_alone_and_tells_what_was_refused(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?pwmp=18")
+    twin.get("/inpa.cgi?sensor=21&multiplier=2200")
+    twin.get("/inpa.cgi?powset=15000")
+    page = open_page("things", allow=REFUSALS)
+    fan = form_of(page, "PWM2")
+    fan.locator("details.advanced summary").click()
+    fan.get_by_label("Active low").check()
+    save(fan)
+    assert [one["active_low"] for one in twin.settings()["pwm"]] == [False, True, True, False]
+
+    door = form_of(page, "INPD3")
+    door.locator("details.advanced summary").click()
+    door.get_by_label("Show negated").check()
+    save(door)
+    expect(door).to_contain_text("shown negated; the input is open")
+    inputs = twin.settings()["digital_inputs"]
+    assert [one["negate_display"] for one in inputs] == [False, False, True, False]
+
+    twin.set_readings(INPA3=1.25)
+    expect(form_of(page, "INPA3")).to_contain_text("at the pin: 1.250 V")
+    second = form_of(page, "INPA2")
+    second.locator("details.advanced summary").click()
+    second.get_by_label("Gain").select_option("10")
+    second.get_by_role("button", name="Save").click()
+    field = second.locator(".field").filter(has=page.get_by_label("Gain"))
+    expect(field.get_by_role("alert")).to_contain_text("INPA2 has the sensor off")
+    second.get_by_label("Gain").press("Escape")
+
+    meter = drawer_of(page, "POWER2")
+    meter.get_by_role("button", name="Reset the counter").click()
+    meter.get_by_role("button", name="Reset the counter").click()
+    expect(meter).to_contain_text("The counter was reset.")
+
+    flags = form_of(page, "all-outputs")
+    flags.get_by_label("Lock outputs").check()
+    save(flags)
+    assert twin.settings()["output_flags"]["lock"] is True
+
+
+def test_a_watched_host_tells_what_was_seen(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("things")
+    second = form_of(page, "WDOG2")
+    second.get_by_label("Watch this host").check()
+    second.get_by_label("Host to ping").fill("router.example")
+    second.locator("details.advanced summary").click()
+    second.get_by_label("Wait for an answer").fill("61")
+    expect(second.get_by_role("alert")).to_have_text("Out of range. Allowed: 1 s to 1 min.")
+    second.get_by_label("Wait for an answer").fill("2")
+    save(second)
+    assert [one["enabled"] for one in twin.settings()["watchdog"]] == [False, True, *[False] * 4]
+    twin.get("/sim.cgi?ping=router.example:12.5")
+    twin.get("/sim.cgi?advance=120")
+    expect(second).to_contain_text("answered in 12.5 ms")
+
+
+def test_a_modbus_module_is_connected_read_and_written(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    controller = twin.twin.controller
+    without_bus = ModbusMaster(
+        None, controller.engine.settings, controller.sense, controller.troubles, lambda: 0.0
+    )
+    connect_writing(controller, without_bus)
+    twin.get("/stm.cgi?mod_custom_set1=Heat%20pump*0*0*1*0&modbus_sensor=2101")
+    page = open_page("things")
+    page.get_by_role("link", name="Modbus devices: Add").click()
+    slot = page.locator("dialog.drawer form.card")
+    slot.get_by_label("Connected module").select_option("SDM120")
+    slot.get_by_label("Address (slave ID)").fill("17")
+    save(slot)
+    refused = RefusedRead(4, 0, 8, 2, "illegal data address")
+    reports = controller.reports
+    reports["modbus"] = lambda: {"1": SlotReport("SDM120", 1, None, {}, [refused])}
+    reports["modbus_statistics"] = lambda: {
+        "1": SlotStatistics(12, 9, 2, 1, {"2": 7, "4": 1}, 0.0305, None)
+    }
+    mapped = form_of(page, "m2")
+    mapped.get_by_label("Reading that it shows").select_option("1")
+    mapped.get_by_label("Reading of m2").select_option(label="7 · frequency")
+    expect(mapped.locator("option[value='3']").first).to_have_text("3 · Heat pump")
+    save(mapped)
+    assert twin.settings()["modbus_mapping"][:2] == [
+        {"slot": 0, "reading": 0},
+        {"slot": 1, "reading": 7},
+    ]
+    twin.set_readings(m2=49.98)
+    expect(mapped.locator(".mapped .value")).to_have_text("49.98 Hz")
+
+    slot = form_of(page, "SLOT1")
+    expect(slot.locator("dl").first).to_have_text("frequency 49.98 Hz")
+    expect(slot.locator(".attention")).to_have_text(
+        "Refused: registers 0-7, function 4, exception 2 (illegal data address)"
+    )
+    slot.get_by_text("Statistics").click()
+    told = slot.locator("details dd")
+    expect(told).to_have_text(["12", "2", "1", "2: 7, 4: 1", "31 ms / –"])
+
+    night = drawer_of(page, "WRITE2")
+    night.get_by_label("Name", exact=True).fill("Night")
+    night.get_by_label("Slot").fill("1")
+    night.get_by_label("Register or coil").fill("100")
+    night.get_by_label("Type").select_option("float")
+    night.get_by_label("Value when the rule begins to act").fill("18.5")
+    save(night.locator("form.card"))
+    night.get_by_role("button", name="Write the first value now").click()
+    expect(night.get_by_text("Written and read back", exact=True)).to_be_visible()
+    expect(night).to_contain_text("18.5 · written and read back")
+    bench = controller.board.bench
+    assert bench is not None
+    assert bench.modules == {"slot 1 register 100": 18.5}
+    page.keyboard.press("Escape")
+    expect(page.locator(".things .rows").get_by_role("link", name="Night")).to_be_visible()
+
+
+@pytest.mark.thorough
+def test_a_version_has_just_the_fields_of_its_commands(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page("things", of=serve("3.0", "1.58a"))
+    expect(page.get_by_role("heading", name="Modbus readings")).to_have_count(0)
+    output = form_of(page, "OUT0")
+    output.locator("details.advanced summary").click()
+    expect(output.get_by_label("On after the controller’s start")).to_be_visible()
+    expect(output.get_by_label("Return to the last state after a restart")).to_have_count(0)
+    first = form_of(page, "DIFF1")
+    expect(first.get_by_label("First input")).to_be_visible()
+    expect(first.get_by_label("Name")).to_have_count(0)
+    expect(form_of(page, "SLOT1").get_by_label("Connected module")).to_be_visible()
