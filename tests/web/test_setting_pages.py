@@ -38,6 +38,8 @@ SKIPPED = {
 #: The drawers of the last thing of each kind, where a wrong place would show, and those of all.
 DRAWERS = [
     *["OUT5", "PWM3", "INPD4", "INPA6", "DS8", "T1", "H1", "P1", "DIFF6", "POWER6", "SLOT3"],
+    # The last ones of older versions.
+    *["DIFF3", "POWER4", "SLOT1"],
     *["m30", "WRITE8", "WDOG6", "EVENT8", "STRING1", "INPA4"],
     *[f"all-{name}" for name in ("outputs", "pwm", "digital", "sensors", "meters", "texts")],
 ]

@@ -337,11 +337,15 @@ const NO_SENSOR = /^[0:]+$/;
 const ADDRESSES = {
   DS: ({ onewire }, place) => (NO_SENSOR.test(onewire[place].id) ? "" : onewire[place].id),
   INPA: ({ analog_inputs: inputs }, place) => code(inputs[place].sensor),
+  // Older versions have fewer differentials and meters.
   DIFF: ({ differentials }, place) => {
-    const { first, operator, second } = differentials[place];
-    return `${first} ${operator} ${second}`;
+    const found = differentials[place];
+    return found ? `${found.first} ${found.operator} ${found.second}` : "";
   },
-  POWER: ({ power }, place) => `${code(power[place].current)} · ${code(power[place].voltage)}`,
+  POWER: ({ power }, place) => {
+    const found = power[place];
+    return found ? `${code(found.current)} · ${code(found.voltage)}` : "";
+  },
   m: ({ modbus_mapping: mapping, modbus_slots: slots }, place) => {
     const { slot, reading } = mapping[place] ?? { slot: 1, reading: place };
     return t("slot_reading", { slot, reading, module: code(slots[slot - 1]?.module ?? "") });

@@ -27,6 +27,9 @@ export const MODULES = {
   write: "modbus_writes",
   text: "variables",
 };
+// Kinds of which older versions have fewer -> their rows in the settings.
+/** @type {Record<string, "differentials" | "power" | "modbus_slots">} */
+const ROWS = { differential: "differentials", meter: "power", device: "modbus_slots" };
 // Numbers of terminals are counted from 1, but those of outputs.
 const FROM_0 = ["output", "pwm", "text"];
 
@@ -44,6 +47,8 @@ async function cardsFor(context, label, more) {
   const list = isCommon ? LISTS.find(({ name }) => name === number) : null;
   const names = isCommon ? list?.common ?? [] : [MODULES[kind ?? ""]].filter(Boolean);
   const index = Number(number) - (FROM_0.includes(kind ?? "") ? 0 : 1);
+  const rows = ROWS[kind ?? ""];
+  if (rows && index >= context.settings[rows].length) return [];
   const modules = await Promise.all(names.map(load));
   return modules.flatMap(({ cardsOf, commonOf }, at) => {
     const cards = isCommon ? commonOf(context, more) : cardsOf(context, { index, label, more });
