@@ -350,6 +350,7 @@ class ClusterMember:
         """Start controllers that this node has and that do not run yet."""
         own = [one for one in self._placed if one.node == self.identity.name]
         running = {member.number for member in self._node.members.values()}
+        self._forget_troubles_except({one.number for one in own})
         now = time.monotonic()
         due = [
             one.number
@@ -362,10 +363,17 @@ class ClusterMember:
             failed = await self._node.start_some(batch)
             for number in batch:
                 self._not_before.pop(number, None)
+                self._node.troubles.pop(f"start {number}", None)
             for number, sentence in failed.items():
                 log.error("%s", sentence)
                 self._node.troubles[f"start {number}"] = sentence
                 self._not_before[number] = time.monotonic() + START_AGAIN_S
+
+    def _forget_troubles_except(self, own: Collection[int]) -> None:
+        """Forget that controllers did not start which another node has by now."""
+        for number in [one for one in self._not_before if one not in own]:
+            del self._not_before[number]
+            self._node.troubles.pop(f"start {number}", None)
 
     def _members(self) -> tuple[Member, ...]:
         return tuple(self._node.members.values())
@@ -373,7 +381,7 @@ class ClusterMember:
     def _leaving_members(self) -> list[Member]:
         """Choose controllers that another node shall have: wanted there, or above the share."""
         me = self.identity.name
-        capacities = {one.name: one.capacity for one in self.nodes if one.is_alive and one.capacity}
+        capacities = membership.capacities_of(self.nodes)
         others = {name for name in capacities if name != me}
         if not others:
             return []

@@ -5,7 +5,7 @@ controllers up to its share. PostgreSQL orders what they do: a death waits for t
 being written, and a batch that comes after a death finds another epoch and writes nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -13,6 +13,7 @@ from leverframe.fleet.cluster.fair_share import fair_shares
 from leverframe.fleet.cluster.peer_watch import SeenNode
 from leverframe.storage.fleet.postgres_connection import Connection
 from leverframe.storage.fleet.postgres_lane import Claim
+from leverframe.storage.fleet.postgres_statements import LAST_BATCH
 
 #: What nodes wake each other by when controllers change hands.
 CHANNEL = "leverframe_controllers"
@@ -98,9 +99,14 @@ def declare_dead(connection: Connection, node: SeenNode) -> bool:
     return True
 
 
+def capacities_of(nodes: Iterable[SeenNode]) -> dict[str, int]:
+    """Return what each node carries that may have controllers."""
+    return {one.name: one.capacity for one in nodes if one.is_alive and one.capacity}
+
+
 def claim_free(connection: Connection, claim: Claim, nodes: Sequence[SeenNode]) -> list[int]:
     """Take free controllers, up to the fair share, and all that are wanted here."""
-    capacities = {one.name: one.capacity for one in nodes if one.is_alive and one.capacity}
+    capacities = capacities_of(nodes)
     if claim.node not in capacities:
         return []
     with connection.transaction():
@@ -163,9 +169,7 @@ def set_capacity(connection: Connection, name: str, capacity: int) -> bool:
 
 def batch_of(connection: Connection, claim: Claim) -> int | None:
     """Read the number of the last batch of this life."""
-    row = connection.execute(
-        "SELECT batch FROM lane WHERE node = %s AND epoch = %s", (claim.node, claim.epoch)
-    ).fetchone()
+    row = connection.execute(LAST_BATCH, (claim.node, claim.epoch)).fetchone()
     return None if row is None else int(row[0])
 
 

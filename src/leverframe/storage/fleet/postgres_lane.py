@@ -34,6 +34,7 @@ from leverframe.storage.fleet.postgres_connection import (
 from leverframe.storage.fleet.postgres_statements import (
     BATCH,
     FENCE,
+    LAST_BATCH,
     ROWS,
     TABLES,
     arrays_of,
@@ -284,8 +285,7 @@ class PostgresLane(GroupCommitLane):
         return last
 
     def _read_lane(self, connection: Connection) -> int | None:
-        query = "SELECT batch FROM lane WHERE node = %s AND epoch = %s"
-        row = connection.execute(query, (self._claim.node, self._claim.epoch)).fetchone()
+        row = connection.execute(LAST_BATCH, (self._claim.node, self._claim.epoch)).fetchone()
         return None if row is None else int(row[0])
 
     def _end(self, error: ConcernsAll) -> None:

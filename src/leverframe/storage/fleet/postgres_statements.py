@@ -19,6 +19,9 @@ FENCE = (
     " WHERE node = %(node)s AND epoch = %(epoch)s AND batch = %(batch)s - 1"
 )
 
+#: The number of the last batch, where this is still the epoch of the node.
+LAST_BATCH = "SELECT batch FROM lane WHERE node = %s AND epoch = %s"
+
 
 def _rows_statement(fence: str, condition: str) -> str:
     """Return the statement that writes and removes rows of text, each under a condition."""
