@@ -18,6 +18,7 @@ from leverframe.storage.fleet.postgres_schema import (
     opened,
 )
 from leverframe.storage.store import Changes, StoreUnavailable
+from tests.fleet.faults.database_proxy import DatabaseProxy
 from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer, postgres_server
 
@@ -54,7 +55,8 @@ async def test_changes_go_on_after_a_restart_of_the_database(
     own_server.start()
     await lane.store(1).commit(Changes({"a": 2}))
     assert lane.store(1).load().settings == {"a": 2}
-    assert lane.batch == 2
+    # The number that was in doubt is void, and so is that by which it was made void.
+    assert lane.batch == 4
 
 
 @pytest.mark.usefixtures("short_patience")
@@ -107,6 +109,70 @@ async def test_what_a_frozen_database_stores_late_is_told(
     await lane.store(1).commit(Changes({"a": 3}))
 
 
+@pytest.fixture
+async def proxied(
+    own_server: PostgresServer, tmp_path: Path
+) -> AsyncIterator[tuple[PostgresLane, DatabaseProxy, str]]:
+    """A lane whose way to the database can be cut, and the way past that."""
+    address = own_server.new_fleet()
+    with connect(address) as connection:
+        claim = membership.register(connection, "node", "", 1)
+    proxy = DatabaseProxy(own_server.socket)
+    await proxy.start()
+    way = proxy.address(address)
+    lane = await asyncio.to_thread(PostgresLane, way, claim, tmp_path / "fleet.key")
+    yield lane, proxy, address
+    proxy.mend()
+    await lane.close()
+    await proxy.close()
+
+
+async def cut_while_writing(lane: PostgresLane, proxy: DatabaseProxy) -> asyncio.Future[None]:
+    """Break the connection off while a change of controller 1 is on its way."""
+    await lane.store(1).commit(Changes({"a": 1}))
+    proxy.cut()
+    writing = asyncio.ensure_future(lane.store(1).commit(Changes({"a": 2})))
+    await until(lambda: proxy.held > 0)
+    proxy.is_refusing = True
+    proxy.break_off()
+    return writing
+
+
+@pytest.mark.usefixtures("short_patience")
+async def test_a_batch_that_arrives_after_it_was_settled_changes_nothing(
+    proxied: tuple[PostgresLane, DatabaseProxy, str],
+) -> None:
+    lane, proxy, _ = proxied
+    with pytest.raises(InDoubt):
+        await (await cut_while_writing(lane, proxy))
+    proxy.is_refusing = False
+    async with asyncio.timeout(10):
+        while lane.is_unclear:
+            await lane.look_again()
+    proxy.mend()
+    await until(lambda: not proxy.is_late)
+    await lane.store(1).commit(Changes({"b": 3}))
+    stored = await lane.fetch([1])
+    assert stored[1].settings == {"a": 1, "b": 3}
+
+
+async def test_what_a_former_life_was_writing_is_not_written_by_the_next(
+    proxied: tuple[PostgresLane, DatabaseProxy, str],
+) -> None:
+    lane, proxy, address = proxied
+    writing = await cut_while_writing(lane, proxy)
+    with connect(address) as connection:
+        claim = membership.register(connection, "node", "", 1)
+    renewing = asyncio.ensure_future(lane.renew(claim))
+    await asyncio.sleep(0)
+    proxy.is_refusing = False
+    with pytest.raises(InDoubt):
+        await writing
+    await renewing
+    await lane.store(2).commit(Changes({"b": 3}))
+    assert (await lane.fetch([1]))[1].settings == {"a": 1}
+
+
 async def test_a_node_that_was_declared_dead_writes_nothing(
     lane: PostgresLane, own_server: PostgresServer
 ) -> None:
@@ -123,7 +189,8 @@ async def test_a_node_that_was_declared_dead_writes_nothing(
     assert lane.store(1).load().settings == {"a": 1}
     assert [type(one) for one in ended] == [Fenced]
     with connect(lane._address) as connection:
-        lane.renew(membership.register(connection, "node", "", 1))
+        claim = membership.register(connection, "node", "", 1)
+    await lane.renew(claim)
     await lane.store(1).commit(Changes({"a": 5}))
 
 

@@ -132,7 +132,7 @@ class ClusterMember:
         self._thread = ThreadPoolExecutor(1, "membership")
         # Only the thread touches these.
         self._connection: Connection | None = None
-        self._beats_until_all = 0
+        self._beats_until_all = -1
         self._placed: list[Placed] = []
         self._changed = asyncio.Event()
         self._is_fenced = False
@@ -295,7 +295,7 @@ class ClusterMember:
         if self._connection is None:
             self._connection = opened(self._address)
             self._connection.execute(f"LISTEN {membership.CHANNEL}")
-            self._beats_until_all = 0
+            self._beats_until_all = -1
         try:
             return work(self._connection)
         except psycopg.Error:
@@ -305,7 +305,9 @@ class ClusterMember:
 
     def _beat_and_look(self, connection: Connection, sent: list[float]) -> Seen | None:
         """Beat and read, in the thread; return None where this life is over."""
-        is_told = any(True for _ in connection.notifies(timeout=BEAT_S, stop_after=1))
+        # On a new connection at once: others look whether its session is there.
+        pause = 0.0 if self._beats_until_all < 0 else BEAT_S
+        is_told = any(True for _ in connection.notifies(timeout=pause, stop_after=1))
         sent.append(self.lease.now())
         known_batch = self._lane.batch
         if not membership.beat(connection, self._claim):
@@ -457,7 +459,7 @@ class ClusterMember:
         self._claim = await self._in_thread(
             lambda it: membership.register(it, identity.name, identity.address, identity.capacity)
         )
-        await asyncio.to_thread(self._lane.renew, self._claim)
+        await self._lane.renew(self._claim)
         self._is_fenced = False
 
 

@@ -1,7 +1,10 @@
 """Connections to the database server: how they are made, and one that many take turns at."""
 
+import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from socket import SHUT_RDWR, socket
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -88,6 +91,12 @@ class SharedConnection:
 
 def is_broken(connection: Connection) -> bool:
     return connection.broken or connection.closed
+
+
+def hang_up(connection: Connection) -> None:
+    """Let whoever waits for an answer on a connection, in another thread, wait no longer."""
+    with suppress(OSError, psycopg.Error), socket(fileno=os.dup(connection.fileno())) as line:
+        line.shutdown(SHUT_RDWR)
 
 
 def connected_until(address: str, until: float) -> Connection:

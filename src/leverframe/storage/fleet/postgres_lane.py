@@ -29,6 +29,7 @@ from leverframe.storage.fleet.postgres_connection import (
     SharedConnection,
     connected_until,
     first_line,
+    hang_up,
     is_broken,
 )
 from leverframe.storage.fleet.postgres_statements import (
@@ -37,6 +38,7 @@ from leverframe.storage.fleet.postgres_statements import (
     LAST_BATCH,
     ROWS,
     TABLES,
+    VOID,
     arrays_of,
     needs_transaction,
 )
@@ -133,10 +135,17 @@ class PostgresLane(GroupCommitLane):
         """Tell whether something is in doubt."""
         return bool(self._unclear)
 
-    def renew(self, claim: Claim) -> None:
+    async def renew(self, claim: Claim) -> None:
         """Begin to write by another claim, when nothing of the former one is left."""
+        # What is still being written ends; by the new claim it would pass the fence.
+        self._ended = Fenced(_FENCED)
+        if self._writing is not None:
+            hang_up(self._writing)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._begin, claim)
+
+    def _begin(self, claim: Claim) -> None:
         self._claim = claim
-        self._ended, self._doubt, self._late = None, None, None
+        self._ended, self._doubt = None, None
         self._unclear.clear()
         self._drop_connection()
         self.batch = self._last_batch(time.monotonic() + PATIENCE_S)
@@ -158,8 +167,7 @@ class PostgresLane(GroupCommitLane):
     # --- writing ----------------------------------------------------------------------------------
 
     async def write(self, controller: int, rows: Rows) -> None:
-        if self._ended is not None:
-            raise self._ended
+        self._require_life()
         if controller in self._unclear:
             raise ConcernsAll(_UNCLEAR)
         if self._late is not None:
@@ -190,13 +198,13 @@ class PostgresLane(GroupCommitLane):
         self.clear([one for one, it in faults.items() if not isinstance(it, InDoubt)])
 
     def write_parts(self, parts: Mapping[int, Rows]) -> None:
-        if self._ended is not None:
-            raise self._ended
+        self._require_life()
         self._settle_doubt()
-        number = self.batch + 1
         until = time.monotonic() + PATIENCE_S
         while True:
+            number = self.batch + 1
             connection = self._connected(until)
+            self._require_life()
             try:
                 is_written = self._send(connection, number, parts)
                 break
@@ -215,8 +223,12 @@ class PostgresLane(GroupCommitLane):
             self._explain_fence(connection)
         self.batch = number
 
+    def _require_life(self) -> None:
+        if self._ended is not None:
+            raise self._ended
+
     def _send(self, connection: Connection, number: int, parts: Mapping[int, Rows]) -> bool:
-        fence = {"node": self._claim.node, "epoch": self._claim.epoch, "batch": number}
+        fence = self._fence(number)
         values = fence | arrays_of(parts)
         if not needs_transaction(parts.values()):
             row = connection.execute(BATCH, values).fetchone()
@@ -230,6 +242,9 @@ class PostgresLane(GroupCommitLane):
             for controller, rows in parts.items():
                 _write_blobs(connection, controller, rows.blobs)
         return True
+
+    def _fence(self, number: int) -> dict[str, Any]:
+        return {"node": self._claim.node, "epoch": self._claim.epoch, "batch": number}
 
     def _explain_fence(self, connection: Connection) -> None:
         """Raise why the fence held a batch back."""
@@ -253,14 +268,16 @@ class PostgresLane(GroupCommitLane):
             log.debug("still in doubt: %s", error)
 
     def _is_stored(self, until: float | None) -> bool:
-        """Ask what became of a batch, the one that is being written where there is a time."""
+        """Find out what became of a batch, the one that is being written where there is a time.
+
+        One that is not stored is voided: its bytes may still be on their way.
+        """
         doubt = self._doubt
         assert doubt is not None
         try:
-            last = self._last_batch(time.monotonic() if until is None else until)
+            last = self._last_batch(time.monotonic() if until is None else until, doubt.number)
         except ConcernsAll as error:
-            if self._ended is not None:
-                raise
+            # Also where another node has taken over by now: it may have been stored before.
             self._unclear.update(doubt.controllers)
             if until is None:
                 raise
@@ -271,10 +288,12 @@ class PostgresLane(GroupCommitLane):
         self.batch = last
         return last == doubt.number
 
-    def _last_batch(self, until: float) -> int:
+    def _last_batch(self, until: float, voided: int | None = None) -> int:
         """Read the number of the last batch; the connection for writing stands afterwards."""
         connection = self._connected(until)
         try:
+            if voided is not None:
+                connection.execute(VOID, self._fence(voided))
             last = self._read_lane(connection)
         except psycopg.Error as error:
             self._drop_connection()
@@ -406,4 +425,6 @@ def _write_blobs(
 
 
 def _refusal(error: psycopg.Error) -> str:
+    if isinstance(error, psycopg.errors.DiskFull):
+        return "The disk of the database is full. Nothing was changed; try again when it has room."
     return f"The database has refused it: {first_line(error)}. Nothing was changed."

@@ -19,6 +19,13 @@ FENCE = (
     " WHERE node = %(node)s AND epoch = %(epoch)s AND batch = %(batch)s - 1"
 )
 
+#: Lets a batch never be stored that is not stored yet, by a number that nothing is written under:
+#: its bytes may still be on their way.
+VOID = (
+    "UPDATE lane SET batch = %(batch)s + 1"
+    " WHERE node = %(node)s AND epoch = %(epoch)s AND batch = %(batch)s - 1"
+)
+
 #: The number of the last batch, where this is still the epoch of the node.
 LAST_BATCH = "SELECT batch FROM lane WHERE node = %s AND epoch = %s"
 
