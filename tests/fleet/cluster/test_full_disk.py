@@ -1,0 +1,85 @@
+"""A database whose disk is full: changes are refused in words, and go on when there is room."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from leverframe.fleet.bulk import MemberResult, send
+from leverframe.storage.fleet.postgres_schema import migrate
+from tests.fleet.cluster.nodes import Cluster, cluster_on, new
+from tests.postgres_server import PostgresServer
+
+_SIZE = "24m"
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
+    """A disk of a few megabytes, which takes root and a kernel that lets it mount."""
+    if os.getuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    folder = Path(tempfile.mkdtemp(prefix="pgd"))
+    try:
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={_SIZE},mode=755", "tmpfs", str(folder)]
+        if subprocess.run(mount, check=False, capture_output=True, timeout=10).returncode:
+            pytest.skip("a small disk cannot be mounted here")
+        try:
+            yield folder
+        finally:
+            subprocess.run(["umount", "--lazy", str(folder)], check=True, timeout=10)
+    finally:
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def fill(disk: Path) -> Path:
+    filler = disk / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    return filler
+
+
+async def named(cluster: Cluster, name: str) -> MemberResult:
+    members = list(cluster.nodes["a"].members.values())
+    report = await send(members, f"stm.cgi?sname={name}", "", dry_run=False, all_or_none=False)
+    return report.results[0]
+
+
+async def test_changes_are_refused_while_the_disk_of_the_database_is_full(
+    postgres: PostgresServer, small_disk: Path, tmp_path: Path
+) -> None:
+    place = small_disk / "tables"
+    place.mkdir()
+    shutil.chown(place, "postgres", "postgres")
+    address = postgres.address("small")
+    with psycopg.connect(postgres.address(), autocommit=True) as connection:
+        connection.execute(f"CREATE TABLESPACE small LOCATION '{place}'".encode())
+        connection.execute("CREATE DATABASE small TEMPLATE template0 TABLESPACE small")
+    try:
+        migrate(address)
+        async with cluster_on(address, tmp_path) as cluster:
+            await cluster.join("a")
+            await cluster.nodes["a"].add(new("c-1"))
+            assert (await named(cluster, "before")).status == 200
+            filler = fill(small_disk)
+            # Pages have room for some changes yet.
+            for number in range(2000):
+                answer = await named(cluster, f"full{number}")
+                if answer.status != 200:
+                    break
+            assert answer.status == 507
+            assert answer.detail is not None
+            assert "The disk of the database is full. Nothing was changed" in answer.detail
+            filler.unlink()
+            assert (await named(cluster, "after")).status == 200
+    finally:
+        with psycopg.connect(postgres.address(), autocommit=True) as connection:
+            connection.execute("DROP DATABASE small WITH (FORCE)")
+            connection.execute("DROP TABLESPACE small")
