@@ -390,7 +390,7 @@ async def test_an_old_owner_that_does_not_let_go_is_left() -> None:
         async with connected(HOME, nodes["a"].port) as client:
             await ask(client, "/", GH)
             (held,) = await _joints(nodes["a"])
-            # A node that hangs: it is declared dead, and its connections stay as they are.
+            # It does not have the controller any more, and its connections stay as they are.
             nodes.owners["gh-1"] = None
             nodes.tell("a")
             now = nodes["a"].door.state.now
@@ -398,6 +398,19 @@ async def test_an_old_owner_that_does_not_let_go_is_left() -> None:
             assert not held.is_overdue(now + joint.LET_GO_S - 1)
             nodes["a"].door.state.sweep(now + joint.LET_GO_S)
             assert await asyncio.wait_for(client[0].read(), 10) == b""
+
+
+async def test_clients_of_a_node_that_was_declared_dead_are_let_go_at_once() -> None:
+    async with joined_nodes("ab") as nodes:
+        await nodes.put("gh-1", "b")
+        async with connected(HOME, nodes["a"].port) as client:
+            await ask(client, "/", GH)
+            (held,) = await _joints(nodes["a"])
+            state, directory = nodes["a"].door.state, nodes["a"].directory
+            assert not held.is_overdue(state.now)
+            directory.replace({"gh-1": None}, {"a": nodes["a"].place})
+            state.sweep(state.now)
+            assert await asyncio.wait_for(client[0].read(), 2) == b""
 
 
 # --- stopping, sharing ----------------------------------------------------------------------------

@@ -57,6 +57,20 @@ def test_a_dead_node_loses_all_and_its_beats_count_no_more(
     assert set(owners(database).values()) == {"b"}
 
 
+def test_what_a_node_takes_in_the_moment_of_its_death_is_free_for_others(
+    database: psycopg.Connection[Any],
+) -> None:
+    a, b = live(database, "a", "b")
+    add(database, 2)
+    nodes = membership.seen_nodes(database)
+    with psycopg.connect(database.info.dsn, autocommit=True) as other, other.transaction():
+        # It has looked that it lives, and commits after it was declared dead.
+        membership.claim_free(other, a, nodes)
+        assert membership.declare_dead(database, nodes[0])
+    assert "a" in owners(database).values()
+    assert len(membership.claim_free(database, b, membership.seen_nodes(database))) == 2
+
+
 def test_who_has_beaten_meanwhile_is_not_declared_dead(database: psycopg.Connection[Any]) -> None:
     (a,) = live(database, "a")
     seen = membership.seen_nodes(database)[0]

@@ -56,6 +56,10 @@ class Directory:
         owner = self._owners.get(name)
         return None if owner is None else self._places.get(owner)
 
+    def lives(self, place: Place) -> bool:
+        """Tell whether the node is still there, as far as the others know."""
+        return self._places.get(place.node) == place
+
     async def wait_for_place(
         self, name: str, seconds: float, besides: Place | None = None
     ) -> Place | None:

@@ -214,6 +214,9 @@ class Joint:
         """Do nothing: nothing is held back."""
 
     def is_overdue(self, now: float) -> bool:
+        if not self._directory.lives(self._call.place):
+            # It hangs, or cannot be reached; its clients are served elsewhere.
+            return True
         if self._directory.place_of(self._call.name) == self._call.place:
             self._moved_at = inf
         elif self._moved_at == inf:

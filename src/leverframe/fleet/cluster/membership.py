@@ -110,6 +110,11 @@ def claim_free(connection: Connection, claim: Claim, nodes: Sequence[SeenNode]) 
     if claim.node not in capacities:
         return []
     with connection.transaction():
+        # What a node has taken in the moment of its death is free again, too.
+        connection.execute(
+            "WITH dead AS (SELECT name FROM node WHERE NOT is_alive FOR SHARE)"
+            " UPDATE controller SET node = NULL WHERE node IN (SELECT name FROM dead)"
+        )
         counted = connection.execute(
             "SELECT count(*), count(*) FILTER (WHERE node = %(node)s),"
             " count(*) FILTER (WHERE node IS NULL AND wanted = %(node)s) FROM controller",
