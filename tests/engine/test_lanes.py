@@ -7,7 +7,8 @@ from leverframe.engine.actions import ON, Pulse, Switch
 from leverframe.engine.journal import Cause
 from leverframe.engine.lanes import FINEST, Bar, bars_of, lane_rule, planned
 from leverframe.engine.live_state import exported
-from leverframe.engine.machine import Traced, Value
+from leverframe.engine.machine import Value
+from leverframe.engine.samples import Samples, Traced
 from leverframe.engine.settings import Rule, ScheduleEntry
 from leverframe.engine.traces import ANOTHER_RULE, CAUSE_TRACES, MESSAGE_TRACE, RULE_TRACES
 
@@ -77,8 +78,7 @@ def test_what_nobody_recorded_is_unknown() -> None:
 
 
 def recorded(bench: Bench) -> list[Traced]:
-    samples: list[Traced] = []
-    bench.engine.machine.samples = samples
+    samples = bench.engine.machine.samples = Samples()
     return samples
 
 

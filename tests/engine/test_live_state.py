@@ -8,6 +8,7 @@ from random import Random
 from zoneinfo import ZoneInfo
 
 from leverframe.engine.live_state import exported, imported
+from leverframe.engine.samples import Samples
 from leverframe.engine.settings import Rule
 from tests.boundary_profiles import PROFILES
 from tests.cases import for_each
@@ -46,7 +47,7 @@ def test_settings_are_the_very_same_tree_in_every_copy() -> None:
 
 def test_what_records_the_values_is_not_copied() -> None:
     bench = Bench()
-    bench.engine.machine.samples = []
+    bench.engine.machine.samples = Samples()
     assert imported(exported(bench.engine)).machine.samples is None
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from leverframe.engine.actions import FollowDuty
 from leverframe.engine.effects import DrivePwm
 from leverframe.engine.journal import Cause
-from leverframe.engine.machine import Traced
+from leverframe.engine.samples import Samples
 from leverframe.engine.settings import Rule
 
 from .bench import BY_TEST, Bench
@@ -349,8 +349,7 @@ def test_a_regulator_takes_an_output_that_is_on_and_gives_it_back() -> None:
     bench = Bench({"pid.kp": 1000, **HEATER, "pid.enabled": False})
     bench.sense(DS1=20.0)
     bench.switch_on("PWM2")
-    samples: list[Traced] = []
-    bench.engine.machine.samples = samples
+    samples = bench.engine.machine.samples = Samples()
     bench.set(pid__enabled=True)
     assert mover(bench) == "PID regulator"
     bench.set(pid__enabled=False)

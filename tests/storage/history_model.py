@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import isnan, nan
 
-from leverframe.engine.machine import Traced
+from leverframe.engine.samples import Traced
 from leverframe.storage.history.compactor import Compactor
 from leverframe.storage.history.reading import TimeSpan
 

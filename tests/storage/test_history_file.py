@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from leverframe.clock import SystemClock, VirtualClock
-from leverframe.engine.machine import Traced
+from leverframe.engine.samples import Traced
 from leverframe.storage.history.chunks import ChunkStore, check_file
 from leverframe.storage.history.columns import RAW
 from leverframe.storage.history.compactor import Bounds, Compactor

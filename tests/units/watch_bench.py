@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from leverframe.clock import VirtualClock
-from leverframe.engine.machine import Traced
+from leverframe.engine.samples import Traced
 from leverframe.testing import Twin, faults
 from leverframe.units.unit_health import UnitHealth, UnitNotice
 from leverframe.units.watcher import UnitWatcher, WatchedUnit

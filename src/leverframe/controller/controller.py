@@ -183,9 +183,8 @@ class Controller(Hooks):
                 for label, value in machine.values.items()
                 if value is not None or former.get(label) is not None
             ]
-            machine.samples += [
-                (at.wall, trace, machine.mover(label)) for label, trace in CAUSE_TRACES.items()
-            ]
+            for label in CAUSE_TRACES:
+                machine.samples.add_cause(at.wall, label, machine.mover(label))
             self.engine.rules.trace()
 
     def go_on_with(

@@ -130,7 +130,7 @@ class FindingsWatch:
         self._journalled: dict[str, Fact] = {}
         self._looked_at = -LOOK_EVERY_S
         self._looked_troubles = 0
-        self._looked_absent: set[str] = set()
+        self._looked_absent: dict[str, float] = {}
         #: What these settings alone show.
         self._settings: Settings | None = None
         self._of_settings: tuple[Finding, ...] = ()
@@ -157,10 +157,10 @@ class FindingsWatch:
             now - self._looked_at >= LOOK_EVERY_S
             or self._troubles.revision != self._looked_troubles
             # A sensor was lost, or is back.
-            or absent.keys() != self._looked_absent
+            or absent != self._looked_absent
         ):
             self._looked_at, self._looked_troubles = now, self._troubles.revision
-            self._looked_absent = set(absent)
+            self._looked_absent = absent.copy()
             self._write_journal({one.id: _as_fact(one) for one in self.report()})
 
     def look_again(self) -> None:

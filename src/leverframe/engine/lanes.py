@@ -15,9 +15,10 @@ from leverframe.engine.conditions import Condition
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.engine.live_state import LiveState, imported
-from leverframe.engine.machine import Traced, Value
+from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.rule_courses import conditions_of, turns_of
+from leverframe.engine.samples import Samples, Traced
 from leverframe.engine.settings import Rule
 from leverframe.engine.timeline import Course
 
@@ -136,8 +137,7 @@ def planned(state: LiveState[Engine], at: Moment, until: float) -> list[Traced]:
     """Return what is certain to happen up to a wall time, while nothing new is measured."""
     engine = imported(state)
     machine = engine.machine
-    ahead: list[Traced] = []
-    machine.samples = ahead
+    ahead = machine.samples = Samples()
     machine.timers.cancel_others(_PLANNING)
     offset_s = at.wall - at.now
     for _ in range(MAX_STEPS_AHEAD):

@@ -15,11 +15,12 @@ from leverframe.engine.facts import Fact
 from leverframe.engine.journal import BY_START, Cause, Journal
 from leverframe.engine.labels import LABELS, STATES
 from leverframe.engine.moment import Moment
+from leverframe.engine.samples import Samples
 from leverframe.engine.settings import NO_ONEWIRE_ID, Settings
 from leverframe.engine.texts import message_texts
 from leverframe.engine.time_zone import zone_named
 from leverframe.engine.timers import Key, Timers
-from leverframe.engine.traces import CAUSE_TRACES, MESSAGE_TRACE, Reason
+from leverframe.engine.traces import MESSAGE_TRACE
 from leverframe.profile import Profile
 
 #: A reading or a state; None is absent.
@@ -27,8 +28,6 @@ Value = float | int | None
 #: The kind and the detail of what the regulator causes.
 BY_REGULATOR = "timer", "PID regulator"
 _AS_STARTED = (0.0, BY_START, 0)
-#: What a series of the history got: wall time, label, and a value or what explains one.
-Traced = tuple[float, str, Value | Reason]
 
 
 class Machine:
@@ -79,7 +78,7 @@ class Machine:
         #: Wall time since when a label is absent; labels never seen are not in it.
         self.absent_since: dict[str, float] = {}
         #: Every value that a label gets, for the history; None where nothing records them.
-        self.samples: list[Traced] | None = None
+        self.samples: Samples | None = None
         #: Labels whose value changed and that rules have not seen yet.
         self.changed: set[str] = set()
         #: Grows with every change that a status file could show.
@@ -164,7 +163,7 @@ class Machine:
         wall = self.at.wall
         self.switched[label] = wall, cause, self.journal.add(wall, cause, fact)
         if self.samples is not None:
-            self.samples.append((wall, CAUSE_TRACES[label], cause))
+            self.samples.add_cause(wall, label, cause)
 
     def log_regulation(self, label: str, fact: Fact) -> None:
         """Note that the regulator moves from now on what somebody has switched on."""
@@ -183,7 +182,7 @@ class Machine:
 
     def _trace_cause(self, label: str) -> None:
         if self.samples is not None:
-            self.samples.append((self.at.wall, CAUSE_TRACES[label], self.mover(label)))
+            self.samples.add_cause(self.at.wall, label, self.mover(label))
 
     def entry_of(self, label: str) -> int:
         """Return the number of the entry that tells of the last switching; 0 for none."""

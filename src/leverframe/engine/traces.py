@@ -20,4 +20,6 @@ RULE_TRACES = tuple(f"rule.{number}" for number in range(1, MAX_RULES + 1))
 ANOTHER_RULE = -1
 #: Each message that was asked for.
 MESSAGE_TRACE = "messages"
-TRACES = frozenset({*CAUSE_TRACES.values(), *RULE_TRACES, MESSAGE_TRACE})
+#: The series of reasons; the others hold values.
+REASONS = frozenset({*CAUSE_TRACES.values(), MESSAGE_TRACE})
+TRACES = REASONS | {*RULE_TRACES}

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from leverframe.clock import SystemClock
 from leverframe.commands.table.accounts import MIN_PASSWORD_LETTERS
-from leverframe.engine.machine import Traced
+from leverframe.engine.samples import Traced
 from leverframe.engine.settings import AccessSettings, Settings, StoredAccount
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO

@@ -11,7 +11,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
 from leverframe.clock import Clock
-from leverframe.engine.machine import Traced, Value
+from leverframe.engine.machine import Value
+from leverframe.engine.samples import Traced
 from leverframe.errors import ErrorForPeople
 from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitSilent

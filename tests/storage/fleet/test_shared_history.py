@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from leverframe.engine.machine import Traced
+from leverframe.engine.samples import Traced
 from leverframe.storage.history import shared
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds, Compactor

@@ -97,8 +97,10 @@ class MqttService:
     # --- what the controller does -----------------------------------------------------------------
 
     def _changed(self) -> None:
-        self._states.changed()
-        if self._value("MQTT") != int(self._link.up):
+        is_up = self._link.up
+        if is_up:
+            self._states.changed()
+        if self._controller.engine.machine.values["MQTT"] != is_up:
             # The controller has restarted; announced afterwards, because it is busy now.
             asyncio.get_running_loop().call_soon(self._tell_controller)
 

@@ -15,7 +15,8 @@ from leverframe.engine.journal import Cause
 from leverframe.engine.labels import DIGITAL_INPUTS, EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.engine.lanes import Bar, Causes, LaneRule, bars_of, lane_rule, planned
 from leverframe.engine.live_state import exported
-from leverframe.engine.machine import Traced, Value
+from leverframe.engine.machine import Value
+from leverframe.engine.samples import Traced
 from leverframe.engine.settings import Rule
 from leverframe.engine.timeline import Course
 from leverframe.engine.traces import ANOTHER_RULE, CAUSE_TRACES, MESSAGE_TRACE, RULE_TRACES, Reason

@@ -8,16 +8,17 @@ push out years.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from itertools import groupby
 from math import inf, isfinite, isnan
+from typing import Any
 
 from msgspec import Struct
 
 from leverframe.engine.labels import DIGITAL
-from leverframe.engine.machine import Traced, Value
-from leverframe.engine.traces import TRACES, Reason
+from leverframe.engine.samples import Traced
+from leverframe.engine.traces import REASONS, TRACES
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import (
     ABSENT,
@@ -52,6 +53,10 @@ MAX_PER_SECOND = 3
 _AS_THEY_COME = DIGITAL | TRACES
 #: The resolution of times.
 INSTANT_S = 0.001
+#: Before the first reason of a batch, which may be None.
+_NOTHING = object()
+#: The time and the value of a sample; in a series of reasons, the reason.
+_Came = tuple[float, Any]
 
 
 class Bounds(Struct, frozen=True):
@@ -113,7 +118,8 @@ class Reduction:
         for at, value in points:
             if not self._at <= at < self._end:
                 rows += self._turn_to(at)
-            self._hold_until(at)
+            if at > self._at:
+                self._hold_until(at)
             self.held = value
             self._count += 1
             if value < self._low:
@@ -228,16 +234,17 @@ class Compactor:
             self.add([(wall, label, None) for label in list(self._reductions)])
 
     def _add(self, samples: Iterable[Traced]) -> None:
-        came: dict[str, list[Point]] = defaultdict(list)
-        # Switches in a row have the same reason: writing it down once saves 4 of 8 us each.
-        told: dict[Reason, float] = {}
-        newest = self._newest
+        came: dict[str, list[_Came]] = defaultdict(list)
+        newest, before = self._newest, inf
         for wall, label, value in samples:
-            newest = round(wall, 3)
-            came[label].append((newest, self._number_of(value, told)))
+            # A switch and its reason come with the same time.
+            if wall != before:
+                newest, before = round(wall, 3), wall
+            came[label].append((newest, value))
         is_new = False
-        for label, points in came.items():
+        for label, of_label in came.items():
             reductions = self._reductions_of(label)
+            points = self._reasons(of_label) if label in REASONS else _numbers(of_label)
             new = changes(points, reductions[0].held)
             if new:
                 is_new = True
@@ -251,15 +258,13 @@ class Compactor:
         if is_new or self._rows:
             self.chunk_store.set_recorded_until(newest)
 
-    def _number_of(self, value: Value | Reason, told: dict[Reason, float]) -> float:
-        if value is None:
-            return ABSENT
-        if isinstance(value, float | int):
-            return float(value) if isfinite(value) else ABSENT
-        number = told.get(value)
-        if number is None:
-            number = told[value] = float(self.chunk_store.tell(value))
-        return number
+    def _reasons(self, came: Iterable[_Came]) -> Iterator[Point]:
+        """Write each reason down unless it is the one before, as of most switches in a row."""
+        before: object = _NOTHING
+        for at, reason in came:
+            if reason is not before and reason != before:
+                before = reason
+                yield at, ABSENT if reason is None else float(self.chunk_store.tell(reason))
 
     def _reductions_of(self, label: str) -> tuple[Reduction, ...]:
         if label not in self._reductions:
@@ -331,6 +336,11 @@ class Compactor:
             if row is not None:
                 return join([columns, columns_from_rows([row])], tier.columns)
         return columns
+
+
+def _numbers(came: Iterable[_Came]) -> Iterator[Point]:
+    for at, value in came:
+        yield at, float(value) if value is not None and isfinite(value) else ABSENT
 
 
 def changes(points: Iterable[Point], held: float) -> list[Point]:

@@ -53,13 +53,15 @@ class JournalKeeper:
 
     def look(self) -> None:
         """Take new entries over: many at once, few of them after a while."""
+        if self._timer is not None:
+            return
         new = self._journal().count - self._number
         if new == 0 or not self._history.is_durable:
             return
         if self._clock.is_virtual:
             if new >= BATCH:
                 self._write_soon()
-        elif self._timer is None:
+        else:
             self._timer = asyncio.get_running_loop().call_later(self._gather_s, self._write_soon)
 
     async def ask(self, question: EntryQuestion) -> list[bytes]:

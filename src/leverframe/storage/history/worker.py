@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Struct
 
 from leverframe.clock import Clock
-from leverframe.engine.machine import Traced
+from leverframe.engine.samples import Samples, Traced
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import TIERS
 from leverframe.storage.history.compactor import Bounds, Compactor
@@ -293,7 +293,7 @@ class HistoryRecorder:
 
     def __init__(self, worker: HistoryWorker, clock: Clock, gather_s: float = GATHER_S) -> None:
         #: What the engine appends to.
-        self.samples: list[Traced] = []
+        self.samples = Samples()
         self._worker = worker
         self._clock = clock
         self._gather_s = gather_s
@@ -321,7 +321,7 @@ class HistoryRecorder:
             self._timer.cancel()
             self._timer = None
         if self.samples:
-            samples = self.samples.copy()
+            samples = list(self.samples)
             self.samples.clear()
             self._worker.add(samples)
 
