@@ -264,3 +264,44 @@ def test_the_password_of_new_administrators_is_told(capsys: pytest.CaptureFixtur
     _tell_made([made], as_json=False)
     told = capsys.readouterr().out
     assert "The administrators of gh-1 to gh-2 have the password abc-def" in told
+
+
+def test_tenants_and_accounts_are_made_used_and_removed(
+    fleet: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "made: acme" in fleet("tenant", "add", "acme", "--max", "2")
+    assert "made: zulu" in fleet("tenant", "add", "zulu")
+    fleet("add", "--name", "acme-1", "--tenant", "acme")
+    fleet("add", "--name", "house")
+    assert "done: 1" in fleet("tenant", "give", "zulu", "house")
+    assert fleet.json("tenant", "give", "", "house")[0]["status"] == 200
+    assert "tenant" in fleet("list")
+    assert "2" in fleet("tenant", "list")
+    assert fleet.json("tenant", "list")[0]["max_controllers"] == 2
+    fleet("export", str(tmp_path / "all"))
+    exported = read_fleet(Sources(tmp_path / "all" / "fleet.toml", {}, {}))
+    assert (exported.mistakes, exported.tenants) == ([], ("acme",))
+    assert [one.record.tenant for one in exported.controllers] == ["acme", ""]
+    told = fleet("account", "add", "anna", "--tenant", "acme")
+    assert "anna, user of acme, has the password" in told
+    anna = told.split()[7]
+    admin = told.split("as admin with the password ")[1].split()[0]
+    monkeypatch.setattr("leverframe.fleet.node_client.getpass.getpass", lambda _: anna)
+    assert "asks for a user name and password" in fleet("list", ends_with=2)
+    assert [one["name"] for one in fleet.json("list", "--user", "anna")] == ["acme-1"]
+    assert "There is no controller 'house'" in fleet("list", "house", "--user", "anna", ends_with=2)
+    assert "Only the administrator" in fleet("tenant", "list", "--user", "anna", ends_with=2)
+    assert "anna, user of acme" in fleet("account", "password", "--user", "anna")
+    monkeypatch.setattr("leverframe.fleet.node_client.getpass.getpass", lambda _: admin)
+    as_admin = ("--user", "admin")
+    assert "anna" in fleet("account", "list", *as_admin)
+    assert "of the operator" in fleet("account", "add", "olga", *as_admin)
+    assert "(the operator)" in fleet("account", "list", *as_admin)
+    assert fleet.json("account", "list", *as_admin)[0]["tenant"] == "acme"
+    assert "acme has 1 controllers and 1 accounts" in fleet(
+        "tenant", "remove", "acme", *as_admin, ends_with=2
+    )
+    assert "removed: anna" in fleet("account", "remove", "anna", *as_admin)
+    assert "removed: zulu" in fleet("tenant", "remove", "zulu", *as_admin)
+    assert "needs the NAME of a tenant" in fleet("tenant", "add", ends_with=2)
+    assert "needs the NAME of an account" in fleet("account", "add", ends_with=2)

@@ -187,6 +187,7 @@ run in which the same happened.
                     metavar="PORT",
                     help="a port for the first; the others have the next ones",
                 ),
+                argument("--tenant", metavar="TENANT", help="whose they are"),
                 argument("--dry-run", action="store_true", help="only say whether it can be done"),
                 *_NODE_JSON,
             ),
@@ -428,6 +429,67 @@ the way: the next start goes on. `undo` gives those that were changed the settin
                 _TAG,
                 *_NODE,
             ),
+        ),
+        Task(
+            "tenant",
+            "fleet.tenant_commands:tenants",
+            "share the controllers out among tenants, whose people see only what is theirs",
+            (
+                argument(
+                    "what",
+                    metavar="WHAT",
+                    choices=("add", "list", "remove", "give"),
+                    help="add, list, remove or give",
+                ),
+                argument("tenant", metavar="TENANT", nargs="?", help="the name of the tenant"),
+                argument(
+                    "names",
+                    metavar="NAME",
+                    nargs="*",
+                    help="give: controllers that belong to it from now on",
+                ),
+                _TAG,
+                argument(
+                    "--max",
+                    dest="most",
+                    type=int,
+                    metavar="NUMBER",
+                    help="add: controllers that it may have by what its own people add"
+                    " (default 100)",
+                ),
+                *_NODE_JSON,
+            ),
+            """\
+Every controller belongs to one tenant, or to the operator alone (`give ''` takes it back). `add`
+with a tenant that is there changes how many controllers it may add; `remove` refuses one that still
+has controllers or accounts.
+""",
+        ),
+        Task(
+            "account",
+            "fleet.tenant_commands:accounts",
+            "make accounts for people of tenants and of the operator",
+            (
+                argument(
+                    "what",
+                    metavar="WHAT",
+                    choices=("add", "list", "remove", "password"),
+                    help="add, list, remove or password",
+                ),
+                argument("name", metavar="NAME", nargs="?", help="the name of the account"),
+                argument("--tenant", metavar="TENANT", help="add: whose (default: the operator)"),
+                argument(
+                    "--role",
+                    choices=("administrator", "user"),
+                    help="add: administrator, or user, who sees and switches (default user)",
+                ),
+                *_NODE_JSON,
+            ),
+            """\
+Accounts at the node itself; each controller has its own. Passwords are made by the node and shown
+once; `password` makes another one, of one's own account without NAME. From the first account on
+everybody has to sign in, with --user.
+""",
         ),
         Task(
             "map",

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from leverframe.commands.table.refusals import Refusal
-from leverframe.commands.table.rights import Account
+from leverframe.commands.table.rights import Account, check_calls
 from leverframe.commands.table.row import ADMIN
 from leverframe.commands.table.stage import NO_HASHES, Stage
 from leverframe.commands.table.written_commands import (
@@ -117,19 +117,28 @@ async def send(
     *,
     dry_run: bool,
     all_or_none: bool,
+    by: Account = BY_FLEET,
 ) -> BulkReport:
     """Carry out a command, which may be several joined with `&`, on every controller, or try it."""
     (command,) = written_commands(text)
     if all_or_none and not dry_run:
-        return await _all_or_none(members, command, source)
+        return await _all_or_none(members, command, source, by)
     if dry_run:
-        return await try_out(members, lambda _, stage: perform_one(command, stage))
+        return await try_out(members, partial(_perform, command, by))
     answers = []
     for number, member in enumerate(members, start=1):
-        answers.append(_ask(member, command, source))
+        answers.append(_ask(member, command, source, by))
         if number % AT_A_TIME == 0:
             await asyncio.sleep(0)
     return await _answered(members, answers)
+
+
+def _perform(command: WrittenCommand, by: Account, controller: Controller, stage: Stage) -> None:
+    """Perform a command on a stage, as far as an account may."""
+    if by.role != ADMIN:
+        calls = [call for call, _ in calls_of(command, controller.profile)]
+        check_calls(by, calls, controller.pending)
+    perform_one(command, stage)
 
 
 async def try_out(
@@ -145,7 +154,7 @@ async def try_out(
 
 
 async def _all_or_none(
-    members: Sequence[Member], command: WrittenCommand, source: str
+    members: Sequence[Member], command: WrittenCommand, source: str, by: Account
 ) -> BulkReport:
     """Carry out a command on all controllers within one round of the event loop, or on none.
 
@@ -155,8 +164,11 @@ async def _all_or_none(
     passwords = Passwords()
     while True:
         needed: set[str] = set()
-        perform = partial(perform_one, command)
-        tried = [_tried(member, perform, hashes, needed) for member in members]
+        perform = partial(_perform, command, by)
+        tried = [
+            _tried(member, partial(perform, member.controller), hashes, needed)
+            for member in members
+        ]
         if any(result.status != DONE for result in tried):
             return report_of(_not_done(tried))
         if not needed:
@@ -165,9 +177,9 @@ async def _all_or_none(
             hashes[password] = await passwords.hash(password)
     if hashes:
         return await _answered(
-            members, [_submit(member, command, source, hashes) for member in members]
+            members, [_submit(member, command, source, by, hashes) for member in members]
         )
-    return await _answered(members, [_ask(member, command, source) for member in members])
+    return await _answered(members, [_ask(member, command, source, by) for member in members])
 
 
 async def _answered(
@@ -240,7 +252,7 @@ def _not_done(tried: list[MemberResult]) -> list[MemberResult]:
 
 
 def _ask(
-    member: Member, command: WrittenCommand, source: str
+    member: Member, command: WrittenCommand, source: str, by: Account
 ) -> AnyReply | Coroutine[Any, Any, AnyReply]:
     try:
         check_that_it_runs(member.controller)
@@ -248,21 +260,25 @@ def _ask(
         return reply_to_refusal(refusal)
     method = "POST" if command.body else "GET"
     request = Request(method, command.path, command.query, {}, command.body, source)
-    answer = within(member.entrance.logged, member.built.web.handle_as)(request, BY_FLEET)
+    answer = within(member.entrance.logged, member.built.web.handle_as)(request, by)
     if isinstance(answer, Reply | StreamReply):
         return answer
     return finished_within(member.entrance.logged, answer)
 
 
 def _submit(
-    member: Member, command: WrittenCommand, source: str, hashes: Mapping[str, str]
+    member: Member,
+    command: WrittenCommand,
+    source: str,
+    by: Account,
+    hashes: Mapping[str, str],
 ) -> AnyReply | Coroutine[Any, Any, AnyReply]:
     """Carry out a command whose passwords are hashed already."""
     controller = member.controller
-    cause = Cause("command", f"{BY_FLEET.name} {source}", BY_FLEET.name, source)
+    cause = Cause("command", f"{by.name} {source}", by.name, source)
     try:
         calls = list(calls_of(command, controller.profile))
-        outstanding = controller.submit(calls, cause, hashes, account=BY_FLEET)
+        outstanding = controller.submit(calls, cause, hashes, account=by)
     except Refusal as refusal:
         return reply_to_refusal(refusal)
     return _NOTHING if outstanding is None else _when_stored(outstanding)

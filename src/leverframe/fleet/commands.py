@@ -54,13 +54,16 @@ def list_controllers(
     if as_json:
         print_json(found)
         return
-    table = Table("name", "version", "tags", "health", "time", "address")
+    has_tenants = any(one["tenant"] for one in found)
+    of_tenants = ("tenant",) if has_tenants else ()
+    table = Table("name", "version", "tags", *of_tenants, "health", "time", "address")
     for one in found:
         moment = datetime.fromtimestamp(one["time"], UTC)
         table.add_row(
             one["name"],
             f"{one['hw']}/{one['sw']}",
             ", ".join(one["tags"]),
+            *(one[key] for key in of_tenants),
             "; ".join(one["troubles"]) or "ok",
             f"{moment:%Y-%m-%d %H:%M:%S} UTC",
             one["url"],
@@ -99,11 +102,12 @@ def add_controllers(
     tag: list[str],
     address: str | None,
     port: int | None,
+    tenant: str | None,
     dry_run: bool,
 ) -> None:
     """Make controllers, some at a time; all are checked before the first is made."""
     body = None if template is None else as_text(read(template), ".json").encode()
-    asked: Told = {"name": name, "hw": hw, "sw": sw, "tags": tag}
+    asked: Told = {"name": name, "hw": hw, "sw": sw, "tags": tag, "tenant": tenant}
     with asked_node(node, user, ca_file) as client:
         whole = {**asked, "count": count, "first": first, "address": address, "port": port}
         told = client.post("add", {**whole, "dry_run": True}, body)
@@ -282,7 +286,8 @@ def export_controllers(
         told = client.get("export", {"name": names, "tag": tag})
     found = msgspec.convert(told, list[ExportedController])
     folder.mkdir(parents=True)
-    lines: list[str] = []
+    tenants = sorted({one.record.tenant for one in found if one.record.tenant})
+    lines = [f"tenants = {msgspec.json.encode(tenants).decode()}", ""] if tenants else []
     for one in found:
         record = msgspec.to_builtins(one.record)
         settings = f"{one.record.name}.toml"

@@ -2,6 +2,7 @@
 
     port = 8090                       # keys of `leverframe run` that concern the whole node
     virtual_time = true
+    tenants = ["acme"]                # whose people see only what is theirs
 
     [[controllers]]
     name = "cellar"                   # with {n} for the number where there is a count
@@ -12,6 +13,7 @@
     address = "127.0.0.2"             # an address, and a port, at which it alone answers
     port = 8091
     board = { kind = "linux" }        # simulated if not given
+    tenant = "acme"                   # one of those above; the operator's if not given
 
 A mistake in the keys of the node refuses the file. One in a controller is told with its name and
 line, and the others start.
@@ -26,7 +28,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.refusals import BadValue, Refusal
 from leverframe.config import BadConfiguration, Config, NodeConfig
 from leverframe.config.reading import checked, misshapen_table
 from leverframe.config.sources import Sources
@@ -43,11 +45,13 @@ from leverframe.fleet.records import (
     names_from,
     numbered,
 )
+from leverframe.fleet.tenants import OPERATOR, checked_tenant
 from leverframe.maintenance.readable_backup import read
 from leverframe.profile import HARDWARE
 from leverframe.wiring import Wiring, miswired
 
 CONTROLLERS = "controllers"
+TENANTS = "tenants"
 NOTHING_GIVEN: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -63,6 +67,7 @@ class ControllerTable(Struct, frozen=True):
     address: str | None = None
     port: Annotated[int, Meta(ge=1, le=65535)] | None = None
     board: Wiring = Wiring()
+    tenant: str = OPERATOR
 
 
 class WrongKey(ErrorForPeople):
@@ -80,6 +85,7 @@ class FleetFile(Struct, frozen=True):
     mistakes: list[str]
     #: The database that it shares with other nodes.
     cluster: ClusterTable | None = None
+    tenants: tuple[str, ...] = ()
 
 
 def read_fleet(sources: Sources, of_cluster: Mapping[str, Any] = NOTHING_GIVEN) -> FleetFile:
@@ -89,6 +95,7 @@ def read_fleet(sources: Sources, of_cluster: Mapping[str, Any] = NOTHING_GIVEN) 
     """
     tables = sources.values.pop(CONTROLLERS, [])
     cluster = _cluster(sources, of_cluster)
+    tenants = _tenants(sources)
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise BadConfiguration(
             f"{sources.line((CONTROLLERS,))}: {CONTROLLERS} is written as [[{CONTROLLERS}]] tables."
@@ -101,8 +108,19 @@ def read_fleet(sources: Sources, of_cluster: Mapping[str, Any] = NOTHING_GIVEN) 
             f"{where}: {strangers[0]} is no key of a node; known are {', '.join(of_node)}."
         )
     config = checked(sources, NodeConfig)
-    controllers, mistakes = _controllers(tables, sources, config)
-    return FleetFile(config, controllers, mistakes, cluster)
+    controllers, mistakes = _controllers(tables, sources, config, tenants)
+    return FleetFile(config, controllers, mistakes, cluster, tenants)
+
+
+def _tenants(sources: Sources) -> tuple[str, ...]:
+    names = sources.values.pop(TENANTS, [])
+    try:
+        if not isinstance(names, list):
+            raise BadValue(f"{TENANTS} is a list of names.")
+        return tuple(checked_tenant(str(name)) for name in names)
+    except Refusal as refusal:
+        where = sources.line((TENANTS,))
+        raise BadConfiguration(f"{where}: {refusal.as_problem()['detail']}") from None
 
 
 def _cluster(sources: Sources, given: Mapping[str, Any]) -> ClusterTable | None:
@@ -115,7 +133,10 @@ def _cluster(sources: Sources, given: Mapping[str, Any]) -> ClusterTable | None:
 
 
 def _controllers(
-    tables: list[dict[str, Any]], sources: Sources, config: NodeConfig
+    tables: list[dict[str, Any]],
+    sources: Sources,
+    config: NodeConfig,
+    tenants: tuple[str, ...],
 ) -> tuple[list[NewController], list[str]]:
     found: list[NewController] = []
     mistakes: list[str] = []
@@ -130,7 +151,7 @@ def _controllers(
         if wrong:
             continue
         try:
-            new = _new(msgspec.convert(table, ControllerTable), folder, config)
+            new = _new(msgspec.convert(table, ControllerTable), folder, config, tenants)
             for one in new:
                 taken.add(one.record)
             found += new
@@ -144,8 +165,16 @@ def _controllers(
     return found, mistakes
 
 
-def _new(table: ControllerTable, folder: Path, config: NodeConfig) -> list[NewController]:
+def _new(
+    table: ControllerTable, folder: Path, config: NodeConfig, tenants: tuple[str, ...]
+) -> list[NewController]:
     """Make the controllers of a table: one, or a number of them."""
+    with _about("tenant"):
+        if table.tenant and table.tenant not in tenants:
+            raise BadValue(
+                f"There is no tenant {table.tenant[:40]!r}.",
+                allowed=f"those in {TENANTS} of this file: {', '.join(tenants) or 'none'}",
+            )
     with _about("board"):
         if config.virtual_time and table.board.kind != "simulated":
             raise BadConfiguration("Virtual time needs simulated boards: real devices do not wait.")
@@ -168,7 +197,10 @@ def _new(table: ControllerTable, folder: Path, config: NodeConfig) -> list[NewCo
         address = checked_address(table.address)
     with _about("port"):
         records = numbered(
-            [MemberRecord(name, tags, table.hw, table.sw, address, table.port) for name in names]
+            [
+                MemberRecord(name, tags, table.hw, table.sw, address, table.port, table.tenant)
+                for name in names
+            ]
         )
     return [NewController(one, profile, start, wiring=table.board) for one in records]
 

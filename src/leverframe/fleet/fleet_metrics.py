@@ -27,10 +27,17 @@ SUMMED_GAUGES = ("leverframe_troubles", "leverframe_outbox_waiting", "leverframe
 NOT_SUMMED = ("leverframe_energy_total",)
 
 
-async def node_families(node: FleetNode, single: Sequence[Member]) -> list[Family]:
-    """Return the figures of a node, and those of some of its controllers by their names."""
-    members = tuple(node.members.values())
-    found = [*_of_node(node, members), *server_families(node.door), *process_families()]
+async def node_families(
+    node: FleetNode, single: Sequence[Member], tenant: str | None = None
+) -> list[Family]:
+    """Return the figures of a node, and those of some of its controllers by their names.
+
+    A tenant has sums over its own controllers, and no figures of the node.
+    """
+    members = tuple(node.seen_by(tenant).values())
+    found = list(_of_controllers(members))
+    if tenant is None:
+        found += [*server_families(node.door), *process_families()]
     sums: dict[str, Family] = {}
     for number, member in enumerate(members, start=1):
         for family in controller_families(member.controller):
@@ -46,7 +53,7 @@ async def node_families(node: FleetNode, single: Sequence[Member]) -> list[Famil
     return found + [_of_fleet(family) for family in sums.values()] + list(by_name.values())
 
 
-def _of_node(node: FleetNode, members: Sequence[Member]) -> Iterable[Family]:
+def _of_controllers(members: Sequence[Member]) -> Iterable[Family]:
     yield Family(
         "leverframe_fleet_info", GAUGE, "Which node this is.", [({"version": __version__}, 1)]
     )

@@ -65,7 +65,9 @@ async def simulate_fleet(sources: Sources, for_s: float, as_json: bool) -> int:
     happenings = _happenings(tables, sources, fleet)
     web = await node_of(fleet.config, MemoryLane(), clock_of(fleet.config))
     try:
-        for trouble in await start_controllers(web, fleet.controllers, as_json=as_json):
+        for trouble in await start_controllers(
+            web, fleet.controllers, as_json=as_json, tenants=fleet.tenants
+        ):
             raise BadScenario(trouble)
         for happening in happenings:
             _check(web.node, happening)

@@ -21,6 +21,13 @@ from leverframe.engine.tree import settings_from_leaves
 from leverframe.fleet.bulk import BulkReport, each
 from leverframe.fleet.node import FleetNode, Member
 from leverframe.fleet.records import SnapshotRecord
+from leverframe.fleet.tenants import (
+    OPERATOR,
+    as_told,
+    is_seen,
+    tenant_within,
+    within_tenant,
+)
 from leverframe.profile import Profile
 from leverframe.storage.store import Changes
 
@@ -38,14 +45,23 @@ class GroupSnapshots:
         #: By the numbers of the parts that are kept.
         self._live: dict[int, LiveSnapshot] = {}
 
-    @property
-    def labels(self) -> list[str]:
-        return [one for one in self._node.registry.snapshots if not one.startswith(OF_JOBS)]
+    def labels(self, tenant: str | None = None) -> list[str]:
+        """List the labels that a tenant has given; all for None, the operator."""
+        return [
+            as_told(tenant, one)
+            for one in self._node.registry.snapshots
+            if not one.startswith(OF_JOBS) and is_seen(tenant, tenant_within(one))
+        ]
 
-    async def take(self, members: Sequence[Member], label: str) -> BulkReport:
-        if label not in self.labels and len(self.labels) >= MAX_LABELS:
+    async def take(
+        self, members: Sequence[Member], label: str, tenant: str | None = None
+    ) -> BulkReport:
+        of_whom = tenant or OPERATOR
+        own = [one for one in self.labels() if tenant_within(one) == of_whom]
+        kept_as = within_tenant(tenant, label)
+        if kept_as not in own and len(own) >= MAX_LABELS:
             raise Conflict(f"There are {MAX_LABELS} snapshots already; use one of their labels.")
-        return await self._take(members, label, with_live=self._node.is_virtual)
+        return await self._take(members, kept_as, with_live=self._node.is_virtual)
 
     async def keep(self, members: Sequence[Member], label: str) -> None:
         """Take a snapshot of all of these for a job, or refuse it."""
@@ -102,10 +118,12 @@ class GroupSnapshots:
             self._live.pop(part, None)
         await self._node.lane.forget(parts)
 
-    async def restore(self, members: Sequence[Member], label: str) -> BulkReport:
-        snapshot = self._node.registry.snapshots.get(label)
+    async def restore(
+        self, members: Sequence[Member], label: str, tenant: str | None = None
+    ) -> BulkReport:
+        snapshot = self._node.registry.snapshots.get(within_tenant(tenant, label))
         if snapshot is None:
-            known = ", ".join(self.labels) or "none: take one first"
+            known = ", ".join(self.labels(tenant)) or "none: take one first"
             raise BadValue(f"There is no snapshot {label[:40]!r}.", field="label", allowed=known)
 
         async def restore(member: Member) -> None:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from leverframe.config.fields import MAX_NAME_LETTERS
 from leverframe.controller.findings import FindingReport
 from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.tenants import is_seen
 from leverframe.naming.names import name_of
 
 #: Controllers that are asked again at a time, and in one look besides those in view.
@@ -38,7 +39,7 @@ class MemberHealth(Struct, frozen=True):
     worst: FindingReport | None
     #: What the worst one is about, as people call it.
     about: str | None
-    #: Small letters of all that is searched: name, address, tags, version and findings.
+    #: Small letters of all that is searched: name, address, tags, tenant, version and findings.
     words: str
     #: Counts changes of all, so that who has the same number knows the same.
     revision: int
@@ -51,6 +52,8 @@ class Wanted(Struct, frozen=True):
     health: Health | None = None
     tags: tuple[str, ...] = ()
     order: Order = "worst"
+    #: Whose controllers; None is all.
+    tenant: str | None = None
 
 
 class HealthIndex:
@@ -60,18 +63,19 @@ class HealthIndex:
         self._known: dict[int, MemberHealth] = {}
         self._changed: dict[int, None] = {}
         self._watchers: dict[int, tuple[Member, Callable[[], None], Callable[[bool], None]]] = {}
-        self._looking: set[Callable[[], None]] = set()
+        #: Who looks, and at whose controllers.
+        self._looking: dict[Callable[[], None], str | None] = {}
         self._revision = 0
 
     @contextmanager
-    def looking(self, tell: Callable[[], None]) -> Iterator[None]:
-        """Have `tell` called when something changed, for as long as this lasts."""
-        self._looking.add(tell)
+    def looking(self, tell: Callable[[], None], tenant: str | None = None) -> Iterator[None]:
+        """Have `tell` called when something of a tenant changed, for as long as this lasts."""
+        self._looking[tell] = tenant
         self._node.watchers.add(tell)
         try:
             yield
         finally:
-            self._looking.discard(tell)
+            del self._looking[tell]
             self._node.watchers.discard(tell)
             if not self._looking:
                 self._forget_all()
@@ -102,7 +106,8 @@ class HealthIndex:
         found = [
             member
             for member in self._node.members.values()
-            if (known := self._known.get(member.number)) is not None
+            if is_seen(wanted.tenant, member.record.tenant)
+            and (known := self._known.get(member.number)) is not None
             and (wanted.health is None or known.health == wanted.health)
             and tags <= set(member.record.tags)
             and all(word in known.words for word in words)
@@ -111,10 +116,11 @@ class HealthIndex:
             return sorted(found, key=lambda member: _natural(member.name))
         return sorted(found, key=lambda member: HEALTHS.index(self._known[member.number].health))
 
-    def counts(self) -> dict[Health, int]:
+    def counts(self, tenant: str | None = None) -> dict[Health, int]:
         found: dict[Health, int] = dict.fromkeys(HEALTHS, 0)
-        for known in self._known.values():
-            found[known.health] += 1
+        for member in self._node.seen_by(tenant).values():
+            if (known := self._known.get(member.number)) is not None:
+                found[known.health] += 1
         return found
 
     async def chosen(self, wanted: Wanted, among: Iterable[Member]) -> list[Member]:
@@ -152,8 +158,10 @@ class HealthIndex:
     def _note(self, number: int) -> None:
         if number not in self._changed:
             self._changed[number] = None
-            for tell in self._looking:
-                tell()
+            member, _, _ = self._watchers[number]
+            for tell, tenant in self._looking.items():
+                if is_seen(tenant, member.record.tenant):
+                    tell()
 
     def _note_power(self, number: int, on: bool) -> None:
         self._note(number)
@@ -175,6 +183,7 @@ def _words_of(member: Member, findings: list[FindingReport]) -> str:
     parts = [
         *(record.name, record.address or "", profile.hw, profile.sw),
         *record.tags,
+        record.tenant,
         *(finding.text for finding in findings),
     ]
     return "\n".join(parts).lower()

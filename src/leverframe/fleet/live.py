@@ -16,6 +16,7 @@ from leverframe.fleet.bulk import BulkReport, each
 from leverframe.fleet.group_time import WINDOW_S, advance_together, next_step_s
 from leverframe.fleet.node import FleetNode, Member, NewController
 from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.tenants import TenantRecord
 from leverframe.hardware.fault_catalogue import FAULTS, BadFault, fault_from_text
 
 MAX_RATE = 1000.0
@@ -36,27 +37,32 @@ class GroupTime:
         #: Seconds of virtual time in a second; 0 while it stands.
         self.rate = 0.0
 
-    async def advance(self, members: Sequence[Member], seconds: float) -> None:
+    async def advance(
+        self, members: Sequence[Member], seconds: float, *, of_all: bool = True
+    ) -> None:
+        """Move some on; where `of_all` may move, and all controllers do, the common time."""
         self._require_virtual()
         async with self._moving:
             await advance_together([one.controller for one in members], seconds, WINDOW_S)
-            if len(members) == len(self._node.members):
+            if of_all and len(members) == len(self._node.members):
                 self._node.clock.move_to(self._node.clock.now() + seconds)
 
-    async def advance_to(self, members: Sequence[Member], wall: float) -> None:
+    async def advance_to(
+        self, members: Sequence[Member], wall: float, *, of_all: bool = True
+    ) -> None:
         """Move all to a moment; refuse one that has passed for the first of them."""
         self._require_virtual()
         now = members[0].controller.clock.wall() if members else self._node.clock.wall()
         if wall < now:
             raise BadValue("This moment has passed.", field="to", allowed="a later one")
-        await self.advance(members, wall - now)
+        await self.advance(members, wall - now, of_all=of_all)
 
-    async def step(self, members: Sequence[Member]) -> None:
+    async def step(self, members: Sequence[Member], *, of_all: bool = True) -> None:
         """Move all to the next moment at which something is due for one of them."""
         self._require_virtual()
         seconds = next_step_s([one.controller for one in members])
         if seconds is not None:
-            await self.advance(members, seconds)
+            await self.advance(members, seconds, of_all=of_all)
 
     async def run_at(self, rate: float) -> None:
         """Let the time of all run, by so many seconds in a second; 0 freezes it."""
@@ -88,19 +94,30 @@ class GroupTime:
             raise Conflict("Time runs by itself here; start with --virtual-time to move it.")
 
 
-async def fork(node: FleetNode, member: Member, records: Sequence[MemberRecord]) -> list[Member]:
-    """Make controllers that go on from where another one is."""
+async def fork(
+    node: FleetNode,
+    member: Member,
+    records: Sequence[MemberRecord],
+    within: TenantRecord | None = None,
+) -> list[Member]:
+    """Make controllers that go on from where another one is, and belong to the same tenant."""
     controller = member.controller
     await controller.writer.settled()
     snapshot = await take_snapshot(controller) if node.is_virtual else None
     stored = node.lane.store(member.number).load()
     kept = {name: value for name, value in stored.kept.items() if not name.startswith(_OWN_ROWS)}
     of_version = [
-        msgspec.structs.replace(record, hw=controller.profile.hw, sw=controller.profile.sw)
+        msgspec.structs.replace(
+            record,
+            hw=controller.profile.hw,
+            sw=controller.profile.sw,
+            tenant=member.record.tenant,
+        )
         for record in records
     ]
     made = await node.add(
-        [NewController(one, controller.profile, stored.settings, kept) for one in of_version]
+        [NewController(one, controller.profile, stored.settings, kept) for one in of_version],
+        within,
     )
     if snapshot is not None:
         for one in made:

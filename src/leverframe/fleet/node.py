@@ -31,6 +31,7 @@ from leverframe.fleet.records import (
     checked_name,
 )
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
+from leverframe.fleet.tenants import OPERATOR, TenantRecord, is_seen, no_such_tenant
 from leverframe.log_context import CONTROLLER, LoggedName
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.node_services import NodeServices
@@ -52,6 +53,8 @@ from leverframe.wiring import Wiring
 log = logging.getLogger(__name__)
 
 SIMULATED = Wiring()
+#: Before the number of a trouble: a controller does not start.
+NOT_STARTED = "start "
 #: Controllers whose rows are read at once.
 READ_AT_A_TIME = 50
 #: Controllers whose first rows share transactions; other requests have their turn after them.
@@ -206,15 +209,27 @@ class FleetNode:
         await self._start(number, record, profile, wiring, stored)
 
     async def take_over(self, records: Sequence[MemberRecord]) -> None:
-        """Let what a file says of known controllers count: tags, version, address and port."""
+        """Let what a file says of known controllers count: tags, version, address and port.
+
+        A tenant counts, too; where the file names none, it stays.
+        """
         by_name = {record.name: record for record in records}
-        numbers = {
-            number: by_name[known.name]
+        new = {
+            number: msgspec.structs.replace(said, tenant=said.tenant or known.tenant)
             for number, known in self.registry.records.items()
-            if known.name in by_name and by_name[known.name] != known
+            if (said := by_name.get(known.name)) is not None
         }
-        if numbers:
-            await self.registry.put(numbers)
+        changed = {n: one for n, one in new.items() if one != self.registry.records[n]}
+        if changed:
+            await self._put(changed)
+
+    async def _put(self, records: dict[int, MemberRecord]) -> None:
+        """Write changed records; who belongs to somebody else is in no snapshot any more."""
+        known = self.registry.records
+        given = [n for n, one in records.items() if one.tenant != known[n].tenant]
+        parts = await self.registry.remove_from_snapshots(given)
+        await self.registry.put(records)
+        await self.lane.forget(parts)
 
     def check_new(self, new: Sequence[MemberRecord]) -> None:
         """Refuse new records of which one has what another controller has."""
@@ -222,12 +237,27 @@ class FleetNode:
             raise Conflict(f"A node has at most {MAX_CONTROLLERS} controllers.")
         taken = Taken(self.registry.records.values())
         for record in new:
+            if record.tenant and record.tenant not in self.registry.tenants:
+                raise no_such_tenant(record.tenant)
             taken.add(record)
 
-    async def add(self, new: Sequence[NewController]) -> list[Member]:
-        """Make controllers: all of them or, if one cannot be, none."""
+    async def check_room(self, count: int, within: TenantRecord | None) -> None:
+        """Refuse more controllers than a tenant may make."""
+        if within is None:
+            return
+        if await self.registry.count_of(within.name) + count > within.max_controllers:
+            raise Conflict(
+                f"{within.name} may have {within.max_controllers} controllers; the operator of the"
+                " fleet can allow more."
+            )
+
+    async def add(
+        self, new: Sequence[NewController], within: TenantRecord | None = None
+    ) -> list[Member]:
+        """Make controllers: all of them or, if one cannot be, none; as many as a tenant may."""
         async with self.changing:
             self.check_new([one.record for one in new])
+            await self.check_room(len(new), within)
             numbers = await self.registry.reserve(len(new))
             # A node that was killed may have left something under these numbers.
             await self.lane.forget(numbers)
@@ -353,16 +383,32 @@ class FleetNode:
 
     # --- names and tags ---------------------------------------------------------------------------
 
-    def select(self, names: Sequence[str] = (), tags: Sequence[str] = ()) -> list[Member]:
+    def seen_by(self, tenant: str | None) -> dict[str, Member]:
+        """Return the controllers of a tenant by name; all for None, the operator."""
+        if tenant is None:
+            return self.members
+        return {
+            name: member
+            for name, member in self.members.items()
+            if is_seen(tenant, member.record.tenant)
+        }
+
+    def select(
+        self,
+        names: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        tenant: str | None = None,
+    ) -> list[Member]:
         """Find controllers by name, and those that have all of the tags; all where none is given.
 
-        An unknown name or tag is refused.
+        An unknown name or tag is refused, and so is what another tenant has.
         """
+        seen = self.seen_by(tenant)
         for name in names:
-            if name not in self.members:
+            if name not in seen:
                 raise NoSuchController(f"There is no controller {name[:40]!r}.", field="name")
-        chosen = [self.members[name] for name in dict.fromkeys(names)] or self.members.values()
-        known = {tag for member in self.members.values() for tag in member.record.tags}
+        chosen = [seen[name] for name in dict.fromkeys(names)] or seen.values()
+        known = {tag for member in seen.values() for tag in member.record.tags}
         for tag in tags:
             if tag not in known:
                 allowed = ", ".join(sorted(known)[:40]) or "none: no controller has a tag"
@@ -399,6 +445,22 @@ class FleetNode:
             }
             await self.registry.put(records)
             for member in members:
+                member.record = records[member.number]
+        self._tell_watchers()
+
+    async def give(self, members: Sequence[Member], tenant: str) -> None:
+        """Let controllers belong to a tenant, with all that they hold, or to the operator alone."""
+        async with self.changing:
+            if tenant != OPERATOR and tenant not in self.registry.tenants:
+                raise no_such_tenant(tenant)
+            # Others may have been removed meanwhile.
+            there = [member for member in members if self.members.get(member.name) is member]
+            records = {
+                member.number: msgspec.structs.replace(member.record, tenant=tenant)
+                for member in there
+            }
+            await self._put(records)
+            for member in there:
                 member.record = records[member.number]
         self._tell_watchers()
 

@@ -1,13 +1,10 @@
 """The handler of requests to a node itself: who asks, what for, and the answer of the API.
 
-On a loopback address the API is open to this machine, as a controller is there. On any other
-address the node has an administrator, who signs in by HTTP Basic. Nothing is changed by GET, and
-what a page of another site has made a browser send is refused: browsers send the password by
-themselves.
+Who that is, `node_accounts` tells; what is for the operator alone is refused to tenants here, by
+what the endpoint says of itself. Nothing is changed by GET, and what a page of another site has
+made a browser send is refused: browsers send the password by themselves.
 """
 
-import logging
-import time
 from collections.abc import Coroutine
 from types import CoroutineType
 from typing import Any
@@ -17,12 +14,9 @@ from msgspec.structs import replace
 
 from leverframe.commands.describe.openapi import FORM
 from leverframe.commands.table.params import decoded
-from leverframe.commands.table.refusals import BadValue, Refusal, SignInRequired
-from leverframe.commands.table.rights import UNRESTRICTED, Account, require
-from leverframe.commands.table.row import ADMIN, ANYBODY
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import settings_from_leaves
+from leverframe.commands.table.refusals import BadValue, NotAllowed, Refusal, SignInRequired
+from leverframe.commands.table.rights import require
+from leverframe.commands.table.row import ANYBODY, CONTROL
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.fleet.group_snapshots import GroupSnapshots
@@ -30,13 +24,10 @@ from leverframe.fleet.health_index import HealthIndex
 from leverframe.fleet.jobs.jobs import FleetJobs
 from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode
-from leverframe.log_throttle import LogThrottle
+from leverframe.fleet.node_accounts import THE_OPERATOR, Asking, NodeAccounts
 from leverframe.process.administrator import random_password
-from leverframe.profile import Profile
-from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.accounts.sessions import Sessions
 from leverframe.servers.http.messages import (
     CONTINUE,
     NOT_KEPT,
@@ -54,14 +45,11 @@ from leverframe.servers.problems import (
 )
 from leverframe.servers.routes.pages import PREFIX, pages
 from leverframe.servers.routes.stream_shares import StreamShares
-from leverframe.storage.store import Stored, StoreUnavailable
-
-log = logging.getLogger(__name__)
+from leverframe.storage.store import StoreUnavailable
 
 FRONT_PAGE = f"{PREFIX}fleet.html"
 
 _BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
-_NODE = Profile()
 
 
 def _page(context: FleetContext) -> Reply:
@@ -70,7 +58,9 @@ def _page(context: FleetContext) -> Reply:
 
 
 #: The page, and the files that it is made of.
-_PAGE = FleetEndpoint("/", role=ADMIN, function=_page, doc="Show the controllers.")
+_PAGE = FleetEndpoint(
+    "/", role=CONTROL, for_tenants=True, function=_page, doc="Show the controllers."
+)
 _SWITCHES = {
     "1": True,
     "true": True,
@@ -85,9 +75,7 @@ _SWITCHES = {
 class NodeWeb:
     """The handler of all requests to the node itself."""
 
-    def __init__(
-        self, node: FleetNode, stored: Stored, names: OwnNames, passwords: Passwords
-    ) -> None:
+    def __init__(self, node: FleetNode, names: OwnNames, passwords: Passwords) -> None:
         self.node = node
         self.time = GroupTime(node)
         self.snapshots = GroupSnapshots(node)
@@ -96,14 +84,12 @@ class NodeWeb:
         self._streams = StreamShares()
         self._names = names
         self._passwords = passwords
-        self._must_sign_in = node.manner.must_sign_in
-        #: Only its accounts count.
-        self._settings: Settings = defaults(_NODE)
-        if self._must_sign_in:
-            self._settings, _ = settings_from_leaves(_NODE, stored.settings)
-        sessions = Sessions("leverframe_fleet", time.monotonic)
-        self._access = Access(passwords, sessions, time.monotonic, self._log_failed_sign_in)
-        self._warn = LogThrottle(log).warning
+        self.accounts = NodeAccounts(
+            node.registry,
+            node.lane,
+            passwords,
+            must_sign_in=node.manner.must_sign_in,
+        )
 
     def handle(self, request: Request) -> Answer:
         return self._admitted(request, only_admit=False)
@@ -117,14 +103,15 @@ class NodeWeb:
             endpoint = _endpoint(request)
             if request.query or request.method == "POST":
                 self._names.check_page(request, needs_source=False)
-            if endpoint.role != ANYBODY and self._must_sign_in:
-                account = self._access.recognise(request, self._settings)
-                if account is None:
-                    return self._with_password(request, endpoint, only_admit=only_admit)
-                require(account, endpoint.role)
+            if endpoint.role == ANYBODY:
+                asking = THE_OPERATOR
             else:
-                account = UNRESTRICTED
-            return CONTINUE if only_admit else self._answer(request, endpoint, account)
+                known = self.accounts.recognise(request)
+                if known is None:
+                    return self._with_password(request, endpoint, only_admit=only_admit)
+                _check(known, endpoint)
+                asking = known
+            return CONTINUE if only_admit else self._answer(request, endpoint, asking)
         except Refusal as refusal:
             return _refused(refusal)
 
@@ -132,24 +119,23 @@ class NodeWeb:
         self, request: Request, endpoint: FleetEndpoint, *, only_admit: bool
     ) -> AnyReply:
         try:
-            await self._access.wait_for_turn(request)
-            account: Account = await self._access.who(request, self._settings)
-            require(account, endpoint.role)
+            asking = await self.accounts.who(request)
+            _check(asking, endpoint)
             if only_admit:
                 return CONTINUE
-            answer = self._answer(request, endpoint, account)
+            answer = self._answer(request, endpoint, asking)
             return answer if isinstance(answer, Reply | StreamReply) else await answer
         except Refusal as refusal:
             return _refused(refusal)
 
-    def _answer(self, request: Request, endpoint: FleetEndpoint, account: Account) -> Answer:
+    def _answer(self, request: Request, endpoint: FleetEndpoint, asking: Asking) -> Answer:
         form = _form_in(request, endpoint)
         if form is not None:
             request = replace(request, body=b"")
         given = "&".join(filter(None, (request.query, form)))
         context = FleetContext(
             request,
-            account,
+            asking,
             parameters(given, endpoint),
             self.node,
             self.time,
@@ -157,6 +143,8 @@ class NodeWeb:
             self.jobs,
             self.index,
             self._streams,
+            self.accounts,
+            self._passwords,
             self.new_administrator,
         )
         value = endpoint.function(context)
@@ -174,14 +162,18 @@ class NodeWeb:
 
     async def new_administrator(self) -> tuple[str | None, dict[str, Any]]:
         """Make a password for new controllers, where everybody has to sign in."""
-        if not self._must_sign_in:
+        if not self.node.manner.must_sign_in:
             return None, {}
         password = random_password()
         hashed = await self._passwords.hash(password)
         return password, {"access.admin.password": hashed, "access.required": True}
 
-    def _log_failed_sign_in(self, name: str, source: str) -> None:
-        self._warn(source, "sign-in", "wrong password for the fleet from %s", source)
+
+def _check(asking: Asking, endpoint: FleetEndpoint) -> None:
+    """Refuse who may not use an endpoint."""
+    require(asking.account, endpoint.role)
+    if asking.tenant is not None and not endpoint.for_tenants:
+        raise NotAllowed("Only the operator of the fleet may do this.")
 
 
 def _endpoint(request: Request) -> FleetEndpoint:

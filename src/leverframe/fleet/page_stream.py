@@ -41,6 +41,7 @@ class FleetRow(Struct, frozen=True):
     hw: str
     sw: str
     tags: tuple[str, ...]
+    tenant: Annotated[str, Meta(description="Whose it is; empty for the operator alone.")]
     health: Health
     findings: Annotated[int, Meta(description="How many there are.")]
     worst: FindingReport | None
@@ -81,6 +82,7 @@ def row_of(node: FleetNode, index: HealthIndex, member: Member) -> FleetRow:
         controller.profile.hw,
         controller.profile.sw,
         record.tags,
+        record.tenant,
         known.health,
         known.findings,
         known.worst,
@@ -102,11 +104,15 @@ def happened(journal: Journal, now: float) -> list[int]:
 
 
 async def view_stream(
-    node: FleetNode, index: HealthIndex, place: ViewPlace, report: Callable[[], NodeReport]
+    node: FleetNode,
+    index: HealthIndex,
+    place: ViewPlace,
+    report: Callable[[], NodeReport],
+    is_still_admitted: Callable[[], bool],
 ) -> AsyncGenerator[bytes, None]:
     """Tell a page what is in view, for as long as it listens; `report` tells of the node."""
     changed = asyncio.Event()
-    with index.looking(changed.set):
+    with index.looking(changed.set, place.wanted.tenant):
         await index.look()
         about = report()
         # With thousands of controllers each of the three takes a while.
@@ -115,10 +121,17 @@ async def view_stream(
         last = _view(node, index, place, about)
         took_s = thread_time() - begun
         yield message("view", last)
+        clock = asyncio.get_running_loop().time
+        said = clock()
         while True:
-            if not await within(changed, STILL_HERE_S):
+            # Also while much happens that is not in view, or not this tenant's.
+            await within(changed, max(0.0, said + STILL_HERE_S - clock()))
+            if clock() >= said + STILL_HERE_S:
                 yield b": still here\n\n"
+                said = clock()
             await asyncio.sleep(max(GATHER_S, took_s / MAX_SHARE))
+            if not is_still_admitted():
+                return
             changed.clear()
             in_view = [node.members[name].number for name in last.order if name in node.members]
             if await index.look(in_view, at_most=ASKED_AGAIN):
@@ -131,6 +144,7 @@ async def view_stream(
             took_s = thread_time() - begun
             if difference := _difference(last, new):
                 yield message("change", difference)
+                said = clock()
             last = new
 
 
@@ -138,7 +152,8 @@ def _view(node: FleetNode, index: HealthIndex, place: ViewPlace, report: NodeRep
     matching = index.matching(place.wanted)
     shown = matching[place.first : place.first + place.count]
     rows = [row_of(node, index, member) for member in shown]
-    return FleetView(report, index.counts(), len(matching), [row.name for row in rows], rows)
+    counts = index.counts(place.wanted.tenant)
+    return FleetView(report, counts, len(matching), [row.name for row in rows], rows)
 
 
 def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:

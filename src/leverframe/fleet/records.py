@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from leverframe.commands.table.refusals import BadValue, Conflict, Refusal
+from leverframe.fleet.tenants import OPERATOR, FleetAccount, TenantRecord, check_unused
 from leverframe.storage.store import DELETED, Changes, Store
 
 NAME = "1 to 31 small letters, digits and dashes, beginning and ending with a letter or digit"
@@ -27,6 +28,8 @@ _TAKEN = ("localhost",)
 _ROW = "controller."
 _SNAPSHOT_ROW = "snapshot."
 _JOB_ROW = "job."
+_TENANT_ROW = "tenant."
+_ACCOUNT_ROW = "account."
 MAX_PORT = 65535
 
 
@@ -46,6 +49,8 @@ class MemberRecord(Struct, frozen=True, omit_defaults=True):
     #: An address, and a port, at which it alone answers.
     address: str | None = None
     port: int | None = None
+    #: Whose it is.
+    tenant: str = OPERATOR
 
 
 class SnapshotRecord(Struct, frozen=True):
@@ -170,6 +175,17 @@ class Registry:
             for name, row in sorted(rows.items(), key=lambda one: (len(one[0]), one[0]))
             if name.startswith(_JOB_ROW)
         }
+        self.tenants = {
+            name.removeprefix(_TENANT_ROW): msgspec.convert(row, TenantRecord)
+            for name, row in rows.items()
+            if name.startswith(_TENANT_ROW)
+        }
+        #: By name; another object whenever something about them has changed.
+        self.accounts = {
+            name.removeprefix(_ACCOUNT_ROW): msgspec.convert(row, FleetAccount)
+            for name, row in rows.items()
+            if name.startswith(_ACCOUNT_ROW)
+        }
         #: Numbers are not given again while the process runs.
         self._next = max((*self.records, *parts, *self.jobs), default=0) + 1
 
@@ -189,6 +205,31 @@ class Registry:
         await self._store.commit(Changes(kept=rows))
         for number in numbers:
             del self.records[number]
+
+    async def count_of(self, tenant: str) -> int:
+        """Count the controllers of a tenant, on all nodes."""
+        return sum(record.tenant == tenant for record in self.records.values())
+
+    async def put_tenant(self, record: TenantRecord) -> None:
+        row = msgspec.to_builtins(record)
+        await self._store.commit(Changes(kept={f"{_TENANT_ROW}{record.name}": row}))
+        self.tenants = {**self.tenants, record.name: record}
+
+    async def remove_tenant(self, name: str) -> None:
+        """Forget a tenant that has neither controllers nor accounts; refuse others."""
+        owners = (record.tenant for record in self.records.values())
+        check_unused(name, owners, self.accounts.values())
+        await self._store.commit(Changes(kept={f"{_TENANT_ROW}{name}": DELETED}))
+        self.tenants = {key: one for key, one in self.tenants.items() if key != name}
+
+    async def put_account(self, account: FleetAccount) -> None:
+        row = msgspec.to_builtins(account)
+        await self._store.commit(Changes(kept={f"{_ACCOUNT_ROW}{account.name}": row}))
+        self.accounts = {**self.accounts, account.name: account}
+
+    async def remove_account(self, name: str) -> None:
+        await self._store.commit(Changes(kept={f"{_ACCOUNT_ROW}{name}": DELETED}))
+        self.accounts = {key: one for key, one in self.accounts.items() if key != name}
 
     async def put_job(self, number: int, id: str) -> None:
         await self._store.commit(Changes(kept={f"{_JOB_ROW}{number}": id}))

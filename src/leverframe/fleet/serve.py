@@ -25,10 +25,11 @@ from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.fleet_mdns import FleetMdns
-from leverframe.fleet.node import FleetNode, NewController, NodeManner
+from leverframe.fleet.node import NOT_STARTED, FleetNode, NewController, NodeManner
 from leverframe.fleet.node_storage import FileStorage, NodeStorage
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import Registry
+from leverframe.fleet.tenants import TenantRecord
 from leverframe.hardware import display_picture
 from leverframe.process.json_lines import print_json
 from leverframe.process.logs import set_up as set_up_logs
@@ -131,7 +132,7 @@ async def node_of(
         )
     node = FleetNode(door, lane, clock, manner, history, registry)
     hashes = Passwords(node.services.hashing)
-    web = NodeWeb(node, lane.store(OF_NODE).load(), reach.names, hashes)
+    web = NodeWeb(node, reach.names, hashes)
     door.node.handler, door.node.admission = web.handle, web.admit_body
     return web
 
@@ -142,9 +143,13 @@ async def start_controllers(
     *,
     as_json: bool,
     is_elsewhere: Callable[[str], bool] = lambda name: False,
+    tenants: Sequence[str] = (),
 ) -> list[str]:
     """Start what is stored, then what is new; return a sentence for each that cannot be."""
     node = web.node
+    for name in tenants:
+        if name not in node.registry.tenants:
+            await node.registry.put_tenant(TenantRecord(name))
     await node.take_over([one.record for one in controllers])
     troubles = await node.start_stored({one.record.name: one.wiring for one in controllers})
     await web.jobs.start_stored()
@@ -216,11 +221,15 @@ async def _serve(fleet: FleetFile) -> None:
                 mdns.start(config.host)
             await storage.start()
             troubles = await start_controllers(
-                web, fleet.controllers, as_json=config.json, is_elsewhere=storage.is_elsewhere
+                web,
+                fleet.controllers,
+                as_json=config.json,
+                is_elsewhere=storage.is_elsewhere,
+                tenants=fleet.tenants,
             )
             for number, sentence in enumerate((*fleet.mistakes, *troubles), start=1):
                 print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
-                node.troubles[f"start {number}"] = sentence
+                node.troubles[f"{NOT_STARTED}{number}"] = sentence
             _say_where(node, config, len(fleet.mistakes) + len(troubles))
             count = len(node.members)
             log.info("leverframe %s started a node with %d controllers", __version__, count)

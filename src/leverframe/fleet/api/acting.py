@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.commands.table.refusals import BadValue, Malformed
+from leverframe.commands.table.refusals import BadValue, Malformed, NotAllowed
 from leverframe.commands.table.written_commands import written_commands
 from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.fleet.api.context import FleetContext
@@ -17,6 +17,11 @@ from leverframe.fleet.time_words import BadMoment, wall_of
 
 SNAPSHOT_LABEL = QueryParameter(
     "label", Annotated[str, Meta(pattern=r"^[\w. -]{1,40}$")], "What the snapshot is called."
+)
+KEPT_LABEL = QueryParameter(
+    "label",
+    Annotated[str, Meta(pattern=r"^([a-z0-9-]{1,31}:)?[\w. -]{1,40}$")],
+    "What the snapshot is called; the operator finds those of tenants as `tenant:label`.",
 )
 
 JOB_ID = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
@@ -31,7 +36,14 @@ async def sent(context: FleetContext) -> BulkReport:
     dry_run, all_or_none = given.get("dry_run", False), given.get("all_or_none", False)
     if dry_run or all_or_none:
         source = context.request.peer
-        return await send(members, command, source, dry_run=dry_run, all_or_none=all_or_none)
+        return await send(
+            members,
+            command,
+            source,
+            dry_run=dry_run,
+            all_or_none=all_or_none,
+            by=context.at_controllers,
+        )
     written_commands(command)
     work = JobWork((command,))
     return await context.jobs.send(members, work, context.asker, given.get("id"))
@@ -51,16 +63,19 @@ async def moved(context: FleetContext) -> NodeReport:
         raise Malformed(
             "It is not clear how time is to move.", allowed="one of for, to, step and rate"
         )
+    if "rate" in given and context.tenant is not None:
+        raise NotAllowed("Time runs for all: only the operator of the fleet may do this.")
+    of_all = context.tenant is None
     if "for" in given:
         try:
             seconds = seconds_from_text(given["for"])
         except BadDuration as error:
             raise BadValue(str(error), field="for") from None
-        await context.time.advance(members, seconds)
+        await context.time.advance(members, seconds, of_all=of_all)
     elif "to" in given:
-        await context.time.advance_to(members, _moment(context))
+        await context.time.advance_to(members, _moment(context), of_all=of_all)
     elif "step" in given:
-        await context.time.step(members)
+        await context.time.step(members, of_all=of_all)
     else:
         await context.time.run_at(given["rate"])
     return node_report(context)
@@ -74,14 +89,13 @@ def _moment(context: FleetContext) -> float:
 
 
 async def snapshot_taken(context: FleetContext) -> BulkReport:
-    return await context.snapshots.take(
-        await context.chosen(), context.needed("label", "a name for it")
-    )
+    label = context.needed("label", "a name for it")
+    return await context.snapshots.take(await context.chosen(), label, context.tenant)
 
 
 async def restored(context: FleetContext) -> BulkReport:
     label = context.needed("label", "the name of a snapshot")
-    return await context.snapshots.restore(await context.chosen(), label)
+    return await context.snapshots.restore(await context.chosen(), label, context.tenant)
 
 
 async def fault_set(context: FleetContext) -> BulkReport:

@@ -3,10 +3,11 @@
 Parameters stand in the query, as everywhere in this program, or in a form in the body, where the
 names of thousands have room. `name` and `tag` choose controllers:
 those of these names that have all of these tags, all of them where neither is given. `search` and
-`health` choose among these, as the page does.
+`health` choose among these, as the page does. Whoever belongs to a tenant chooses among that one's
+controllers: endpoints find controllers only by what stands here.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -14,11 +15,16 @@ from msgspec import Meta, Struct
 from leverframe.commands.describe.openapi import EndpointDescription, QueryParameter
 from leverframe.commands.table.refusals import Malformed
 from leverframe.commands.table.rights import Account
+from leverframe.commands.table.row import ADMIN
+from leverframe.fleet.bulk import BY_FLEET
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import Health, HealthIndex, Wanted
 from leverframe.fleet.jobs.jobs import Asker, FleetJobs
 from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.node_accounts import Asking, NodeAccounts
+from leverframe.fleet.tenants import TenantRecord
+from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Request
 from leverframe.servers.routes.stream_shares import StreamShares
 
@@ -40,7 +46,7 @@ class FleetContext(Struct, frozen=True):
     """A request to the API of a node, with its parameters by name."""
 
     request: Request
-    account: Account
+    asking: Asking
     given: dict[str, Any]
     node: FleetNode
     time: GroupTime
@@ -48,14 +54,37 @@ class FleetContext(Struct, frozen=True):
     jobs: FleetJobs
     index: HealthIndex
     streams: StreamShares
+    accounts: NodeAccounts
+    passwords: Passwords
     #: Makes a password for administrators, and the settings that take it.
     new_administrator: Callable[[], Coroutine[Any, Any, tuple[str | None, dict[str, Any]]]]
 
     def texts(self, name: str) -> list[str]:
         return [part for one in self.given.get(name, "").split(",") if (part := one.strip())]
 
+    @property
+    def account(self) -> Account:
+        return self.asking.account
+
+    @property
+    def tenant(self) -> str | None:
+        """Whose controllers there are for whoever asks; None where all are."""
+        return self.asking.tenant
+
+    @property
+    def own_record(self) -> TenantRecord | None:
+        """What is said of the tenant that asks; None for the operator."""
+        return None if self.tenant is None else self.node.registry.tenants[self.tenant]
+
+    @property
+    def members(self) -> dict[str, Member]:
+        return self.node.seen_by(self.tenant)
+
+    def select(self, names: Sequence[str] = (), tags: Sequence[str] = ()) -> list[Member]:
+        return self.node.select(names, tags, self.tenant)
+
     async def chosen(self) -> list[Member]:
-        members = self.node.select(self.texts("name"), self.texts("tag"))
+        members = self.select(self.texts("name"), self.texts("tag"))
         if "search" in self.given or "health" in self.given:
             return await self.index.chosen(self.wanted(), members)
         return members
@@ -67,14 +96,21 @@ class FleetContext(Struct, frozen=True):
             given.get("health"),
             tuple(self.texts("tag")),
             given.get("order", "worst"),
+            self.tenant,
         )
 
     @property
     def asker(self) -> Asker:
-        return Asker(self.account, self.request.peer)
+        return Asker(self.account, self.request.peer, self.tenant)
+
+    @property
+    def at_controllers(self) -> Account:
+        """Who asks, for controllers: they have accounts of their own."""
+        name, role = self.account.name, self.account.role
+        return Account(name, role, joins_commands=role == ADMIN) if name else BY_FLEET
 
     def one(self) -> Member:
-        (member,) = self.node.select([self.needed("name", "the name of a controller")])
+        (member,) = self.select([self.needed("name", "the name of a controller")])
         return member
 
     def needed(self, name: str, allowed: str) -> str:
@@ -86,6 +122,8 @@ class FleetContext(Struct, frozen=True):
 
 class FleetEndpoint(EndpointDescription, frozen=True, kw_only=True):
     function: Callable[[FleetContext], Any]
+    #: Not for the operator alone: it tells and changes only what is the tenant's who asks.
+    for_tenants: bool = False
 
     @property
     def takes_form(self) -> bool:

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from leverframe import __version__
 from leverframe.commands.describe.openapi import QueryParameter, openapi_of_endpoints
-from leverframe.commands.table.row import ADMIN, ANYBODY
+from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
 from leverframe.fleet.api import (
     acting,
     comparing,
@@ -14,9 +14,10 @@ from leverframe.fleet.api import (
     nodes,
     reading,
     rolling_out,
+    tenancy,
     watching,
 )
-from leverframe.fleet.api.acting import JOB_ID, SNAPSHOT_LABEL
+from leverframe.fleet.api.acting import JOB_ID, KEPT_LABEL, SNAPSHOT_LABEL
 from leverframe.fleet.api.comparing import FleetChange, MemberDrift
 from leverframe.fleet.api.context import (
     CHOSEN,
@@ -35,6 +36,7 @@ from leverframe.fleet.api.reading import (
     NodeReport,
 )
 from leverframe.fleet.api.rolling_out import RolloutPlanned
+from leverframe.fleet.api.tenancy import AccountMade, FleetAccountReport, TenantReport
 from leverframe.fleet.api.watching import PLACE
 from leverframe.fleet.bulk import BulkReport
 from leverframe.fleet.jobs.job import JobReport
@@ -67,6 +69,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/metrics",
         role=ADMIN,
+        for_tenants=True,
         reply=str,
         content_type=METRICS,
         query=(TAGS,),
@@ -76,14 +79,16 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     ),
     FleetEndpoint(
         "/api/openapi.json",
-        role=ADMIN,
+        role=CONTROL,
+        for_tenants=True,
         reply=dict[str, Any],
         function=openapi_of_node,
         doc="Describe this interface as OpenAPI.",
     ),
     FleetEndpoint(
         "/api/fleet",
-        role=ADMIN,
+        role=CONTROL,
+        for_tenants=True,
         reply=NodeReport,
         function=reading.node_report,
         doc="Show the node: how many controllers, their tags, the common time, the snapshots.",
@@ -118,7 +123,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     ),
     FleetEndpoint(
         "/api/fleet/list",
-        role=ADMIN,
+        role=CONTROL,
+        for_tenants=True,
         reply=list[MemberReport],
         query=CHOSEN,
         function=reading.listed,
@@ -134,7 +140,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     ),
     FleetEndpoint(
         "/api/fleet/stream",
-        role=ADMIN,
+        role=CONTROL,
+        for_tenants=True,
         reply=str,
         content_type=EVENT_STREAM,
         query=(TAGS, *LOOKED_FOR, *PLACE),
@@ -145,6 +152,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/show",
         role=ADMIN,
+        for_tenants=True,
         reply=MemberDetails,
         query=(QueryParameter("name", str, "The name of a controller."),),
         function=reading.shown,
@@ -153,6 +161,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/export",
         role=ADMIN,
+        for_tenants=True,
         reply=list[ExportedController],
         query=CHOSEN,
         function=reading.exported,
@@ -162,6 +171,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/add",
         role=ADMIN,
+        for_tenants=True,
         reply=MadeReport,
         methods=_POST,
         query=(
@@ -170,6 +180,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             QueryParameter("sw", str, "Their software version, likewise."),
             QueryParameter("like", str, "A controller whose settings they begin with."),
             *PLACES,
+            QueryParameter("tenant", str, "Whose they are; the operator's if not given."),
             _DRY_RUN,
         ),
         body=Annotated[str, Meta(description="A template: a settings backup in JSON or TOML.")],
@@ -180,6 +191,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/remove",
         role=ADMIN,
+        for_tenants=True,
         reply=BulkReport,
         methods=_POST,
         query=CHOSEN,
@@ -189,6 +201,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/rename",
         role=ADMIN,
+        for_tenants=True,
         reply=MemberReport,
         methods=_POST,
         query=(
@@ -201,6 +214,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/tag",
         role=ADMIN,
+        for_tenants=True,
         reply=BulkReport,
         methods=_POST,
         query=(
@@ -213,7 +227,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     ),
     FleetEndpoint(
         "/api/fleet/send",
-        role=ADMIN,
+        role=CONTROL,
+        for_tenants=True,
         reply=BulkReport,
         methods=_POST,
         query=(
@@ -236,6 +251,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/rollouts",
         role=ADMIN,
+        for_tenants=True,
         reply=list[JobReport],
         function=rolling_out.listed,
         doc="List roll-outs and bulk changes, newest first.",
@@ -243,6 +259,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/rollout",
         role=ADMIN,
+        for_tenants=True,
         reply=JobReport,
         query=(rolling_out.ID,),
         function=rolling_out.shown,
@@ -251,6 +268,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/rollout/plan",
         role=ADMIN,
+        for_tenants=True,
         reply=RolloutPlanned,
         methods=_POST,
         query=(
@@ -270,6 +288,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/rollout/start",
         role=ADMIN,
+        for_tenants=True,
         reply=JobReport,
         methods=_POST,
         query=(rolling_out.ID,),
@@ -279,6 +298,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/rollout/stop",
         role=ADMIN,
+        for_tenants=True,
         reply=JobReport,
         methods=_POST,
         query=(rolling_out.ID,),
@@ -288,6 +308,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/rollout/resume",
         role=ADMIN,
+        for_tenants=True,
         reply=JobReport,
         methods=_POST,
         query=(rolling_out.ID,),
@@ -297,6 +318,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/rollout/retry",
         role=ADMIN,
+        for_tenants=True,
         reply=JobReport,
         methods=_POST,
         query=(rolling_out.ID,),
@@ -306,6 +328,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/rollout/undo",
         role=ADMIN,
+        for_tenants=True,
         reply=JobReport,
         methods=_POST,
         query=(rolling_out.ID,),
@@ -315,6 +338,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/rollout/remove",
         role=ADMIN,
+        for_tenants=True,
         reply=JobReport,
         methods=_POST,
         query=(rolling_out.ID,),
@@ -324,6 +348,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/drift",
         role=ADMIN,
+        for_tenants=True,
         reply=list[MemberDrift],
         methods=_POST,
         query=CHOSEN,
@@ -335,6 +360,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/changes",
         role=ADMIN,
+        for_tenants=True,
         reply=list[FleetChange],
         query=(*CHOSEN, *comparing.CHANGES_OF),
         function=comparing.changes,
@@ -343,6 +369,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/advance",
         role=ADMIN,
+        for_tenants=True,
         reply=NodeReport,
         methods=_POST,
         query=(
@@ -358,6 +385,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/snapshot",
         role=ADMIN,
+        for_tenants=True,
         reply=BulkReport,
         methods=_POST,
         query=(SNAPSHOT_LABEL, *CHOSEN),
@@ -368,15 +396,17 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/restore",
         role=ADMIN,
+        for_tenants=True,
         reply=BulkReport,
         methods=_POST,
-        query=(SNAPSHOT_LABEL, *CHOSEN),
+        query=(KEPT_LABEL, *CHOSEN),
         function=acting.restored,
         doc="Let the chosen controllers go on from a snapshot, or start anew with it.",
     ),
     FleetEndpoint(
         "/api/fleet/fork",
         role=ADMIN,
+        for_tenants=True,
         reply=MadeReport,
         methods=_POST,
         query=(
@@ -391,6 +421,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
         "/api/fleet/fault",
         role=ADMIN,
+        for_tenants=True,
         reply=BulkReport,
         methods=_POST,
         query=(
@@ -400,5 +431,77 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         ),
         function=acting.fault_set,
         doc="Set a fault on the chosen controllers, each with a seed of its own.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/tenants",
+        role=ADMIN,
+        reply=list[TenantReport],
+        function=tenancy.listed,
+        doc="List tenants, with how many controllers and accounts they have.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/tenant/add",
+        role=ADMIN,
+        reply=TenantReport,
+        methods=_POST,
+        query=(tenancy.TENANT, tenancy.MAX),
+        function=tenancy.added,
+        doc="Make a tenant, or change how many controllers it may make.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/tenant/remove",
+        role=ADMIN,
+        reply=TenantReport,
+        methods=_POST,
+        query=(tenancy.TENANT,),
+        function=tenancy.removed,
+        doc="Remove a tenant that has neither controllers nor accounts, and its roll-outs.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/tenant/give",
+        role=ADMIN,
+        reply=BulkReport,
+        methods=_POST,
+        query=(*CHOSEN, tenancy.GIVEN_TO),
+        function=tenancy.given,
+        doc="Let the chosen controllers belong to a tenant, with all that they hold, or to the "
+        "operator alone. They leave their snapshots.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/accounts",
+        role=ADMIN,
+        reply=list[FleetAccountReport],
+        function=tenancy.accounts_listed,
+        doc="List the accounts of the node, without its first administrator.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/account/add",
+        role=ADMIN,
+        reply=AccountMade,
+        methods=_POST,
+        query=(tenancy.ACCOUNT_NAME, tenancy.ROLE, tenancy.OF_TENANT),
+        function=tenancy.account_added,
+        doc="Make an account, with a password that is shown this once. From the first one on "
+        "everybody has to sign in.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/account/remove",
+        role=ADMIN,
+        reply=FleetAccountReport,
+        methods=_POST,
+        query=(tenancy.ACCOUNT_NAME,),
+        function=tenancy.account_removed,
+        doc="Remove an account; whoever is signed in with it is signed out.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/account/password",
+        role=ACCOUNT,
+        for_tenants=True,
+        reply=AccountMade,
+        methods=_POST,
+        query=(tenancy.WHOSE,),
+        function=tenancy.password_made,
+        doc="Make another password for one's own account, which is shown this once; the operator "
+        "makes one for every account.",
     ),
 )

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.commands.table.refusals import BadValue, Malformed
+from leverframe.commands.table.refusals import BadValue, Malformed, NotAllowed
 from leverframe.fleet.api.context import CHOSEN, FleetContext, Texts
 from leverframe.fleet.api.reading import MemberReport, changed_settings_of, report_of_member
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
@@ -21,6 +21,7 @@ from leverframe.fleet.records import (
     names_from,
     numbered,
 )
+from leverframe.fleet.tenants import OPERATOR
 from leverframe.profile import UnknownProfile
 from leverframe.storage.backup import BackupFile, BackupRefused
 
@@ -61,12 +62,14 @@ async def added(context: FleetContext) -> MadeReport:
     except BackupRefused as error:
         raise BadValue(str(error), field="template") from None
     context.node.check_new(records)
+    await context.node.check_room(len(records), context.own_record)
     names = [record.name for record in records]
     if given.get("dry_run"):
         return MadeReport(names, dry_run=True)
     password, administrator = await context.new_administrator()
     start = {**start, **administrator}
-    await context.node.add([NewController(record, profile, start) for record in records])
+    new = [NewController(record, profile, start) for record in records]
+    await context.node.add(new, context.own_record)
     return MadeReport(names, dry_run=False, password=password)
 
 
@@ -74,13 +77,26 @@ def _new_records(
     context: FleetContext, *, hw: str | None = None, sw: str | None = None
 ) -> list[MemberRecord]:
     given = context.given
+    if context.tenant is not None and ("address" in given or "port" in given):
+        raise NotAllowed("Addresses and ports of the machine are given by the operator alone.")
     tags = checked_tags(context.texts("tags"))
     address = checked_address(given.get("address"))
     pattern = context.needed("name" if "to" not in given else "to", "a name, such as gh-{n}")
     names = names_from(pattern, given.get("first", 1), given.get("count", 1))
     return numbered(
-        [MemberRecord(name, tags, hw, sw, address, given.get("port")) for name in names]
+        [
+            MemberRecord(name, tags, hw, sw, address, given.get("port"), _tenant(context))
+            for name in names
+        ]
     )
+
+
+def _tenant(context: FleetContext) -> str:
+    """Return whose new controllers are: those that a tenant makes are its own."""
+    said: str = context.given.get("tenant", context.tenant or OPERATOR)
+    if context.tenant not in (None, said):
+        raise NotAllowed("Only the operator of the fleet may say whose controllers are.")
+    return said
 
 
 def _template(context: FleetContext) -> BackupFile | None:
@@ -90,7 +106,7 @@ def _template(context: FleetContext) -> BackupFile | None:
         return read_template(body) if body else None
     if body:
         raise BadValue("There is a template in the body already.", field="like")
-    (member,) = context.node.select([like])
+    (member,) = context.select([like])
     profile = member.controller.profile
     return BackupFile(profile.hw, profile.sw, changed_settings_of(member))
 
@@ -137,5 +153,5 @@ def _all_done(members: list[Member]) -> BulkReport:
 async def forked(context: FleetContext) -> MadeReport:
     member = context.one()
     context.needed("to", "a name, such as copy-{n}")
-    made = await fork(context.node, member, _new_records(context))
+    made = await fork(context.node, member, _new_records(context), context.own_record)
     return MadeReport([one.name for one in made], dry_run=False)

@@ -9,13 +9,15 @@ from msgspec import Meta, Struct
 
 from leverframe import __version__
 from leverframe.commands.table.refusals import BadValue, Conflict
+from leverframe.commands.table.row import ADMIN
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import MISSING, difference, is_confidential
 from leverframe.fleet.api.context import FleetContext
 from leverframe.fleet.bulk import AT_A_TIME
 from leverframe.fleet.fleet_metrics import MAX_SINGLE, node_families
-from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.node import NOT_STARTED, FleetNode, Member
 from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.tenants import Role
 from leverframe.profile import HARDWARE, newest_software
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.routes.metrics import METRICS
@@ -30,6 +32,7 @@ class MemberReport(Struct, frozen=True):
 
     name: str
     tags: tuple[str, ...]
+    tenant: Annotated[str, Meta(description="Whose it is; empty for the operator alone.")]
     hw: str
     sw: str
     status: Literal["ok", "degraded"]
@@ -61,6 +64,9 @@ class NodeReport(Struct, frozen=True):
     rate: Annotated[float, Meta(description="Of virtual time that runs; 0 while it stands.")]
     snapshots: list[str]
     troubles: Annotated[list[str], Meta(description="What is wrong with the node itself.")]
+    account: Annotated[str, Meta(description="Who asks; empty where nobody has to sign in.")]
+    role: Role
+    tenant: Annotated[str | None, Meta(description="Whose people ask; null for the operator.")]
 
 
 class ExportedController(Struct, frozen=True):
@@ -72,33 +78,59 @@ class ExportedController(Struct, frozen=True):
 
 class NodeHealth(Struct, frozen=True):
     status: Literal["ok", "degraded"]
-    controllers: int
+    controllers: Annotated[
+        int | None, Meta(description="How many; null where there are tenants, as for their health.")
+    ]
 
 
 def node_health(context: FleetContext) -> NodeHealth:
-    members = context.node.members.values()
-    is_degraded = context.node.troubles or any(one.controller.troubles for one in members)
+    """Tell how the node is; with tenants nothing of controllers, since everybody may ask."""
+    node = context.node
+    if node.registry.tenants:
+        of_node = [part for part in node.troubles if not part.startswith(NOT_STARTED)]
+        return NodeHealth("degraded" if of_node else "ok", None)
+    members = node.members.values()
+    is_degraded = node.troubles or any(one.controller.troubles for one in members)
     return NodeHealth("degraded" if is_degraded else "ok", len(members))
 
 
 def node_report(context: FleetContext) -> NodeReport:
-    node = context.node
+    node, members = context.node, context.members.values()
     tags: dict[str, int] = {}
-    for member in node.members.values():
+    for member in members:
         for tag in member.record.tags:
             tags[tag] = tags.get(tag, 0) + 1
     return NodeReport(
         __version__,
-        len(node.members),
-        sum(bool(member.controller.troubles) for member in node.members.values()),
+        len(members),
+        sum(bool(member.controller.troubles) for member in members),
         dict(sorted(tags.items())),
         node.is_virtual,
-        node.clock.wall(),
+        _common_time(context),
         _NEWEST,
         context.time.rate,
-        context.snapshots.labels,
-        [f"{part}: {sentence}" for part, sentence in sorted(node.troubles.items())],
+        context.snapshots.labels(context.tenant),
+        _troubles(context),
+        context.account.name,
+        "administrator" if context.account.role == ADMIN else "user",
+        context.tenant,
     )
+
+
+def _common_time(context: FleetContext) -> float:
+    """Return the time of all; that of its first controller for a tenant, who may move it."""
+    if context.tenant is not None and context.node.is_virtual:
+        for member in context.members.values():
+            return member.controller.clock.wall()
+    return context.node.clock.wall()
+
+
+def _troubles(context: FleetContext) -> list[str]:
+    """Tell what is wrong with the node, which names controllers, to the operator."""
+    if context.tenant is not None:
+        return []
+    troubles = context.node.troubles.items()
+    return [f"{part}: {sentence}" for part, sentence in sorted(troubles)]
 
 
 async def listed(context: FleetContext) -> list[MemberReport]:
@@ -120,6 +152,7 @@ def report_of_member(node: FleetNode, member: Member) -> MemberReport:
     return MemberReport(
         record.name,
         record.tags,
+        record.tenant,
         controller.profile.hw,
         controller.profile.sw,
         "degraded" if controller.troubles else "ok",
@@ -167,14 +200,15 @@ async def exported(context: FleetContext) -> list[ExportedController]:
 
 async def node_metrics(context: FleetContext) -> Reply:
     tags = context.texts("tag")
-    single = context.node.select((), tags) if tags else []
+    single = context.select((), tags) if tags else []
     if len(single) > MAX_SINGLE:
         raise BadValue(
             f"{len(single)} controllers have the tag.",
             field="tag",
             allowed=f"a tag that at most {MAX_SINGLE} controllers have",
         )
-    return Reply(200, METRICS, prometheus_text(await node_families(context.node, single)))
+    families = await node_families(context.node, single, context.tenant)
+    return Reply(200, METRICS, prometheus_text(families))
 
 
 def owners(context: FleetContext) -> dict[str, str | None]:

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import BadValue, Malformed
@@ -11,7 +12,6 @@ from leverframe.commands.table.stage import Stage
 from leverframe.commands.table.written_commands import written_commands
 from leverframe.controller import Controller
 from leverframe.durations import BadDuration, seconds_from_text
-from leverframe.fleet.api.acting import JOB_ID
 from leverframe.fleet.api.context import FleetContext
 from leverframe.fleet.api.making import read_template
 from leverframe.fleet.bulk import BulkReport, try_out
@@ -19,9 +19,14 @@ from leverframe.fleet.jobs.job import FleetJob, JobReport, Operation
 from leverframe.fleet.jobs.job_plan import ERRORS, GROUPS
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import Carefulness, plan_of
+from leverframe.fleet.tenants import as_told
 from leverframe.storage.backup import BackupFile, BackupRefused, content_of
 
-ID = QueryParameter("id", JOB_ID, "The id of the job.")
+ID = QueryParameter(
+    "id",
+    Annotated[str, Meta(pattern=r"^([a-z0-9-]{1,31}:)?[A-Za-z0-9_-]{1,40}$")],
+    "The id of the job; the operator finds those of tenants as `tenant:id`.",
+)
 CAREFULNESS = (
     QueryParameter("groups", str, f"Sizes of the groups: {GROUPS}. All at once if not given."),
     QueryParameter(
@@ -51,15 +56,20 @@ class RolloutPlanned(Struct, frozen=True):
 
 
 def listed(context: FleetContext) -> list[JobReport]:
-    return [job.report() for job in context.jobs.all()]
+    return [_report(context, job) for job in context.jobs.all(context.tenant)]
 
 
 def shown(context: FleetContext) -> JobReport:
-    return _job(context).report(with_results=True)
+    return _report(context, _job(context), with_results=True)
+
+
+def _report(context: FleetContext, job: FleetJob, *, with_results: bool = False) -> JobReport:
+    report = job.report(with_results=with_results)
+    return replace(report, id=as_told(context.tenant, report.id))
 
 
 def _job(context: FleetContext) -> FleetJob:
-    return context.jobs.find(context.needed("id", "the id of a job"))
+    return context.jobs.find(context.needed("id", "the id of a job"), context.tenant)
 
 
 async def planned(context: FleetContext) -> RolloutPlanned:
@@ -71,7 +81,8 @@ async def planned(context: FleetContext) -> RolloutPlanned:
     job = None
     if not context.given.get("dry_run"):
         id = context.given.get("id")
-        job = (await context.jobs.plan(members, work, context.asker, how, id)).report()
+        made = await context.jobs.plan(members, work, context.asker, how, id)
+        job = _report(context, made)
     return RolloutPlanned(job, [len(group) for group in plan.groups], tried)
 
 
@@ -129,7 +140,7 @@ def _carefulness(context: FleetContext) -> Carefulness:
 async def _operated(operation: Operation, context: FleetContext) -> JobReport:
     job = _job(context)
     await job.operate(operation, context.account.name)
-    return job.report()
+    return _report(context, job)
 
 
 started = partial(_operated, "start")
@@ -142,4 +153,4 @@ undone = partial(_operated, "undo")
 async def forgotten(context: FleetContext) -> JobReport:
     job = _job(context)
     await context.jobs.remove(job)
-    return job.report()
+    return _report(context, job)

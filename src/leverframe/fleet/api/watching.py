@@ -28,5 +28,11 @@ def streamed(context: FleetContext) -> StreamReply:
     given = context.given
     share = context.streams.share_of(context.account, context.request.peer)
     place = ViewPlace(context.wanted(), given.get("first", 0), given.get("count", USUAL_ROWS))
-    views = view_stream(context.node, context.index, place, partial(node_report, context))
+    views = view_stream(
+        context.node,
+        context.index,
+        place,
+        partial(node_report, context),
+        context.accounts.watch(context.asking),
+    )
     return StreamReply(200, EVENT_STREAM, within_share(share, views), (NOT_KEPT,))

@@ -32,7 +32,7 @@ from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.membership import Placed
 from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, PeerWatch, SeenNode
 from leverframe.fleet.cluster.registry import ClusterRegistry
-from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.node import NOT_STARTED, FleetNode, Member
 from leverframe.fleet.other_nodes import ClusterReport, PeerReport
 from leverframe.fleet.records import NoSuchController
 from leverframe.storage.fleet.group_commit import ConcernsAll
@@ -268,6 +268,8 @@ class ClusterMember:
         self.nodes = seen.nodes
         if seen.placed is not None:
             self._take_placement(seen.placed)
+            with suppress(psycopg.Error, StoreUnavailable):
+                await self._registry.load_accounts()
         if self._lane.is_unclear:
             await self._lane.look_again()
         if seen.placed is not None or self._work_is_left():
@@ -365,17 +367,17 @@ class ClusterMember:
             failed = await self._node.start_some(batch)
             for number in batch:
                 self._not_before.pop(number, None)
-                self._node.troubles.pop(f"start {number}", None)
+                self._node.troubles.pop(f"{NOT_STARTED}{number}", None)
             for number, sentence in failed.items():
                 log.error("%s", sentence)
-                self._node.troubles[f"start {number}"] = sentence
+                self._node.troubles[f"{NOT_STARTED}{number}"] = sentence
                 self._not_before[number] = time.monotonic() + START_AGAIN_S
 
     def _forget_troubles_except(self, own: Collection[int]) -> None:
         """Forget that controllers did not start which another node has by now."""
         for number in [one for one in self._not_before if one not in own]:
             del self._not_before[number]
-            self._node.troubles.pop(f"start {number}", None)
+            self._node.troubles.pop(f"{NOT_STARTED}{number}", None)
 
     def _members(self) -> tuple[Member, ...]:
         return tuple(self._node.members.values())

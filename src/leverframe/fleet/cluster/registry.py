@@ -6,7 +6,7 @@ nodes, by the database; addresses and ports are those of this machine.
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import psycopg
@@ -14,13 +14,15 @@ import psycopg
 from leverframe.commands.table.refusals import Conflict
 from leverframe.fleet.cluster.membership import tell
 from leverframe.fleet.records import MemberRecord, Registry, SnapshotRecord
+from leverframe.fleet.tenants import OPERATOR, FleetAccount, TenantRecord, no_such_tenant
 from leverframe.storage.fleet.postgres_connection import Connection, SharedConnection
 
 Result = TypeVar("Result")
 
 _PUT = (
-    "INSERT INTO controller (number, name, record, node) VALUES (%s, %s, %s, %s)"
-    " ON CONFLICT (number) DO UPDATE SET name = EXCLUDED.name, record = EXCLUDED.record"
+    "INSERT INTO controller (number, name, record, node, tenant) VALUES (%s, %s, %s, %s, %s)"
+    " ON CONFLICT (number) DO UPDATE SET name = EXCLUDED.name, record = EXCLUDED.record,"
+    " tenant = EXCLUDED.tenant"
 )
 
 
@@ -31,6 +33,8 @@ class ClusterRegistry(Registry):
         self.records: dict[int, MemberRecord] = {}
         self.snapshots: dict[str, SnapshotRecord] = {}
         self.jobs: dict[int, str] = {}
+        self.tenants: dict[str, TenantRecord] = {}
+        self.accounts: dict[str, FleetAccount] = {}
         self._node = node
         self._database = SharedConnection(address)
 
@@ -57,11 +61,9 @@ class ClusterRegistry(Registry):
     async def take(self, numbers: Sequence[int]) -> None:
         """Read the records of those controllers that this node has now."""
         chosen = list(numbers)
-        query = "SELECT number, record FROM controller WHERE number = ANY(%s) AND node = %s"
+        query = "SELECT number, record, tenant FROM controller WHERE number = ANY(%s) AND node = %s"
         rows = await self._ask(lambda it: it.execute(query, (chosen, self._node)).fetchall())
-        self.records |= {
-            number: msgspec.json.decode(text, type=MemberRecord) for number, text in rows
-        }
+        self.records |= {number: _record(text, tenant) for number, text, tenant in rows}
         query = "SELECT label, controller, at, part FROM snapshot WHERE controller = ANY(%s)"
         for label, number, at, part in await self._ask(
             lambda it: it.execute(query, (chosen,)).fetchall()
@@ -84,7 +86,7 @@ class ClusterRegistry(Registry):
 
     async def put(self, records: dict[int, MemberRecord]) -> None:
         rows = [
-            (number, one.name, msgspec.json.encode(one).decode(), self._node)
+            (number, one.name, _text(one), self._node, one.tenant or None)
             for number, one in records.items()
         ]
 
@@ -100,6 +102,8 @@ class ClusterRegistry(Registry):
                 "One of these names belongs to a controller already, perhaps on another node.",
                 field="name",
             ) from error
+        except psycopg.errors.ForeignKeyViolation as error:
+            raise Conflict("This tenant is gone.", field="tenant") from error
         self.records |= records
 
     async def remove(self, numbers: Iterable[int]) -> None:
@@ -129,8 +133,88 @@ class ClusterRegistry(Registry):
         if record is not None:
             self.snapshots[label] = record
 
+    # --- tenants ----------------------------------------------------------------------------------
+
+    async def load_accounts(self) -> None:
+        """Read tenants and accounts, which other nodes may have changed."""
+
+        def read(connection: Connection) -> tuple[list[Any], list[Any]]:
+            tenants = connection.execute("SELECT record FROM tenant ORDER BY name").fetchall()
+            accounts = connection.execute("SELECT record FROM account ORDER BY name").fetchall()
+            return tenants, accounts
+
+        rows, of_people = await self._ask(read)
+        tenants = [msgspec.json.decode(text, type=TenantRecord) for (text,) in rows]
+        people = [msgspec.json.decode(text, type=FleetAccount) for (text,) in of_people]
+        self.tenants = {one.name: one for one in tenants}
+        accounts = {one.name: one for one in people}
+        if accounts != self.accounts:
+            self.accounts = accounts
+
+    async def count_of(self, tenant: str) -> int:
+        query = "SELECT count(*) FROM controller WHERE tenant = %s"
+        ((count,),) = await self._ask(lambda it: it.execute(query, (tenant,)).fetchall())
+        return int(count)
+
+    async def put_tenant(self, record: TenantRecord) -> None:
+        await self._change(
+            "INSERT INTO tenant (name, record) VALUES (%s, %s)"
+            " ON CONFLICT (name) DO UPDATE SET record = EXCLUDED.record",
+            record.name,
+            msgspec.json.encode(record).decode(),
+        )
+
+    async def remove_tenant(self, name: str) -> None:
+        try:
+            await self._change("DELETE FROM tenant WHERE name = %s", name)
+        except psycopg.errors.ForeignKeyViolation as error:
+            raise Conflict(
+                f"{name} has controllers or accounts: remove them first, or give the controllers"
+                " to somebody else.",
+                field="tenant",
+            ) from error
+
+    async def put_account(self, account: FleetAccount) -> None:
+        text = msgspec.json.encode(account).decode()
+        try:
+            if account.name in self.accounts:
+                query = "UPDATE account SET record = %s WHERE name = %s"
+                await self._change(query, text, account.name)
+                return
+            query = "INSERT INTO account (name, tenant, record) VALUES (%s, %s, %s)"
+            await self._change(query, account.name, account.tenant or None, text)
+        except psycopg.errors.UniqueViolation as error:
+            sentence = f"There is an account {account.name} already."
+            raise Conflict(sentence, field="name") from error
+        except psycopg.errors.ForeignKeyViolation as error:
+            raise no_such_tenant(account.tenant) from error
+
+    async def remove_account(self, name: str) -> None:
+        await self._change("DELETE FROM account WHERE name = %s", name)
+
+    async def _change(self, query: str, *values: str | None) -> None:
+        """Change tenants or accounts, and have all nodes read them."""
+
+        def write(connection: Connection) -> None:
+            with connection.transaction():
+                connection.execute(query, values)
+                tell(connection)
+
+        await self._ask(write)
+        await self.load_accounts()
+
     async def _ask(self, work: Callable[[Connection], Result]) -> Result:
         return await asyncio.to_thread(self._database.use, work)
 
     def close(self) -> None:
         self._database.close()
+
+
+def _text(record: MemberRecord) -> str:
+    """Return a record without its tenant, which has a column, so that the database checks it."""
+    return msgspec.json.encode(msgspec.structs.replace(record, tenant=OPERATOR)).decode()
+
+
+def _record(text: str, tenant: str | None) -> MemberRecord:
+    record = msgspec.json.decode(text, type=MemberRecord)
+    return msgspec.structs.replace(record, tenant=tenant or OPERATOR)

@@ -18,11 +18,13 @@ from msgspec import Meta, Struct
 
 from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.table.rights import Account
+from leverframe.commands.table.row import ADMIN
 from leverframe.fleet.bulk import AT_A_TIME, DONE, MemberResult
 from leverframe.fleet.jobs.job_plan import JobPlan
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.reaching import Reaching
 from leverframe.fleet.jobs.steps import UNDECIDED, JobStep
+from leverframe.fleet.tenants import as_told
 from leverframe.servers.problems import StoreFailed
 from leverframe.storage.encrypting import JOB_WORK
 from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
@@ -47,6 +49,10 @@ _ALLOWED: dict[Operation, tuple[JobStatus, ...]] = {
     "retry": ("stopped", "finished"),
     "undo": ("stopped", "finished", "undone"),
 }
+
+
+#: What a controller is called now, by its number and for a tenant; None where it is not there.
+NameOf = Callable[[int, str], str | None]
 
 
 class JobState(Struct, omit_defaults=True):
@@ -122,7 +128,7 @@ class FleetJob:
         plan: JobPlan,
         work: JobWork | None,
         reaching: Reaching,
-        name_of: Callable[[int], str | None],
+        name_of: NameOf,
     ) -> None:
         self.number = number
         self.plan = plan
@@ -148,7 +154,7 @@ class FleetJob:
         store: Store,
         rows: Stored,
         reaching: Reaching,
-        name_of: Callable[[int], str | None],
+        name_of: NameOf,
     ) -> "FleetJob":
         """Take up a job from its rows."""
         kept = rows.kept
@@ -267,7 +273,8 @@ class FleetJob:
         held_up.cancel()
         if not self._task.done():
             raise StoreFailed(
-                f"{self.trouble} It goes on by itself; ask again with id={self.plan.id}."
+                f"{self.trouble} It goes on by itself; ask again with"
+                f" id={as_told(self.plan.tenant, self.plan.id)}."
             )
 
     async def _run(self) -> None:
@@ -329,7 +336,8 @@ class FleetJob:
             return True
         if self.plan.takes_snapshots:
             try:
-                await self._reaching.keep(left, label)
+                there = [number for number in left if self._present_name(number) is not None]
+                await self._reaching.keep(there, label)
             except Refusal as refusal:
                 await self._end(str(refusal.detail))
                 return False
@@ -363,7 +371,7 @@ class FleetJob:
 
     def _step(self, part: str) -> JobStep:
         plan = self.plan
-        by = Account(plan.by or "fleet", plan.role, joins_commands=True)
+        by = Account(plan.by or "fleet", plan.role, joins_commands=plan.role == ADMIN)
         return JobStep(plan.id, part, by, plan.source)
 
     def _outcome(self, number: int, result: MemberResult) -> JobOutcome:
@@ -386,7 +394,8 @@ class FleetJob:
         self, numbers: Iterable[int]
     ) -> AsyncIterator[tuple[int, dict[str, str] | None]]:
         for count, number in enumerate(numbers, start=1):
-            yield number, await self._reaching.findings(number)
+            is_there = self._present_name(number) is not None
+            yield number, await self._reaching.findings(number) if is_there else None
             if count % AT_A_TIME == 0:
                 await asyncio.sleep(0)
 
@@ -488,7 +497,10 @@ class FleetJob:
         ]
 
     def name(self, number: int) -> str:
-        return self._name_of(number) or self.plan.names[number]
+        return self._present_name(number) or self.plan.names[number]
+
+    def _present_name(self, number: int) -> str | None:
+        return self._name_of(number, self.plan.tenant)
 
     def report(self, *, with_results: bool = False) -> JobReport:
         plan, state = self.plan, self.state

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from leverframe.commands.table.refusals import BadValue
+from leverframe.fleet.tenants import tenant_within
 
 GROUPS = "counts, percentages and last `rest`, with commas: 1,10%,rest"
 ERRORS = "a count such as 3, or a percentage such as 5%"
@@ -19,6 +20,7 @@ JobKind = Literal["bulk", "rollout"]
 
 
 class JobPlan(Struct, frozen=True, omit_defaults=True):
+    #: With the tenant in front, where one has asked for it.
     id: str
     kind: JobKind
     title: str
@@ -40,6 +42,11 @@ class JobPlan(Struct, frozen=True, omit_defaults=True):
     #: A finding that a controller has not had before counts as a failure.
     checks_health: bool = False
     takes_snapshots: bool = False
+
+    @property
+    def tenant(self) -> str:
+        """Tell whose job it is; controllers that belong to somebody else are gone for it."""
+        return tenant_within(self.id)
 
 
 def grouped(numbers: Sequence[int], sizes: str) -> list[list[int]]:

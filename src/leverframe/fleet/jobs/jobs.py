@@ -17,6 +17,7 @@ from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.reaching import LocalReaching, Reaching
 from leverframe.fleet.jobs.steps import MemberSteps
 from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.tenants import OPERATOR, is_seen, within_tenant
 from leverframe.servers.accounts.passwords import Passwords
 
 #: Of each kind so many that have ended are remembered, the newest ones.
@@ -35,6 +36,8 @@ class Asker(Struct, frozen=True):
 
     account: Account
     source: str
+    #: For whom; None is the operator.
+    tenant: str | None = None
 
 
 class Carefulness(Struct, frozen=True):
@@ -81,18 +84,19 @@ class FleetJobs:
         for job in self._jobs.values():
             await job.stop("")
 
-    def _name_of(self, number: int) -> str | None:
+    def _name_of(self, number: int, tenant: str) -> str | None:
         record = self._node.registry.records.get(number)
-        return None if record is None else record.name
+        is_there = record is not None and is_seen(tenant or None, record.tenant)
+        return record.name if record is not None and is_there else None
 
     # --- finding ----------------------------------------------------------------------------------
 
-    def all(self) -> list[FleetJob]:
-        """List the jobs, newest first."""
-        return list(reversed(self._jobs.values()))
+    def all(self, tenant: str | None = None) -> list[FleetJob]:
+        """List the jobs of a tenant, newest first; all for None, the operator."""
+        return [one for one in reversed(self._jobs.values()) if is_seen(tenant, one.plan.tenant)]
 
-    def find(self, id: str) -> FleetJob:
-        job = self._jobs.get(id)
+    def find(self, id: str, tenant: str | None = None) -> FleetJob:
+        job = self._jobs.get(within_tenant(tenant, id))
         if job is None:
             raise NoSuchJob(f"There is no job {id[:40]!r}.", field="id")
         return job
@@ -106,7 +110,7 @@ class FleetJobs:
         if not members:
             return report_of([])
         async with self._making:
-            job = None if id is None else self._jobs.get(id)
+            job = None if id is None else self._jobs.get(within_tenant(asker.tenant, id))
             if job is None:
                 job = await self._make("bulk", members, work, asker, None, id)
                 job.go_on()
@@ -127,7 +131,7 @@ class FleetJobs:
         if not members:
             raise Conflict("No controller is chosen.")
         async with self._making:
-            if id in self._jobs:
+            if id is not None and within_tenant(asker.tenant, id) in self._jobs:
                 raise Conflict(f"There is a job {id} already.", field="id")
             return await self._make("rollout", members, work, asker, carefulness, id)
 
@@ -140,7 +144,7 @@ class FleetJobs:
         carefulness: Carefulness | None,
         id: str | None,
     ) -> FleetJob:
-        await self._forget_old(kind)
+        await self._forget_old(kind, asker.tenant or OPERATOR)
         plan = plan_of(kind, members, work, asker, carefulness, id)
         registry, lane = self._node.registry, self._node.lane
         (number,) = await registry.reserve(1)
@@ -157,12 +161,19 @@ class FleetJobs:
 
     # --- forgetting -------------------------------------------------------------------------------
 
-    async def _forget_old(self, kind: JobKind) -> None:
-        jobs = list(self._jobs.values())
+    async def _forget_old(self, kind: JobKind, tenant: str) -> None:
+        jobs = [job for job in self._jobs.values() if job.plan.tenant == tenant]
         if sum(job.state.status in UNDER_WAY for job in jobs) >= MAX_UNDER_WAY:
             raise Conflict(f"{MAX_UNDER_WAY} jobs are under way; wait for one, or stop one.")
         ended = [job for job in jobs if job.plan.kind == kind and job.state.status not in UNDER_WAY]
         for job in ended[: max(0, len(ended) + 1 - MAX_ENDED)]:
+            await self.remove(job)
+
+    async def forget_tenant(self, tenant: str) -> None:
+        """Forget the jobs of a tenant, which nobody shall find who is called so later."""
+        for job in self.all(tenant):
+            if job.state.status in UNDER_WAY:
+                await job.stop("Its tenant is removed.")
             await self.remove(job)
 
     async def remove(self, job: FleetJob) -> None:
@@ -187,7 +198,7 @@ def plan_of(
     numbers = [member.number for member in members]
     how = carefulness or Carefulness(success_percent=0, checks_health=False, takes_snapshots=False)
     return JobPlan(
-        id or secrets.token_hex(_ID_BYTES),
+        within_tenant(asker.tenant, id or secrets.token_hex(_ID_BYTES)),
         kind,
         work.title(),
         time.time(),

@@ -10,10 +10,8 @@ from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.bulk import MemberResult, refused
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.jobs.job_work import TAKE_SETTINGS, JobWork
-from leverframe.fleet.jobs.steps import JobStep, MemberSteps
+from leverframe.fleet.jobs.steps import JobStep, MemberSteps, gone
 from leverframe.fleet.node import FleetNode, Member
-
-GONE = 404
 
 
 class Reaching(Protocol):
@@ -45,13 +43,13 @@ class LocalReaching(Reaching):
     async def send(self, number: int, work: JobWork, step: JobStep) -> MemberResult:
         member = self._member(number)
         if member is None:
-            return _gone(str(number))
+            return gone(str(number))
         return await self._steps.carry_out(member, step, work.calls)
 
     async def undo(self, number: int, label: str, step: JobStep) -> MemberResult:
         member = self._member(number)
         if member is None:
-            return _gone(str(number))
+            return gone(str(number))
         try:
             settings = await self._snapshots.settings_of(member, label)
         except Refusal as refusal:
@@ -67,7 +65,3 @@ class LocalReaching(Reaching):
         if member is None or member.controller.bootloader_until is not None:
             return None
         return {one.id: one.text for one in member.controller.findings.report()}
-
-
-def _gone(name: str) -> MemberResult:
-    return MemberResult(name, GONE, "The controller is not there any more.")

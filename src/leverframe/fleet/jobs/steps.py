@@ -22,6 +22,7 @@ from leverframe.engine.journal import Cause
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.bulk import DONE, MemberResult, check_that_it_runs, refused
 from leverframe.fleet.node import Member
+from leverframe.fleet.tenants import is_seen, tenant_within
 from leverframe.log_context import finished_within
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.store import StoreUnavailable
@@ -30,6 +31,7 @@ _PREFIX = "job."
 #: From this status on it is not known, or not decided, what became of a step.
 UNDECIDED = 500
 NOT_SAVED = 507
+GONE = 404
 
 #: Makes the calls of a step when it is carried out, by what the controller is then.
 Calls = Callable[[Controller], list[Command]]
@@ -64,6 +66,9 @@ class MemberSteps:
 
     async def carry_out(self, member: Member, step: JobStep, calls: Calls) -> MemberResult:
         """Carry a step out, or tell what became of it."""
+        if not is_seen(tenant_within(step.job) or None, member.record.tenant):
+            # It belongs to somebody else by now.
+            return gone(member.name)
         key = member.number, step.row
         under_way = self._under_way.get(key)
         if under_way is None:
@@ -120,6 +125,10 @@ class MemberSteps:
             for name, value in controller.persistent.values.items()
             if name.startswith(_PREFIX) and value is not None and _job_of(name) not in known
         }
+
+
+def gone(name: str) -> MemberResult:
+    return MemberResult(name, GONE, "The controller is not there any more.")
 
 
 def _job_of(row: str) -> str:

@@ -1,0 +1,195 @@
+"""Tenants and accounts of a node: made, listed, removed, and given controllers."""
+
+import logging
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from leverframe.commands.describe.openapi import QueryParameter
+from leverframe.commands.table.refusals import Conflict, Malformed, NotAllowed
+from leverframe.commands.table.row import ADMIN
+from leverframe.fleet.api.context import CHOSEN, FleetContext
+from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
+from leverframe.fleet.records import MAX_CONTROLLERS
+from leverframe.fleet.tenants import (
+    MAX_ACCOUNTS,
+    NAME,
+    OPERATOR,
+    USUAL_MAX,
+    FleetAccount,
+    NoSuchFleetAccount,
+    Role,
+    TenantRecord,
+    checked_account,
+    checked_tenant,
+    no_such_tenant,
+)
+from leverframe.process.administrator import random_password
+
+log = logging.getLogger(__name__)
+
+TENANT = QueryParameter("tenant", str, "The name of the tenant.")
+MAX = QueryParameter(
+    "max",
+    Annotated[int, Meta(ge=0, le=MAX_CONTROLLERS)],
+    f"So many controllers may it have by what its administrators add, {USUAL_MAX}.",
+)
+GIVEN_TO = QueryParameter("tenant", str, "To whom; the operator alone where it is empty.")
+OF_TENANT = QueryParameter("tenant", str, "Whose account it is; the operator's if not given.")
+ACCOUNT_NAME = QueryParameter("name", str, "The name of the account.")
+WHOSE = QueryParameter("name", str, "The account; one's own if not given.")
+ROLE = QueryParameter(
+    "role", Role, "`administrator`, or `user`, who sees and switches; `user` if not given."
+)
+
+
+class TenantReport(Struct, frozen=True):
+    name: str
+    controllers: Annotated[int, Meta(description="How many it has, on all nodes.")]
+    accounts: int
+    max_controllers: Annotated[int, Meta(description="How many its administrators may bring it to")]
+
+
+class FleetAccountReport(Struct, frozen=True):
+    name: str
+    role: Role
+    tenant: Annotated[str, Meta(description="Empty for the operator.")]
+
+
+class AccountMade(Struct, frozen=True):
+    """An account with a new password, which is told this once."""
+
+    name: str
+    role: Role
+    tenant: str
+    password: str
+    administrator: Annotated[
+        str | None, Meta(description="The name of the first administrator, made by this, too.")
+    ] = None
+    administrator_password: str | None = None
+
+
+async def _report(context: FleetContext, record: TenantRecord) -> TenantReport:
+    registry = context.node.registry
+    accounts = sum(one.tenant == record.name for one in registry.accounts.values())
+    count = await registry.count_of(record.name)
+    return TenantReport(record.name, count, accounts, record.max_controllers)
+
+
+async def listed(context: FleetContext) -> list[TenantReport]:
+    tenants = context.node.registry.tenants
+    return [await _report(context, record) for record in tenants.values()]
+
+
+async def added(context: FleetContext) -> TenantReport:
+    name = checked_tenant(context.needed("tenant", NAME))
+    record = TenantRecord(name, context.given.get("max", USUAL_MAX))
+    if name not in context.node.registry.tenants:
+        # One of this name may have been removed by a node that was killed meanwhile.
+        await context.jobs.forget_tenant(name)
+    async with context.node.changing:
+        await context.node.registry.put_tenant(record)
+    _note(context, "has made the tenant", name)
+    return await _report(context, record)
+
+
+async def removed(context: FleetContext) -> TenantReport:
+    record = _tenant(context)
+    report = await _report(context, record)
+    async with context.node.changing:
+        await context.node.registry.remove_tenant(record.name)
+    await context.jobs.forget_tenant(record.name)
+    _note(context, "has removed the tenant", record.name)
+    return report
+
+
+def _tenant(context: FleetContext) -> TenantRecord:
+    name = context.needed("tenant", "the name of a tenant")
+    record = context.node.registry.tenants.get(name)
+    if record is None:
+        raise no_such_tenant(name)
+    return record
+
+
+async def given(context: FleetContext) -> BulkReport:
+    if not any(context.given.get(one.name) for one in CHOSEN):
+        raise Malformed("Nothing is chosen.", allowed="name=NAME, tag=TAG, search or health")
+    members = await context.chosen()
+    await context.node.give(members, context.given.get("tenant", OPERATOR))
+    return report_of([MemberResult(member.name, DONE) for member in members])
+
+
+# --- accounts -------------------------------------------------------------------------------------
+
+
+def accounts_listed(context: FleetContext) -> list[FleetAccountReport]:
+    return [_account_report(one) for one in context.node.registry.accounts.values()]
+
+
+def _account_report(account: FleetAccount) -> FleetAccountReport:
+    return FleetAccountReport(account.name, account.role, account.tenant)
+
+
+async def account_added(context: FleetContext) -> AccountMade:
+    registry, given = context.node.registry, context.given
+    name = checked_account(context.needed("name", "a name for the account"))
+    tenant = given.get("tenant", OPERATOR)
+    if tenant and tenant not in registry.tenants:
+        raise no_such_tenant(tenant)
+    password = random_password()
+    hashed = await context.passwords.hash(password)
+    administrator = context.accounts.administrator
+    async with context.node.changing:
+        if name in registry.accounts or name == administrator:
+            raise Conflict(f"There is an account {name} already.", field="name")
+        if len(registry.accounts) >= MAX_ACCOUNTS:
+            raise Conflict(f"A fleet has at most {MAX_ACCOUNTS} accounts.")
+        account = FleetAccount(name, hashed, given.get("role", "user"), tenant)
+        # From now on everybody signs in: whoever has made it must be able to.
+        first = await context.accounts.first_administrator()
+        await registry.put_account(account)
+    _note(context, "has made the account", name)
+    made = AccountMade(name, account.role, tenant, password)
+    if first is None:
+        return made
+    return replace(made, administrator=administrator, administrator_password=first)
+
+
+async def account_removed(context: FleetContext) -> FleetAccountReport:
+    name = context.needed("name", "the name of an account")
+    async with context.node.changing:
+        account = _account(context, name)
+        await context.node.registry.remove_account(name)
+    _note(context, "has removed the account", name)
+    return _account_report(account)
+
+
+def _account(context: FleetContext, name: str) -> FleetAccount:
+    account = context.node.registry.accounts.get(name)
+    if account is None:
+        raise NoSuchFleetAccount(f"There is no account {name[:40]!r}.", field="name")
+    return account
+
+
+async def password_made(context: FleetContext) -> AccountMade:
+    own = context.account.name
+    name = context.given.get("name") or own
+    is_operator = context.tenant is None and context.account.role == ADMIN
+    if name != own and not is_operator:
+        raise NotAllowed("Only the operator makes passwords for other accounts.")
+    if not name:
+        raise Malformed("name is missing.", field="name", allowed="the name of an account")
+    _account(context, name)
+    password = random_password()
+    hashed = await context.passwords.hash(password)
+    async with context.node.changing:
+        account = replace(_account(context, name), password=hashed)
+        await context.node.registry.put_account(account)
+    _note(context, "has made another password for the account", name)
+    return AccountMade(name, account.role, account.tenant, password)
+
+
+def _note(context: FleetContext, what: str, name: str) -> None:
+    who = context.account.name or "somebody on this machine"
+    log.info("%s %s %s, from %s", who, what, name, context.request.peer)

@@ -1,0 +1,139 @@
+"""Who asks a node: accounts of the operator and of tenants, signed in by HTTP Basic.
+
+On a loopback address a node without accounts is open to this machine. As soon as it has one,
+everybody signs in, there as on every other address: a proxy in front of it brings strangers along.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from leverframe.commands.table.refusals import SignInRequired
+from leverframe.commands.table.rights import UNRESTRICTED, Account
+from leverframe.commands.table.row import ADMIN, CONTROL
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import ControlUser, Settings, StoredAccount
+from leverframe.engine.tree import settings_from_leaves
+from leverframe.fleet.records import Registry
+from leverframe.fleet.tenants import FleetAccount
+from leverframe.log_throttle import LogThrottle
+from leverframe.process.administrator import random_password
+from leverframe.profile import Profile
+from leverframe.servers.accounts.access import Access
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.accounts.sessions import Sessions
+from leverframe.servers.http.messages import Request
+from leverframe.storage.fleet.lane import OF_NODE, Lane
+from leverframe.storage.store import Changes
+
+log = logging.getLogger(__name__)
+
+_NODE = Profile()
+_ADMINISTRATOR = "access.admin.password"
+
+
+class Asking(Struct, frozen=True):
+    """Who asks, and for which tenant; None is the operator, who has everything."""
+
+    account: Account
+    tenant: str | None = None
+
+
+THE_OPERATOR = Asking(UNRESTRICTED)
+
+
+class NodeAccounts:
+    def __init__(
+        self, registry: Registry, lane: Lane, passwords: Passwords, *, must_sign_in: bool
+    ) -> None:
+        self._registry = registry
+        self._lane = lane
+        self._passwords = passwords
+        self._always = must_sign_in
+        sessions = Sessions("leverframe_fleet", time.monotonic)
+        self._access = Access(passwords, sessions, time.monotonic, self._log_failed_sign_in)
+        self._warn = LogThrottle(log).warning
+        #: Only its accounts count: the administrator, and in the places of users all others.
+        self._settings: Settings = defaults(_NODE)
+        self._known: dict[str, FleetAccount] | None = None
+        self._take(lane.store(OF_NODE).load().settings)
+
+    @property
+    def must_sign_in(self) -> bool:
+        return self._always or bool(self._registry.accounts)
+
+    @property
+    def administrator(self) -> str:
+        return self._settings.access.admin.name
+
+    def recognise(self, request: Request) -> Asking | None:
+        """Tell who asks where that is known at once; None where a password must be checked."""
+        if not self.must_sign_in:
+            return THE_OPERATOR
+        account = self._access.recognise(request, self._current())
+        return None if account is None else self._asking(account)
+
+    async def who(self, request: Request) -> Asking:
+        """Tell who asks by name and password, or refuse wrong ones."""
+        await self._access.wait_for_turn(request)
+        return self._asking(await self._access.who(request, self._current()))
+
+    def watch(self, asking: Asking) -> Callable[[], bool]:
+        """Return a function that tells whether somebody may still see what is told."""
+        account = asking.account
+        known = self._registry.accounts.get(account.name)
+
+        def still() -> bool:
+            if not account.path:
+                return not self.must_sign_in
+            return account.path == _ADMINISTRATOR or (
+                known is not None and self._registry.accounts.get(account.name) == known
+            )
+
+        return still
+
+    async def first_administrator(self) -> str | None:
+        """Make a password for the administrator where there is none yet, and return it."""
+        stored = (await self._lane.fetch([OF_NODE]))[OF_NODE].settings
+        password = None
+        if not stored.get(_ADMINISTRATOR):
+            password = random_password()
+            made = {_ADMINISTRATOR: await self._passwords.hash(password), "access.required": True}
+            await self._lane.store(OF_NODE).commit(Changes(made))
+            stored = {**stored, **made}
+        self._take(stored)
+        return password
+
+    def _take(self, leaves: dict[str, Any]) -> None:
+        self._settings, _ = settings_from_leaves(_NODE, leaves)
+        self._known = None
+
+    def _current(self) -> Settings:
+        """Return the accounts as they are now, which another node may have changed."""
+        accounts = self._registry.accounts
+        if accounts is not self._known:
+            users = tuple(
+                ControlUser(one.name, one.password, active=True) for one in accounts.values()
+            )
+            access = replace(self._settings.access, user=StoredAccount(), users=users)
+            self._settings = replace(self._settings, access=access)
+            self._known = accounts
+        return self._settings
+
+    def _asking(self, account: Account) -> Asking:
+        if not account.path or account.path == _ADMINISTRATOR:
+            return Asking(account)
+        known = self._registry.accounts.get(account.name)
+        if known is None:
+            raise SignInRequired("The user name or password is wrong.")
+        is_admin = known.role == "administrator"
+        role = ADMIN if is_admin else CONTROL
+        account = Account(account.name, role, account.path, joins_commands=is_admin)
+        return Asking(account, known.tenant or None)
+
+    def _log_failed_sign_in(self, name: str, source: str) -> None:
+        self._warn(source, "sign-in", "wrong password for the fleet from %s", source)

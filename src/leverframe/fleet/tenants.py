@@ -1,0 +1,104 @@
+"""Tenants of a fleet, and the accounts of people: whose controllers somebody sees and changes.
+
+Every controller belongs to one tenant, or to the operator alone. An account of a tenant has to do
+with that tenant's controllers only; those of others are as unknown to it as if they were not there.
+An account without a tenant is one of the operator, who has all.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from leverframe.commands.table.accounts import MAX_LETTERS
+from leverframe.commands.table.refusals import BadValue, Conflict, Refusal
+
+#: The tenant of what is the operator's alone.
+OPERATOR = ""
+NAME = "1 to 31 small letters, digits and dashes, beginning and ending with a letter or digit"
+ACCOUNT_NAME = f"1 to {MAX_LETTERS} letters, digits and . _ @ -"
+#: So many controllers a tenant may make itself, where nothing else is said.
+USUAL_MAX = 100
+MAX_ACCOUNTS = 1000
+#: No name and no label of a person has it.
+_MARK = ":"
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,29}[a-z0-9])?")
+_ACCOUNT_NAME = re.compile(rf"[\w.@-]{{1,{MAX_LETTERS}}}")
+
+Role = Literal["administrator", "user"]
+
+
+class NoSuchTenant(Refusal):
+    status = 404
+    title = "There is no such tenant"
+
+
+class NoSuchFleetAccount(Refusal):
+    status = 404
+    title = "There is no such account"
+
+
+class TenantRecord(Struct, frozen=True):
+    name: str
+    max_controllers: Annotated[
+        int, Meta(description="So many may it have by what its administrators add.")
+    ] = USUAL_MAX
+
+
+class FleetAccount(Struct, frozen=True):
+    """An account at the node; controllers have their own."""
+
+    name: str
+    #: An Argon2id hash, never the password itself.
+    password: str
+    role: Role
+    tenant: str = OPERATOR
+
+
+def checked_tenant(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise BadValue(f"{name[:40]!r} cannot be a tenant.", field="tenant", allowed=NAME)
+    return name
+
+
+def checked_account(name: str) -> str:
+    if not _ACCOUNT_NAME.fullmatch(name):
+        raise BadValue(f"{name[:40]!r} cannot be an account.", field="name", allowed=ACCOUNT_NAME)
+    return name
+
+
+def no_such_tenant(name: str) -> NoSuchTenant:
+    return NoSuchTenant(f"There is no tenant {name[:40]!r}.", field="tenant")
+
+
+def within_tenant(tenant: str | None, name: str) -> str:
+    """Return as what a job or a snapshot is kept, so that those of two tenants never meet."""
+    return f"{tenant}{_MARK}{name}" if tenant else name
+
+
+def tenant_within(name: str) -> str:
+    """Return whose a job or a snapshot is."""
+    return name.rpartition(_MARK)[0]
+
+
+def as_told(tenant: str | None, name: str) -> str:
+    """Return what a job or a snapshot is called for whom it is told: a tenant sees only its own."""
+    return name.rpartition(_MARK)[2] if tenant else name
+
+
+def is_seen(tenant: str | None, owner: str) -> bool:
+    """Tell whether what belongs to a tenant is there for somebody; None is the operator."""
+    return tenant is None or tenant == owner
+
+
+def check_unused(name: str, owners: Iterable[str], accounts: Iterable[FleetAccount]) -> None:
+    """Refuse to remove a tenant that has something."""
+    controllers = sum(owner == name for owner in owners)
+    people = sum(one.tenant == name for one in accounts)
+    if controllers or people:
+        raise Conflict(
+            f"{name} has {controllers} controllers and {people} accounts: remove them first, or"
+            " give the controllers to somebody else.",
+            field="tenant",
+        )

@@ -1,0 +1,100 @@
+"""Tenants of nodes on a real database: known everywhere, and checked by the database itself."""
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from leverframe.commands.table.refusals import Conflict
+from leverframe.fleet.cluster.member import NodeIdentity
+from leverframe.fleet.cluster.opening import open_cluster
+from leverframe.fleet.node import NewController
+from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.tenants import FleetAccount, NoSuchTenant, TenantRecord
+from leverframe.profile import Profile
+from tests.fleet.cluster.nodes import PLACE, cluster_on
+from tests.hardware.waiting import until
+from tests.postgres_server import PostgresServer
+
+ANNA = FleetAccount("anna", "$argon2id$1", "user", "acme")
+
+
+def of(tenant: str, *names: str) -> list[NewController]:
+    return [NewController(MemberRecord(name, tenant=tenant), Profile()) for name in names]
+
+
+async def test_all_nodes_know_tenants_and_accounts_and_takeovers_keep_whose_controllers_are(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    database = postgres.new_fleet()
+    async with cluster_on(database, tmp_path) as cluster:
+        for name in ("a", "b"):
+            await cluster.join(name)
+        first, second = cluster.nodes["a"].registry, cluster.nodes["b"].registry
+        await first.put_tenant(TenantRecord("acme", 7))
+        await first.put_account(ANNA)
+        await until(lambda: second.accounts == {"anna": ANNA})
+        assert second.tenants == {"acme": TenantRecord("acme", 7)}
+        await cluster.nodes["b"].add(of("acme", "one", "two"))
+        await cluster.settled(1, 1)
+        assert await first.count_of("acme") == 2
+        # A name is unique over tenants and nodes, and the sentence tells of neither.
+        (there,) = cluster.names("b")
+        with pytest.raises(Conflict, match="One of these names belongs to a controller already"):
+            await cluster.nodes["a"].add(of("", there))
+        # What a node of an earlier version writes leaves the tenant as it is.
+        with psycopg.connect(database, autocommit=True) as connection:
+            connection.execute("UPDATE controller SET record = %s WHERE name = %s",
+                               (f'{{"name": "{there}", "tags": ["old"]}}', there))  # fmt: skip
+        await cluster.leave("b")
+        await cluster.settled(2)
+        member = cluster.nodes["a"].members[there]
+        assert (member.record.tenant, member.record.tags) == ("acme", ("old",))
+        await cluster.nodes["a"].tag([member], ["new"], [])
+        await cluster.nodes["a"].give([member], "")
+        assert await first.count_of("acme") == 1
+
+
+async def test_the_database_refuses_what_another_node_has_made_impossible(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    async with cluster_on(postgres.new_fleet(), tmp_path) as cluster:
+        await cluster.join("a")
+        node = cluster.nodes["a"]
+        registry = node.registry
+        await registry.put_tenant(TenantRecord("acme"))
+        await registry.put_account(ANNA)
+        with pytest.raises(Conflict, match="acme has controllers or accounts"):
+            await registry.remove_tenant("acme")
+        await registry.remove_account("anna")
+        await registry.remove_tenant("acme")
+        assert registry.tenants == {}
+        # This node does not know yet that the tenant is gone, or that the name is taken.
+        registry.tenants = {"acme": TenantRecord("acme")}
+        with pytest.raises(Conflict, match="This tenant is gone"):
+            await node.add(of("acme", "one"))
+        assert node.members == {}
+        with pytest.raises(NoSuchTenant):
+            await registry.put_account(ANNA)
+        await registry.put_account(FleetAccount("anna", "$argon2id$2", "user"))
+        registry.accounts = {}
+        with pytest.raises(Conflict, match="There is an account anna already"):
+            await registry.put_account(FleetAccount("anna", "$argon2id$3", "user"))
+        await registry.load_accounts()
+        assert registry.accounts["anna"].password == "$argon2id$2"
+        await registry.put_account(FleetAccount("anna", "$argon2id$4", "user"))
+        assert registry.accounts["anna"].password == "$argon2id$4"
+
+
+async def test_a_node_knows_the_accounts_before_anybody_can_ask_it(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    database = postgres.new_fleet()
+    async with cluster_on(database, tmp_path) as cluster:
+        await cluster.join("a")
+        await cluster.nodes["a"].registry.put_tenant(TenantRecord("acme"))
+        await cluster.nodes["a"].registry.put_account(ANNA)
+        opened = await open_cluster(database, NodeIdentity("b", PLACE), tmp_path / "fleet.key")
+        assert opened.registry.accounts == {"anna": ANNA}
+        opened.registry.close()
+        await opened.lane.close()

@@ -1,0 +1,377 @@
+"""Tenants of a node: names, limits, controllers that change hands, accounts and their passwords."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from leverframe.config import BadConfiguration
+from leverframe.fleet import page_stream
+from leverframe.fleet.fleet_file import TENANTS
+from leverframe.fleet.serve import start_controllers
+from leverframe.servers.http.messages import Request, StreamReply
+from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.storage.fleet.sqlite_lane import SqliteLane
+from tests.cases import for_each
+from tests.fleet.loop_node import loop_node
+from tests.fleet.tenant_fleet import NOBODY, OPERATOR, TenantFleet, tenant_fleet
+from tests.fleet.test_fleet_file import read
+from tests.hardware.waiting import until
+
+BOTH = (("acme", ("acme-1", "acme-2"), "north"), ("zulu", ("zeta-1",), "south"))
+
+
+async def refused(fleet: TenantFleet, who: str, what: str, status: int) -> str:
+    answer = await fleet.ask(who, what, b"", "POST")
+    assert answer.status == status, answer.text
+    return answer.detail
+
+
+async def test_a_name_in_two_tenants_is_refused_in_the_same_words_whosever_it_is() -> None:
+    async with tenant_fleet(BOTH) as fleet:
+        await fleet.done(OPERATOR, "add?name=house")
+        for what in ("add?name=", "rename?name=acme-1&to=", "fork?name=acme-1&to="):
+            sentences = {
+                (await refused(fleet, "acme-chief", what + name, 409)).replace(name, "NAME")
+                for name in ("acme-2", "zeta-1", "house")
+            }
+            (sentence,) = sentences
+            assert sentence.endswith(": There is a controller NAME already.")
+        # Of several, none is made.
+        await refused(fleet, "acme-chief", "add?name=zeta-{n}&count=3", 409)
+        assert await fleet.names("acme-chief") == ["acme-1", "acme-2"]
+        assert await fleet.names("zulu-chief") == ["zeta-1"]
+
+
+async def test_a_tenant_makes_as_many_controllers_as_it_may_and_the_operator_more() -> None:
+    async with tenant_fleet(BOTH) as fleet:
+        await fleet.done(OPERATOR, "tenant/add?tenant=acme&max=3")
+        told = await refused(fleet, "acme-chief", "add?name=more-{n}&count=2", 409)
+        assert "acme may have 3 controllers" in told
+        await fleet.done("acme-chief", "fork?name=acme-1&to=more-1")
+        await refused(fleet, "acme-chief", "fork?name=acme-1&to=more-2", 409)
+        await fleet.done(OPERATOR, "add?name=given&tenant=acme")
+        await fleet.done(OPERATOR, "fork?name=acme-1&to=more-2")
+        own = ["acme-1", "acme-2", "more-1", "given", "more-2"]
+        assert await fleet.names("acme-guest") == own
+        (acme, zulu) = (await fleet.ask(OPERATOR, "tenants")).json
+        assert (acme["controllers"], acme["accounts"], acme["max_controllers"]) == (5, 2, 3)
+        assert (zulu["controllers"], zulu["max_controllers"]) == (1, 100)
+
+
+async def test_a_controller_given_to_another_tenant_is_gone_for_the_first() -> None:
+    async with tenant_fleet(BOTH) as fleet:
+        await fleet.done("acme-chief", "snapshot?label=noon")
+        plan = "rollout/plan?command=stm.cgi?oname=0Pump&id=names&groups=1,rest"
+        await fleet.done("acme-chief", plan)
+        await fleet.done(OPERATOR, "rename?name=acme-2&to=renamed")
+        await fleet.done(OPERATOR, "tenant/give?tenant=zulu&name=renamed")
+        assert await fleet.names("acme-chief") == ["acme-1"]
+        assert await fleet.names("zulu-chief") == ["renamed", "zeta-1"]
+        # A roll-out that was planned before leaves it alone, and does not tell its new name.
+        await fleet.done("acme-chief", "rollout/start?id=names")
+        job = fleet.node.web.jobs.find("names", "acme")
+        await job.ended()
+        told = (await fleet.ask("acme-chief", "rollout?id=names")).json
+        assert [(one["name"], one["status"]) for one in told["results"]] == [
+            ("acme-1", 200),
+            ("acme-2", 404),
+        ]
+        names = [
+            fleet.node.member(name).controller.engine.settings.outputs[0].name
+            for name in ("acme-1", "renamed")
+        ]
+        assert names == ["Pump", ""]
+        # It is in no snapshot any more, also when it comes back.
+        await fleet.done(OPERATOR, "tenant/give?tenant=acme&name=renamed")
+        told = await fleet.done("acme-chief", "restore?label=noon&name=renamed")
+        assert told["results"][0]["status"] == 409
+        await fleet.done(OPERATOR, "tenant/give?name=renamed")
+        assert await fleet.names("acme-chief") == ["acme-1"]
+        assert "Nothing is chosen" in await refused(fleet, OPERATOR, "tenant/give?tenant=zulu", 400)
+        told = await refused(fleet, OPERATOR, "tenant/give?tenant=gone&name=zeta-1", 404)
+        assert told.endswith("There is no tenant 'gone'.")
+
+
+async def test_health_of_a_controller_that_was_given_away_is_not_told_to_a_roll_out() -> None:
+    async with tenant_fleet(BOTH) as fleet:
+        plan = "rollout/plan?command=stm.cgi?oname=0Pump&id=names&groups=1,rest&pause=1h"
+        await fleet.done("acme-chief", plan)
+        await fleet.done("acme-chief", "rollout/start?id=names")
+        job = fleet.node.web.jobs.find("names", "acme")
+        await until(lambda: job.state.status == "waiting")
+        await fleet.done(OPERATOR, "tenant/give?tenant=zulu&name=acme-1")
+        member = fleet.node.member("acme-1")
+        member.controller.troubles["email"] = "A server that is nobody's business."
+        await fleet.done("acme-chief", "rollout/resume?id=names")
+        await job.ended()
+        told = (await fleet.ask("acme-chief", "rollout?id=names")).text
+        assert "business" not in told
+        assert "It does not answer." in told
+
+
+async def test_a_user_of_a_tenant_switches_and_sets_nothing() -> None:
+    async with tenant_fleet(BOTH) as fleet:
+        for more in ("", "&dry_run=1", "&all_or_none=1"):
+            told = await fleet.done("acme-guest", f"send?command=outs.cgi?out0=1{more}")
+            assert (told["done"], told["refused"]) == (2, 0)
+            told = await fleet.done("acme-guest", f"send?command=stm.cgi?oname=0Pump{more}")
+            assert [one["status"] for one in told["results"]] == [403, 403], more
+            joined = "send?command=outs.cgi?out1=1%26out2=1" + more
+            assert (await fleet.done("acme-guest", joined))["done"] == 0
+        assert fleet.node.member("acme-1").controller.engine.values["OUT0"] == 1
+        assert fleet.node.member("acme-1").controller.engine.values["OUT1"] == 0
+        (entry, *_) = (await fleet.ask("acme-chief", "changes?name=acme-1")).json
+        assert entry["entry"]["account"] == "acme-guest"
+
+
+async def test_jobs_and_snapshots_of_two_tenants_may_have_the_same_names() -> None:
+    async with tenant_fleet(BOTH) as fleet:
+        for number, who in enumerate(("acme-chief", "zulu-chief", OPERATOR)):
+            told = await fleet.done(who, f"send?command=stm.cgi?oname={number}Same&id=same")
+            assert told["refused"] == 0
+            await fleet.done(who, "snapshot?label=same")
+        assert len((await fleet.ask("acme-chief", "rollouts")).json) == 1
+        of_all = (await fleet.ask(OPERATOR, "rollouts")).json
+        assert [one["id"] for one in of_all] == ["same", "zulu:same", "acme:same"]
+        assert (await fleet.ask("zulu-guest", "/api/fleet")).json["snapshots"] == ["same"]
+        node = (await fleet.ask(OPERATOR, "/api/fleet")).json
+        assert node["snapshots"] == ["acme:same", "zulu:same", "same"]
+        told = await fleet.done(OPERATOR, "restore?label=acme:same&name=acme-1")
+        assert told["done"] == 1
+        outputs = fleet.node.member("acme-1").controller.engine.settings.outputs
+        assert [output.name for output in outputs[:2]] == ["Same", ""]
+
+
+async def test_limits_of_jobs_and_snapshots_are_each_tenants_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.jobs.jobs.MAX_ENDED", 1)
+    monkeypatch.setattr("leverframe.fleet.group_snapshots.MAX_LABELS", 1)
+    async with tenant_fleet(BOTH) as fleet:
+        for who in ("acme-chief", "zulu-chief"):
+            for id in ("first", "second"):
+                await fleet.done(who, f"send?command=outs.cgi?out0=1&id={id}")
+            await fleet.done(who, "snapshot?label=one")
+            await refused(fleet, who, "snapshot?label=two", 409)
+        ids = [one["id"] for one in (await fleet.ask(OPERATOR, "rollouts")).json]
+        assert ids == ["zulu:second", "acme:second"]
+
+
+async def test_time_of_a_tenant_moves_by_itself_and_that_of_all_for_the_operator() -> None:
+    async with tenant_fleet([BOTH[0]]) as fleet:
+        start = fleet.node.node.clock.wall()
+        told = await fleet.done("acme-chief", "advance?for=1h")
+        assert (told["time"], fleet.node.node.clock.wall()) == (start + 3600, start)
+        await fleet.done(OPERATOR, "advance?for=1h")
+        assert fleet.node.node.clock.wall() == start + 3600
+        assert "only the operator" in await refused(fleet, "acme-chief", "advance?rate=1", 403)
+
+
+async def test_a_tenant_that_has_something_is_not_removed_and_leaves_nothing_behind() -> None:
+    async with tenant_fleet(BOTH) as fleet:
+        told = await refused(fleet, OPERATOR, "tenant/remove?tenant=zulu", 409)
+        assert "zulu has 1 controllers and 2 accounts" in told
+        await fleet.done("zulu-chief", "send?command=outs.cgi?out0=1&id=mine")
+        await fleet.done("zulu-chief", "rollout/plan?command=outs.cgi?out0=1&id=plan&pause=1h")
+        for name in ("zulu-chief", "zulu-guest"):
+            await fleet.done(OPERATOR, f"account/remove?name={name}")
+        await fleet.done(OPERATOR, "remove?name=zeta-1")
+        await fleet.done(OPERATOR, "tenant/remove?tenant=zulu")
+        assert (await fleet.ask(OPERATOR, "rollouts")).json == []
+        told = await refused(fleet, OPERATOR, "tenant/remove?tenant=zulu", 404)
+        assert told.endswith("There is no tenant 'zulu'.")
+        await fleet.add_tenant("zulu", "zeta-1")
+        assert (await fleet.ask("zulu-chief", "rollouts")).json == []
+
+
+async def test_a_job_under_way_ends_with_its_tenant() -> None:
+    async with tenant_fleet(BOTH) as fleet:
+        plan = "rollout/plan?command=outs.cgi?out0=1&id=slow&groups=1,rest&pause=1h"
+        await fleet.done("acme-chief", plan)
+        await fleet.done("acme-chief", "rollout/start?id=slow")
+        job = fleet.node.web.jobs.find("slow", "acme")
+        await until(lambda: job.state.status == "waiting")
+        await fleet.done(OPERATOR, "tenant/give?name=acme-1,acme-2")
+        for name in ("acme-chief", "acme-guest"):
+            await fleet.done(OPERATOR, f"account/remove?name={name}")
+        await fleet.done(OPERATOR, "tenant/remove?tenant=acme")
+        assert fleet.node.web.jobs.all() == []
+
+
+@for_each(
+    ("what", "status", "told"),
+    [
+        ("tenant/add?tenant=Upper", 400, "'Upper' cannot be a tenant"),
+        ("tenant/add", 400, "tenant is missing"),
+        ("account/add?name=a:b", 400, "'a:b' cannot be an account"),
+        ("account/add?name=eve&tenant=gone", 404, "There is no tenant 'gone'"),
+        ("account/add?name=acme-chief", 409, "There is an account acme-chief already"),
+        ("account/add?name=admin", 409, "There is an account admin already"),
+        ("account/add?name=eve&role=king", 400, "'king' will not do"),
+        ("account/remove?name=eve", 404, "There is no account 'eve'"),
+        ("account/password?name=eve", 404, "There is no account 'eve'"),
+        ("add?name=x&tenant=gone", 404, "There is no tenant 'gone'"),
+    ],
+)
+async def test_what_makes_no_sense_is_refused_in_a_sentence(
+    what: str, status: int, told: str
+) -> None:
+    async with tenant_fleet(BOTH[:1]) as fleet:
+        before = (await fleet.ask(OPERATOR, "accounts")).text
+        assert told in await refused(fleet, OPERATOR, what, status)
+        assert (await fleet.ask(OPERATOR, "accounts")).text == before
+
+
+async def test_from_the_first_account_on_everybody_signs_in_and_nobody_is_locked_out() -> None:
+    lane = MemoryLane()
+    async with loop_node(lane) as node:
+        fleet = TenantFleet(node)
+        assert (await fleet.ask(NOBODY, "list")).status == 200
+        assert "name is missing" in await refused(fleet, NOBODY, "account/password", 400)
+        await fleet.add_account("anna", "", "user")
+        assert (await fleet.ask(NOBODY, "list")).status == 401
+        assert (await fleet.ask(OPERATOR, "list")).status == 200
+        assert (await fleet.ask("anna", "list")).status == 200
+        await fleet.add_account("berta", "", "user")
+    async with loop_node(lane) as again:
+        passwords, fleet = fleet.passwords, TenantFleet(again)
+        assert (await fleet.ask(NOBODY, "list")).status == 401
+        fleet.passwords = passwords
+        for name in (OPERATOR, "anna", "berta"):
+            assert (await fleet.ask(name, "list")).status == 200
+
+
+async def test_whoever_has_an_account_gets_another_password_and_the_old_one_ends() -> None:
+    async with tenant_fleet(BOTH[:1]) as fleet:
+        made = await fleet.done("acme-guest", "account/password")
+        assert (made["name"], made["tenant"]) == ("acme-guest", "acme")
+        assert (await fleet.ask("acme-guest", "list")).status == 401
+        fleet.passwords["acme-guest"] = made["password"]
+        assert (await fleet.ask("acme-guest", "list")).status == 200
+        told = await refused(fleet, "acme-chief", "account/password?name=acme-guest", 403)
+        assert told.startswith("Only the operator")
+        made = await fleet.done(OPERATOR, "account/password?name=acme-guest")
+        assert made["password"] != fleet.passwords["acme-guest"]
+        assert (await fleet.ask("acme-guest", "list")).status == 401
+
+
+async def test_an_account_that_is_removed_while_its_password_is_checked_is_refused() -> None:
+    async with tenant_fleet(BOTH[:1]) as fleet:
+        asked = asyncio.create_task(fleet.ask("acme-guest", "list"))
+        await asyncio.sleep(0)
+        await fleet.node.node.registry.remove_account("acme-guest")
+        assert (await asked).status == 401
+
+
+async def test_there_are_only_so_many_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leverframe.fleet.api.tenancy.MAX_ACCOUNTS", 1)
+    async with tenant_fleet() as fleet:
+        assert "at most 1 accounts" in await refused(fleet, OPERATOR, "account/add?name=eve", 409)
+
+
+async def test_a_stream_ends_with_its_account_and_beats_whatever_others_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(page_stream, "GATHER_S", 0.0)
+    monkeypatch.setattr(page_stream, "STILL_HERE_S", 0.05)
+    async with tenant_fleet(BOTH) as fleet:
+        for name in ("acme-guest", "zulu-guest"):
+            await fleet.names(name)
+        headers = {"authorization": fleet.basic("acme-guest")}
+        request = Request("GET", "/api/fleet/stream", None, headers, b"", "127.0.0.1")
+        reply = fleet.node.web.handle(request)
+        assert isinstance(reply, StreamReply)
+        chunks = aiter(reply.chunks)
+        assert b"acme-1" in await anext(chunks)
+        for out in range(5):
+            await fleet.done("zulu-guest", f"send?command=outs.cgi?out{out}=1")
+            assert await anext(chunks) == b": still here\n\n"
+        await fleet.done("acme-guest", "send?command=outs.cgi?out0=1")
+        while (told := await anext(chunks)).startswith(b":"):
+            pass
+        assert b"zeta" not in told
+        await fleet.done(OPERATOR, "account/remove?name=acme-guest")
+        assert [one async for one in chunks if not one.startswith(b":")] == []
+
+
+async def test_a_stream_of_an_open_node_ends_when_people_have_to_sign_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(page_stream, "STILL_HERE_S", 0.01)
+    monkeypatch.setattr(page_stream, "GATHER_S", 0.0)
+    async with loop_node() as node:
+        request = Request("GET", "/api/fleet/stream", None, {}, b"", "127.0.0.1")
+        reply = node.web.handle(request)
+        assert isinstance(reply, StreamReply)
+        chunks = aiter(reply.chunks)
+        await anext(chunks)
+        await TenantFleet(node).add_account("anna", "", "user")
+        assert [one async for one in chunks if not one.startswith(b":")] == []
+
+
+async def test_tenants_accounts_and_whose_controllers_are_survive_a_restart(tmp_path: Path) -> None:
+    def lane() -> SqliteLane:
+        return SqliteLane(tmp_path / "fleet.db", tmp_path / "fleet.key")
+
+    async with tenant_fleet(BOTH, lane()) as fleet:
+        passwords = fleet.passwords
+    async with loop_node(lane()) as node:
+        await start_controllers(node.web, [], as_json=False)
+        again = TenantFleet(node)
+        again.passwords = passwords
+        assert await again.names("acme-guest") == ["acme-1", "acme-2"]
+        assert await again.names("zulu-chief") == ["zeta-1"]
+        assert len(await again.names("oscar")) == 3
+    content = (tmp_path / "fleet.db").read_bytes()
+    assert all(password.encode() not in content for password in passwords.values())
+
+
+FILE = f"""\
+{TENANTS} = ["acme", "zulu"]
+
+[[controllers]]
+name = "acme-{{n}}"
+count = 2
+tenant = "acme"
+
+[[controllers]]
+name = "house"
+"""
+
+
+async def test_a_file_names_tenants_and_whose_controllers_are(tmp_path: Path) -> None:
+    lane = MemoryLane()
+    for text, owners in (
+        (FILE, ["acme", "acme", ""]),
+        # What was given stays where the file says nothing, and else the file counts.
+        (FILE, ["acme", "acme", "zulu"]),
+        (FILE.replace('tenant = "acme"', 'tenant = "zulu"'), ["zulu", "zulu", "zulu"]),
+    ):
+        fleet = read(tmp_path, text)
+        async with loop_node(lane) as node:
+            told = await start_controllers(
+                node.web, fleet.controllers, as_json=False, tenants=fleet.tenants
+            )
+            assert told == []
+            assert [one["tenant"] for one in await node.get("list")] == owners
+            await node.post("tenant/give", tenant="zulu", name="house")
+            assert [one["name"] for one in await node.get("tenants")] == ["acme", "zulu"]
+
+
+async def test_a_mistake_about_tenants_in_a_file_is_told_with_its_line(tmp_path: Path) -> None:
+    fleet = read(tmp_path, FILE.replace('tenant = "acme"', 'tenant = "gone"'))
+    (mistake,) = fleet.mistakes
+    assert "line 6: acme-{n}: There is no tenant 'gone'" in mistake
+    assert [one.record.name for one in fleet.controllers] == ["house"]
+    for wrong in ('"acme"', '["Upper"]'):
+        with pytest.raises(BadConfiguration, match="line 1"):
+            read(tmp_path, FILE.replace('["acme", "zulu"]', wrong))
+
+
+async def test_health_counts_no_controllers_where_there_are_tenants() -> None:
+    async with tenant_fleet(BOTH) as fleet:
+        fleet.node.member("zeta-1").controller.troubles["email"] = "The server refuses it."
+        assert (await fleet.ask(NOBODY, "/health")).json == {"status": "ok", "controllers": None}
+        fleet.node.node.troubles["database"] = "It is away."
+        assert (await fleet.ask(NOBODY, "/health")).json["status"] == "degraded"
