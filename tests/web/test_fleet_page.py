@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.served_twin import HOST, LoopThread
 from tests.fleet.loop_node import LoopNode, loop_node
+from tests.fleet.tenant_fleet import TenantFleet
 
 from .conftest import DESKTOP, PHONE, REFUSALS, Look, Tabs, watched
 from .test_pages import AXE, grave_violations
@@ -184,6 +185,36 @@ def test_controllers_of_three_versions_are_found_commanded_and_gone_back(
         if viewport == PHONE:
             page.evaluate(AXE)
             assert grave_violations(page, []) == []
+        assert watch.complaints == []
+
+
+def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
+    tabs: Tabs, serve_fleet: Callable[..., Site]
+) -> None:
+    site = serve_fleet()
+    fleet = TenantFleet(site.loop_node)
+    site.ask(fleet.add_tenant("zulu", "pump"))
+    site.ask(fleet.add_tenant("acme", "boiler"))
+    look = Look("en", DESKTOP, "light", False)
+    with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
+        page.set_default_timeout(10_000)
+        page.set_extra_http_headers({"Authorization": fleet.basic("acme-guest")})
+        page.goto(site.origin)
+        expect(page.locator(".brand")).to_contain_text("acme")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        expect(page.locator("[data-do=add], .time")).to_have_count(0)
+        choose(page, "boiler")
+        expect(page.locator(".bulk select").first.locator("option")).to_have_count(2)
+        do(page, "try")
+        page.locator("[data-do=send]").click()
+        expect(page.locator(".outcome")).to_contain_text("Done: 1")
+        assert site.on("boiler")
+        assert not site.on("pump")
+        # The operator sees both, and whose they are.
+        page.set_extra_http_headers({"Authorization": fleet.basic("admin")})
+        page.reload()
+        expect(row(page, "pump").locator(".tenant")).to_have_text("of zulu")
+        expect(page.locator("[data-do=add]")).to_be_visible()
         assert watch.complaints == []
 
 

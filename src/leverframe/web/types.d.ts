@@ -128,6 +128,7 @@ type FleetRow = {
   hw: string;
   sw: string;
   tags: string[];
+  tenant: string;
   health: FleetHealth;
   findings: number;
   worst: Api.FindingReport | null;
@@ -144,6 +145,10 @@ type FleetNode = {
   newest: Record<string, string>;
   snapshots: string[];
   troubles: string[];
+  account: string;
+  role: "administrator" | "user";
+  // Whose people look at it; null for the operator.
+  tenant: string | null;
 };
 type FleetView = {
   node: FleetNode;

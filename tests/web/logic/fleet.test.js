@@ -20,6 +20,7 @@ const row = (name, more = {}) => ({
   hw: "3.9",
   sw: "1.75",
   tags: [],
+  tenant: "",
   health: "fine",
   findings: 0,
   worst: null,
@@ -64,7 +65,8 @@ test("a row tells its worst finding in words, with since and how many more", () 
     row("a", { health: "attention", findings: 3, worst, about: "Flow", port: 81, tags: ["x"] }),
     row("b", { health: "off" }),
   ];
-  const shown = textOf(list({ rows }, (name) => name === "a", () => {}, 10));
+  const about = { tenant: null };
+  const shown = textOf(list({ node: about, rows }, (name) => name === "a", () => {}, 10));
   assert.match(shown, /Flow has fallen silent\. since [\d:]+, more: 2/);
   assert.match(shown, /findings: 3/);
   assert.match(shown, /without power/);
@@ -120,4 +122,11 @@ test("what is chosen goes as a form, however many there are, and a template as i
   assert.deepEqual(given, { command: "outs.cgi?out0=1", name: names.join(","), dry_run: "1" });
   assert.deepEqual(sent[1], ["/api/fleet/add", "name=gh-%7Bn%7D&count=2", form]);
   assert.deepEqual([sent[2][0], sent[2][2]], ["/api/fleet/add?name=a", "text/plain"]);
+});
+
+test("the operator is told whose a controller is, and a tenant knows", () => {
+  const rows = [row("a", { tenant: "acme" }), row("b")];
+  const shown = (tenant) => textOf(list({ node: { tenant }, rows }, () => false, () => {}, 10));
+  assert.match(shown(null), /of acme/);
+  assert.doesNotMatch(shown("acme"), /of acme/);
 });

@@ -120,13 +120,7 @@ class FleetPage {
       <div class="head">
         <h1>${t("controllers")}</h1>
         ${sums(view, wanted)} ${this.#search(wanted)}
-        <button
-          type="button"
-          data-do="add"
-          @click=${() => this.#making.open(null, this.#isAll ? [] : [...this.#names])}
-        >
-          ${icon("plus")}${t("add")}
-        </button>
+        ${view.node.role === "administrator" ? this.#add() : nothing}
       </div>
       ${view.node.troubles.map(
         (sentence) => html`<p class="problem" role="alert">${icon("attention")} ${sentence}</p>`,
@@ -143,6 +137,16 @@ class FleetPage {
         ${this.#offerAll(view, isChosen)} ${paging(view.matching, page)} ${this.#bulk.view()}
       </section>
     </main>`;
+  }
+
+  #add() {
+    return html`<button
+      type="button"
+      data-do="add"
+      @click=${() => this.#making.open(null, this.#isAll ? [] : [...this.#names])}
+    >
+      ${icon("plus")}${t("add")}
+    </button>`;
   }
 
   /** @param {FleetWanted} wanted */

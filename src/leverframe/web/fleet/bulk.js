@@ -67,6 +67,8 @@ export class Bulk {
     if (about?.snapshots.length) whats.push("restore");
     if (count === 1) whats.push("rename", "fork");
     whats.push("remove");
+    // A user sees and switches.
+    if (about?.role === "user") whats.splice(2);
     if (!whats.includes(this.what)) this.what = "switch";
     return html`<select
       aria-label=${t("do")}

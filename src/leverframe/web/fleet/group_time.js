@@ -23,7 +23,7 @@ export class GroupTime {
 
   view() {
     const about = this.#page.node;
-    if (!about?.virtual) return nothing;
+    if (!about?.virtual || about.role === "user") return nothing;
     const now = fullMoment(about.time, { dateStyle: "medium", timeStyle: "medium" });
     return html`<section class="time" aria-label=${t("time_of_all")}>
       <p class="common-time">
@@ -56,20 +56,27 @@ export class GroupTime {
         <button data-do="step" ?disabled=${this.#isBusy} @click=${() => this.#move({ step: 1 })}>
           ${t("step")}
         </button>
-        ${about.rate
-          ? html`<button data-do="freeze" @click=${() => this.#move({ rate: 0 })}>
-              ${t("freeze")}
-            </button>`
-          : html`<select
-              aria-label=${t("run")}
-              @change=${(event) => this.#move({ rate: event.target.value })}
-            >
-              <option value="" .selected=${true}>${t("run")}</option>
-              ${RATES.map((rate) => html`<option value=${rate}>${t("run_at", { rate })}</option>`)}
-            </select>`}
+        ${about.tenant === null ? this.#runs(about.rate) : nothing}
       </div>
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
     </section>`;
+  }
+
+  // Time that runs does so for all: that is the operator's.
+  /** @param {number} rate */
+  #runs(rate) {
+    if (rate) {
+      return html`<button data-do="freeze" @click=${() => this.#move({ rate: 0 })}>
+        ${t("freeze")}
+      </button>`;
+    }
+    return html`<select
+      aria-label=${t("run")}
+      @change=${(event) => this.#move({ rate: event.target.value })}
+    >
+      <option value="" .selected=${true}>${t("run")}</option>
+      ${RATES.map((one) => html`<option value=${one}>${t("run_at", { rate: one })}</option>`)}
+    </select>`;
   }
 
   /** @param {SubmitEvent} event @param {Params} params */

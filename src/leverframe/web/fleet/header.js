@@ -7,9 +7,12 @@ import { THEMES, chooseTheme, currentTheme } from "../lib/theme.js";
 import { LANGUAGES, chooseLanguage, clock, currentLanguage, t } from "../lib/words.js";
 
 /** @param {import("./view.js").FleetStream} stream @param {() => void} redraw */
-export function header({ connection, time }, redraw) {
+export function header({ connection, time, view }, redraw) {
+  const tenant = view?.node.tenant;
   return html`<header class="top">
-    <a class="brand" href="#/">${mark()}<span>${t("fleet")}</span></a>
+    <a class="brand" href="#/"
+      >${mark()}<span>${t("fleet")}${tenant ? html` <small>${tenant}</small>` : nothing}</span></a
+    >
     <span class="gap"></span>
     <p class="connection" data-kind=${connection}>
       <span role="status"

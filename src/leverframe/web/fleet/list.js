@@ -35,7 +35,7 @@ export function sums({ node, counts }, { health: wanted }) {
  * @param {(names: string[], on: boolean) => void} choose
  * @param {number} time
  */
-export function list({ rows }, isChosen, choose, time) {
+export function list({ node, rows }, isChosen, choose, time) {
   const names = rows.map(({ name }) => name);
   const count = names.filter(isChosen).length;
   return html`<table class="fleet">
@@ -60,18 +60,19 @@ export function list({ rows }, isChosen, choose, time) {
       </tr>
     </thead>
     <tbody>
-      ${rows.map((row) => tableRow(row, isChosen(row.name), choose, time))}
+      ${rows.map((row) => tableRow(row, node.tenant === null, isChosen(row.name), choose, time))}
     </tbody>
   </table>`;
 }
 
 /**
  * @param {FleetRow} row
+ * @param {boolean} ofAll whether those of several tenants are shown
  * @param {boolean} picked
  * @param {(names: string[], on: boolean) => void} choose
  * @param {number} time
  */
-const tableRow = (row, picked, choose, time) =>
+const tableRow = (row, ofAll, picked, choose, time) =>
   html`<tr data-name=${row.name} data-health=${row.health} class=${picked ? "picked" : ""}>
     <td class="c">
       <input
@@ -85,6 +86,9 @@ const tableRow = (row, picked, choose, time) =>
     <td class="n">
       <a class="name" href=${row.url}>${row.name}</a>
       ${placeOf(row) ? html`<small>${placeOf(row)}</small>` : nothing}
+      ${ofAll && row.tenant
+        ? html`<small class="tenant">${t("of_tenant", { name: row.tenant })}</small>`
+        : nothing}
     </td>
     <td class="f">${finding(row, time)}</td>
     <td class="l">${levers(row.levers)}</td>
