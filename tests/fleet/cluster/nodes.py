@@ -9,6 +9,7 @@ from leverframe.config import Config
 from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.cluster.member import ClusterMember, NodeIdentity
 from leverframe.fleet.cluster.opening import open_cluster
+from leverframe.fleet.cluster.registry import ClusterRegistry
 from leverframe.fleet.node import FleetNode, NewController
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import node_of
@@ -26,6 +27,7 @@ class Cluster:
         self._folder = folder
         self.members: dict[str, ClusterMember] = {}
         self.nodes: dict[str, FleetNode] = {}
+        self._registries: dict[str, ClusterRegistry] = {}
 
     async def join(self, name: str, capacity: int = 1) -> ClusterMember:
         identity = NodeIdentity(name, PLACE, capacity)
@@ -39,12 +41,14 @@ class Cluster:
         )
         member = opened.member(web.node)
         self.members[name], self.nodes[name] = member, web.node
+        self._registries[name] = opened.registry
         await member.start()
         return member
 
     async def leave(self, name: str) -> None:
         await self.members.pop(name).leave()
         await self.nodes.pop(name).close()
+        self._registries.pop(name).close()
 
     async def close(self) -> None:
         for name in tuple(self.members):
