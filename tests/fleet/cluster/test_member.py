@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.member import NameTaken
+from leverframe.storage.fleet.postgres_lane import InDoubt
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
 from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer
@@ -50,3 +52,15 @@ async def test_a_drained_node_is_emptied_and_gets_nothing_new(cluster: Cluster) 
     await cluster.settled(4, 0)
     await cluster.nodes["a"].add(new("five"))
     await cluster.settled(5, 0)
+
+
+async def test_a_wish_whose_connection_breaks_is_told_as_not_known(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await cluster.join("a")
+    await cluster.nodes["a"].add(new("one"))
+    await cluster.settled(1)
+    broken = "SELECT pg_terminate_backend(pg_backend_pid())"
+    monkeypatch.setattr(membership, "want", lambda it, *wish: it.execute(broken))
+    with pytest.raises(InDoubt, match="not known yet"):
+        await cluster.members["a"].move("one", "a")

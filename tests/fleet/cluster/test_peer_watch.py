@@ -33,6 +33,17 @@ def test_a_node_without_a_session_is_dead_after_two_looks() -> None:
     assert names(watch, 4.5, gone) == ["b"]
 
 
+def test_looks_that_follow_each_other_at_once_count_as_one() -> None:
+    watch = PeerWatch("a")
+    for look in range(8):
+        assert names(watch, look * BEAT_S, SeenNode("b", 1, look)) == []
+    gone = SeenNode("b", 1, 7, has_session=False)
+    for moment in (4.0, 4.01, 4.02, 4.49):
+        assert names(watch, moment, gone) == []
+    assert names(watch, 4.5, SeenNode("b", 1, 8)) == []
+    assert names(watch, 5.0, gone) == []
+
+
 def test_who_has_just_come_back_declares_nobody_dead() -> None:
     watch = PeerWatch("a")
     gone = SeenNode("b", 1, 7, has_session=False)

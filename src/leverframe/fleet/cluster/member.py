@@ -37,7 +37,7 @@ from leverframe.fleet.other_nodes import ClusterReport, PeerReport
 from leverframe.fleet.records import NoSuchController
 from leverframe.storage.fleet.group_commit import ConcernsAll
 from leverframe.storage.fleet.postgres_connection import Connection, first_line
-from leverframe.storage.fleet.postgres_lane import Claim, Fenced, PostgresLane
+from leverframe.storage.fleet.postgres_lane import IN_DOUBT, Claim, Fenced, InDoubt, PostgresLane
 from leverframe.storage.fleet.postgres_schema import opened
 from leverframe.storage.store import StoreUnavailable
 
@@ -242,8 +242,11 @@ class ClusterMember:
         """Do what somebody waits for, on a connection of its own: the other one may be waiting."""
 
         def ask() -> Result:
-            with opened(self._address) as connection:
-                return work(connection)
+            try:
+                with opened(self._address) as connection:
+                    return work(connection)
+            except psycopg.Error as error:
+                raise InDoubt(IN_DOUBT) from error
 
         return await asyncio.to_thread(ask)
 
@@ -252,11 +255,14 @@ class ClusterMember:
     async def _step(self) -> None:
         """Wait for news or the time of the next beat, then beat and read what there is."""
         sent: list[float] = []
+        was_connected = self._connection is not None
         try:
             seen = await self._in_thread(lambda it: self._beat_and_look(it, sent))
         except (psycopg.Error, StoreUnavailable) as error:
             self._note_away(error)
-            await asyncio.sleep(BEAT_S)
+            # One that broke is made again at once, before others miss it twice.
+            if not was_connected:
+                await asyncio.sleep(BEAT_S)
             return
         if seen is None:
             self._is_fenced = True

@@ -16,7 +16,8 @@ BEAT_S = 0.5
 #: A counter that stood still for so many leases, and in so many looks, is that of a dead node.
 LEASES_OF_SILENCE = 1.25
 LOOKS_OF_SILENCE = 3
-#: A node without a session in the database is dead after so many looks.
+#: A node without a session in the database is dead after so many looks, which lie a beat apart at
+#: least: looks that news bring follow each other at once.
 LOOKS_WITHOUT_SESSION = 2
 
 
@@ -39,6 +40,8 @@ class _Silence(Struct):
     since: float
     looks: int = 1
     looks_without_session: int = 0
+    #: When the last of these was.
+    missed_at: float = 0.0
 
 
 class PeerWatch:
@@ -77,7 +80,11 @@ class PeerWatch:
             silence = self._silences[node.name] = _Silence(node.epoch, node.beat, now)
         else:
             silence.looks += 1
-        silence.looks_without_session = 0 if node.has_session else silence.looks_without_session + 1
+        if node.has_session:
+            silence.looks_without_session = 0
+        elif not silence.looks_without_session or now - silence.missed_at >= BEAT_S:
+            silence.looks_without_session += 1
+            silence.missed_at = now
         is_silent = (
             silence.looks >= LOOKS_OF_SILENCE
             and now - silence.since >= LEASES_OF_SILENCE * self._lease_s

@@ -57,7 +57,7 @@ log = logging.getLogger(__name__)
 RETRY_S = 0.5
 #: A batch that takes longer than this is not waited for: whether it is stored is not known yet.
 ANSWER_WITHIN_S = PATIENCE_S + 0.5
-_IN_DOUBT = (
+IN_DOUBT = (
     "The database went away while this was being written. Whether it is stored is not known yet;"
     " look again when the database is back."
 )
@@ -186,7 +186,7 @@ class PostgresLane(GroupCommitLane):
         self._late = writing
         self._unclear.update(parts)
         writing.add_done_callback(lambda late: self._end_of_late(late, tuple(parts)))
-        return dict.fromkeys(parts, InDoubt(_IN_DOUBT))
+        return dict.fromkeys(parts, InDoubt(IN_DOUBT))
 
     def _end_of_late(
         self, late: "asyncio.Future[dict[int, BaseException]]", controllers: Sequence[int]
@@ -281,7 +281,7 @@ class PostgresLane(GroupCommitLane):
             self._unclear.update(doubt.controllers)
             if until is None:
                 raise
-            raise InDoubt(_IN_DOUBT) from error
+            raise InDoubt(IN_DOUBT) from error
         self._doubt = None
         if last < doubt.number - 1:
             self._end(WentBack(_LOST))
