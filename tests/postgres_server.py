@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -27,7 +27,7 @@ _OPTIONS = "-c fsync=off -c listen_addresses='' -c max_connections=50 -c shared_
 class PostgresServer:
     def __init__(self, folder: Path) -> None:
         self._bin = _INSTALLED[-1].parent
-        self._data = folder / "data"
+        self.data = folder / "data"
         self.socket = folder
         self._names = count(1)
         self._has_template = False
@@ -37,34 +37,32 @@ class PostgresServer:
             shutil.chown(folder, "postgres", "postgres")
 
     def initialise(self) -> None:
-        self._run("initdb", "-D", str(self._data), "-A", "trust", "-U", "postgres", "--no-sync")
+        self.run("initdb", "-D", str(self.data), "-A", "trust", "-U", "postgres", "--no-sync")
 
     def start(self) -> None:
         options = f"{_OPTIONS} -k {self.socket}"
         log = str(self.socket / "log")
-        self._run("pg_ctl", "-D", str(self._data), "-w", "-l", log, "-o", options, "start")
+        self.run("pg_ctl", "-D", str(self.data), "-w", "-l", log, "-o", options, "start")
 
     def stop(self, mode: str = "fast") -> None:
-        self._run("pg_ctl", "-D", str(self._data), "-w", "-m", mode, "stop")
+        self.run("pg_ctl", "-D", str(self.data), "-w", "-m", mode, "stop")
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """Stop all of its processes for a while, as a machine does that hangs."""
         pids = self._processes()
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
+        _signal(pids, signal.SIGSTOP)
         try:
             yield
         finally:
-            for pid in pids:
-                os.kill(pid, signal.SIGCONT)
+            _signal(pids, signal.SIGCONT)
 
     def _processes(self) -> list[int]:
-        main = int((self._data / "postmaster.pid").read_text().split()[0])
+        main = int((self.data / "postmaster.pid").read_text().split()[0])
         children = Path(f"/proc/{main}/task/{main}/children").read_text().split()
         return [main, *map(int, children)]
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def run(self, program: str, *arguments: str) -> None:
         # PostgreSQL does not run as root.
         as_other = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
         subprocess.run(
@@ -105,6 +103,13 @@ class PostgresServer:
         return self._of_folders[folder]
 
 
+def _signal(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        # A session that was just ending may be gone.
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
 @contextmanager
 def postgres_server() -> Iterator[PostgresServer]:
     """Run a server in a new folder."""
@@ -119,7 +124,9 @@ def postgres_server() -> Iterator[PostgresServer]:
         try:
             yield server
         finally:
-            server.stop("immediate")
+            # Some tests end it themselves.
+            with suppress(subprocess.CalledProcessError):
+                server.stop("immediate")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

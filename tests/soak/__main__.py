@@ -1,8 +1,8 @@
 """Runs the soak for a given time: `make soak ARGS="--minutes 10"`.
 
 Four controllers at once: one on real time that is killed now and then, one that is not, one on
-virtual time, and one with a hostile neighbour. A line every few seconds says how far it is; the
-exit status is 1 if anything happened that must not.
+virtual time, and one with a hostile neighbour. With `--fleet` instead: nodes on one database. Lines
+say how far it is; the exit status is 1 if anything happened that must not.
 """
 
 import argparse
@@ -12,14 +12,17 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Coroutine
 from pathlib import Path
 
+from tests.soak.fleet import soak_fleet
 from tests.soak.ledger import Ledger
 from tests.soak.neighbours import neighbours
 from tests.soak.real_time import real_time
 from tests.soak.virtual_time import virtual_time
 
 PROGRESS_S = 5.0
+MINUTES, FLEET_MINUTES = 10.0, 30.0
 
 
 async def soak(folder: Path, seconds: float, seed: int, *, progress: bool) -> list[Ledger]:
@@ -45,9 +48,9 @@ async def soak(folder: Path, seconds: float, seed: int, *, progress: bool) -> li
         return ledgers
 
 
-async def until_told(folder: Path, seconds: float, seed: int) -> list[Ledger]:
+async def until_told(soaking: Coroutine[None, None, list[Ledger]]) -> list[Ledger]:
     """Who is told to end takes the processes that it started along."""
-    running = asyncio.ensure_future(soak(folder, seconds, seed, progress=True))
+    running = asyncio.ensure_future(soaking)
     for told in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(told, running.cancel)
     return await running
@@ -64,20 +67,24 @@ async def show(ledgers: list[Ledger], seconds: float) -> None:
 
 def main() -> int:
     options = argparse.ArgumentParser(prog="make soak", description=(__doc__ or "").split("\n")[0])
-    options.add_argument("--minutes", type=float, default=10.0)
+    options.add_argument("--fleet", action="store_true", help="nodes on one database")
+    options.add_argument("--minutes", type=float, help="default 10, of a fleet 30")
     options.add_argument("--seed", type=int, default=1)
     chosen = options.parse_args()
-    if shutil.which("mosquitto") is None:
+    minutes = chosen.minutes or (FLEET_MINUTES if chosen.fleet else MINUTES)
+    if not chosen.fleet and shutil.which("mosquitto") is None:
         options.error("it needs the program mosquitto; its package is in requirements/debian.txt")
     with tempfile.TemporaryDirectory() as folder:
         try:
-            ledgers = asyncio.run(until_told(Path(folder), 60 * chosen.minutes, chosen.seed))
+            where = Path(folder), 60 * minutes, chosen.seed
+            soaking = soak_fleet(*where) if chosen.fleet else soak(*where, progress=True)
+            ledgers = asyncio.run(until_told(soaking))
         except asyncio.CancelledError:
             print("ended before its time")
             return 1
     print("\n" + "\n\n".join(ledger.summary() for ledger in ledgers))
     violations = sum(len(ledger.violations) for ledger in ledgers)
-    print(f"\n{chosen.minutes:g} minutes, {violations} violations")
+    print(f"\n{minutes:g} minutes, seed {chosen.seed}, {violations} violations")
     return 1 if violations else 0
 
 

@@ -1,0 +1,100 @@
+"""Runs faults many times and prints the table: `python -m tests.fleet.faults --fault all`."""
+
+import argparse
+import asyncio
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.fleet.faults.judging import Verdict
+from tests.fleet.faults.kinds import KINDS
+from tests.fleet.faults.promotion import promoted, promoted_behind, scene_with_standby
+from tests.fleet.faults.scene import FaultScene, Size, fault_scene
+from tests.postgres_server import postgres_server
+from tests.soak.ledger import Ledger
+
+SYNCHRONOUS, ASYNCHRONOUS = "standby", "standby-behind"
+ALL = (*KINDS, SYNCHRONOUS, ASYNCHRONOUS)
+#: Between two faults everything is well for so long.
+CALM_S = 1.0
+
+
+async def run(kind: str, rounds: int, seed: int, size: Size) -> tuple[FaultScene, Verdict]:
+    """Inflict one kind of fault many times on one fleet."""
+    ledger = Ledger(f"{kind}, seed {seed}")
+    with tempfile.TemporaryDirectory() as folder:
+        if kind in KINDS:
+            with postgres_server() as server:
+                async with fault_scene(server, Path(folder), ledger, size, seed) as scene:
+                    for number in range(1, rounds + 1):
+                        await scene.bulk_change(number)
+                        await asyncio.sleep(scene.chance.uniform(0, CALM_S))
+                        await KINDS[kind](scene)
+                        if rounds > 5:
+                            print(ledger_line(scene, kind, number), flush=True)
+                    return scene, await scene.end()
+        is_synchronous = kind == SYNCHRONOUS
+        async with scene_with_standby(
+            Path(folder), ledger, size, seed, synchronous=is_synchronous
+        ) as (scene, standby):
+            await asyncio.sleep(CALM_S)
+            await (promoted if is_synchronous else promoted_behind)(scene, standby)
+            return scene, await scene.end(may_lose=not is_synchronous)
+
+
+def ledger_line(scene: FaultScene, kind: str, number: int) -> str:
+    last = scene.measured["served again"][-1]
+    return (
+        f"{kind} {number}: served again after {last:.2f} s,"
+        f" {len(scene.ledger.violations)} violations, load {os.getloadavg()[0]:.1f}"
+    )
+
+
+def row(kind: str, rounds: int, scene: FaultScene, verdict: Verdict) -> str:
+    """Return a row of the table."""
+    times = [
+        f"{what} {statistics.median(found):.2f} s (median), {max(found):.2f} s (worst)"
+        for what, found in scene.measured.items()
+    ]
+    counts = scene.ledger.counts
+    extra = [
+        f"{counts[what]} {what}"
+        for what in ("direct requests", "direct requests led to the owner")
+        if counts[what]
+    ]
+    return (
+        f"| {kind} | {rounds} | {verdict.acknowledged:,} | {verdict.lost} |"
+        f" {verdict.doubtful} ({verdict.doubtful_stored}) |"
+        f" {verdict.messages:,} / {verdict.messages_lost} / {verdict.messages_again} |"
+        f" {'; '.join((*times, *extra))} | {len(scene.ledger.violations)} |"
+    )
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--fault", choices=("all", *ALL), default="all")
+    options.add_argument("--rounds", type=int, default=0, help="default 2, of kill 10")
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--nodes", type=int, default=3)
+    options.add_argument("--controllers", type=int, default=30)
+    chosen = options.parse_args()
+    size = Size(chosen.nodes, chosen.controllers)
+    rows, violations = [], 0
+    for kind in ALL if chosen.fault == "all" else (chosen.fault,):
+        rounds = 1 if kind not in KINDS else chosen.rounds or (10 if kind == "kill" else 2)
+        began = time.monotonic()
+        scene, verdict = asyncio.run(run(kind, rounds, chosen.seed, size))
+        print(scene.ledger.summary(), f"  {time.monotonic() - began:8.0f} seconds", sep="\n")
+        rows.append(row(kind, rounds, scene, verdict))
+        violations += len(scene.ledger.violations)
+    print("\n| fault | runs | acknowledged | lost | in doubt (stored) | messages / lost / twice |")
+    print("\n".join(rows))
+    print(f"load {os.getloadavg()}, {os.cpu_count()} cores")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,214 @@
+"""The faults: each is inflicted once, waited out, and what must hold meanwhile is looked at."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection
+
+from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S
+from tests.fleet.faults.clients import DIRECT, DoorClient
+from tests.fleet.faults.processes import NodeProcess
+from tests.fleet.faults.scene import FaultScene
+from tests.soak.controller import Gone
+
+DATABASE, NODE = "database", "node"
+#: How long things stay away, by the clock of a cluster whose times are not shortened.
+FROZEN_NODE_S, CUT_OFF_S, AWAY_S = 10.0, 12.0, 9.0
+#: Direct requests to a node that wakes up are tried for so long.
+DIRECT_S = 2.0
+#: An output that is switched every second may be so much late on a busy machine.
+LATE_S = 1.5
+
+Fault = Callable[[FaultScene], Awaitable[None]]
+
+
+def _seconds(scene: FaultScene, seconds: float) -> float:
+    return seconds * scene.size.shorten
+
+
+async def killed(scene: FaultScene) -> None:
+    """`kill -9` of a node; it is started again when the others have its controllers."""
+    node = scene.chance.choice(list(scene.fleet.nodes.values()))
+    names = scene.names_of(node)
+    with scene.ledger.fault(NODE):
+        since = time.monotonic()
+        await node.kill()
+        scene.fleet.close_door(node)
+        scene.measured["served again"].append(await scene.served_again(names, since))
+        await node.start()
+        await scene.shared_out()
+
+
+async def stopped_in_order(scene: FaultScene) -> None:
+    """A node that is stopped as for an update, and started again."""
+    node = scene.chance.choice(list(scene.fleet.nodes.values()))
+    names = scene.names_of(node)
+    since = time.monotonic()
+    scene.fleet.close_door(node)
+    status = await node.stop()
+    scene.ledger.require(status == 0, f"{node.name} ended with status {status}")
+    scene.measured["served again"].append(await scene.served_again(names, since))
+    await node.start()
+    await scene.shared_out()
+
+
+async def frozen_node(scene: FaultScene) -> None:
+    """SIGSTOP of a node, which wakes when others have its controllers."""
+    node = scene.chance.choice(list(scene.fleet.nodes.values()))
+    names = scene.names_of(node)
+    with scene.ledger.fault(NODE):
+        since = time.monotonic()
+        node.freeze()
+        scene.fleet.close_door(node)
+        scene.measured["served again"].append(await scene.served_again(names, since))
+        await asyncio.sleep(since + _seconds(scene, FROZEN_NODE_S) - time.monotonic())
+        node.wake()
+        await _ask_directly(scene, node, names, DIRECT_S)
+        await scene.shared_out()
+
+
+async def cut_off(scene: FaultScene) -> None:
+    """A node that does not reach the database; what it sent meanwhile arrives late."""
+    node = scene.proxied
+    names = scene.names_of(node)
+    with scene.ledger.fault(NODE):
+        since = time.monotonic()
+        scene.proxy.cut()
+        scene.fleet.close_door(node)
+        served = asyncio.create_task(scene.served_again(names, since))
+        # It may act until the end of its lease; from then on it must not.
+        await asyncio.sleep(_seconds(scene, LEASE_S + BEAT_S))
+        await _refuses_and_reads(scene, node, names)
+        scene.measured["served again"].append(await served)
+        await asyncio.sleep(since + _seconds(scene, CUT_OFF_S) - time.monotonic())
+        scene.proxy.mend()
+        node.is_open = True
+        await _ask_directly(scene, node, names, DIRECT_S)
+        await scene.shared_out()
+
+
+async def _refuses_and_reads(scene: FaultScene, node: NodeProcess, names: Collection[str]) -> None:
+    """A node whose lease has run out carries out nothing, and marks what can be read."""
+    for name in names:
+        client = DoorClient(scene.fleet, name, scene.dice, node.port)
+        try:
+            answer = await client.ask("/outs.cgi?out4=1")
+            scene.ledger.counts[f"cut off: commands answered {answer.status}"] += 1
+            scene.ledger.require(answer.status == 503, f"cut off, it answered {answer.status}")
+            answer = await client.ask("/api/state")
+            scene.ledger.require(
+                answer.status == 200 and "warning: 110" in answer.head.lower(),
+                f"cut off, a read was answered {answer.status} {answer.head!r}",
+            )
+        except Gone:
+            scene.ledger.violation(f"cut off, {node.name} did not answer for {name}")
+        client.close()
+
+
+async def _ask_directly(
+    scene: FaultScene, node: NodeProcess, names: Collection[str], seconds: float
+) -> None:
+    """Ask a node that has lost controllers for them: it leads to who has them, or refuses."""
+    tagged = [name for name in names if name not in scene.untagged]
+    until = time.monotonic() + _seconds(scene, seconds)
+    while time.monotonic() < until:
+        await asyncio.gather(*(_ask_once(scene, node, name) for name in tagged))
+        await asyncio.sleep(0.05)
+
+
+async def _ask_once(scene: FaultScene, node: NodeProcess, name: str) -> None:
+    one = scene.clients[name]
+    direct = DoorClient(scene.fleet, name, scene.dice, node.port)
+    other = DoorClient(scene.fleet, name, scene.dice, _another_door(scene, node))
+    try:
+        # What is stored by whom is compared at the end; a switch shows where it was done.
+        scene.ledger.counts["direct requests"] += 1
+        await one.count(DIRECT, direct)
+        before = (await other.json("/api/state"))["uptime"]
+        await other.ask("/outs.cgi?out3=0")
+        answer = await direct.ask("/outs.cgi?out3=1")
+        state = await other.json("/api/state")
+        if answer.status == 200 and state["uptime"] > before:
+            scene.ledger.counts["direct requests led to the owner"] += 1
+            scene.ledger.require(state["OUT3"] == 1, f"{node.name} switched {name} itself")
+    except Gone:
+        pass
+    finally:
+        direct.close()
+        other.close()
+
+
+def _another_door(scene: FaultScene, node: NodeProcess) -> int:
+    return next(port for port in scene.fleet.doors() if port != node.port)
+
+
+# --- the database -----------------------------------------------------------------------------
+
+
+async def restarted(scene: FaultScene) -> None:
+    await _database_away(scene, "fast", 0)
+
+
+async def crashed(scene: FaultScene) -> None:
+    await _database_away(scene, "immediate", 0)
+
+
+async def away(scene: FaultScene) -> None:
+    await _database_away(scene, "fast", AWAY_S)
+
+
+async def frozen_database(scene: FaultScene) -> None:
+    """All its processes are stopped for a while: what was sent to it may be stored later."""
+    owners = scene.fleet.owners()
+    with scene.ledger.fault(DATABASE):
+        with scene.server.frozen():
+            gaps = await _gaps(scene, _seconds(scene, AWAY_S))
+        await _back(scene, owners, gaps)
+
+
+async def _database_away(scene: FaultScene, mode: str, seconds: float) -> None:
+    owners = scene.fleet.owners()
+    with scene.ledger.fault(DATABASE):
+        await asyncio.to_thread(scene.server.stop, mode)
+        gaps = await _gaps(scene, _seconds(scene, seconds)) if seconds else {}
+        await asyncio.to_thread(scene.server.start)
+        await _back(scene, owners, gaps)
+
+
+async def _gaps(scene: FaultScene, seconds: float) -> dict[str, float]:
+    """Look for so long how regularly outputs are switched; return the longest gaps."""
+    over = asyncio.Event()
+    looking = asyncio.create_task(scene.switch_times(scene.clients, over))
+    await asyncio.sleep(seconds)
+    over.set()
+    return await looking
+
+
+async def _back(scene: FaultScene, owners: dict[str, str | None], gaps: dict[str, float]) -> None:
+    """Wait until all take changes again; they have stayed where they were, and went on switching.
+
+    One that somebody was moving when the database went stood still, of course.
+    """
+    since = time.monotonic()
+    scene.measured["served again"].append(await scene.served_again(scene.clients, since))
+    still = scene.fleet.owners()
+    moved = [name for name, node in owners.items() if node != still[name] or node is None]
+    scene.ledger.counts["moved by a fault of the database"] += len(moved)
+    if scene.size.shorten == 1.0 and not scene.is_moving:
+        scene.ledger.require(not moved, f"controllers have moved: {sorted(moved)[:5]}")
+    for name in gaps.keys() - set(moved):
+        scene.ledger.note("s between switches without a database", gaps[name])
+        scene.ledger.require(
+            gaps[name] < 1 + LATE_S, f"{name} was not switched for {gaps[name]:.1f} s"
+        )
+    await scene.shared_out()
+
+
+KINDS: dict[str, Fault] = {
+    "kill": killed,
+    "stop": frozen_node,
+    "cut": cut_off,
+    "restart": restarted,
+    "crash": crashed,
+    "away": away,
+    "freeze": frozen_database,
+}

@@ -1,0 +1,92 @@
+"""A primary that is gone for good, and a standby that is promoted: synchronous, or behind."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.fleet.faults.clients import DoorClient
+from tests.fleet.faults.kinds import DATABASE
+from tests.fleet.faults.processes import NodeProcess
+from tests.fleet.faults.scene import FaultScene, Size, fault_scene
+from tests.postgres_server import postgres_server
+from tests.postgres_standby import StandbyServer, standby_of, whichever
+from tests.soak.controller import Gone
+from tests.soak.ledger import Ledger
+
+#: How far behind the asynchronous standby is when the primary goes.
+BEHIND_S = 1.0
+_WENT_BACK = "gone back in time"
+
+
+@asynccontextmanager
+async def scene_with_standby(
+    folder: Path, ledger: Ledger, size: Size, seed: int, *, synchronous: bool
+) -> AsyncIterator[tuple[FaultScene, StandbyServer]]:
+    with postgres_server() as primary:
+        database = primary.new_fleet()
+        with standby_of(primary, synchronous=synchronous) as standby:
+            address = whichever(database, primary, standby)
+            async with fault_scene(primary, folder, ledger, size, seed, address) as scene:
+                yield scene, standby
+
+
+async def promoted(scene: FaultScene, standby: StandbyServer) -> None:
+    """Kill the primary for good; the synchronous standby has everything that was acknowledged."""
+    with scene.ledger.fault(DATABASE):
+        await asyncio.to_thread(scene.server.stop, "immediate")
+        await asyncio.to_thread(standby.promote)
+        since = time.monotonic()
+        scene.measured["served again"].append(await scene.served_again(scene.clients, since))
+
+
+async def promoted_behind(scene: FaultScene, standby: StandbyServer) -> None:
+    """Promote a standby that has not heard the last of it: every node notices, tells and refuses.
+
+    Started again, as the sentence says, they accept what is there.
+    """
+    with scene.ledger.fault(DATABASE):
+        await asyncio.to_thread(standby.stop)
+        await asyncio.sleep(BEHIND_S)
+        await asyncio.to_thread(scene.server.stop, "immediate")
+        await asyncio.to_thread(standby.start)
+        await asyncio.to_thread(standby.promote)
+        since = time.monotonic()
+        for node in scene.fleet.nodes.values():
+            await _tells(scene, node, since)
+        await asyncio.gather(*(_start_again(scene, one) for one in scene.fleet.nodes.values()))
+        await scene.served_again(scene.clients, time.monotonic())
+
+
+async def _start_again(scene: FaultScene, node: NodeProcess) -> None:
+    scene.fleet.close_door(node)
+    await node.stop()
+    await node.start()
+
+
+async def _tells(scene: FaultScene, node: NodeProcess, since: float) -> None:
+    """Wait until a node tells that the database has gone back, and look that it does nothing."""
+    client = DoorClient(scene.fleet, "", scene.dice, node.port)
+    until = since + 30
+    while True:
+        try:
+            troubles = " ".join(map(str, (await client.json("/api/fleet"))["troubles"]))
+        except Gone:
+            troubles = ""
+        if _WENT_BACK in troubles:
+            scene.measured["noticed"].append(time.monotonic() - since)
+            break
+        if time.monotonic() > until:
+            scene.ledger.violation(f"{node.name} has not noticed that the database went back")
+            break
+        await asyncio.sleep(0.05)
+    client.close()
+    for name in scene.names_of(node):
+        asking = DoorClient(scene.fleet, name, scene.dice, node.port)
+        answer = await asking.ask("/outs.cgi?out4=1")
+        asking.close()
+        scene.ledger.require(
+            answer.status == 503 and _WENT_BACK.encode() in answer.body,
+            f"{name} answered {answer.status} after the database went back: {answer.body[:200]!r}",
+        )

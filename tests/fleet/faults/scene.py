@@ -1,0 +1,263 @@
+"""A fleet under load: nodes, their database, clients that count, and who receives the messages."""
+
+import asyncio
+import json
+import time
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+
+from msgspec import Struct
+
+from tests.fleet.faults.clients import BULK, CountingClient, DoorClient
+from tests.fleet.faults.database_proxy import DatabaseProxy
+from tests.fleet.faults.judging import Verdict, durable_messages, judge
+from tests.fleet.faults.processes import FaultedFleet, NodeProcess
+from tests.fleet.faults.witness import Witness, install
+from tests.notify.http_server import HttpPeer, Taken, http_peer
+from tests.notify.post_office import Bell
+from tests.postgres_server import PostgresServer
+from tests.soak.controller import Gone
+from tests.soak.ledger import Ledger
+
+#: OUT0 is switched every second; m10 lets a rule send HTTP1, with m10 as the number of the message.
+_SETTINGS = (
+    "/outs.cgi?atout=0*1",
+    "/outs.cgi?atout=6*1",
+    "/outs.cgi?aout=01",
+    "/inpa.cgi?event=0*45*0*0*0*0*24*0*0*0*0*0*1*0*0*0&eventon=0*1",
+)
+_TARGET = "/stm.cgi?http1=127.0.0.1:{port}/in/{name}?n=%250590"
+#: Controllers that bulk changes are for.
+TAG = "counted"
+PATIENCE_S = 60.0
+LOOK_S = 0.02
+
+
+class Size(Struct, frozen=True):
+    """How large a scene is, and how fast."""
+
+    nodes: int = 3
+    controllers: int = 30
+    #: So many of them, the last ones, are left alone by bulk changes.
+    untagged: int = 0
+    #: Between two changes of the same controller.
+    pause_s: float = 0.1
+    message_every: int = 10
+    #: Of the times of a cluster: lease, beats, patience.
+    shorten: float = 1.0
+
+
+class FaultScene:
+    def __init__(
+        self,
+        server: PostgresServer,
+        fleet: FaultedFleet,
+        proxy: DatabaseProxy,
+        peer: HttpPeer,
+        ledger: Ledger,
+        size: Size,
+        seed: int,
+        *,
+        has_proxy: bool,
+    ) -> None:
+        self._has_proxy = has_proxy
+        self.server = server
+        self.fleet = fleet
+        self.proxy = proxy
+        self.ledger = ledger
+        self.size = size
+        self.seed = seed
+        #: For what is inflicted, and for whatever else is left to chance.
+        self.chance, self.dice = Random(seed), Random(seed + 1)
+        self.clients: dict[str, CountingClient] = {}
+        self.untagged: list[str] = []
+        #: Does somebody move controllers now and then?
+        self.is_moving = False
+        #: Times that were measured, by what they are.
+        self.measured: defaultdict[str, list[float]] = defaultdict(list)
+        #: Messages by controller and number.
+        self.arrived: Counter[tuple[str, int]] = Counter()
+        self.over = asyncio.Event()
+        self._peer = peer
+        self._tasks: list[asyncio.Task[None]] = []
+        peer.answer = self._take
+
+    def _take(self, request: Taken) -> tuple[int, dict[str, str]]:
+        name, _, number = request.path.removeprefix("/in/").partition("?n=")
+        self.arrived[name, abs(int(number))] += 1
+        return 200, {}
+
+    # --- beginning ----------------------------------------------------------------------------
+
+    @property
+    def proxied(self) -> NodeProcess:
+        """The node that reaches the database by a way that can be cut."""
+        return list(self.fleet.nodes.values())[-1]
+
+    async def begin(self) -> None:
+        install(self.fleet)
+        first, *others = [f"node-{number}" for number in range(1, self.size.nodes + 1)]
+        await self.fleet.add_node(first)
+        ways = [self.fleet.database] * len(others)
+        if self._has_proxy:
+            ways[-1] = self.proxy.address(self.fleet.database)
+        await asyncio.gather(*map(self.fleet.add_node, others, ways))
+        count, untagged = self.size.controllers, self.size.untagged
+        await self.post(f"add?count={count - untagged}&name=c-%7Bn%7D&tags={TAG}")
+        if untagged:
+            first = count - untagged + 1
+            await self.post(f"add?count={untagged}&first={first}&name=c-%7Bn%7D")
+        await self.shared_out()
+        names = [f"c-{number}" for number in range(1, count + 1)]
+        self.untagged = names[count - untagged :]
+        for name in names:
+            self.clients[name] = CountingClient(self.fleet, name, self.ledger, self.seed)
+        await asyncio.gather(*map(self._set_up, self.clients.values()))
+        self._tasks = [
+            asyncio.create_task(
+                one.keep_counting(self.over, self.size.pause_s, self.size.message_every)
+            )
+            for one in self.clients.values()
+        ]
+        await self.served_again(self.clients, time.monotonic())
+
+    async def _set_up(self, client: CountingClient) -> None:
+        target = _TARGET.format(port=self._peer.port, name=client.name)
+        for command in (target, *_SETTINGS):
+            answer = await client.client.ask(command)
+            assert answer.status == 200, f"{command}: {answer.body!r}"
+
+    # --- asking -------------------------------------------------------------------------------
+
+    async def post(self, what: str) -> dict[str, object]:
+        """Ask a node for something that concerns many controllers; raise Gone without an answer."""
+        client = DoorClient(self.fleet, "", self.dice)
+        try:
+            answer = await client.ask(f"/api/fleet/{what}", "POST")
+            if answer.status != 200:
+                raise Gone(answer.body.decode()[:300])
+            told: dict[str, object] = json.loads(answer.body)
+            return told
+        finally:
+            client.close()
+
+    def names_of(self, node: NodeProcess) -> list[str]:
+        return [name for name, owner in self.fleet.owners().items() if owner == node.name]
+
+    async def until(
+        self, condition: Callable[[], bool], what: str, seconds: float = PATIENCE_S
+    ) -> float:
+        """Wait for something; return how long that took."""
+        began = time.monotonic()
+        while not condition():
+            if time.monotonic() - began > seconds:
+                self.ledger.violation(f"not within {seconds:g} s: {what}")
+                break
+            await asyncio.sleep(LOOK_S)
+        return time.monotonic() - began
+
+    async def served_again(self, names: Iterable[str], since: float) -> float:
+        """Wait until a change of each was acknowledged that was asked for since; return how long
+        that took."""
+        waiting = set(names)
+
+        def all_served() -> bool:
+            waiting.difference_update(
+                [name for name in waiting if self.clients[name].last_asked > since]
+            )
+            return not waiting
+
+        await self.until(all_served, f"changes of {sorted(waiting)[:3]} are acknowledged")
+        return time.monotonic() - since
+
+    async def shared_out(self) -> None:
+        """Wait until every node has its part."""
+        until = time.monotonic() + PATIENCE_S
+        while not await asyncio.to_thread(self.fleet.is_shared_out):
+            if time.monotonic() > until:
+                self.ledger.violation("the controllers are not shared out")
+                return
+            await asyncio.sleep(0.1)
+
+    async def switch_times(self, names: Collection[str], over: asyncio.Event) -> dict[str, float]:
+        """Look at controllers until it is over; return the longest time between two switches."""
+        times: dict[str, set[float]] = {name: set() for name in names}
+
+        async def look(name: str) -> None:
+            client = DoorClient(self.fleet, name, self.dice)
+            while not over.is_set():
+                try:
+                    state = await client.json("/api/state")
+                    times[name].add(state["switched"]["OUT0"]["time"])
+                except (Gone, KeyError):
+                    pass
+                await asyncio.sleep(0.4)
+            client.close()
+
+        await asyncio.gather(*map(look, names))
+        return {name: _longest_gap(seen) for name, seen in times.items()}
+
+    async def bulk_change(self, number: int) -> None:
+        """Set a number of many controllers at once, and note what was told of each."""
+        asked_at = time.monotonic()
+        for name, client in self.clients.items():
+            if name not in self.untagged:
+                client.told[BULK].doubtful.add(number)
+        try:
+            told = await self.post(f"send?command=eeprom.cgi%3Fdword{BULK}%3D{number}&tag={TAG}")
+        except Gone:
+            return
+        results = told["results"]
+        assert isinstance(results, list)
+        for one in results:
+            if one["status"] == 200:
+                told_of = self.clients[one["name"]].told[BULK]
+                told_of.doubtful.discard(number)
+                told_of.acknowledged.add(number)
+                told_of.newest_at = asked_at
+
+    # --- the end ------------------------------------------------------------------------------
+
+    async def end(self, *, may_lose: bool = False) -> Verdict:
+        """Stop counting, wait for the messages, and compare everything."""
+        self.over.set()
+        await asyncio.gather(*self._tasks)
+        durable = durable_messages(await asyncio.to_thread(Witness, self.fleet))
+        await self.until(lambda: durable <= set(self.arrived), "all messages have arrived")
+        for node in self.fleet.nodes.values():
+            log = node.log.read_text(errors="replace")
+            self.ledger.require("Traceback" not in log, f"{node.name}: {_trace_in(log)}")
+        return judge(self.fleet, self.clients, self.arrived, self.ledger, may_lose=may_lose)
+
+
+def _longest_gap(times: set[float]) -> float:
+    ordered = sorted(times)
+    return max((b - a for a, b in zip(ordered, ordered[1:], strict=False)), default=1e9)
+
+
+def _trace_in(log: str) -> str:
+    return log[max(0, log.find("Traceback") - 300) :][:2500]
+
+
+@asynccontextmanager
+async def fault_scene(
+    server: PostgresServer, folder: Path, ledger: Ledger, size: Size, seed: int, database: str = ""
+) -> AsyncIterator[FaultScene]:
+    """Begin a scene on a new database of a server, or on the one that is given."""
+    fleet = FaultedFleet(database or server.new_fleet(), folder, size.shorten)
+    proxy = DatabaseProxy(server.socket)
+    await proxy.start()
+    async with http_peer(Bell()) as peer:
+        has_proxy = not database
+        scene = FaultScene(server, fleet, proxy, peer, ledger, size, seed, has_proxy=has_proxy)
+        try:
+            await scene.begin()
+            yield scene
+        finally:
+            scene.over.set()
+            proxy.mend()
+            await fleet.close()
+            await proxy.close()
