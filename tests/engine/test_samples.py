@@ -28,3 +28,15 @@ def test_each_batch_tells_its_causes_so_that_a_lost_one_is_mended_by_the_next() 
     samples.clear()
     samples.add_cause(2.0, "OUT1", BY_HAND)
     assert samples == [(2.0, "OUT1.cause", BY_HAND)]
+
+
+def test_after_all_causes_were_told_each_one_that_follows_is_told() -> None:
+    samples = Samples()
+    samples.add_cause(1.0, "OUT1", BY_HAND)
+    samples.add_all_causes(2.0, lambda label: BY_RULE)
+    samples.add_cause(3.0, "OUT1", BY_HAND)
+    assert [told for told in samples if told[1] == "OUT1.cause"] == [
+        (1.0, "OUT1.cause", BY_HAND),
+        (2.0, "OUT1.cause", BY_RULE),
+        (3.0, "OUT1.cause", BY_HAND),
+    ]

@@ -40,7 +40,6 @@ from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
-from leverframe.engine.traces import CAUSE_TRACES
 from leverframe.engine.tree import MISSING, settings_from_leaves
 from leverframe.hardware.board import Board
 from leverframe.hardware.sensing import Readings
@@ -183,8 +182,7 @@ class Controller(Hooks):
                 for label, value in machine.values.items()
                 if value is not None or former.get(label) is not None
             ]
-            for label in CAUSE_TRACES:
-                machine.samples.add_cause(at.wall, label, machine.mover(label))
+            machine.samples.add_all_causes(at.wall, machine.mover)
             self.engine.rules.trace()
 
     def go_on_with(

@@ -5,7 +5,6 @@ The parts fill this in when they are joined to the controller; it knows none of 
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol
 
@@ -68,7 +67,7 @@ class Hooks:
         #: What a write gives back is done when the module has taken it, or ends by a refusal.
         self.on_modbus_write: WriteToModules = self._keep_write
         #: Writes of before anybody took them.
-        self._early_writes: deque[effects.WriteModbus] = deque(maxlen=MAX_EARLY_WRITES)
+        self._early_writes: list[effects.WriteModbus] = []
         self.on_ping: Callable[[effects.PingHost], None] = _drop
         self.on_screen: Callable[[effects.ShowScreen], None] = _drop
         #: Called with the old and the new tree once the engine has adopted new settings.
@@ -152,11 +151,12 @@ class Hooks:
     def take_writes(self, write: WriteToModules) -> None:
         """Have this carry out what is written to modules, also what rules wanted at the start."""
         self.on_modbus_write = write
-        while self._early_writes:
-            write(self._early_writes.popleft())
+        early, self._early_writes = self._early_writes, []
+        for effect in early:
+            write(effect)
 
     def _keep_write(self, effect: effects.WriteModbus) -> None:
-        self._early_writes.append(effect)
+        self._early_writes = [*self._early_writes, effect][-MAX_EARLY_WRITES:]
 
     def open_ports(self) -> dict[str, int]:
         """Return the ports that are open at present, by what is spoken there."""

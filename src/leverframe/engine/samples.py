@@ -1,5 +1,7 @@
 """What the engine hands to the history: every change of a value, and who made it."""
 
+from collections.abc import Callable
+
 from leverframe.engine.journal import Cause
 from leverframe.engine.traces import CAUSE_TRACES, Reason
 
@@ -14,6 +16,8 @@ class Samples(list[Traced]):
     is told again in the next batch, so that a batch that is lost leaves no wrong cause for long.
     """
 
+    __slots__ = ("_causes",)
+
     def __init__(self) -> None:
         super().__init__()
         self._causes: dict[str, Cause] = {}
@@ -23,6 +27,11 @@ class Samples(list[Traced]):
         if self._causes.get(label) is not cause:
             self._causes[label] = cause
             self.append((wall, CAUSE_TRACES[label], cause))
+
+    def add_all_causes(self, wall: float, mover: Callable[[str], Cause]) -> None:
+        """Tell who moved each of what is switched, whatever was told before."""
+        self._causes.clear()
+        self += [(wall, trace, mover(label)) for label, trace in CAUSE_TRACES.items()]
 
     def clear(self) -> None:
         super().clear()

@@ -4,7 +4,6 @@ Answers that are not what they should be leave a value unknown; nothing here fai
 """
 
 import re
-from collections import deque
 
 from msgspec import Struct, structs
 
@@ -65,7 +64,7 @@ class ModemStatus:
         self.signal_dbm: int | None = None
         self._command: str | None = None
         self._answer: tuple[str, ...] | None = None
-        self._unasked: deque[str] = deque(maxlen=_KEPT_UNASKED)
+        self._unasked: list[str] = []
 
     @property
     def sim_ready(self) -> bool:
@@ -110,7 +109,7 @@ class ModemStatus:
         self._answer = lines
 
     def heard(self, line: str) -> None:
-        self._unasked.append(line)
+        self._unasked = [*self._unasked, line][-_KEPT_UNASKED:]
 
     def shown(self) -> ModemState:
         return ModemState(
@@ -122,7 +121,7 @@ class ModemStatus:
             **structs.asdict(self.shown()),
             command=self._command,
             answer=self._answer,
-            unasked=list(self._unasked),
+            unasked=self._unasked,
         )
 
 

@@ -289,7 +289,7 @@ class SimCommands:
 
         async def receive() -> None:
             answer = await self._sms.take(sender, message)
-            self._board.messages.append(ReceivedSms(sender, message, answer))
+            self._board.keep_message(ReceivedSms(sender, message, answer))
 
         return Arrival(receive)
 
