@@ -23,6 +23,7 @@ from leverframe.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
 
 #: Causes of the engine itself: whoever set these up wants what they do.
 OWN_CAUSES = frozenset(("start", "rule", "rule loop", "schedule", "watchdog", "timer", "input"))
+_NOT_SWITCHED = (0.0, BY_START, 0)
 
 #: Kind -> its sentence. `{name}` is what people call the label.
 SENTENCES = {
@@ -111,11 +112,13 @@ def _rules(engine: Engine) -> Iterator[Finding]:
 
 def _held_since(engine: Engine, number: int) -> float | None:
     """Return since when a hand keeps a rule's output otherwise; None where that is not so."""
-    wanted = engine.rules.wanted(number)
-    if wanted is None or engine.machine.values[wanted[0]] == wanted[1]:
+    label = engine.settings.rules[number - 1].action
+    since, cause, _ = engine.machine.switched.get(label, _NOT_SWITCHED)
+    if cause.kind in OWN_CAUSES:
+        # As nearly always; who decides takes longer to find out.
         return None
-    since, cause, _ = engine.machine.switched.get(wanted[0], (0.0, BY_START, 0))
-    return None if cause.kind in OWN_CAUSES else since
+    wanted = engine.rules.wanted(number)
+    return since if wanted is not None and engine.machine.values[label] != wanted[1] else None
 
 
 def _pid(engine: Engine) -> Iterator[Finding]:

@@ -141,6 +141,9 @@ class PwmOutputs:
         if not channel.regulated:
             channel.regulated, channel.parked = True, False
             self._note_regulated(index)
+        elif channel.end == duty and not channel.steps:
+            # A regulator at its limit holds the same duty in each second.
+            return
         self._arrive(index, duty)
 
     def release(self, index: int) -> None:
