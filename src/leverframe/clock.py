@@ -19,6 +19,8 @@ class Clock(Protocol):
 
     #: Time stands still until `move_to` moves it; else it runs by itself.
     is_virtual: bool
+    #: How far its wall time was set ahead of the machine's.
+    ahead_s: float
 
     def read(self) -> Moment:
         """Return the monotonic and the wall time of one moment."""
@@ -54,20 +56,26 @@ class SystemClock:
     ) -> None:
         self._monotonic = monotonic
         self._wall = wall
-        self._offset_s = 0.0
+        self.ahead_s = 0.0
         self._distance_s = wall() - monotonic()
 
+    @classmethod
+    def from_now(cls, now: float) -> "SystemClock":
+        """Return a clock that goes on where another one was, which shows this monotonic time."""
+        shift_s = now - time.monotonic()
+        return cls(lambda: time.monotonic() + shift_s)
+
     def read(self) -> Moment:
-        return Moment(self._monotonic(), self._wall() + self._offset_s)
+        return Moment(self._monotonic(), self._wall() + self.ahead_s)
 
     def now(self) -> float:
         return self._monotonic()
 
     def wall(self) -> float:
-        return self._wall() + self._offset_s
+        return self._wall() + self.ahead_s
 
     def set_wall(self, wall: float) -> None:
-        self._offset_s = wall - self._wall()
+        self.ahead_s = wall - self._wall()
 
     def was_stepped(self) -> bool:
         """Tell whether the machine's clock was set since the previous call."""
@@ -87,6 +95,7 @@ class VirtualClock:
     """A clock that stands still until it is moved, from a fixed date on for repeatable runs."""
 
     is_virtual = True
+    ahead_s = 0.0
 
     #: Monday, 5 January 2026, 00:00 UTC.
     START = 1767571200.0

@@ -1,8 +1,8 @@
 """What holds whatever happens: any mix of settings, commands, readings, restarts and passing time.
 
 Two benches live through the same story. The second one is also called at moments when nothing is
-due, and goes on as a copy made from its exported state; neither may make a difference to what it
-does.
+due, and goes on as a copy made from its exported state, or from the plain data that another process
+gets; none of this may make a difference to what it does.
 """
 
 import os
@@ -10,6 +10,7 @@ import subprocess
 import sys
 from typing import Any
 
+import msgspec
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -19,6 +20,7 @@ from leverframe.engine.effects import Effect, PingHost
 from leverframe.engine.journal import KEPT_ENTRIES
 from leverframe.engine.labels import DIGITAL_INPUTS, LABELS, ONEWIRE, OUTPUTS, PWMS, STATES
 from leverframe.engine.live_state import exported, imported
+from leverframe.engine.portable_state import ENCODER, EngineState, engine_from, portable
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.settings import Power, Rule, ScheduleEntry, WatchdogEntry
 from tests.effort import examples
@@ -190,6 +192,20 @@ class AnyStory(RuleBasedStateMachine):
         self.often_called.wait(10)
         self.often_called.engine = imported(state)
         self.often_called.rewind_to(self.bench)
+
+    @rule()
+    def go_on_in_another_process(self) -> None:
+        bench = self.often_called
+        was, data = bench.engine, ENCODER.encode(portable(bench.engine))
+        bench.wait(10)
+        state = msgspec.json.decode(data, type=EngineState)
+        bench.rewind_to(self.bench)
+        bench.engine = engine_from(
+            state, bench.profile, was.settings, bench.timezone, dict(bench.kept)
+        )
+        again = ENCODER.encode(portable(bench.engine))
+        assert msgspec.json.decode(again, type=EngineState) == state
+        bench.engine.machine.persisted = was.machine.persisted
 
     @rule(up=flags)
     def broker(self, up: bool) -> None:

@@ -144,3 +144,14 @@ async def test_the_first_password_of_a_files_controllers_is_shown_once(
             await start_controllers(node.web, fleet.controllers, as_json=as_json)
             assert node.member("attic").controller.engine.settings.access.required
         assert ("password" in capsys.readouterr().out) is told
+
+
+def test_how_often_live_state_is_saved_is_checked(tmp_path: Path) -> None:
+    text = '[cluster]\ndatabase = "dbname=fleet"\nlive_state_every = {}\n'
+    fleet = read(tmp_path, text.format(1))
+    assert fleet.cluster is not None
+    assert fleet.cluster.live_state_every == 1
+    for wrong in ("0", "61", "true", '"often"'):
+        with pytest.raises(BadConfiguration, match=r"fleet.toml, line 3: .*live_state_every"):
+            read(tmp_path, text.format(wrong))
+    assert read(tmp_path, '[cluster]\ndatabase = "dbname=fleet"\n').cluster is not None

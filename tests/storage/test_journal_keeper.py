@@ -158,3 +158,25 @@ async def test_a_snapshot_that_is_gone_back_to_tells_on_from_there() -> None:
     run.keeper.go_on_from(state)
     run.happen(Fact("on", "OUT3", 0, 1))
     assert [entry["which"] for entry in await run.told()] == [None, "OUT0", "OUT3"]
+
+
+async def test_a_journal_that_goes_on_is_told_on_by_its_numbers_and_no_start(
+    tmp_path: Path,
+) -> None:
+    first = run_on(tmp_path / "history")
+    led = first.happen()
+    await first.end()
+    second = run_on(tmp_path / "history")
+    second.journal = Journal.resumed(first.journal.count, ())
+    second.keeper.go_on(first.journal.count)
+    second.happen(cause=Cause("rule", "1", number=1, after=led))
+    told = await second.told()
+    await second.end()
+    assert [entry["what"] for entry in told] == ["started", "on", "on"]
+    assert told[2]["after"] == told[1]["number"]
+    elsewhere = run_on(tmp_path / "another")
+    elsewhere.journal = Journal.resumed(600, ())
+    elsewhere.keeper.go_on(600)
+    elsewhere.happen()
+    assert [entry["number"] for entry in await elsewhere.told()] == [601]
+    await elsewhere.end()

@@ -60,6 +60,8 @@ AGAIN = (effects.SetClock, effects.RestartController)
 #: Effects that the bootloader does not let through: the pins stay safe until the next start.
 PINS = (effects.DriveOutput, effects.DrivePwm)
 
+MOVING = "This controller is moving to another node. Nothing was changed; ask again."
+
 #: Before watchers are called for the first time; no version of an engine has this number.
 NEVER_WATCHED = -1
 
@@ -121,7 +123,7 @@ class Controller(Hooks):
         self.store = store
         self.board = board
         self.clock = clock
-        self._timezone = timezone
+        self.timezone = timezone
         stored = store.load() if stored is None else stored
         settings, unfit = settings_from_leaves(profile, stored.settings)
         if unfit:
@@ -145,6 +147,7 @@ class Controller(Hooks):
         self.bootloader_until: float | None = None
         #: Returns why nothing may be done now, where another node may have taken over.
         self.why_refused: Callable[[], str | None] | None = None
+        self._stands_still = False
         self._watched_version = NEVER_WATCHED
         self._telling: asyncio.Handle | None = None
         self._carry_out: dict[type, Callable[[Any], None]] = {
@@ -190,6 +193,7 @@ class Controller(Hooks):
     ) -> None:
         """Live by another engine that has been started before; the board is as it knows it."""
         self.engine, self.pending = engine, engine.settings
+        engine.machine.persisted = self.persistent.values
         before, self.bootloader_until = self.bootloader_until, bootloader_until
         engine.machine.samples = None if self.history is None else self.history.samples
         self._record_all(self.clock.read(), former)
@@ -205,7 +209,18 @@ class Controller(Hooks):
             afterwards.push_async_callback(self.writer.close)
             afterwards.callback(self.action_audit.end)
             afterwards.callback(self.persistent.end)
-            self._power_off()
+            if not self._stands_still:
+                self._power_off()
+
+    def stand_still(self) -> None:
+        """Let nothing happen here any more, because another process goes on; `stop` comes next."""
+        self.time.stop()
+        self._power_off()
+        self.time.stop()
+        self._stands_still = True
+        # Whatever still comes in finds nobody.
+        self.bootloader_until = inf
+        self.why_refused = lambda: MOVING
 
     def restart(self) -> None:
         """Power off and on within the process: build a new engine from the remembered state."""
@@ -257,7 +272,7 @@ class Controller(Hooks):
         journal = self.engine.machine.journal
         before, self.bootloader_until = self.bootloader_until, None
         former = self.engine.values
-        self.engine = Engine(self.profile, settings, self._timezone, self.persistent.values)
+        self.engine = Engine(self.profile, settings, self.timezone, self.persistent.values)
         self.engine.machine.journal = journal
         # The new engine counts its changes from the beginning and may arrive at the same number.
         self._watched_version = NEVER_WATCHED

@@ -115,6 +115,14 @@ class ObservedTroubles(dict[str, str]):
         self._changed()
 
 
+class FindingsState(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is known of earlier looks, as plain data."""
+
+    since: dict[str, float]
+    journalled: dict[str, Fact]
+    looked_at: float
+
+
 class FindingsWatch:
     def __init__(
         self, engine: Callable[[], Engine], clock: Clock, troubles: ObservedTroubles
@@ -172,6 +180,13 @@ class FindingsWatch:
 
     def go_on_from(self, state: tuple[dict[str, float], dict[str, Fact], float]) -> None:
         self._since, self._journalled, self._looked_at = state
+
+    def portable(self) -> FindingsState:
+        return FindingsState(self._since, self._journalled, self._looked_at)
+
+    def fill(self, state: FindingsState) -> None:
+        self._since, self._journalled = dict(state.since), dict(state.journalled)
+        self._looked_at = state.looked_at
 
     def _of_parts(self) -> Iterator[Finding]:
         for part, sentence in self._troubles.items():

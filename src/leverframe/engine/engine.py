@@ -2,7 +2,8 @@
 
 Nothing here waits. The controller calls `apply` for a request, `sense` for what the board measured
 and `tick` when `next_deadline` has come, and carries out the effects in the order it gets them.
-After a restart it makes a new engine from the same settings and the values that were persisted.
+After a restart it makes a new engine from the same settings and the values that were persisted;
+one that moves to another process is made from its live state, and goes on (`portable_state.py`).
 
 What happens in one instant, in this order:
 
@@ -185,6 +186,13 @@ class Engine:
             feature.start()
         self._note_listeners()
         return _driven_once(self._settled())
+
+    def resume(self, at: Moment, readings: Mapping[str, Any]) -> list[Effect]:
+        """Go on after an absence, in another process; the first call there instead of `start`."""
+        self.watchdog.ask_again(at.now)
+        self._live_until(at)
+        self.inputs.sense(readings)
+        return self._settled()
 
     def apply(
         self, settings: Settings, actions: Iterable[Action], at: Moment, cause: Cause

@@ -71,6 +71,7 @@ _OF_OTHERS = {
     "module_written": "{value:.10g} to {target}: written and read back",
     "module_not_written": "{value:.10g} to {target}: {problem}",
     "started": "started, version {version}",
+    "went_on": "went on where it was: its node changed, or started again",
     "journal_gap": "{count} entries came faster than they could be kept",
     "message_sent": "sent to {target}",
     "message_captured": "kept instead of sent to {target}",
@@ -96,7 +97,7 @@ SENTENCES: Mapping[str, str] = _OF_ENGINE | _OF_OTHERS | _OF_BENCH
 _NO_FIGURES: Mapping[str, Any] = MappingProxyType({})
 
 
-class Fact(msgspec.Struct, frozen=True, gc=False):
+class Fact(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     what: str
     #: A label; empty where the fact is about none.
     which: str = ""

@@ -8,7 +8,7 @@ is not as it should be `finding`.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count, islice
 from typing import Annotated, Any, Protocol
 
@@ -131,6 +131,20 @@ class Journal:
         copy._entries = self._entries.copy()
         copy._number = self._number
         return copy
+
+    def newest(self, count: int) -> list[tuple[float, Cause, Fact]]:
+        """List the newest entries, oldest first, as plain data."""
+        kept = self._entries
+        chosen = islice(kept, max(0, len(kept) - count), None)
+        return [(wall, cause, told.as_fact()) for wall, cause, told in chosen]
+
+    @classmethod
+    def resumed(cls, count: int, entries: Iterable[tuple[float, Cause, Told]]) -> "Journal":
+        """Return a journal that goes on after so many entries, of which these are the newest."""
+        journal = cls()
+        journal._number = count
+        journal._entries.extend(entries)
+        return journal
 
     @property
     def count(self) -> int:

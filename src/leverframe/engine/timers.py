@@ -16,20 +16,21 @@ Entry = tuple[float, int, Key]
 
 
 class Timers:
-    __slots__ = ("_deadlines", "_heap", "_serial")
+    __slots__ = ("_deadlines", "_heap", "serial")
 
     def __init__(self) -> None:
         #: The entries that hold; one in the heap that is none of these was replaced or cancelled.
         self._deadlines: dict[Key, Entry] = {}
         self._heap: list[Entry] = []
-        self._serial = 0
+        #: How often a deadline was set.
+        self.serial = 0
 
     def __len__(self) -> int:
         return len(self._deadlines)
 
     def set(self, key: Key, when: float) -> None:
-        self._serial += 1
-        entry = self._deadlines[key] = (when, self._serial, key)
+        self.serial += 1
+        entry = self._deadlines[key] = (when, self.serial, key)
         heappush(self._heap, entry)
         if len(self._heap) > 2 * len(self._deadlines) + 16:
             self._heap = list(self._deadlines.values())
@@ -46,6 +47,11 @@ class Timers:
     def when(self, key: Key) -> float | None:
         found = self._deadlines.get(key)
         return found[0] if found else None
+
+    def in_order(self) -> list[tuple[float, Key]]:
+        """List the deadlines in the order in which they were set."""
+        entries = sorted(self._deadlines.values(), key=lambda entry: entry[1])
+        return [(when, key) for when, _, key in entries]
 
     def next(self) -> float | None:
         """Return the earliest deadline, or None if there is none."""

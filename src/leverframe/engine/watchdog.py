@@ -116,6 +116,15 @@ class Watchdog:
         else:
             self._ping(guard)
 
+    def ask_again(self, now: float) -> None:
+        """Ping hosts again whose answers nobody gets any more, from this moment on."""
+        for guard in self._guards:
+            if guard.pinged_at is not None:
+                guard.pinged_at = now
+                timeout_s = _timeout_s(guard.entry)
+                self._machine.emit(PingHost(guard.index, guard.entry.host, timeout_s))
+                self._machine.timers.set(guard.key, now + timeout_s)
+
     def ping_answered(self, entry: int, milliseconds: float | None) -> None:
         """Take the outcome of a ping, None for no answer; ignore it if none is awaited."""
         guard = self._guards[entry]

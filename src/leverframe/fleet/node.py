@@ -19,6 +19,7 @@ from leverframe.clock import Clock, SystemClock, VirtualClock
 from leverframe.commands.table.refusals import Conflict
 from leverframe.config import AskedVersion, NodeConfig
 from leverframe.controller import Controller
+from leverframe.controller.hand_over import SavedLive, hand_over, resumption
 from leverframe.controller.hooks import SettingsWatcher
 from leverframe.fleet.door import Door, DoorNames, Entrance
 from leverframe.fleet.other_nodes import OtherNodes
@@ -167,9 +168,15 @@ class FleetNode:
         return list((await self.start_some(sorted(self.registry.records), wirings)).values())
 
     async def start_some(
-        self, numbers: Sequence[int], wirings: Mapping[str, Wiring] = MappingProxyType({})
+        self,
+        numbers: Sequence[int],
+        wirings: Mapping[str, Wiring] = MappingProxyType({}),
+        live: Mapping[int, SavedLive] = MappingProxyType({}),
     ) -> dict[int, str]:
-        """Start controllers that are stored; return a sentence for each that cannot be."""
+        """Start controllers that are stored; return a sentence for each that cannot be.
+
+        Those of which the live state is given go on from it, where they can.
+        """
         troubles: dict[int, str] = {}
         for begin in range(0, len(numbers), READ_AT_A_TIME):
             batch = numbers[begin : begin + READ_AT_A_TIME]
@@ -183,7 +190,7 @@ class FleetNode:
                         continue
                     try:
                         wiring = wirings.get(record.name, SIMULATED)
-                        await self._go_on(number, record, stored[number], wiring)
+                        await self._go_on(number, record, stored[number], wiring, live.get(number))
                     except Exception as error:
                         troubles[number] = _why_not(record.name, error)
                     await asyncio.sleep(0)
@@ -192,13 +199,32 @@ class FleetNode:
         return troubles
 
     async def drop(self, members: Sequence[Member]) -> None:
-        """Stop controllers that go on elsewhere; what is stored of them stays."""
+        """Stop controllers that start elsewhere; what is stored of them stays."""
         async with self.changing:
             await self._stop(members)
         self._tell_watchers()
 
+    async def hand_over(self, members: Sequence[Member]) -> dict[int, SavedLive]:
+        """Stop controllers that go on elsewhere; return what those go on from that can."""
+        handed: dict[int, SavedLive] = {}
+        async with self.changing:
+            for member in members:
+                self.members.pop(member.name, None)
+                await self.door.close(member.entrance)
+                await member.controller.writer.settled()
+                if (live := hand_over(member.controller)) is not None:
+                    handed[member.number] = live
+                await _end(member)
+        self._tell_watchers()
+        return handed
+
     async def _go_on(
-        self, number: int, record: MemberRecord, stored: Stored, wiring: Wiring
+        self,
+        number: int,
+        record: MemberRecord,
+        stored: Stored,
+        wiring: Wiring,
+        live: SavedLive | None,
     ) -> None:
         asked = AskedVersion(record.hw, record.sw)
         known = [stored.kept.get(f"profile.{name}") for name in ("hw", "sw", "configured_sw")]
@@ -206,7 +232,7 @@ class FleetNode:
         if [profile.hw, profile.sw, record.sw] != known:
             await settle_version(self.lane.store(number), asked)
             stored = (await self.lane.fetch([number]))[number]
-        await self._start(number, record, profile, wiring, stored)
+        await self._start(number, record, profile, wiring, stored, live)
 
     async def take_over(self, records: Sequence[MemberRecord]) -> None:
         """Let what a file says of known controllers count: tags, version, address and port.
@@ -301,7 +327,13 @@ class FleetNode:
         return await self._start(number, new.record, profile, new.wiring, stored)
 
     async def _start(
-        self, number: int, record: MemberRecord, profile: Profile, wiring: Wiring, stored: Stored
+        self,
+        number: int,
+        record: MemberRecord,
+        profile: Profile,
+        wiring: Wiring,
+        stored: Stored,
+        saved: SavedLive | None = None,
     ) -> Member:
         manner = self.manner
         names = DoorNames(secure=self.door.is_secure)
@@ -309,10 +341,13 @@ class FleetNode:
         logged = LoggedName(record.name)
         before = CONTROLLER.set(logged)
         try:
+            live, clock = resumption(saved, profile, self.clock)
+            if clock is None:
+                clock = VirtualClock(self.clock.wall()) if self.is_virtual else SystemClock()
             built = await build(
                 profile,
                 self.lane.store(number),
-                VirtualClock(self.clock.wall()) if self.is_virtual else SystemClock(),
+                clock,
                 manner.timezone,
                 lenient=manner.lenient,
                 wiring=wiring,
@@ -322,6 +357,7 @@ class FleetNode:
                 history=None if self._history is None else self._history.worker(number),
                 node=self.services,
                 stored=stored,
+                live=live,
             )
         finally:
             CONTROLLER.reset(before)
@@ -373,7 +409,7 @@ class FleetNode:
         for member in members:
             self.members.pop(member.name, None)
             await self.door.close(member.entrance)
-            await close_all([*(one.close for one in member.beside), member.built.stop])
+            await _end(member)
 
     async def close(self) -> None:
         """Stop all controllers, each by itself; what must be remembered is on disk then."""
@@ -467,6 +503,10 @@ class FleetNode:
     def _tell_watchers(self) -> None:
         for watcher in tuple(self.watchers):
             watcher()
+
+
+async def _end(member: Member) -> None:
+    await close_all([*(one.close for one in member.beside), member.built.stop])
 
 
 def _why_not(name: str, error: Exception) -> str:

@@ -120,6 +120,21 @@ def plant_from_text(text: str) -> Plant:
     return plant_from_fields(*fields_from_text(text, BadPlant))
 
 
+def slots_of(plant: Plant) -> dict[str, Any]:
+    """Return the numbers that a plant goes on by."""
+    slots = vars(plant).items()
+    return {name: value for name, value in slots if not isinstance(value, tuple | str)}
+
+
+def plant_from_slots(wiring: str, slots: Mapping[str, Any]) -> Plant:
+    """Make a plant that goes on from what another one went on by; raise ValueError otherwise."""
+    plant = plant_from_text(wiring)
+    if slots_of(plant).keys() != slots.keys():
+        raise ValueError("a plant has changed")
+    vars(plant).update(slots)
+    return plant
+
+
 def plant_from_fields(kind: str, fields: Mapping[str, Any]) -> Plant:
     """Make a plant from its kind and its fields; raises `BadPlant`."""
     if kind not in KINDS:

@@ -4,7 +4,7 @@ They close the loop from an output back to a reading, so that the regulator, rul
 can be tried out. Here is what any plant does, and all plants of a board together.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 Values = Mapping[str, float]
@@ -55,6 +55,11 @@ class Plants:
         readings = plant.begin(now, values)
         self._plan()
         return readings
+
+    def replace(self, plants: Iterable[Plant]) -> None:
+        """Have these plants, which have begun already, instead of those that are wired."""
+        self._plants = list(plants)
+        self._plan()
 
     def clear(self) -> None:
         self._plants.clear()

@@ -29,6 +29,7 @@ from leverframe.engine.labels import (
 )
 from leverframe.engine.live_state import LiveState, exported, imported
 from leverframe.engine.settings import Settings
+from leverframe.hardware.plant_wiring import plant_from_slots, slots_of
 from leverframe.hardware.plants import Plant, Plants
 from leverframe.hardware.sensing import Readings, Sense, nobody_listens
 from leverframe.hardware.simulated_hosts import SimulatedHosts
@@ -63,6 +64,28 @@ class Driven(Struct, frozen=True, gc=False):
     now: float
     what: str
     value: float | int
+
+
+class PlantState(Struct, frozen=True, forbid_unknown_fields=True):
+    """A plant: what it was wired by, and what became of it since."""
+
+    wiring: str
+    slots: dict[str, float | int | bool | None]
+
+
+class BoardState(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is plugged in, sensed and driven, as plain data; without what only tells of the past."""
+
+    readings: dict[str, float | int | str | tuple[float | int | str | None, ...] | None]
+    bus: list[str]
+    outputs: list[bool]
+    told: list[bool]
+    levels: list[float]
+    pin_settings: dict[str, int]
+    modules: dict[str, float | int]
+    unplugged: list[str]
+    plants: list[PlantState]
+    hosts: dict[str, float | int]
 
 
 class ReceivedSms(NamedTuple):
@@ -185,6 +208,37 @@ class SimulatedBoard:
         for name, value in own.items():
             setattr(self, name, value)
         self.hosts.go_on_from(hosts)
+
+    def portable(self) -> BoardState:
+        """Return the same as plain data, for another process; encode it at once."""
+        return BoardState(
+            self._readings,
+            self._bus,
+            self.outputs,
+            self._told,
+            self.levels,
+            self.pin_settings,
+            self.modules,
+            sorted(self._unplugged),
+            [PlantState(self._wirings[one], slots_of(one)) for one in self._plants.wired],
+            self.hosts.answering,
+        )
+
+    def fill(self, state: BoardState) -> None:
+        """Become what a state says, without telling the controller; raise ValueError otherwise."""
+        if [len(self.outputs)] * 2 + [len(self.levels)] != [
+            len(one) for one in (state.outputs, state.told, state.levels)
+        ]:
+            raise ValueError("the board has other outputs")
+        plants = [(plant_from_slots(one.wiring, one.slots), one.wiring) for one in state.plants]
+        self._readings, self._bus = dict(state.readings), list(state.bus)
+        self.outputs, self._told = list(state.outputs), list(state.told)
+        self.levels, self.pin_settings = list(state.levels), dict(state.pin_settings)
+        self.modules, self._unplugged = dict(state.modules), set(state.unplugged)
+        self._plants.replace(plant for plant, _ in plants)
+        self._wirings = dict(plants)
+        for host, milliseconds in state.hosts.items():
+            self.hosts.set_answer(host, milliseconds)
 
     def set_readings(self, readings: Readings) -> None:
         """Change by hand what the board senses; None unplugs."""

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from leverframe.clock import Clock
 from leverframe.controller import Controller
+from leverframe.controller.hand_over import LiveExport, went_on
 from leverframe.hardware.pinger import Pinger
 from leverframe.notify.snmp_identity import EngineIdentity, boots_after, engine_id
 from leverframe.process.boards import make_board
@@ -101,11 +102,13 @@ async def build(
     configured: ConfiguredIdentity = AS_MADE,
     node: NodeServices | None = None,
     stored: Stored | None = None,
+    live: LiveExport | None = None,
 ) -> BuiltController:
     """Build and start a controller on the board that the wiring describes.
 
     Several controllers of a process are given the same `node`, which they leave open, and what the
-    store holds, which was read for many of them at once.
+    store holds, which was read for many of them at once. One that ran elsewhere goes on from its
+    live state instead of starting, where that fits; then the clock continues the other one's.
     """
     shared = node or NodeServices()
     stored = store.load() if stored is None else stored
@@ -140,7 +143,8 @@ async def build(
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
     # What waits from before comes before what the start may bring.
     outbox.start()
-    controller.start()
+    if live is None or not went_on(controller, live):
+        controller.start()
     if not outbox.capture:
         mqtt.start()
         services.append(mqtt)

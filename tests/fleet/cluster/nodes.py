@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from leverframe.clock import SystemClock
 from leverframe.config import Config
 from leverframe.fleet.cluster.directory import Place
@@ -29,7 +31,9 @@ class Cluster:
         self.nodes: dict[str, FleetNode] = {}
         self._registries: dict[str, ClusterRegistry] = {}
 
-    async def join(self, name: str, capacity: int = 1) -> ClusterMember:
+    async def join(
+        self, name: str, capacity: int = 1, live_state_every: int | None = None
+    ) -> ClusterMember:
         identity = NodeIdentity(name, PLACE, capacity)
         opened = await open_cluster(self.database, identity, self._folder / "fleet.key")
         web = await node_of(
@@ -39,7 +43,7 @@ class Cluster:
             registry=opened.registry,
             lease=opened.lease,
         )
-        member = opened.member(web.node)
+        member = replace(opened, live_state_every=live_state_every).member(web.node)
         self.members[name], self.nodes[name] = member, web.node
         self._registries[name] = opened.registry
         await member.start()

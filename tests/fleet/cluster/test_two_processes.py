@@ -1,4 +1,7 @@
-"""Two nodes as processes on a real database: one is killed, and nothing acknowledged is lost."""
+"""Two nodes as processes on a real database: one is killed, and nothing acknowledged is lost.
+
+Their controllers go on where they were, as far as that was saved.
+"""
 
 import json
 import os
@@ -7,11 +10,13 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
 from tests.ports import free_port
@@ -20,12 +25,15 @@ from tests.postgres_server import PostgresServer
 COUNT = 12
 #: A killed node's controllers are served again within this, with room for a busy machine.
 SERVED_AGAIN_S = 15.0
+OUT0_ON = "<out>100000</out>"
 
 
 @contextmanager
 def running(name: str, database: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     port = free_port()
-    command = [sys.executable, "-m", "leverframe", "fleet", "run", "--database", database]
+    config = folder / f"{name}.toml"
+    config.write_text(f'[cluster]\ndatabase = "{database}"\nlive_state_every = 1\n')
+    command = [sys.executable, "-m", "leverframe", "fleet", "run", "--config", str(config)]
     command += ["--node", name, "--port", str(port), "--data", str(folder / name), "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -53,15 +61,22 @@ def changed(port: int, name: str, value: int) -> bool:
 def name_of(port: int, name: str) -> str | None:
     """Read the value of a controller; None where nobody answers for it."""
     try:
-        answer = httpx.get(
-            f"http://127.0.0.1:{port}/json/all.json",
-            headers={"Host": f"{name}.localhost"},
-            timeout=10,
-        )
+        told: str | None = asked(port, name, "/json/all.json").json().get("sname")
     except httpx.HTTPError:
         return None
-    told: str | None = answer.json().get("sname")
     return told
+
+
+def asked(port: int, name: str, path: str) -> httpx.Response:
+    host = {"Host": f"{name}.localhost"}
+    return httpx.get(f"http://127.0.0.1:{port}{path}", headers=host, timeout=10)
+
+
+def saved_pulses(database: str) -> int:
+    """Count controllers of which it is saved that a pulse runs."""
+    with psycopg.connect(database) as connection:
+        saved = connection.execute("SELECT data FROM live").fetchall()
+    return sum(b'"pulse"' in zlib.decompress(data) for (data,) in saved)
 
 
 @pytest.mark.thorough
@@ -87,6 +102,12 @@ def test_what_was_acknowledged_is_there_after_a_node_is_gone(
         for value in range(1, 4):
             for name in names:
                 assert changed(port if value % 2 else first_port, name, value)
+        for name in names:
+            assert asked(port, name, "/outs.cgi?pulse0=600").status_code == 200
+        saved = time.monotonic() + SERVED_AGAIN_S
+        while saved_pulses(database) < COUNT:
+            assert time.monotonic() < saved
+            time.sleep(0.05)
         os.kill(first.pid, how)
         served = time.monotonic() + SERVED_AGAIN_S
         told: dict[str, str | None] = dict.fromkeys(names)
@@ -95,6 +116,8 @@ def test_what_was_acknowledged_is_there_after_a_node_is_gone(
             told |= {name: name_of(port, name) for name, value in told.items() if value is None}
         # Read before anything is written again: the last acknowledged value of each is there.
         assert told == {name: f"{name}v3" for name in names}
+        # What nobody remembers goes on, too.
+        assert all(OUT0_ON in asked(port, name, "/outs.cgi").text for name in names)
         for name in names:
             assert changed(port, name, 9)
         assert {name: name_of(port, name) for name in names} == {

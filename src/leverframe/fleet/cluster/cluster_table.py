@@ -5,6 +5,7 @@
     node = "north"                                   # its name; the machine's if not given
     inner = "10.0.0.5:8070"                          # where the other nodes reach this one
     capacity = 2                                     # what it carries in proportion to the others
+    live_state_every = 1                             # seconds; saves the live state of controllers
 
 The password of the database is not written here but where PostgreSQL's programs look for it, such
 as `~/.pgpass`.
@@ -29,6 +30,7 @@ class ClusterTable(Struct, frozen=True, forbid_unknown_fields=True):
     node: str | None = None
     inner: str = "127.0.0.1:0"
     capacity: Annotated[int, Meta(ge=1, le=1000)] = 1
+    live_state_every: Annotated[int, Meta(ge=1, le=60)] | None = None
 
     def node_name(self) -> str:
         name = self.node or socket.gethostname().partition(".")[0].lower()

@@ -24,11 +24,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import BadValue
+from leverframe.controller.hand_over import SavedLive
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.directory import Directory, Place
 from leverframe.fleet.cluster.fair_share import fair_shares
 from leverframe.fleet.cluster.lease import NodeLease
+from leverframe.fleet.cluster.live_saver import LiveSaver
 from leverframe.fleet.cluster.membership import Placed
 from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, PeerWatch, SeenNode
 from leverframe.fleet.cluster.registry import ClusterRegistry
@@ -118,6 +120,7 @@ class ClusterMember:
         registry: ClusterRegistry,
         directory: Directory,
         lease: NodeLease,
+        live_state_every: int | None = None,
     ) -> None:
         self.identity = identity
         self.nodes: list[SeenNode] = []
@@ -128,6 +131,10 @@ class ClusterMember:
         self._registry = registry
         self._directory = directory
         self.lease = lease
+        self._saver = LiveSaver(address, node, lease, lambda: self._claim)
+        self._live_state_every = live_state_every
+        #: What was stopped here and could not be released: it goes on here.
+        self._handed_over: dict[int, SavedLive] = {}
         self._watch = PeerWatch(identity.name)
         self._thread = ThreadPoolExecutor(1, "membership")
         # Only the thread touches these.
@@ -155,6 +162,8 @@ class ClusterMember:
         await self._settle()
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self._beat()), loop.create_task(self._act())]
+        if self._live_state_every is not None:
+            self._tasks.append(loop.create_task(self._saver.run(self._live_state_every)))
 
     async def leave(self) -> None:
         """Give everything up in order and resign; the others take it over at once."""
@@ -170,6 +179,7 @@ class ClusterMember:
         self._thread.shutdown()
         if self._connection is not None:
             self._connection.close()
+        self._saver.close()
 
     async def _beat(self) -> None:
         while True:
@@ -370,7 +380,9 @@ class ClusterMember:
         for begin in range(0, len(due), STARTED_AT_A_TIME):
             batch = due[begin : begin + STARTED_AT_A_TIME]
             await self._registry.take(batch)
-            failed = await self._node.start_some(batch)
+            live = await self._registry.take_live(batch)
+            live |= {one: it for one, it in self._handed_over.items() if one in batch}
+            failed = await self._node.start_some(batch, live=live)
             for number in batch:
                 self._not_before.pop(number, None)
                 self._node.troubles.pop(f"{NOT_STARTED}{number}", None)
@@ -413,8 +425,14 @@ class ClusterMember:
         for begin in range(0, len(members), GIVEN_UP_AT_A_TIME):
             batch = members[begin : begin + GIVEN_UP_AT_A_TIME]
             numbers = [member.number for member in batch]
-            await self._node.drop(batch)
-            await self._in_thread(partial(membership.release, claim=self._claim, numbers=numbers))
+            # Nothing older may be saved after what others go on from.
+            async with self._saver.writing:
+                live = self._handed_over = await self._node.hand_over(batch)
+                await self._in_thread(
+                    partial(membership.release, claim=self._claim, numbers=numbers, live=live)
+                )
+            self._handed_over = {}
+            self._saver.forget(numbers)
             self._registry.let_go(numbers)
             given = set(numbers)
             self._placed = [
@@ -463,6 +481,7 @@ class ClusterMember:
         members = self._members()
         await self._node.drop(members)
         self._registry.let_go([member.number for member in members])
+        self._saver.forget([member.number for member in members])
         identity = self.identity
         self._claim = await self._in_thread(
             lambda it: membership.register(it, identity.name, identity.address, identity.capacity)

@@ -5,11 +5,14 @@ controllers up to its share. PostgreSQL orders what they do: a death waits for t
 being written, and a batch that comes after a death finds another epoch and writes nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec import Struct
 
+from leverframe.controller.hand_over import SavedLive
 from leverframe.fleet.cluster.fair_share import fair_shares
+from leverframe.fleet.cluster.live_rows import put_live
 from leverframe.fleet.cluster.peer_watch import SeenNode
 from leverframe.storage.fleet.postgres_connection import Connection
 from leverframe.storage.fleet.postgres_lane import Claim
@@ -144,9 +147,16 @@ def claim_free(connection: Connection, claim: Claim, nodes: Sequence[SeenNode]) 
     return sorted(row[0] for row in rows)
 
 
-def release(connection: Connection, claim: Claim, numbers: Sequence[int]) -> None:
-    """Give controllers up that were stopped cleanly."""
+def release(
+    connection: Connection,
+    claim: Claim,
+    numbers: Sequence[int],
+    live: Mapping[int, SavedLive] = MappingProxyType({}),
+) -> None:
+    """Give controllers up that were stopped cleanly, with what others go on from."""
     with connection.transaction():
+        if live:
+            put_live(connection, claim, live)
         connection.execute(
             "UPDATE controller SET node = NULL WHERE node = %s AND number = ANY(%s)",
             (claim.node, list(numbers)),

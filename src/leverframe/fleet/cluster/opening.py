@@ -25,6 +25,8 @@ class OpenedCluster(Struct, frozen=True):
     registry: ClusterRegistry
     directory: Directory
     lease: NodeLease
+    #: Seconds between two times that the live state of controllers is saved; None saves none.
+    live_state_every: int | None = None
 
     def member(self, node: FleetNode) -> ClusterMember:
         return ClusterMember(
@@ -36,6 +38,7 @@ class OpenedCluster(Struct, frozen=True):
             self.registry,
             self.directory,
             self.lease,
+            self.live_state_every,
         )
 
 

@@ -12,6 +12,8 @@ import msgspec
 import psycopg
 
 from leverframe.commands.table.refusals import Conflict
+from leverframe.controller.hand_over import SavedLive
+from leverframe.fleet.cluster.live_rows import take_live
 from leverframe.fleet.cluster.membership import tell
 from leverframe.fleet.records import MemberRecord, Registry, SnapshotRecord
 from leverframe.fleet.tenants import OPERATOR, FleetAccount, TenantRecord, no_such_tenant
@@ -71,6 +73,10 @@ class ClusterRegistry(Registry):
             known = self.snapshots.get(label)
             parts = {} if known is None else known.parts
             self.snapshots[label] = SnapshotRecord(at, {**parts, number: part})
+
+    async def take_live(self, numbers: Sequence[int]) -> dict[int, SavedLive]:
+        """Take what controllers go on from that this node has now; nobody finds it again."""
+        return await self._ask(lambda it: take_live(it, self._node, numbers))
 
     def let_go(self, numbers: Iterable[int]) -> None:
         """Forget controllers that this node no longer has."""

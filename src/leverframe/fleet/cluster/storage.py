@@ -68,4 +68,5 @@ async def open_database(table: ClusterTable, folder: FleetFolder) -> DatabaseSto
     """Register the node in its database; raise an error for people where that cannot be."""
     place = table.inner_place()
     identity = NodeIdentity(place.node, place, table.capacity)
-    return DatabaseStorage(await open_cluster(table.database, identity, folder.key_path), folder)
+    opened = await open_cluster(table.database, identity, folder.key_path)
+    return DatabaseStorage(replace(opened, live_state_every=table.live_state_every), folder)

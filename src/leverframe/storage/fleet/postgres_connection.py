@@ -45,8 +45,10 @@ def first_line(error: Exception) -> str:
 class SharedConnection:
     """A connection that threads take turns at; a new one is made where it has broken."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, first: str = "") -> None:
+        """Connect when it is needed, and begin with a statement where one is given."""
         self._address = address
+        self._first = first
         self._lock = Lock()
         self._connection: Connection | None = None
 
@@ -73,7 +75,10 @@ class SharedConnection:
                 self.close()
         try:
             self._connection = connect(self._address)
+            if self._first:
+                self._connection.execute(self._first)
         except psycopg.Error as error:
+            self.close()
             raise StoreUnavailable(AWAY) from error
         try:
             return work(self._connection)

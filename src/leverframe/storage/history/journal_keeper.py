@@ -48,6 +48,8 @@ class JournalKeeper:
         self._waiting: list[Entry] = []
         #: What is added to numbers; None until the file was asked for its newest.
         self._base: int | None = None
+        #: How many entries a journal had that went on here.
+        self._told_elsewhere: int | None = None
         #: One after the other: the first tells what the others count from.
         self._order = asyncio.Lock()
 
@@ -79,9 +81,13 @@ class JournalKeeper:
         self._number = min(self._number, state)
         self._waiting = [entry for entry in self._waiting if entry.number <= state]
 
+    def go_on(self, count: int) -> None:
+        """Go on after so many entries, which were told elsewhere."""
+        self._number = self._told_elsewhere = count
+
     def forget(self) -> None:
         """Begin anew with a history that has forgotten everything."""
-        self._number, self._base = 0, None
+        self._number, self._base, self._told_elsewhere = 0, None, None
         self._waiting.clear()
 
     async def close(self) -> None:
@@ -120,27 +126,34 @@ class JournalKeeper:
 
     async def _write_all(self) -> None:
         self._take_over()
-        if self._base is None:
+        if self._base is None and self._told_elsewhere is None:
             started = Fact("started", figures={"version": self._version()})
             wall = self._waiting[0].wall if self._waiting else self._clock.read().wall
             self._waiting.insert(0, Entry(0, wall, _BY_START, str(started), started))
         entries, self._waiting = self._waiting, []
         if not entries:
             return
-        base = self._base
+        base, before = self._base, self._told_elsewhere
         try:
-            self._base = await self._history.ask(lambda compactor: _add(compactor, entries, base))
+            self._base = await self._history.ask(
+                lambda compactor: _add(compactor, entries, base, before)
+            )
         except StoreUnavailable:
-            kept = entries if base is not None else entries[1:]
+            has_start = base is None and before is None
+            kept = entries[1:] if has_start else entries
             self._waiting = [*kept, *self._waiting]
             raise
 
 
-def _add(compactor: Compactor, entries: list[Entry], base: int | None) -> int:
+def _add(
+    compactor: Compactor, entries: list[Entry], base: int | None, told_elsewhere: int | None
+) -> int:
     """Store entries and return what is added to their numbers."""
     table = compactor.chunk_store.entries
     if base is None:
-        base = table.newest() + 1
+        # Of entries that are stored already the newest is the last one that was told elsewhere.
+        newest: int = table.newest()
+        base = newest + 1 if told_elsewhere is None else max(0, newest - told_elsewhere)
     reports = [_numbered_on(report_of(entry), base) for entry in entries]
     table.add(
         EntryRow(one.number, one.time, one.cause, one.which, msgspec.json.encode(one))

@@ -1,0 +1,49 @@
+"""The live state of controllers in the database: put there by their node, taken by the next one.
+
+How old it is goes by the clock of the database alone, so that no clocks are compared. Who writes
+holds the row of its node: a death waits for it, and who was declared dead writes nothing.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from leverframe.controller.hand_over import SavedLive
+from leverframe.storage.fleet.postgres_connection import Connection
+from leverframe.storage.fleet.postgres_lane import Claim
+
+_PUT = (
+    "WITH alive AS (SELECT 1 FROM node"
+    " WHERE name = %(node)s AND epoch = %(epoch)s AND is_alive FOR SHARE)"
+    " INSERT INTO live (controller, at, data)"
+    " SELECT own.number, clock_timestamp() - make_interval(secs => saved.age), saved.data"
+    " FROM unnest(%(numbers)s::integer[], %(ages)s::float8[], %(data)b::bytea[])"
+    " AS saved (number, age, data)"
+    " JOIN controller AS own ON own.number = saved.number AND own.node = %(node)s"
+    " WHERE EXISTS (SELECT 1 FROM alive)"
+    " ON CONFLICT (controller) DO UPDATE SET at = EXCLUDED.at, data = EXCLUDED.data"
+)
+_TAKE = (
+    "DELETE FROM live USING controller AS own WHERE own.number = live.controller"
+    " AND own.node = %s AND live.controller = ANY(%s) RETURNING live.controller, live.data,"
+    " extract(epoch FROM clock_timestamp() - live.at)::float8"
+)
+
+
+def put_live(connection: Connection, claim: Claim, live: Mapping[int, SavedLive]) -> None:
+    """Write the live state of controllers that a node has, if it still has them."""
+    values = {
+        "node": claim.node,
+        "epoch": claim.epoch,
+        "numbers": list(live),
+        "ages": [one.seconds_old() for one in live.values()],
+        "data": [one.data for one in live.values()],
+    }
+    connection.execute(_PUT, values)
+
+
+def take_live(connection: Connection, node: str, numbers: Sequence[int]) -> dict[int, SavedLive]:
+    """Take the live state of controllers that a node has; it is gone then."""
+    rows = connection.execute(_TAKE, (node, list(numbers))).fetchall()
+    as_of = time.monotonic()
+    # A clock that was set back makes nothing younger than now.
+    return {one: SavedLive(bytes(data), max(0.0, age), as_of) for one, data, age in rows}

@@ -1,0 +1,286 @@
+"""A controller that goes on in another process: as if nothing had been, or refused in words."""
+
+import logging
+import time
+import zlib
+from datetime import UTC
+from hashlib import blake2b
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+import pytest
+from msgspec import Struct
+from msgspec.structs import replace
+
+from leverframe.clock import SystemClock, VirtualClock
+from leverframe.controller import hand_over as hand_over_module
+from leverframe.controller.controller import MOVING
+from leverframe.controller.hand_over import (
+    MAX_AGE_S,
+    LiveExport,
+    SavedLive,
+    continued_clock,
+    exported_live,
+    hand_over,
+    opened_live,
+    settings_digest,
+)
+from leverframe.engine.moment import Moment
+from leverframe.engine.portable_state import FORMAT, UnfitState
+from leverframe.engine.tree import leaves, settings_from_leaves, with_value
+from leverframe.process.build import build
+from leverframe.profile import Profile
+from leverframe.storage.store import MemoryStore
+from leverframe.testing import LoopTwin
+
+ROOM = "room*heater:PWM1*reading:DS1*outside:5*power:30*time_constant:1h*start:18"
+TANK = "tank*pump:OUT3*reading:INPA1*switch:INPD2*height:1000*fill:20*drain:5"
+#: The format of live state, and what it was when the number was raised last.
+NOTED = (1, "eb92223614ecd45b")
+OLDER = "It starts as after a power cut."
+
+
+class Moving:
+    """A controller on virtual time that changes its process."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self.twin: LoopTwin
+
+    async def begin(self) -> "Moving":
+        self.twin = await LoopTwin.start(store=self.store)
+        return self
+
+    async def leave(self) -> SavedLive:
+        await self.twin.controller.writer.settled()
+        saved = hand_over(self.twin.controller)
+        await self.twin.close()
+        assert saved is not None
+        return saved
+
+    async def arrive(self, saved: SavedLive, after_s: float = 0.0, **changed: Any) -> None:
+        live = replace(opened_live(saved, Profile()), **changed)
+        clock = continued_clock(live, saved, VirtualClock(live.at.wall + after_s))
+        built = await build(Profile(), self.store, clock, UTC, live=live)
+        self.twin = LoopTwin(built.controller, built.web)
+
+    async def move(self, after_s: float = 0.0) -> None:
+        await self.arrive(await self.leave(), after_s)
+
+    def journal(self) -> list[str]:
+        entries = self.twin.controller.engine.machine.journal.entries()
+        return [f"{entry.cause}: {entry.text}" for entry in entries]
+
+    async def picture(self) -> dict[str, Any]:
+        controller = self.twin.controller
+        state = await self.twin.state()
+        return {
+            "state": {**state, "settings_revision": "any", "outbox": "any"},
+            "journal": [line for line in self.journal() if "went on where it was" not in line],
+            "driven": (controller.board.bench.outputs, controller.board.bench.levels),  # type: ignore[union-attr]
+            "due": controller.next_deadline(),
+        }
+
+
+async def live(twin: LoopTwin) -> None:
+    """Much that runs on: a pulse, periodic switching, a ramp, a regulator, plants, a delay."""
+    await twin.ok("/stm.cgi?oname=0Pump")
+    await twin.ok("/outs.cgi?pulse0=900&out2=1")
+    await twin.ok(f"/sim.cgi?plant={ROOM}")
+    await twin.ok(f"/sim.cgi?plant={TANK}&T1=21.5&H1=40&INPD1=0&ping=router:20")
+    await twin.ok("/inpa.cgi?event=0*6*0*190*0*0*0*0*0*0*0*0&eventon=0*1")
+    await twin.ok("/outs.cgi?out3=1")
+    await twin.ok("/sim.cgi?advance=100")
+
+
+async def test_everything_goes_on_as_if_nothing_had_been() -> None:
+    moved, stayed = await Moving().begin(), await Moving().begin()
+    for one in (moved, stayed):
+        await live(one.twin)
+    await moved.move()
+    for one in (moved, stayed):
+        for step in range(3):
+            await one.twin.ok("/sim.cgi?advance=333")
+            await one.twin.ok(f"/outs.cgi?out1={step % 2}")
+    there, here = await moved.picture(), await stayed.picture()
+    assert there == here
+    assert "start: went on where it was: its node changed, or started again" in moved.journal()
+
+
+async def test_a_pulse_has_left_what_was_left_minus_the_time_of_the_move() -> None:
+    moving = await Moving().begin()
+    await moving.twin.ok("/outs.cgi?pulse0=10")
+    await moving.twin.ok("/sim.cgi?advance=4")
+    await moving.move(after_s=2)
+    controller = moving.twin.controller
+    now = controller.clock.now()
+    assert controller.engine.outputs.returns_in(0, now) == pytest.approx(4)
+    assert controller.engine.uptime(controller.clock.read()) == pytest.approx(6)
+    await moving.twin.ok("/sim.cgi?advance=3.9")
+    assert (await moving.twin.outputs())[0] == "1"
+    await moving.twin.ok("/sim.cgi?advance=0.2")
+    assert (await moving.twin.outputs())[0] == "0"
+    await moving.twin.ok("/outs.cgi?pulse0=10")
+    await moving.move(after_s=60)
+    assert (await moving.twin.outputs())[0] == "0"
+
+
+async def test_who_has_handed_over_does_nothing_any_more() -> None:
+    moving = await Moving().begin()
+    twin = moving.twin
+    await twin.ok("/outs.cgi?pulse0=10")
+    saved = hand_over(twin.controller)
+    await twin.controller.advance(100)
+    assert twin.controller.engine.values["OUT0"] == 1
+    assert twin.controller.why_refused is not None
+    assert twin.controller.why_refused() == MOVING
+    entries = len(moving.journal())
+    await twin.close()
+    assert len(moving.journal()) == entries
+    assert saved is not None
+
+
+async def test_a_controller_without_power_has_nothing_to_hand_over() -> None:
+    twin = await LoopTwin.start()
+    twin.controller.lose_power()
+    assert hand_over(twin.controller) is None
+    await twin.close()
+
+
+async def test_what_was_remembered_after_the_last_save_counts() -> None:
+    moving = await Moving().begin()
+    controller = moving.twin.controller
+    await moving.twin.ok("/outs.cgi?roafs=11")
+    await moving.twin.ok("/inpa.cgi?powsave=1&powset=05000")
+    digest = settings_digest(controller.profile, controller.engine.settings)
+    saved = exported_live(controller, digest)
+    await moving.twin.ok("/outs.cgi?out1=1")
+    await moving.twin.ok("/inpa.cgi?powset=07500")
+    # The process is killed: what was acknowledged is in the store.
+    assert saved is not None
+    await moving.arrive(saved)
+    state = await moving.twin.state()
+    assert (await moving.twin.outputs())[1] == "1"
+    assert moving.twin.controller.engine.values["ENERGY1"] == 7.5, state
+
+
+async def started_anew(moving: Moving, saved: SavedLive, caplog: Any, **changed: Any) -> str:
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        await moving.arrive(saved, **changed)
+    assert (await moving.twin.outputs())[0] == "0"
+    assert moving.twin.controller.engine.next_deadline() is None
+    (told,) = [one.getMessage() for one in caplog.records if OLDER in one.getMessage()]
+    return told
+
+
+async def test_other_settings_and_damage_are_told_and_it_starts(caplog: Any) -> None:
+    moving = await Moving().begin()
+    await moving.twin.ok("/outs.cgi?pulse0=900")
+    saved = await moving.leave()
+    (told,) = (await started_anew(moving, saved, caplog, settings="another"),)
+    assert told == f"Its settings were changed after its live state was saved. {OLDER}"
+    live = opened_live(saved, Profile())
+    engine = replace(live.engine, guards=live.engine.guards[1:])
+    assert "damaged" in await started_anew(moving, saved, caplog, engine=engine)
+    board = replace(live.board, levels=[])
+    assert "other outputs" in await started_anew(moving, saved, caplog, board=board)
+
+
+def structs_of(kind: Any, found: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Describe a struct and all that are part of it: fields with their types, in order."""
+    for part in get_args(kind):
+        structs_of(part, found)
+    if isinstance(kind, type) and issubclass(kind, Struct) and kind.__name__ not in found:
+        hints = get_type_hints(kind)
+        found[kind.__name__] = [f"{name}: {hints[name]}" for name in kind.__struct_fields__]
+        for name in kind.__struct_fields__:
+            structs_of(hints[name], found)
+    return found
+
+
+def test_another_format_has_another_number() -> None:
+    described = msgspec.json.encode(structs_of(LiveExport, {}), order="deterministic")
+    digest = blake2b(described, digest_size=8).hexdigest()
+    assert (FORMAT, digest) == NOTED, "the format changed: raise FORMAT, and note both here"
+
+
+def with_header(saved: SavedLive, **changed: Any) -> SavedLive:
+    plain = msgspec.json.decode(zlib.decompress(saved.data)) | changed
+    return replace(saved, data=zlib.compress(msgspec.json.encode(plain)))
+
+
+async def test_what_another_program_or_version_saved_is_refused_in_words() -> None:
+    moving = await Moving().begin()
+    saved = await moving.leave()
+    with pytest.raises(UnfitState, match=f"format 99, of another program version; .* {FORMAT}"):
+        opened_live(with_header(saved, format=99), Profile())
+    with pytest.raises(UnfitState, match="of HW 3.5.*, and it is HW 3.9"):
+        opened_live(with_header(saved, profile={"hw": "3.5", "sw": "1.49"}), Profile())
+    with pytest.raises(UnfitState, match="301 s old, too old"):
+        opened_live(replace(saved, age_s=MAX_AGE_S + 1), Profile())
+    for damaged in (b"", zlib.compress(b"{}"), saved.data[:-9], with_header(saved, engine=5).data):
+        with pytest.raises(UnfitState, match="Its live state is damaged"):
+            opened_live(replace(saved, data=damaged), Profile())
+
+
+async def test_real_pins_do_not_move(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    moving = await Moving().begin()
+    await moving.leave()
+    monkeypatch.setattr(type(moving.twin.controller.board), "bench", None)
+    assert exported_live(moving.twin.controller, "") is None
+
+
+async def test_a_clock_that_was_set_stays_set_and_another_machines_is_noticed() -> None:
+    moving = await Moving().begin()
+    twin = moving.twin
+    await twin.ok("/sim.cgi?advance=100")
+    wall = twin.controller.clock.wall()
+    saved = await moving.leave()
+    await moving.arrive(saved, ahead_s=3600.0, at=Moment(100.0, wall))
+    assert moving.twin.controller.clock.wall() == pytest.approx(wall + 3600)
+    assert moving.twin.controller.engine.machine.at.wall == pytest.approx(wall + 3600)
+
+
+async def test_the_clock_of_a_process_goes_on_where_another_one_was() -> None:
+    moving = await Moving().begin()
+    saved = await moving.leave()
+    live: LiveExport = opened_live(saved, Profile())
+    old = replace(saved, age_s=5.0, as_of=time.monotonic())
+    clock = continued_clock(replace(live, at=Moment(1000.0, 0.0)), old, SystemClock())
+    assert 1005.0 <= clock.now() < 1006.0
+    assert not clock.was_stepped()
+
+
+def test_settings_are_known_by_what_is_stored_of_them_and_secrets_are_not_told() -> None:
+    profile = Profile()
+    settings, _ = settings_from_leaves(profile, {"outputs.0.name": "Pump", "pid.target": 20})
+    stored = msgspec.json.decode(msgspec.json.encode(dict(leaves(settings))))
+    again, _ = settings_from_leaves(profile, stored)
+    assert settings_digest(profile, again) == settings_digest(profile, settings)
+    other = with_value(settings, "outputs.0.name", "Fan")
+    assert settings_digest(profile, other) != settings_digest(profile, settings)
+    secrets = [with_value(settings, "email.password", text) for text in ("one", "two")]
+    assert len({settings_digest(profile, one) for one in secrets}) == 1
+
+
+async def test_an_export_holds_no_secret() -> None:
+    twin = await LoopTwin.start()
+    await twin.ok("/stm.cgi?gsmcode=s3cret")
+    saved = hand_over(twin.controller)
+    assert saved is not None
+    assert b"s3cret" not in zlib.decompress(saved.data)
+    await twin.close()
+
+
+async def test_what_cannot_be_exported_is_told_and_stops_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    def fails(*_: Any) -> SavedLive:
+        raise RuntimeError("not today")
+
+    monkeypatch.setattr(hand_over_module, "exported_live", fails)
+    twin = await LoopTwin.start()
+    assert hand_over(twin.controller) is None
+    assert "its live state cannot be exported" in caplog.text
+    await twin.close()

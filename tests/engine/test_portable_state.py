@@ -1,0 +1,213 @@
+"""The live state of an engine as plain data: complete, told apart by its format, and checked.
+
+That an engine made from it goes on exactly as the original is in `test_engine_properties.py`.
+"""
+
+import inspect
+from datetime import UTC
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from leverframe.engine import portable_state
+from leverframe.engine.digital_inputs import DigitalInputs
+from leverframe.engine.display import Display
+from leverframe.engine.effects import PingHost
+from leverframe.engine.energy import _Meter
+from leverframe.engine.engine import Engine
+from leverframe.engine.input_journal import _Changes
+from leverframe.engine.inputs import Inputs
+from leverframe.engine.live_rule import LiveRule
+from leverframe.engine.machine import Machine
+from leverframe.engine.metering import Counter, PulseRate
+from leverframe.engine.moment import Moment
+from leverframe.engine.onewire import OneWire
+from leverframe.engine.outputs import Outputs
+from leverframe.engine.pid import PidRegulator
+from leverframe.engine.portable_state import (
+    ENCODER,
+    EngineState,
+    UnfitState,
+    engine_from,
+    portable,
+)
+from leverframe.engine.pwm import _Channel
+from leverframe.engine.rules import Rules
+from leverframe.engine.schedule import _Plan
+from leverframe.engine.settings import Rule, ScheduleEntry, WatchdogEntry
+from leverframe.engine.watchdog import _Guard
+from tests.boundary_profiles import PROFILES
+from tests.cases import for_each
+from tests.random_settings import random_settings
+
+from .bench import Bench
+
+#: Part -> the struct that names its slots, and the slots that follow from settings or from others.
+PARTS: dict[type, tuple[type, set[str]]] = {
+    Machine: (
+        portable_state.MachineState,
+        {"configured_timezone", "effects", "journal", "persisted", "profile", "samples"}
+        | {"settings", "timers", "timezone"},
+    ),
+    Outputs: (portable_state.OutputsState, {"_machine"}),
+    _Channel: (portable_state.ChannelState, set()),
+    PidRegulator: (portable_state.PidState, {"_machine", "_pwm"}),
+    Display: (portable_state.DisplayState, {"_machine"}),
+    Inputs: (portable_state.InputsState, {"_digital", "_machine", "_onewire"}),
+    DigitalInputs: (
+        portable_state.DigitalState,
+        {"_journal", "_machine", "_on_falling_edge"},
+    ),
+    _Changes: (portable_state.ChangesState, set()),
+    OneWire: (portable_state.OneWireState, {"_machine", "_places"}),
+    _Meter: (
+        portable_state.MeterState,
+        {"by_pulses", "counted_factor", "counter", "kilowatts", "pulse_rate", "setting"}
+        | {"shown_factor"},
+    ),
+    Counter: (portable_state.CounterState, set()),
+    PulseRate: (portable_state.PulseRateState, set()),
+    Rules: (
+        portable_state.RulesState,
+        {"_actuator", "_by_source", "_by_target", "_holders", "_live", "_machine", "_memory"}
+        | {"_waiting"},
+    ),
+    LiveRule: (
+        portable_state.LiveRuleState,
+        {"dependents", "first", "needed", "number", "rule", "second", "switches"},
+    ),
+    _Plan: (portable_state.PlanState, {"cause", "entry"}),
+    _Guard: (portable_state.GuardState, {"entry", "index", "key"}),
+}
+#: Parts that have nothing of their own to go on by.
+STATELESS = {
+    *("Actuator", "Differentials", "Energy", "Engine", "EventVariables", "HttpPeriod"),
+    *("InputJournal", "PwmOutputs", "RuleMemory", "Schedule", "Watchdog"),
+}
+
+
+@for_each("part", list(PARTS), ids=lambda part: part.__name__)
+def test_every_slot_is_exported_or_follows_from_what_is(part: type) -> None:
+    kind, rebuilt = PARTS[part]
+    assert issubclass(kind, msgspec.Struct)
+    named = set(kind.__struct_fields__)
+    slots = set(part.__slots__)  # type: ignore[attr-defined]
+    assert rebuilt <= slots
+    assert {slot.removeprefix("_") for slot in slots - rebuilt} == named
+
+
+def test_no_part_of_the_engine_is_forgotten() -> None:
+    found: set[type] = set()
+
+    def look(value: Any) -> None:
+        kind = type(value)
+        if kind in found or isinstance(value, msgspec.Struct):
+            return
+        if isinstance(value, dict):
+            value = [*value.values()]
+        if isinstance(value, list | tuple):
+            for one in value:
+                look(one)
+        elif kind.__module__.startswith("leverframe.engine"):
+            found.add(kind)
+            for slot in kind.__slots__:
+                look(getattr(value, slot))
+
+    entry = ScheduleEntry(action="OUT0", time=60, days=("Mon",), active=True)
+    bench = Bench({"rules": (Rule(source="DS1", enabled=True),), "schedule.0": entry})
+    bench.sense(INPD1=0)
+    look(bench.engine)
+    beside = {"Condition", "Journal", "Timers"}
+    assert {part.__name__ for part in found} == {
+        *(part.__name__ for part in PARTS),
+        *STATELESS,
+        *beside,
+    }
+
+
+def taken_over(bench: Bench, engine: Engine) -> Bench:
+    state = msgspec.json.decode(ENCODER.encode(portable(engine)), type=EngineState)
+    copy = Bench(profile=bench.profile)
+    copy.engine = engine_from(
+        state, bench.profile, engine.settings, bench.timezone, dict(bench.kept)
+    )
+    copy.rewind_to(bench)
+    return copy
+
+
+@for_each("seed", range(8))
+def test_any_settings_of_any_version_go_on_in_another_process(seed: int) -> None:
+    random = Random(seed)
+    profile = random.choice(PROFILES)
+    bench = Bench(profile=profile, timezone=UTC)
+    bench.apply(random_settings(profile, random))
+    bench.sense(DS1=20.0, INPD1=1, T1=19.5)
+    bench.wait(100)
+    copy = taken_over(bench, bench.engine)
+    bench.effects()
+    copy.effects()
+    for one in (bench, copy):
+        one.sense(DS1=40.0, INPD1=0)
+        one.wait(5000)
+    assert copy.effects() == bench.effects()
+    assert copy.values == bench.values
+    assert copy.history() == bench.history()
+
+
+def test_a_few_entries_of_the_journal_are_enough_and_numbers_go_on() -> None:
+    bench = Bench()
+    for _ in range(5):
+        bench.reverse("OUT0")
+    data = ENCODER.encode(portable(bench.engine, entries=2))
+    state = msgspec.json.decode(data, type=EngineState)
+    engine = engine_from(state, bench.profile, bench.settings, UTC, {})
+    assert [entry.number for entry in engine.machine.journal.entries()] == [4, 5]
+    assert engine.machine.log(bench.engine.machine.mover("OUT0"), state.journal[1][0][2]) == 6
+
+
+def test_a_ping_whose_answer_nobody_gets_is_sent_again_and_does_not_count_as_failed() -> None:
+    guarded = WatchdogEntry(
+        enabled=True, host="router", output="OUT0", failures=1, timeout=2, interval=10, length=5
+    )
+    bench = Bench({"watchdog.0": guarded})
+    bench.wait(guarded.delay)
+    assert bench.effects(PingHost)
+    copy = taken_over(bench, bench.engine)
+    copy.effects()
+    copy.now += 30
+    copy._carry_out(copy.engine.resume(copy.at, {}))
+    assert copy.effects(PingHost) == [PingHost(0, "router", 2.0)]
+    assert copy.engine.watchdog.explain()[0].failures == 0
+    copy.wait(2)
+    assert copy.values["OUT0"] == 1
+
+
+DAMAGE = {
+    "a list that is too short": lambda state: state["outputs"][0].pop(),
+    "a label that nobody has": lambda state: state["machine"][9].update(OUT77=1),
+    "a timer that nobody serves": lambda state: state["timers"].append([5.0, ["outputs", "x", 1]]),
+    "a screen that there is not": lambda state: state["display"].__setitem__(1, 77),
+    "another number of rules": lambda state: state["live_rules"].clear(),
+    "an entry of the schedule that is not there": lambda state: state["plans"].update(
+        {"3": [None, 5.0]}
+    ),
+    "another number of meters": lambda state: state["meters"].pop(),
+}
+
+
+@for_each("damage", list(DAMAGE.values()), ids=list(DAMAGE))
+def test_what_does_not_fit_is_refused_in_words(damage: Any) -> None:
+    bench = Bench({"rules": (Rule(source="DS1", enabled=True),)})
+    plain = msgspec.json.decode(ENCODER.encode(portable(bench.engine)))
+    damage(plain)
+    state = msgspec.convert(plain, EngineState, strict=False)
+    with pytest.raises(UnfitState, match="The live state is damaged: .*"):
+        engine_from(state, bench.profile, bench.settings, UTC, {})
+
+
+def test_what_is_no_plain_data_is_not_exported() -> None:
+    with pytest.raises(NotImplementedError):
+        ENCODER.encode(inspect)
+    assert msgspec.json.decode(ENCODER.encode(Moment(1.0, 2.0))) == {"now": 1.0, "wall": 2.0}

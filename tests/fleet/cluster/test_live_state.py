@@ -1,0 +1,212 @@
+"""Nodes on a real database: controllers that change hands go on where they were."""
+
+import asyncio
+import logging
+import time
+import zlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from leverframe.controller import Controller
+from leverframe.controller.hand_over import SavedLive
+from leverframe.engine.actions import Action, Pulse, Switch
+from leverframe.engine.journal import Cause
+from leverframe.fleet.cluster import live_saver, membership
+from leverframe.fleet.cluster.live_rows import put_live, take_live
+from leverframe.fleet.cluster.live_saver import LiveSaver
+from leverframe.storage.fleet.postgres_connection import Connection
+from leverframe.storage.fleet.postgres_lane import Claim
+from leverframe.storage.fleet.postgres_schema import opened
+from tests.fleet.cluster.nodes import Cluster, cluster_on, new
+from tests.hardware.waiting import until
+from tests.postgres_server import PostgresServer
+
+TEST = Cause("command", "test")
+SAVED = "SELECT data FROM live"
+
+
+@pytest.fixture
+async def cluster(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with cluster_on(postgres.new_fleet(), tmp_path) as cluster:
+        yield cluster
+
+
+def controller_of(cluster: Cluster, node: str, name: str = "one") -> Controller:
+    return cluster.nodes[node].members[name].controller
+
+
+def act(controller: Controller, *actions: Action) -> None:
+    controller.carry_out(
+        controller.engine.apply(controller.engine.settings, actions, controller.clock.read(), TEST)
+    )
+
+
+def let_run(controller: Controller) -> None:
+    """Let be on what no start would bring back."""
+    assert controller.board.bench is not None
+    controller.board.bench.set_readings({"DS1": 21.5})
+    act(controller, Pulse(0, 600), Switch("OUT1", 1), Switch("EVENT1", 1))
+
+
+def runs_on(controller: Controller) -> bool:
+    values = controller.engine.values
+    return [values[one] for one in ("OUT0", "OUT1", "EVENT1", "DS1")] == [1, 1, 1, 21.5]
+
+
+def left_s(controller: Controller) -> float:
+    left = controller.engine.outputs.returns_in(0, controller.clock.now())
+    assert left is not None
+    return left
+
+
+def query(cluster: Cluster, text: str) -> list[Any]:
+    with opened(cluster.database) as connection:
+        return connection.execute(text).fetchall()  # type: ignore[arg-type]
+
+
+async def test_a_moved_controller_goes_on_and_nothing_is_left_of_its_state(
+    cluster: Cluster,
+) -> None:
+    await cluster.join("a")
+    await cluster.nodes["a"].add(new("one"))
+    await cluster.join("b")
+    first = controller_of(cluster, "a")
+    let_run(first)
+    left, started = left_s(first), first.engine.machine.started
+    began = time.monotonic()
+    await cluster.members["b"].move("one", "b")
+    await until(lambda: "one" in cluster.names("b"))
+    second = controller_of(cluster, "b")
+    assert runs_on(second)
+    assert left - (time.monotonic() - began) - 0.05 <= left_s(second) < left
+    assert second.engine.machine.started == started
+    assert second.board.bench is not None
+    assert second.board.bench.outputs[:2] == [True, True]
+    assert query(cluster, SAVED) == []
+
+
+async def test_a_node_that_is_updated_alone_finds_its_controllers_as_they_were_or_says_why_not(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    await cluster.join("a")
+    await cluster.nodes["a"].add(new("one"))
+    let_run(controller_of(cluster, "a"))
+    await cluster.leave("a")
+    await cluster.join("a")
+    assert runs_on(controller_of(cluster, "a"))
+    await cluster.leave("a")
+    with opened(cluster.database) as connection:
+        other = zlib.compress(b'{"format":77}')
+        connection.execute("UPDATE live SET data = %s", (other,))
+    with caplog.at_level(logging.WARNING):
+        await cluster.join("a")
+    assert not runs_on(controller_of(cluster, "a"))
+    assert "format 77, of another program version" in caplog.text
+    assert "It starts as after a power cut." in caplog.text
+
+
+async def dies(cluster: Cluster, name: str) -> None:
+    """Let a node stand still as if it had been killed, and the others notice."""
+    for task in cluster.members[name]._tasks:
+        task.cancel()
+    with opened(cluster.database) as connection:
+
+        def is_declared_dead() -> bool:
+            # The last beat may still be on its way.
+            (seen,) = [one for one in membership.seen_nodes(connection) if one.name == name]
+            return membership.declare_dead(connection, seen)
+
+        await until(is_declared_dead)
+
+
+@pytest.mark.thorough
+async def test_what_is_saved_every_second_is_there_when_a_node_dies(cluster: Cluster) -> None:
+    await cluster.join("a", live_state_every=1)
+    await cluster.nodes["a"].add(new("one"))
+    await cluster.join("b")
+    let_run(controller_of(cluster, "a"))
+    await until(lambda: any(b'"pulse"' in zlib.decompress(row[0]) for row in query(cluster, SAVED)))
+    await dies(cluster, "a")
+    await until(lambda: "one" in cluster.names("b"))
+    assert runs_on(controller_of(cluster, "b"))
+    assert 590 < left_s(controller_of(cluster, "b")) < 600
+
+
+async def test_what_has_changed_is_saved_by_whoever_has_it_and_now_and_then_the_rest(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await cluster.join("a")
+    await cluster.nodes["a"].add(new("one", "two"))
+    saver = cluster.members["a"]._saver
+    assert await saver.save() == 2
+    assert await saver.save() == 0
+    act(controller_of(cluster, "a"), Switch("OUT1", 1))
+    assert await saver.save() == 1
+    assert len(query(cluster, SAVED)) == 2
+    monkeypatch.setattr(live_saver, "SAVE_AGAIN_S", 0.0)
+    assert await saver.save() == 2
+    monkeypatch.setattr(live_saver, "EXPORTED_AT_A_TIME", 1)
+    await cluster.nodes["a"].remove([cluster.nodes["a"].members["two"]])
+    assert len(query(cluster, SAVED)) == 1
+    with opened(cluster.database) as connection:
+        taken_in_turn(connection, cluster.nodes["a"].members["one"].number)
+    controller_of(cluster, "a").lose_power()
+    await saver.save()
+    assert query(cluster, SAVED) == []
+    await told_and_tried_again(saver, monkeypatch, caplog)
+
+
+def taken_in_turn(connection: Connection, number: int) -> None:
+    """Who does not have a controller any more saves nothing of it, and takes nothing."""
+    assert len(take_live(connection, "a", [number])) == 1
+    live = {number: SavedLive(b"{}", 2.0, time.monotonic())}
+    for claim in (Claim("a", 0), Claim("b", 1)):
+        put_live(connection, claim, live)
+        assert take_live(connection, "a", [number]) == {}
+    put_live(connection, Claim("a", 1), live)
+    assert take_live(connection, "b", [number]) == {}
+    (taken,) = take_live(connection, "a", [number]).values()
+    assert taken.data == b"{}"
+    assert 2.0 <= taken.seconds_old() < 10.0
+    assert take_live(connection, "a", [number]) == {}
+
+
+async def told_and_tried_again(
+    saver: LiveSaver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A database that is away is told once."""
+    tried = 0
+
+    async def fails() -> int:
+        nonlocal tried
+        tried += 1
+        raise OSError("no way")
+
+    monkeypatch.setattr(saver, "save", fails)
+    with caplog.at_level(logging.WARNING):
+        task = asyncio.create_task(saver.run(0.01))
+        await until(lambda: tried > 3)
+        task.cancel()
+    assert caplog.text.count("live state was not saved: no way") == 1
+
+
+async def test_what_cannot_be_released_goes_on_where_it_was(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await cluster.join("a")
+    (member,) = await cluster.nodes["a"].add(new("one"))
+    let_run(controller_of(cluster, "a"))
+
+    def away(*_: Any, **__: Any) -> None:
+        raise psycopg.OperationalError("gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(membership, "release", away)
+        with pytest.raises(psycopg.OperationalError):
+            await cluster.members["a"]._give_up([member])
+    await until(lambda: "one" in cluster.names("a"))
+    assert runs_on(controller_of(cluster, "a"))
