@@ -20,12 +20,18 @@ from leverframe.storage.fleet.postgres_schema import migrate
 
 _INSTALLED = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 _PATIENCE_S = 60
-#: What makes it quick: these tests are about the program, not about the disk.
-_OPTIONS = "-c fsync=off -c listen_addresses='' -c max_connections=50 -c shared_buffers=16MB"
+_OPTIONS = "-c listen_addresses='' -c max_connections=50 -c shared_buffers=16MB"
+#: What makes it quick: tests are about the program, not about the disk.
+_NOT_DURABLE = "-c fsync=off"
+
+
+def is_installed() -> bool:
+    return bool(_INSTALLED)
 
 
 class PostgresServer:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_durable: bool = False) -> None:
+        self._options = _OPTIONS if is_durable else f"{_OPTIONS} {_NOT_DURABLE}"
         self._bin = _INSTALLED[-1].parent
         self.data = folder / "data"
         self.socket = folder
@@ -40,7 +46,7 @@ class PostgresServer:
         self.run("initdb", "-D", str(self.data), "-A", "trust", "-U", "postgres", "--no-sync")
 
     def start(self) -> None:
-        options = f"{_OPTIONS} -k {self.socket}"
+        options = f"{self._options} -k {self.socket}"
         log = str(self.socket / "log")
         self.run("pg_ctl", "-D", str(self.data), "-w", "-l", log, "-o", options, "start")
 
@@ -50,14 +56,14 @@ class PostgresServer:
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """Stop all of its processes for a while, as a machine does that hangs."""
-        pids = self._processes()
+        pids = self.processes()
         _signal(pids, signal.SIGSTOP)
         try:
             yield
         finally:
             _signal(pids, signal.SIGCONT)
 
-    def _processes(self) -> list[int]:
+    def processes(self) -> list[int]:
         main = int((self.data / "postmaster.pid").read_text().split()[0])
         children = Path(f"/proc/{main}/task/{main}/children").read_text().split()
         return [main, *map(int, children)]
@@ -111,13 +117,13 @@ def _signal(pids: list[int], number: signal.Signals) -> None:
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
+def postgres_server(*, is_durable: bool = False) -> Iterator[PostgresServer]:
     """Run a server in a new folder."""
-    if not _INSTALLED:
+    if not is_installed():
         pytest.skip("PostgreSQL is not installed")
     # Its own user must reach it, and the path of a socket has at most some 100 bytes.
     folder = Path(tempfile.mkdtemp(prefix="pg"))
-    server = PostgresServer(folder)
+    server = PostgresServer(folder, is_durable=is_durable)
     try:
         server.initialise()
         server.start()

@@ -1,0 +1,306 @@
+"""Nodes that share a PostgreSQL: durable changes by HTTP, full batches, two nodes, a takeover.
+
+The database writes to the disk before it answers. The node has a core for itself; the database and
+the clients share the other one. Each client has a connection to a controller of its own and counts
+its name up. Processor times are of the node's process and of all processes of the database.
+"""
+
+import asyncio
+import json
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.figure import Figure, Skipped, listed, need, progress
+from bench.serving import HOST, PATIENCE_S, Served, fetch, printing_its_address, ran_ns
+from leverframe.fleet.cluster import membership
+from leverframe.storage.fleet.postgres_connection import connect
+from leverframe.storage.fleet.postgres_lane import PostgresLane
+from leverframe.storage.store import Changes
+from tests.postgres_server import PostgresServer, is_installed, postgres_server
+
+GOAL_PER_SECOND, GOAL_TIMES = 3_500, 20.0
+CLIENTS = 128
+BATCH = 256
+MANY = 10_000
+#: A request of a client, which has a controller to itself.
+_REQUEST = "GET /stm.cgi?oname={output}n{number} HTTP/1.1\r\nHost: {name}.localhost\r\n\r\n"
+
+
+def measure(quick: bool) -> list[Figure]:
+    need("taskset")
+    if not is_installed():
+        raise Skipped("PostgreSQL is not installed")
+    with postgres_server(is_durable=True) as server, tempfile.TemporaryDirectory() as folder:
+        return [
+            *_over_http(server, Path(folder), 1 if quick else 5),
+            asyncio.run(_batches(server, Path(folder), 1 if quick else 7)),
+            *_many(server, Path(folder), MANY // (100 if quick else 1)),
+        ]
+
+
+#: Running nodes by their names.
+Nodes = Mapping[str, Served]
+
+
+class Changed(NamedTuple):
+    """One round of all clients."""
+
+    per_second: float
+    p50_ms: float
+    p99_ms: float
+    node_us: float
+    database_us: float
+
+
+class Database:
+    """The processor time of a server of which sessions come and go."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._server = server
+
+    def ran_ns(self) -> int:
+        return sum(map(_ran_ns_or_none, self._server.processes()))
+
+
+def _ran_ns_or_none(pid: int) -> int:
+    try:
+        return ran_ns(pid)
+    except FileNotFoundError:
+        return 0
+
+
+# --- changes over HTTP --------------------------------------------------------------------------
+
+
+def _over_http(server: PostgresServer, folder: Path, rounds: int) -> list[Figure]:
+    """Compare one node and two on the database with one on a file, in turns."""
+    database = Database(server)
+    with ExitStack() as stack:
+        one = {"one": stack.enter_context(_node("one", folder, server.new_fleet()))}
+        shared = server.new_fleet()
+        two = {"a": stack.enter_context(_node("a", folder, shared))}
+        _share_key(folder, "a", "b")
+        two["b"] = stack.enter_context(_node("b", folder, shared))
+        of_file = {"file": stack.enter_context(_node("file", folder))}
+        fleets = (one, two, of_file)
+        for nodes in fleets:
+            _add(next(iter(nodes.values())), CLIENTS)
+        _wait_until(lambda: all(_owned(node) == CLIENTS // 2 for node in two.values()))
+        results: tuple[list[Changed], ...] = ([], [], [])
+        for _ in range(rounds):
+            for nodes, found in zip(fleets, results, strict=True):
+                found.append(asyncio.run(_changed(nodes, database, 2.0)))
+                progress()
+    single, double, filed = results
+    per_second = _median(single, "per_second")
+    reference = (
+        f"on a file {_median(filed, 'per_second'):,.0f}/s, {_median(filed, 'node_us'):.0f} us"
+    )
+    node_us, database_us = _median(single, "node_us"), _median(single, "database_us")
+    return [
+        Figure(
+            f"durable changes by {CLIENTS} controllers on a node",
+            _told(single),
+            f"on a file {on_file}",
+            f"over {GOAL_PER_SECOND:,}/s",
+            per_second > GOAL_PER_SECOND,
+            f"{listed([one.per_second for one in single])};"
+            f" {listed([one.per_second for one in filed], '/s')}",
+        ),
+        Figure(
+            "the same on two nodes that share a core",
+            _told(double),
+            f"one node {node_us + database_us:.0f} us in all; by these times a core of the database"
+            f" feeds {node_us / database_us:.1f} of nodes",
+            "",
+            None,
+            listed([one.per_second for one in double], "/s"),
+        ),
+    ]
+
+
+def _told(rounds: Sequence[Changed]) -> str:
+    return (
+        f"{_median(rounds, 'per_second'):,.0f}/s, p50 {_median(rounds, 'p50_ms'):.1f} ms,"
+        f" p99 {_median(rounds, 'p99_ms'):.1f} ms, node {_median(rounds, 'node_us'):.0f} us,"
+        f" database {_median(rounds, 'database_us'):.0f} us"
+    )
+
+
+def _median(rounds: Sequence[Changed], name: str) -> float:
+    return statistics.median(getattr(one, name) for one in rounds)
+
+
+async def _changed(nodes: Nodes, database: Database, seconds: float) -> Changed:
+    """Let every client change its controller by the node that has it, as fast as it answers."""
+    waited: list[float] = []
+    clients = _places(nodes).items()
+    before = sum(ran_ns(node.pid) for node in nodes.values()), database.ran_ns()
+    end = time.perf_counter() + seconds
+    await asyncio.gather(*(_client(node, name, end, waited) for name, node in clients))
+    after = sum(ran_ns(node.pid) for node in nodes.values()), database.ran_ns()
+    waited.sort()
+    node_us, database_us = (
+        (late - early) / 1000 / len(waited) for early, late in zip(before, after, strict=True)
+    )
+    return Changed(
+        len(waited) / seconds,
+        waited[len(waited) // 2] * 1000,
+        waited[len(waited) * 99 // 100] * 1000,
+        node_us,
+        database_us,
+    )
+
+
+async def _client(node: Served, name: str, end: float, waited: list[float]) -> None:
+    port = int(node.address.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection(HOST, port)
+    # Names of earlier rounds are others.
+    number = time.monotonic_ns() % 10**9
+    while (began := time.perf_counter()) < end:
+        number += 1
+        writer.write(_REQUEST.format(output=number % 6, number=number, name=name).encode())
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0])
+        body = await reader.readexactly(length)
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise SystemExit(f"{name} refused a change: {body.decode()}")
+        waited.append(time.perf_counter() - began)
+    writer.close()
+
+
+# --- batches ------------------------------------------------------------------------------------
+
+
+async def _batches(server: PostgresServer, folder: Path, rounds: int) -> Figure:
+    """Compare full batches of a lane with a transaction for each change."""
+    address = server.new_fleet()
+    with connect(address) as connection:
+        claim = membership.register(connection, "lane", "", 1)
+    lane = PostgresLane(address, claim, folder / "lane.key")
+    together, alone = [], []
+    for number in range(rounds):
+        together.append(await _written(lane, number, BATCH * 20, at_once=BATCH))
+        alone.append(await _written(lane, number, BATCH, at_once=1))
+        progress()
+    await lane.close()
+    times = statistics.median(ours / one for ours, one in zip(together, alone, strict=True))
+    return Figure(
+        f"changes in batches of {BATCH}",
+        f"{statistics.median(together):,.0f}/s, {times:.0f} times one by one",
+        f"a transaction each {statistics.median(alone):,.0f}/s",
+        f"over {GOAL_TIMES:g} times",
+        times > GOAL_TIMES,
+        f"{listed(together)}; {listed(alone, '/s')}",
+    )
+
+
+async def _written(lane: PostgresLane, round_number: int, count: int, *, at_once: int) -> float:
+    """Return the changes per second, of so many that wait for the disk at the same time."""
+    stores = [lane.store(number) for number in range(1, at_once + 1)]
+    began = time.perf_counter()
+    for number in range(count // at_once):
+        changes = Changes({"outputs.0.name": f"n{round_number}-{number}"})
+        await asyncio.gather(*(store.commit(changes) for store in stores))
+    return count / (time.perf_counter() - began)
+
+
+# --- many controllers ---------------------------------------------------------------------------
+
+
+def _many(server: PostgresServer, folder: Path, count: int) -> list[Figure]:
+    """Start many controllers on two nodes, then kill one of them."""
+    database = server.new_fleet()
+    with _node("first", folder, database) as node:
+        _add(node, count)
+    progress()
+    with ExitStack() as stack:
+        began = time.perf_counter()
+        _share_key(folder, "first", "second")
+        nodes = [stack.enter_context(_node(name, folder, database)) for name in ("first", "second")]
+        _wait_until(lambda: sum(map(_owned, nodes)) == count)
+        started_s = time.perf_counter() - began
+        progress()
+        _wait_until(lambda: all(abs(_owned(node) - count / 2) <= 1 for node in nodes))
+        sizes = [_resident_mb(node.pid) for node in nodes]
+        survivor, killed = nodes
+        began = time.perf_counter()
+        subprocess.run(["kill", f"-{signal.SIGKILL:d}", str(killed.pid)], check=True)
+        _wait_until(lambda: _owned(survivor) == count)
+        taken_s = time.perf_counter() - began
+        progress()
+        size = _resident_mb(survivor.pid)
+    return [
+        Figure(
+            f"{count:,} controllers on two nodes",
+            f"cold start {started_s:.1f} s",
+            f"each node {statistics.mean(sizes):.0f} MB",
+        ),
+        Figure(
+            f"the other node has all {count:,} after a kill",
+            f"{taken_s:.1f} s",
+            f"{size:.0f} MB",
+        ),
+    ]
+
+
+def _resident_mb(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return float(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+# --- nodes --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _node(name: str, folder: Path, database: str | None = None) -> Iterator[Served]:
+    command = [sys.executable, "-m", "leverframe", "fleet", "run", "--port", "0"]
+    command += ["--data", str(folder / name), "--no-discovery"]
+    if database is not None:
+        command += ["--database", database, "--node", name]
+    with printing_its_address(command) as node:
+        yield node
+
+
+def _share_key(folder: Path, first: str, second: str) -> None:
+    (folder / second).mkdir(exist_ok=True)
+    shutil.copy(folder / first / "fleet.key", folder / second)
+
+
+def _add(node: Served, count: int) -> None:
+    fetch(node.address, f"/api/fleet/add?count={count}&name=c-%7Bn%7D", b"")
+
+
+def _owned(node: Served) -> int:
+    """Return how many controllers a node has, by its own account."""
+    nodes: list[dict[str, Any]] = json.loads(fetch(node.address, "/api/fleet/nodes"))["nodes"]
+    return int(next(one["controllers"] for one in nodes if one["is_this"]))
+
+
+def _places(nodes: Nodes) -> dict[str, Served]:
+    """Return the node that has a controller, by the name of the controller."""
+    if len(nodes) == 1:
+        (only,) = nodes.values()
+        return {f"c-{number}": only for number in range(1, CLIENTS + 1)}
+    owners: dict[str, str] = json.loads(
+        fetch(next(iter(nodes.values())).address, "/api/fleet/owners")
+    )
+    return {name: nodes[owner] for name, owner in owners.items()}
+
+
+def _wait_until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + 10 * PATIENCE_S
+    while time.monotonic() < until:
+        if is_so():
+            return
+        time.sleep(0.05)
+    raise SystemExit("the nodes did not come to an agreement in time")
