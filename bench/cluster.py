@@ -102,9 +102,7 @@ def _over_http(server: PostgresServer, folder: Path, rounds: int) -> list[Figure
                 progress()
     single, double, filed = results
     per_second = _median(single, "per_second")
-    reference = (
-        f"on a file {_median(filed, 'per_second'):,.0f}/s, {_median(filed, 'node_us'):.0f} us"
-    )
+    on_file = f"{_median(filed, 'per_second'):,.0f}/s, {_median(filed, 'node_us'):.0f} us"
     node_us, database_us = _median(single, "node_us"), _median(single, "database_us")
     return [
         Figure(
