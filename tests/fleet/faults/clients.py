@@ -39,6 +39,8 @@ class Told(Struct):
     last: int = 0
     acknowledged: set[int] = field(default_factory=set)
     doubtful: set[int] = field(default_factory=set)
+    #: Those of them that nobody answered: they may still be on their way to a node that hangs.
+    unanswered: set[int] = field(default_factory=set)
     refused: set[int] = field(default_factory=set)
     #: When the newest acknowledged change was asked for.
     newest_at: float = 0.0
@@ -51,6 +53,8 @@ class Told(Struct):
             return True
         if answer is None or (answer.status == 503 and _NOT_KNOWN in answer.body):
             self.doubtful.add(number)
+            if answer is None:
+                self.unanswered.add(number)
         else:
             self.refused.add(number)
         return False

@@ -25,6 +25,8 @@ class Verdict(Struct):
     doubtful: int = 0
     #: Doubtful ones that were stored after all.
     doubtful_stored: int = 0
+    #: Controllers in which one that nobody had waited for came after a later one.
+    late: int = 0
     messages: int = 0
     messages_lost: int = 0
     messages_again: int = 0
@@ -80,12 +82,15 @@ def _judge_numbers(
     )
     again = [number for number, times in Counter(stored).items() if number and times > 1]
     _require_none(ledger, f"{what}: done more than once", again)
-    # A bulk change that is gone on with may come after a later one; everything else is in order.
     if place != BULK:
-        ledger.require(list(stored) == sorted(stored), f"{what}: out of order")
+        # A request that its client gave up may be carried out when the door that had it wakes up;
+        # and a bulk change that is gone on with may come after a later one. All else is in order.
+        ordered = [number for number in stored if number not in told.unanswered]
+        ledger.require(ordered == sorted(ordered), f"{what}: out of order")
+        verdict.late += list(stored) != sorted(stored)
         newest = max(told.acknowledged, default=0)
-        if not may_lose and stored:
-            ledger.require(stored[-1] >= newest, f"{what}: {stored[-1]} is left of {newest}")
+        if not may_lose and ordered:
+            ledger.require(ordered[-1] >= newest, f"{what}: {ordered[-1]} is left of {newest}")
 
 
 def _judge_messages(
