@@ -20,6 +20,8 @@ SYNCHRONOUS, ASYNCHRONOUS = "standby", "standby-behind"
 ALL = (*KINDS, SYNCHRONOUS, ASYNCHRONOUS)
 #: Between two faults everything is well for so long.
 CALM_S = 1.0
+#: Before the primary goes.
+COUNTING_S = 10.0
 
 
 async def run(kind: str, rounds: int, seed: int, size: Size) -> tuple[FaultScene, Verdict]:
@@ -40,7 +42,7 @@ async def run(kind: str, rounds: int, seed: int, size: Size) -> tuple[FaultScene
         async with scene_with_standby(
             Path(folder), ledger, size, seed, synchronous=is_synchronous
         ) as (scene, standby):
-            await asyncio.sleep(CALM_S)
+            await asyncio.sleep(COUNTING_S)
             await (promoted if is_synchronous else promoted_behind)(scene, standby)
             return scene, await scene.end(may_lose=not is_synchronous)
 
@@ -62,7 +64,7 @@ def row(kind: str, rounds: int, scene: FaultScene, verdict: Verdict) -> str:
     counts = scene.ledger.counts
     extra = [
         f"{counts[what]} {what}"
-        for what in ("direct requests", "direct requests led to the owner")
+        for what in ("direct requests", "direct requests led to the owner", "answered 507")
         if counts[what]
     ]
     return (
