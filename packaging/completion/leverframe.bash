@@ -21,7 +21,7 @@ _leverframe() {
             "fleet run") words="--database --node --inner --capacity --config --host --port --data --timezone --hosts --tls --no-tls --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --capture --no-capture --modbus-port --snmp-port --log-level --log-format --discovery --no-discovery --mdns --no-mdns -h --help" ;;
             "fleet migrate") words="--database -h --help" ;;
             "fleet nodes") words="--node --user --ca-file --json -h --help" ;;
-            "fleet drain") words="--node --user --ca-file -h --help" ;;
+            "fleet drain") words="--node --user --ca-file --undo -h --help" ;;
             "fleet move") words="--node --user --ca-file -h --help" ;;
             "fleet simulate") words="--for --json --config -h --help" ;;
             "fleet add") words="--name --count --first --template --hw --sw --tag --address --port --tenant --dry-run --node --user --ca-file --json -h --help" ;;

@@ -154,6 +154,7 @@ complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_su
 complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from drain' -l node -d 'where the node answers (default http://127.0.0.1:8080)'
 complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from drain' -l user -d 'sign in; the password is asked for'
 complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from drain' -l ca-file -d 'further certificate authorities to trust (PEM)'
+complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from drain' -l undo -d 'let it have its share again'
 complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from move' -l node -d 'where the node answers (default http://127.0.0.1:8080)'
 complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from move' -l user -d 'sign in; the password is asked for'
 complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from move' -l ca-file -d 'further certificate authorities to trust (PEM)'

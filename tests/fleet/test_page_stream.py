@@ -10,7 +10,7 @@ import pytest
 
 from leverframe.engine.journal import Cause, Journal
 from leverframe.fleet import page_stream
-from leverframe.fleet.health_index import _natural
+from leverframe.fleet.health_index import natural
 from leverframe.fleet.page_stream import BAR_S, BARS, happened
 from leverframe.servers.http.messages import StreamReply
 from tests.fleet.loop_node import LoopNode, loop_node
@@ -159,4 +159,4 @@ def test_what_happened_is_counted_by_two_minutes() -> None:
 def test_names_are_sorted_by_their_numbers() -> None:
     names = ["gh-10", "gh-9", "gh-2b10", "gh-2b9", "attic"]
     in_order = ["attic", "gh-2b9", "gh-2b10", "gh-9", "gh-10"]
-    assert sorted(names, key=_natural) == in_order
+    assert sorted(names, key=natural) == in_order

@@ -119,7 +119,14 @@ version before go on working with them.
             "drain",
             "fleet.cluster.commands:drain_node",
             "let the other nodes take over all controllers of a node, and wait until it is empty",
-            (*_NODE, argument("drained", metavar="NODE", help="the name of the node")),
+            (
+                *_NODE,
+                argument("drained", metavar="NODE", help="the name of the node"),
+                argument("--undo", action="store_true", help="let it have its share again"),
+            ),
+            description="""\
+Empty a node and wait. It stays empty, also when it is started anew, until that is undone.
+""",
         ),
         Task(
             "move",

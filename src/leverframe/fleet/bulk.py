@@ -28,7 +28,7 @@ from leverframe.engine.actions import ON, Switch, after_switching
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import MISSING, is_confidential
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.node import Member
+from leverframe.fleet.node import Member, check_that_all_are_here
 from leverframe.log_context import finished_within, within
 from leverframe.naming.names import name_of
 from leverframe.servers.accounts.passwords import Passwords
@@ -97,6 +97,7 @@ async def each(
     results = []
     for member in members:
         try:
+            check_that_all_are_here([member])
             await finished_within(member.entrance.logged, work(member))
             results.append(MemberResult(member.name, DONE))
         except Refusal as refusal:
@@ -170,7 +171,7 @@ async def _all_or_none(
             for member in members
         ]
         if any(result.status != DONE for result in tried):
-            return report_of(_not_done(tried))
+            return report_of(not_done(tried))
         if not needed:
             break
         for password in needed:
@@ -207,6 +208,7 @@ def _tried(
         controller.takes_firmware,
     )
     try:
+        check_that_all_are_here([member])
         check_that_it_runs(controller)
         perform(stage)
         if stage.given and not stage.replaces_all:
@@ -245,7 +247,8 @@ def _effect_on(path: str, old: Any, new: Any) -> CommandEffect:
     return CommandEffect(path, None if old is MISSING else old, None if new is MISSING else new)
 
 
-def _not_done(tried: list[MemberResult]) -> list[MemberResult]:
+def not_done(tried: list[MemberResult]) -> list[MemberResult]:
+    """Tell of a change that some refuse, and that was made nowhere."""
     return [
         MemberResult(one.name, NOT_DONE, _NOT_DONE) if one.status == DONE else one for one in tried
     ]
@@ -255,6 +258,7 @@ def _ask(
     member: Member, command: WrittenCommand, source: str, by: Account
 ) -> AnyReply | Coroutine[Any, Any, AnyReply]:
     try:
+        check_that_all_are_here([member])
         check_that_it_runs(member.controller)
     except Refusal as refusal:
         return reply_to_refusal(refusal)

@@ -54,19 +54,21 @@ def list_controllers(
     if as_json:
         print_json(found)
         return
-    has_tenants = any(one["tenant"] for one in found)
-    of_tenants = ("tenant",) if has_tenants else ()
-    table = Table("name", "version", "tags", *of_tenants, "health", "time", "address")
+    of_tenants = ("tenant",) if any(one["tenant"] for one in found) else ()
+    of_nodes = ("node",) if any(one["node"] for one in found) else ()
+    columns = ("name", "version", "tags", *of_tenants, "health", "time", "address", *of_nodes)
+    table = Table(*columns)
     for one in found:
-        moment = datetime.fromtimestamp(one["time"], UTC)
+        known = one["time"] is not None
         table.add_row(
             one["name"],
             f"{one['hw']}/{one['sw']}",
             ", ".join(one["tags"]),
             *(one[key] for key in of_tenants),
             "; ".join(one["troubles"]) or "ok",
-            f"{moment:%Y-%m-%d %H:%M:%S} UTC",
+            f"{datetime.fromtimestamp(one['time'], UTC):%Y-%m-%d %H:%M:%S} UTC" if known else "",
             one["url"],
+            *(one[key] or "" for key in of_nodes),
         )
     tables().print(table)
 

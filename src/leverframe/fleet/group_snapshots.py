@@ -20,7 +20,7 @@ from leverframe.engine.settings import Settings
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.fleet.bulk import BulkReport, each
 from leverframe.fleet.node import FleetNode, Member
-from leverframe.fleet.records import SnapshotRecord
+from leverframe.fleet.records import Moved, SnapshotRecord
 from leverframe.fleet.tenants import (
     OPERATOR,
     as_told,
@@ -65,8 +65,10 @@ class GroupSnapshots:
 
     async def keep(self, members: Sequence[Member], label: str) -> None:
         """Take a snapshot of all of these for a job, or refuse it."""
-        report = await self._take(members, OF_JOBS + label, with_live=False)
+        report = await self._take(members, OF_JOBS + label, with_live=False, adds=True)
         for result in report.results:
+            if result.status == Moved.status:
+                raise Moved(result.name)
             if result.detail is not None:
                 raise Conflict(f"No snapshot of {result.name} could be taken. {result.detail}")
 
@@ -85,7 +87,10 @@ class GroupSnapshots:
                 await self._node.registry.put_snapshot(label, None)
                 await self._forget(list(record.parts.values()))
 
-    async def _take(self, members: Sequence[Member], label: str, *, with_live: bool) -> BulkReport:
+    async def _take(
+        self, members: Sequence[Member], label: str, *, with_live: bool, adds: bool = False
+    ) -> BulkReport:
+        """Take a snapshot in place of the one of this label; `adds` keeps what is in that."""
         node, known = self._node, self._node.registry.snapshots
         parts: dict[int, int] = {}
         free = await node.registry.reserve(len(members))
@@ -107,10 +112,12 @@ class GroupSnapshots:
 
         async with node.changing:
             report = await each(members, take)
-            if parts:
-                before = known.get(label)
-                await node.registry.put_snapshot(label, SnapshotRecord(node.clock.wall(), parts))
-                await self._forget([] if before is None else list(before.parts.values()))
+            before = known.get(label, SnapshotRecord(0.0))
+            if parts or (before.parts and not members):
+                others = {one: part for one, part in before.parts.items() if adds}
+                whole = SnapshotRecord(node.clock.wall(), {**others, **parts})
+                await node.registry.put_snapshot(label, whole if whole.parts else None)
+                await self._forget(sorted({*before.parts.values()} - {*whole.parts.values()}))
         return report
 
     async def _forget(self, parts: Sequence[int]) -> None:

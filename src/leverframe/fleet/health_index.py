@@ -113,7 +113,7 @@ class HealthIndex:
             and all(word in known.words for word in words)
         ]
         if wanted.order == "name":
-            return sorted(found, key=lambda member: _natural(member.name))
+            return sorted(found, key=lambda member: natural(member.name))
         return sorted(found, key=lambda member: HEALTHS.index(self._known[member.number].health))
 
     def counts(self, tenant: str | None = None) -> dict[Health, int]:
@@ -189,7 +189,7 @@ def _words_of(member: Member, findings: list[FindingReport]) -> str:
     return "\n".join(parts).lower()
 
 
-def _natural(name: str) -> str:
+def natural(name: str) -> str:
     """Return a key by which gh-2 comes before gh-10, quickly enough for ten thousand."""
     return _DIGITS.sub(_padded, name)
 

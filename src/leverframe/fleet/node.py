@@ -7,7 +7,7 @@ gives each a place at the front door. What a controller does is its own affair.
 import asyncio
 import gc
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from types import MappingProxyType
 from typing import Any
@@ -22,10 +22,11 @@ from leverframe.controller import Controller
 from leverframe.controller.hand_over import SavedLive, hand_over, resumption
 from leverframe.controller.hooks import SettingsWatcher
 from leverframe.fleet.door import Door, DoorNames, Entrance
-from leverframe.fleet.other_nodes import OtherNodes
+from leverframe.fleet.other_nodes import CallHandler, OtherNodes
 from leverframe.fleet.records import (
     MAX_CONTROLLERS,
     MemberRecord,
+    Moved,
     NoSuchController,
     Registry,
     Taken,
@@ -109,6 +110,8 @@ class Member:
         self.entrance = entrance
         #: What answers at other ports.
         self.beside = beside
+        #: It stops here, or has: nothing more is begun with it.
+        self.has_left = False
 
     @property
     def name(self) -> str:
@@ -154,6 +157,11 @@ class FleetNode:
         self.services = NodeServices()
         #: What is known of other nodes, where there are any.
         self.cluster: OtherNodes | None = None
+        #: What other nodes ask this one to do, by its name.
+        self.calls: dict[str, CallHandler] = {}
+        #: Called when this node is to go on with jobs of others, and when it has lost its own.
+        self.jobs_taken: Callable[[], Coroutine[Any, Any, None]] = _nothing_to_do
+        self.jobs_lost: Callable[[], Coroutine[Any, Any, None]] = _nothing_to_do
         #: One change of the fleet at a time.
         self.changing = asyncio.Lock()
 
@@ -209,6 +217,7 @@ class FleetNode:
         handed: dict[int, SavedLive] = {}
         async with self.changing:
             for member in members:
+                member.has_left = True
                 self.members.pop(member.name, None)
                 await self.door.close(member.entrance)
                 await member.controller.writer.settled()
@@ -396,6 +405,7 @@ class FleetNode:
     async def remove(self, members: Sequence[Member]) -> None:
         """Stop controllers and remove all that is known of them."""
         async with self.changing:
+            check_that_all_are_here(members)
             numbers = [member.number for member in members]
             await self._stop(members)
             parts = await self.registry.remove_from_snapshots(numbers)
@@ -407,6 +417,7 @@ class FleetNode:
 
     async def _stop(self, members: Iterable[Member]) -> None:
         for member in members:
+            member.has_left = True
             self.members.pop(member.name, None)
             await self.door.close(member.entrance)
             await _end(member)
@@ -418,6 +429,17 @@ class FleetNode:
         await close_all([*shared, self.services.close, self.lane.close])
 
     # --- names and tags ---------------------------------------------------------------------------
+
+    def name_of(self, number: int, tenant: str = OPERATOR) -> str | None:
+        """Return what a controller is called for a tenant, at this node or another one."""
+        record = self.registry.records.get(number)
+        if record is None:
+            return None if self.cluster is None else self.cluster.name_of(number, tenant)
+        return record.name if is_seen(tenant or None, record.tenant) else None
+
+    def by_number(self, numbers: Collection[int]) -> list[Member]:
+        """Find those of some controllers that run here."""
+        return [member for member in self.members.values() if member.number in numbers]
 
     def seen_by(self, tenant: str | None) -> dict[str, Member]:
         """Return the controllers of a tenant by name; all for None, the operator."""
@@ -442,19 +464,17 @@ class FleetNode:
         seen = self.seen_by(tenant)
         for name in names:
             if name not in seen:
-                raise NoSuchController(f"There is no controller {name[:40]!r}.", field="name")
+                raise no_such_name(name)
         chosen = [seen[name] for name in dict.fromkeys(names)] or seen.values()
         known = {tag for member in seen.values() for tag in member.record.tags}
         for tag in tags:
             if tag not in known:
-                allowed = ", ".join(sorted(known)[:40]) or "none: no controller has a tag"
-                raise NoSuchController(
-                    f"No controller has the tag {tag[:40]!r}.", field="tag", allowed=allowed
-                )
+                raise no_such_tag(tag, known)
         return [member for member in chosen if set(tags) <= set(member.record.tags)]
 
     async def rename(self, member: Member, name: str) -> None:
         async with self.changing:
+            check_that_all_are_here([member])
             renamed = msgspec.structs.replace(member.record, name=checked_name(name))
             if any(one.name == name for one in self.registry.records.values()):
                 raise Conflict(f"There is a controller {name} already.", field="to")
@@ -472,6 +492,7 @@ class FleetNode:
         self, members: Sequence[Member], added: Sequence[str], removed: Sequence[str]
     ) -> None:
         async with self.changing:
+            check_that_all_are_here(members)
             records = {
                 member.number: msgspec.structs.replace(
                     member.record,
@@ -487,6 +508,10 @@ class FleetNode:
     async def give(self, members: Sequence[Member], tenant: str) -> None:
         """Let controllers belong to a tenant, with all that they hold, or to the operator alone."""
         async with self.changing:
+            if self.cluster is not None:
+                # Another node may have made the tenant, or have the controller by now.
+                await self.registry.load_accounts()
+                check_that_all_are_here(members)
             if tenant != OPERATOR and tenant not in self.registry.tenants:
                 raise no_such_tenant(tenant)
             # Others may have been removed meanwhile.
@@ -507,6 +532,27 @@ class FleetNode:
 
 async def _end(member: Member) -> None:
     await close_all([*(one.close for one in member.beside), member.built.stop])
+
+
+def no_such_name(name: str) -> NoSuchController:
+    return NoSuchController(f"There is no controller {name[:40]!r}.", field="name")
+
+
+def no_such_tag(tag: str, known: Iterable[str]) -> NoSuchController:
+    allowed = ", ".join(sorted(known)[:40]) or "none: no controller has a tag"
+    return NoSuchController(
+        f"No controller has the tag {tag[:40]!r}.", field="tag", allowed=allowed
+    )
+
+
+def check_that_all_are_here(members: Iterable[Member]) -> None:
+    for member in members:
+        if member.has_left:
+            raise Moved(member.name)
+
+
+async def _nothing_to_do() -> None:
+    """Do nothing: there are no other nodes."""
 
 
 def _why_not(name: str, error: Exception) -> str:

@@ -3,6 +3,7 @@
 import getpass
 import http.client
 import ssl
+import sys
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +13,7 @@ import msgspec
 
 from leverframe.commands.describe.openapi import FORM
 from leverframe.errors import ErrorForPeople
+from leverframe.fleet.other_nodes import SILENT_NODES
 
 #: How long a node may take: thousands of controllers can be concerned.
 ANSWER_S = 3600.0
@@ -77,6 +79,11 @@ class NodeClient:
             raise NodeRefused(f"{self._url} is no node: it answers something else.") from None
         if reply.status >= 400:
             raise NodeRefused(f"{told['detail']}")
+        if silent := reply.headers.get(SILENT_NODES):
+            print(
+                f"leverframe: their part is missing, since they do not answer: {silent}",
+                file=sys.stderr,
+            )
         return told
 
     def close(self) -> None:

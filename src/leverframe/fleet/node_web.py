@@ -5,7 +5,7 @@ what the endpoint says of itself. Nothing is changed by GET, and what a page of 
 made a browser send is refused: browsers send the password by themselves.
 """
 
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from types import CoroutineType
 from typing import Any
 
@@ -17,6 +17,7 @@ from leverframe.commands.table.params import decoded
 from leverframe.commands.table.refusals import BadValue, NotAllowed, Refusal, SignInRequired
 from leverframe.commands.table.rights import require
 from leverframe.commands.table.row import ANYBODY, CONTROL
+from leverframe.fleet.api.across import ApiAnswer, ApiCall, done_here
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.fleet.group_snapshots import GroupSnapshots
@@ -25,6 +26,8 @@ from leverframe.fleet.jobs.jobs import FleetJobs
 from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import THE_OPERATOR, Asking, NodeAccounts
+from leverframe.fleet.other_nodes import SILENT_NODES
+from leverframe.fleet.view_parts import ViewParts
 from leverframe.process.administrator import random_password
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
@@ -33,6 +36,7 @@ from leverframe.servers.http.messages import (
     NOT_KEPT,
     Answer,
     AnyReply,
+    Headers,
     Reply,
     Request,
     StreamReply,
@@ -82,6 +86,7 @@ class NodeWeb:
         self.jobs = FleetJobs(node, self.snapshots, passwords)
         self.index = HealthIndex(node)
         self._streams = StreamShares()
+        ViewParts(node, self.index)
         self._names = names
         self._passwords = passwords
         self.accounts = NodeAccounts(
@@ -90,6 +95,7 @@ class NodeWeb:
             passwords,
             must_sign_in=node.manner.must_sign_in,
         )
+        node.calls["api"] = self._asked_by_node
 
     def handle(self, request: Request) -> Answer:
         return self._admitted(request, only_admit=False)
@@ -133,10 +139,20 @@ class NodeWeb:
         if form is not None:
             request = replace(request, body=b"")
         given = "&".join(filter(None, (request.query, form)))
-        context = FleetContext(
+        context = self._context(request, asking, parameters(given, endpoint))
+        if self.node.cluster is not None and endpoint.across is not None:
+            value = endpoint.across(context, endpoint)
+        else:
+            value = endpoint.function(context)
+        if isinstance(value, CoroutineType):
+            return self._awaited(value, endpoint, context)
+        return _reply(value, endpoint)
+
+    def _context(self, request: Request, asking: Asking, given: dict[str, Any]) -> FleetContext:
+        return FleetContext(
             request,
             asking,
-            parameters(given, endpoint),
+            given,
             self.node,
             self.time,
             self.snapshots,
@@ -147,18 +163,26 @@ class NodeWeb:
             self._passwords,
             self.new_administrator,
         )
-        value = endpoint.function(context)
-        if isinstance(value, CoroutineType):
-            return self._awaited(value, endpoint)
-        return _reply(value, endpoint)
 
-    async def _awaited(self, work: Coroutine[Any, Any, Any], endpoint: FleetEndpoint) -> AnyReply:
+    async def _awaited(
+        self, work: Coroutine[Any, Any, Any], endpoint: FleetEndpoint, context: FleetContext
+    ) -> AnyReply:
         try:
-            return _reply(await work, endpoint)
+            return _reply(await work, endpoint, context.silent)
         except Refusal as refusal:
             return _refused(refusal)
         except StoreUnavailable as error:
             return _refused(StoreFailed.because(error))
+
+    async def _asked_by_node(self, content: bytes) -> bytes:
+        """Do for controllers of this node what a person has asked another node for."""
+        call = msgspec.msgpack.decode(content, type=ApiCall)
+        endpoint = _BY_PATH[call.path]
+        request = Request(endpoint.methods[0], call.path, None, {}, call.body, call.source)
+        _check(call.asking, endpoint)
+        context = self._context(request, call.asking, call.given)
+        value, missing = await done_here(context, endpoint, call.numbers)
+        return msgspec.msgpack.encode(ApiAnswer(msgspec.json.encode(value), missing))
 
     async def new_administrator(self) -> tuple[str | None, dict[str, Any]]:
         """Make a password for new controllers, where everybody has to sign in."""
@@ -220,10 +244,13 @@ def parameters(query: str, endpoint: FleetEndpoint) -> dict[str, Any]:
     return given
 
 
-def _reply(value: Any, endpoint: FleetEndpoint) -> AnyReply:
+def _reply(value: Any, endpoint: FleetEndpoint, silent: Collection[str] = ()) -> AnyReply:
     if isinstance(value, Reply | StreamReply):
         return value
-    return Reply(200, endpoint.content_type, msgspec.json.encode(value), (NOT_KEPT,))
+    headers: Headers = (NOT_KEPT,)
+    if silent:
+        headers = (*headers, (SILENT_NODES, ", ".join(sorted(silent))))
+    return Reply(200, endpoint.content_type, msgspec.json.encode(value), headers)
 
 
 def _refused(refusal: Refusal) -> Reply:

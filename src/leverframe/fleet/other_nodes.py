@@ -1,8 +1,22 @@
-"""What a node knows of others that share its database, and what it can be asked to do with them."""
+"""What a node knows of others that share its database, and what it can be asked to do with them.
 
-from typing import Annotated, Protocol
+Nodes ask each other for what concerns the controllers of each. A node that does not answer is told
+by an exception: whether it has taken the call is known by its class.
+"""
+
+from collections.abc import Callable, Collection, Coroutine
+from typing import Annotated, Any, Protocol
 
 from msgspec import Meta, Struct
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.fleet.records import MemberRecord
+
+#: The header of an answer that names the nodes whose part is missing in it.
+SILENT_NODES = "Leverframe-Silent-Nodes"
+
+#: What a node does when another one asks it: the content of the call, and that of the answer.
+CallHandler = Callable[[bytes], Coroutine[Any, Any, bytes]]
 
 
 class PeerReport(Struct, frozen=True):
@@ -18,6 +32,9 @@ class PeerReport(Struct, frozen=True):
     controllers: Annotated[int, Meta(description="How many controllers it has.")]
     epoch: Annotated[int, Meta(description="How many lives of this name there were.")]
     is_this: Annotated[bool, Meta(description="Is it the node that answers?")]
+    is_drained: Annotated[
+        bool, Meta(description="Does it stay empty, also when it is started anew?")
+    ]
 
 
 class ClusterReport(Struct, frozen=True):
@@ -35,12 +52,75 @@ class ClusterReport(Struct, frozen=True):
     batch: Annotated[int, Meta(description="The last batch of changes that this node has written.")]
 
 
+class Whereabouts(Struct, frozen=True):
+    """A controller of the fleet, and the node that has it; None for none at present."""
+
+    number: int
+    node: str | None
+    record: MemberRecord
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+
+class SilentNode(Refusal):
+    """A node that another one has asked in vain."""
+
+    status = 503
+    title = "A node does not answer"
+    #: It may have done what it was asked for.
+    has_taken_it = False
+
+    def __init__(self, node: str) -> None:
+        super().__init__(f"The node {node} does not answer. Nothing was done there.")
+        self.node = node
+
+
+class CallUnanswered(SilentNode):
+    """A node that has taken a call and does not answer it."""
+
+    status = 504
+    has_taken_it = True
+
+    def __init__(self, node: str) -> None:
+        super().__init__(node)
+        self.detail = f"The node {node} has not answered in time: look whether it was done there."
+
+
 class OtherNodes(Protocol):
+    #: The name of this one.
+    name: str
+
+    def living(self) -> list[str]:
+        """Return the names of all nodes that live, this one among them."""
+
+    def why_not(self) -> str | None:
+        """Return why this node must not act for the fleet now."""
+
+    def name_of(self, number: int, tenant: str) -> str | None:
+        """Return what a controller was called for a tenant when this node looked last."""
+
+    def last_known(self) -> list[Whereabouts]:
+        """Tell where controllers were at the last look; records have name and tenant alone."""
+
+    async def whereabouts(self, numbers: Collection[int] | None = None) -> list[Whereabouts]:
+        """Look where controllers are, all or some, in the order in which they were made."""
+
+    async def holder_of(self, job: str) -> str | None:
+        """Look which node goes on with a job; "" for none at present, None for no such job."""
+
+    async def ask(self, node: str, what: str, content: bytes, seconds: float) -> bytes:
+        """Have a node do something; raise its refusal, or SilentNode."""
+
+    async def news(self, seconds: float) -> None:
+        """Wait until something may have changed about who has what."""
+
     async def move(self, name: str, to: str | None) -> None:
         """Let a node have a controller as long as it lives; None lets any."""
 
-    async def drain(self, name: str) -> None:
-        """Empty a node; it has controllers again when it is started anew."""
+    async def drain(self, name: str, *, undo: bool) -> None:
+        """Empty a node, or let it have its share again; it stays so when it is started anew."""
 
     def report(self) -> ClusterReport:
         """Tell of all nodes, and of the database."""

@@ -6,7 +6,7 @@ view, however many controllers there are.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from time import thread_time
 from typing import Annotated, Any
 
@@ -24,6 +24,9 @@ from leverframe.servers.routes.stream import STILL_HERE_S, message, within
 #: Seconds between two messages at least, and the share of the time that making views may take.
 GATHER_S = 0.5
 MAX_SHARE = 0.03
+#: Seconds between two looks at several nodes.
+FLEET_LOOK_S = 1.0
+STILL_HERE = b": still here\n\n"
 MAX_ROWS = 200
 USUAL_ROWS = 50
 #: The picture of what happened lately: so many bars for so many seconds each.
@@ -103,6 +106,28 @@ def happened(journal: Journal, now: float) -> list[int]:
     return bars
 
 
+async def fleet_stream(
+    look: Callable[[], Coroutine[Any, Any, FleetView]], is_still_admitted: Callable[[], bool]
+) -> AsyncGenerator[bytes, None]:
+    """Tell a page what is in view of several nodes, each of which is asked now and then."""
+    last = await look()
+    yield message("view", last)
+    idle_s = 0.0
+    while True:
+        await asyncio.sleep(FLEET_LOOK_S)
+        if not is_still_admitted():
+            return
+        new = await look()
+        idle_s += FLEET_LOOK_S
+        if difference := _difference(last, new):
+            yield message("change", difference)
+            idle_s = 0.0
+        elif idle_s >= STILL_HERE_S:
+            yield STILL_HERE
+            idle_s = 0.0
+        last = new
+
+
 async def view_stream(
     node: FleetNode,
     index: HealthIndex,
@@ -127,7 +152,7 @@ async def view_stream(
             # Also while much happens that is not in view, or not this tenant's.
             await within(changed, max(0.0, said + STILL_HERE_S - clock()))
             if clock() >= said + STILL_HERE_S:
-                yield b": still here\n\n"
+                yield STILL_HERE
                 said = clock()
             await asyncio.sleep(max(GATHER_S, took_s / MAX_SHARE))
             if not is_still_admitted():

@@ -5,7 +5,7 @@ host name, so that every controller can be asked for by its name; a new one is m
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from ipaddress import IPv4Address, ip_address
 
 import msgspec
@@ -36,6 +36,25 @@ MAX_PORT = 65535
 class NoSuchController(Refusal):
     status = 404
     title = "There is no such controller"
+
+
+class Moved(Refusal):
+    """A controller has gone to another node; there it can be asked for again."""
+
+    status = 421
+    title = "The controller has moved"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name} has moved to another node meanwhile. Nothing was done: ask again."
+        )
+
+
+class JobTaken(Conflict):
+    """Another job has this id, perhaps one of another node."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"There is a job {id} already.", field="id")
 
 
 class MemberRecord(Struct, frozen=True, omit_defaults=True):
@@ -238,6 +257,16 @@ class Registry:
     async def remove_job(self, number: int) -> None:
         await self._store.commit(Changes(kept={f"{_JOB_ROW}{number}": DELETED}))
         del self.jobs[number]
+
+    async def load_accounts(self) -> None:
+        """Read tenants and accounts that others may have changed: here nobody has."""
+
+    def known_jobs(self) -> Collection[str]:
+        """Return the ids of jobs whose rows at controllers are still needed."""
+        return self.jobs.values()
+
+    def note_step(self, job: str) -> None:
+        """Note that a controller has a row of a job: here all jobs are known."""
 
     async def put_snapshot(self, label: str, record: SnapshotRecord | None) -> None:
         """Keep a snapshot under a label; None forgets it."""

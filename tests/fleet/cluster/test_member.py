@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from leverframe.commands.table.refusals import BadValue
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.member import NameTaken
 from leverframe.storage.fleet.postgres_lane import InDoubt
@@ -43,15 +44,37 @@ async def test_a_moved_controller_stays_where_it_is_wanted(cluster: Cluster) -> 
     assert cluster.names("b") == {there}
 
 
-async def test_a_drained_node_is_emptied_and_gets_nothing_new(cluster: Cluster) -> None:
+async def test_a_drained_node_stays_empty_in_its_next_lives_until_that_is_undone(
+    cluster: Cluster,
+) -> None:
     for name in ("a", "b"):
-        await cluster.join(name)
+        await cluster.join(name, capacity=1 if name == "a" else 3)
     await cluster.nodes["a"].add(new("one", "two", "three", "four"))
-    await cluster.settled(2, 2)
-    await cluster.members["a"].drain("b")
+    await cluster.settled(1, 3)
+    await cluster.members["a"].drain("b", undo=False)
     await cluster.settled(4, 0)
+    # Declared dead by mistake, it begins another life.
+    b = cluster.members["b"]
+    await cluster.declare_dead("b")
+    await until(lambda: b._claim.epoch == 3)
     await cluster.nodes["a"].add(new("five"))
     await cluster.settled(5, 0)
+    # Stopped and started again.
+    await cluster.leave("b")
+    await cluster.join("b", capacity=4)
+    await until(lambda: any(one.is_drained for one in cluster.members["a"].nodes))
+    assert cluster.counts() == [5, 0]
+    (told,) = [one for one in cluster.members["a"].report().nodes if one.name == "b"]
+    assert (told.capacity, told.is_drained) == (0, True)
+    await cluster.members["a"].drain("b", undo=True)
+    await cluster.settled(1, 4)
+
+
+async def test_only_a_node_that_is_known_can_be_drained(cluster: Cluster) -> None:
+    await cluster.join("a")
+    for undo in (False, True):
+        with pytest.raises(BadValue, match="There is no node 'c'"):
+            await cluster.members["a"].drain("c", undo=undo)
 
 
 async def test_a_wish_whose_connection_breaks_is_told_as_not_known(

@@ -28,10 +28,7 @@ JOB_ID = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 
 
 async def sent(context: FleetContext) -> BulkReport:
-    given = context.given
-    command = context.needed("command", "a command such as outs.cgi?out0=1")
-    if body := context.request.body:
-        command = f"{command} {_body_of_command(body)}"
+    given, command = context.given, command_of(context)
     members = await context.chosen()
     dry_run, all_or_none = given.get("dry_run", False), given.get("all_or_none", False)
     if dry_run or all_or_none:
@@ -47,6 +44,13 @@ async def sent(context: FleetContext) -> BulkReport:
     written_commands(command)
     work = JobWork((command,))
     return await context.jobs.send(members, work, context.asker, given.get("id"))
+
+
+def command_of(context: FleetContext) -> str:
+    command = context.needed("command", "a command such as outs.cgi?out0=1")
+    if body := context.request.body:
+        return f"{command} {_body_of_command(body)}"
+    return command
 
 
 def _body_of_command(body: bytes) -> str:

@@ -7,10 +7,10 @@ those of these names that have all of these tags, all of them where neither is g
 controllers: endpoints find controllers only by what stands here.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from leverframe.commands.describe.openapi import EndpointDescription, QueryParameter
 from leverframe.commands.table.refusals import Malformed
@@ -23,6 +23,7 @@ from leverframe.fleet.jobs.jobs import Asker, FleetJobs
 from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode, Member
 from leverframe.fleet.node_accounts import Asking, NodeAccounts
+from leverframe.fleet.records import Moved
 from leverframe.fleet.tenants import TenantRecord
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Request
@@ -58,6 +59,10 @@ class FleetContext(Struct, frozen=True):
     passwords: Passwords
     #: Makes a password for administrators, and the settings that take it.
     new_administrator: Callable[[], Coroutine[Any, Any, tuple[str | None, dict[str, Any]]]]
+    #: The controllers that another node asks for; None where a person asks.
+    numbers: frozenset[int] | None = None
+    #: Nodes that have not answered; the reply names them.
+    silent: set[str] = field(default_factory=set)
 
     def texts(self, name: str) -> list[str]:
         return [part for one in self.given.get(name, "").split(",") if (part := one.strip())]
@@ -83,8 +88,15 @@ class FleetContext(Struct, frozen=True):
     def select(self, names: Sequence[str] = (), tags: Sequence[str] = ()) -> list[Member]:
         return self.node.select(names, tags, self.tenant)
 
+    def _by_number(self, numbers: Collection[int]) -> list[Member]:
+        return [member for member in self.members.values() if member.number in numbers]
+
     async def chosen(self) -> list[Member]:
-        members = self.select(self.texts("name"), self.texts("tag"))
+        """Find the controllers of this node that are meant."""
+        if self.numbers is None:
+            members = self.select(self.texts("name"), self.texts("tag"))
+        else:
+            members = self._by_number(self.numbers)
         if "search" in self.given or "health" in self.given:
             return await self.index.chosen(self.wanted(), members)
         return members
@@ -110,6 +122,11 @@ class FleetContext(Struct, frozen=True):
         return Account(name, role, joins_commands=role == ADMIN) if name else BY_FLEET
 
     def one(self) -> Member:
+        if self.numbers is not None:
+            here = self._by_number(self.numbers)
+            if not here:
+                raise Moved(self.given.get("name", ""))
+            return here[0]
         (member,) = self.select([self.needed("name", "the name of a controller")])
         return member
 
@@ -121,9 +138,12 @@ class FleetContext(Struct, frozen=True):
 
 
 class FleetEndpoint(EndpointDescription, frozen=True, kw_only=True):
+    #: What it does at one node.
     function: Callable[[FleetContext], Any]
     #: Not for the operator alone: it tells and changes only what is the tenant's who asks.
     for_tenants: bool = False
+    #: What it does where there are others; the same if not given.
+    across: "Callable[[FleetContext, FleetEndpoint], Any] | None" = None
 
     @property
     def takes_form(self) -> bool:

@@ -9,6 +9,7 @@ from leverframe.commands.describe.openapi import QueryParameter, openapi_of_endp
 from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
 from leverframe.fleet.api import (
     acting,
+    anywhere,
     comparing,
     making,
     nodes,
@@ -17,6 +18,7 @@ from leverframe.fleet.api import (
     tenancy,
     watching,
 )
+from leverframe.fleet.api.across import at_holder, at_owner, spread_bulk
 from leverframe.fleet.api.acting import JOB_ID, KEPT_LABEL, SNAPSHOT_LABEL
 from leverframe.fleet.api.comparing import FleetChange, MemberDrift
 from leverframe.fleet.api.context import (
@@ -28,18 +30,12 @@ from leverframe.fleet.api.context import (
     Texts,
 )
 from leverframe.fleet.api.making import PLACES, MadeReport
-from leverframe.fleet.api.reading import (
-    ExportedController,
-    MemberDetails,
-    MemberReport,
-    NodeHealth,
-    NodeReport,
-)
+from leverframe.fleet.api.reading import MemberDetails, MemberReport, NodeHealth, NodeReport
 from leverframe.fleet.api.rolling_out import RolloutPlanned
 from leverframe.fleet.api.tenancy import AccountMade, FleetAccountReport, TenantReport
 from leverframe.fleet.api.watching import PLACE
 from leverframe.fleet.bulk import BulkReport
-from leverframe.fleet.jobs.job import JobReport
+from leverframe.fleet.jobs.job_state import JobReport
 from leverframe.fleet.other_nodes import ClusterReport
 from leverframe.servers.routes.metrics import METRICS
 from leverframe.servers.routes.stream import EVENT_STREAM
@@ -85,14 +81,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         function=openapi_of_node,
         doc="Describe this interface as OpenAPI.",
     ),
-    FleetEndpoint(
-        "/api/fleet",
-        role=CONTROL,
-        for_tenants=True,
-        reply=NodeReport,
-        function=reading.node_report,
-        doc="Show the node: how many controllers, their tags, the common time, the snapshots.",
-    ),
+    anywhere.OVERVIEW,
     FleetEndpoint(
         "/api/fleet/nodes",
         role=ADMIN,
@@ -105,9 +94,13 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         role=ADMIN,
         reply=ClusterReport,
         methods=_POST,
-        query=(QueryParameter("node", str, "The name of a node."),),
+        query=(
+            QueryParameter("node", str, "The name of a node."),
+            QueryParameter("undo", bool, "Let it have its share again."),
+        ),
         function=nodes.drained,
-        doc="Empty a node: the others take its controllers over, one after the other.",
+        doc="Empty a node: the others take its controllers over, one after the other. It stays "
+        "empty, also when it is started anew, until that is undone.",
     ),
     FleetEndpoint(
         "/api/fleet/move",
@@ -121,15 +114,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         function=nodes.moved,
         doc="Let a node have a controller as long as it lives.",
     ),
-    FleetEndpoint(
-        "/api/fleet/list",
-        role=CONTROL,
-        for_tenants=True,
-        reply=list[MemberReport],
-        query=CHOSEN,
-        function=reading.listed,
-        doc="List the chosen controllers: version, tags, health, time and where they answer.",
-    ),
+    anywhere.LIST,
     FleetEndpoint(
         "/api/fleet/owners",
         role=ADMIN,
@@ -146,6 +131,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         content_type=EVENT_STREAM,
         query=(TAGS, *LOOKED_FOR, *PLACE),
         function=watching.streamed,
+        across=watching.streamed_anywhere,
         doc="Tell what a page shows as server-sent events: `view` with the controllers in view, "
         "then `change` with what is different.",
     ),
@@ -156,18 +142,10 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         reply=MemberDetails,
         query=(QueryParameter("name", str, "The name of a controller."),),
         function=reading.shown,
+        across=at_owner,
         doc="Show one controller, with the settings that differ from the factory settings.",
     ),
-    FleetEndpoint(
-        "/api/fleet/export",
-        role=ADMIN,
-        for_tenants=True,
-        reply=list[ExportedController],
-        query=CHOSEN,
-        function=reading.exported,
-        doc="Give the chosen controllers as a fleet file and settings files describe them, without "
-        "secrets.",
-    ),
+    anywhere.EXPORT,
     FleetEndpoint(
         "/api/fleet/add",
         role=ADMIN,
@@ -186,6 +164,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         body=Annotated[str, Meta(description="A template: a settings backup in JSON or TOML.")],
         body_is_optional=True,
         function=making.added,
+        across=anywhere.added,
         doc="Make controllers with simulated boards, all of them or none.",
     ),
     FleetEndpoint(
@@ -196,6 +175,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         methods=_POST,
         query=CHOSEN,
         function=making.removed,
+        across=spread_bulk,
         doc="Remove the chosen controllers with all that is stored of them.",
     ),
     FleetEndpoint(
@@ -209,6 +189,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             QueryParameter("to", str, "Its new name."),
         ),
         function=making.renamed,
+        across=at_owner,
         doc="Give a controller another name, by which it answers from then on.",
     ),
     FleetEndpoint(
@@ -223,6 +204,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             QueryParameter("remove", Texts, "Tags to take from them."),
         ),
         function=making.tagged,
+        across=spread_bulk,
         doc="Give tags to the chosen controllers, and take tags from them.",
     ),
     FleetEndpoint(
@@ -245,6 +227,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         body=Annotated[str, Meta(description="The body of the command, if it takes one.")],
         body_is_optional=True,
         function=acting.sent,
+        across=anywhere.sent,
         doc="Carry out a command on the chosen controllers, with a result for each; or try it. "
         "What was begun goes on after a node was killed, and each controller does it once.",
     ),
@@ -254,6 +237,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         for_tenants=True,
         reply=list[JobReport],
         function=rolling_out.listed,
+        across=anywhere.rollouts,
         doc="List roll-outs and bulk changes, newest first.",
     ),
     FleetEndpoint(
@@ -263,6 +247,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         reply=JobReport,
         query=(rolling_out.ID,),
         function=rolling_out.shown,
+        across=at_holder,
         doc="Show a roll-out with the result of every controller that has answered.",
     ),
     FleetEndpoint(
@@ -282,6 +267,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         body=Annotated[str, Meta(description="Commands, one in a line, or a template.")],
         body_is_optional=True,
         function=rolling_out.planned,
+        across=anywhere.planned,
         doc="Plan a roll-out in groups for the chosen controllers, and tell what each would say to "
         "it. Nothing is changed before it is started.",
     ),
@@ -293,6 +279,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         methods=_POST,
         query=(rolling_out.ID,),
         function=rolling_out.started,
+        across=at_holder,
         doc="Start a roll-out that was planned.",
     ),
     FleetEndpoint(
@@ -303,6 +290,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         methods=_POST,
         query=(rolling_out.ID,),
         function=rolling_out.stopped,
+        across=at_holder,
         doc="Stop a roll-out after the controllers that are being asked.",
     ),
     FleetEndpoint(
@@ -313,6 +301,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         methods=_POST,
         query=(rolling_out.ID,),
         function=rolling_out.resumed,
+        across=at_holder,
         doc="Go on with a roll-out that has stopped, or end its pause.",
     ),
     FleetEndpoint(
@@ -323,6 +312,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         methods=_POST,
         query=(rolling_out.ID,),
         function=rolling_out.retried,
+        across=at_holder,
         doc="Try those again that have failed, and only those.",
     ),
     FleetEndpoint(
@@ -333,6 +323,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         methods=_POST,
         query=(rolling_out.ID,),
         function=rolling_out.undone,
+        across=at_holder,
         doc="Take the settings back that those had which were changed.",
     ),
     FleetEndpoint(
@@ -343,6 +334,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         methods=_POST,
         query=(rolling_out.ID,),
         function=rolling_out.forgotten,
+        across=at_holder,
         doc="Forget a roll-out, and the snapshots it could go back to.",
     ),
     FleetEndpoint(
@@ -354,6 +346,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         query=CHOSEN,
         body=Annotated[str, Meta(description="A template: a settings backup in JSON or TOML.")],
         function=comparing.drift,
+        across=anywhere.drift,
         doc="Tell in which settings the chosen controllers differ from a template; nothing is "
         "changed.",
     ),
@@ -364,6 +357,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         reply=list[FleetChange],
         query=(*CHOSEN, *comparing.CHANGES_OF),
         function=comparing.changes,
+        across=anywhere.changes,
         doc="List who changed or switched what on the chosen controllers, newest first.",
     ),
     FleetEndpoint(
@@ -380,6 +374,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             QueryParameter("rate", float, "Let time run, seconds in a second; 0 freezes it."),
         ),
         function=acting.moved,
+        across=anywhere.advanced,
         doc="Move virtual time of the chosen controllers together; what is due happens on the way.",
     ),
     FleetEndpoint(
@@ -390,6 +385,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         methods=_POST,
         query=(SNAPSHOT_LABEL, *CHOSEN),
         function=acting.snapshot_taken,
+        across=anywhere.snapshot_taken,
         doc="Take a snapshot of the chosen controllers: settings and what they remember, on "
         "virtual time all of their state as long as the process runs; up to 20 labels.",
     ),
@@ -401,6 +397,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         methods=_POST,
         query=(KEPT_LABEL, *CHOSEN),
         function=acting.restored,
+        across=spread_bulk,
         doc="Let the chosen controllers go on from a snapshot, or start anew with it.",
     ),
     FleetEndpoint(
@@ -415,6 +412,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             *PLACES,
         ),
         function=making.forked,
+        across=at_owner,
         doc="Make controllers that go on from where another one is; on real time they begin with "
         "its settings.",
     ),
@@ -430,6 +428,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             *CHOSEN,
         ),
         function=acting.fault_set,
+        across=spread_bulk,
         doc="Set a fault on the chosen controllers, each with a seed of its own.",
     ),
     FleetEndpoint(
@@ -464,6 +463,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         methods=_POST,
         query=(*CHOSEN, tenancy.GIVEN_TO),
         function=tenancy.given,
+        across=spread_bulk,
         doc="Let the chosen controllers belong to a tenant, with all that they hold, or to the "
         "operator alone. They leave their snapshots.",
     ),

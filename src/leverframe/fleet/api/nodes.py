@@ -11,7 +11,8 @@ def reported(context: FleetContext) -> ClusterReport:
 
 async def drained(context: FleetContext) -> ClusterReport:
     others = _others(context)
-    await others.drain(context.needed("node", "the name of a node"))
+    name = context.needed("node", "the name of a node")
+    await others.drain(name, undo=context.given.get("undo", False))
     return others.report()
 
 

@@ -35,12 +35,20 @@ class MemberReport(Struct, frozen=True):
     tenant: Annotated[str, Meta(description="Whose it is; empty for the operator alone.")]
     hw: str
     sw: str
-    status: Literal["ok", "degraded"]
+    status: Annotated[
+        Literal["ok", "degraded", "unknown"],
+        Meta(description="`unknown` where its node does not answer."),
+    ]
     troubles: list[str]
-    time: Annotated[float, Meta(description="By its clock, in seconds since 1970.")]
+    time: Annotated[
+        float | None, Meta(description="By its clock, in seconds since 1970; null if unknown.")
+    ]
     url: Annotated[str, Meta(description="Where its pages and commands are.")]
     address: str | None
     port: int | None
+    node: Annotated[
+        str | None, Meta(description="The node that has it, where several share a database.")
+    ] = None
 
 
 class MemberDetails(Struct, frozen=True):
@@ -161,6 +169,7 @@ def report_of_member(node: FleetNode, member: Member) -> MemberReport:
         node.door.url_of(record.name),
         record.address,
         record.port,
+        None if node.cluster is None else node.cluster.name,
     )
 
 

@@ -1,5 +1,6 @@
 """Roll-outs and bulk changes of a node: planned, watched, and operated."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Literal
 
@@ -15,10 +16,11 @@ from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.fleet.api.context import FleetContext
 from leverframe.fleet.api.making import read_template
 from leverframe.fleet.bulk import BulkReport, try_out
-from leverframe.fleet.jobs.job import FleetJob, JobReport, Operation
+from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_plan import ERRORS, GROUPS
+from leverframe.fleet.jobs.job_state import JobReport, Operation
 from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.jobs import Carefulness, plan_of
+from leverframe.fleet.jobs.jobs import Carefulness, JobTarget, plan_of
 from leverframe.fleet.tenants import as_told
 from leverframe.storage.backup import BackupFile, BackupRefused, content_of
 
@@ -74,14 +76,21 @@ def _job(context: FleetContext) -> FleetJob:
 
 async def planned(context: FleetContext) -> RolloutPlanned:
     """Plan a roll-out after it has been tried; nothing is changed."""
-    work, how = work_of(context), _carefulness(context)
+    work = work_of(context)
     members = await context.chosen()
-    plan = plan_of("rollout", members, work, context.asker, how)
-    tried = await try_out(members, partial(_perform, work))
+    return await planned_for(context, members, await try_out(members, partial(_perform, work)))
+
+
+async def planned_for(
+    context: FleetContext, targets: Sequence[JobTarget], tried: BulkReport
+) -> RolloutPlanned:
+    """Plan a roll-out for controllers, wherever they are, that have tried it."""
+    work, how = work_of(context), _carefulness(context)
+    plan = plan_of("rollout", targets, work, context.asker, how)
     job = None
     if not context.given.get("dry_run"):
         id = context.given.get("id")
-        made = await context.jobs.plan(members, work, context.asker, how, id)
+        made = await context.jobs.plan(targets, work, context.asker, how, id)
         job = _report(context, made)
     return RolloutPlanned(job, [len(group) for group in plan.groups], tried)
 

@@ -1,15 +1,26 @@
 """The stream that the page of a node listens to."""
 
+from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
 
 from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.fleet.api.context import FleetContext
+from leverframe.fleet.api.across import others_of
+from leverframe.fleet.api.anywhere import OVERVIEW, overview
+from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.api.reading import node_report
 from leverframe.fleet.health_index import Order
-from leverframe.fleet.page_stream import MAX_ROWS, USUAL_ROWS, ViewPlace, view_stream
+from leverframe.fleet.page_stream import (
+    MAX_ROWS,
+    USUAL_ROWS,
+    FleetView,
+    ViewPlace,
+    fleet_stream,
+    view_stream,
+)
+from leverframe.fleet.view_parts import view_of_all
 from leverframe.servers.http.messages import NOT_KEPT, StreamReply
 from leverframe.servers.routes.stream import EVENT_STREAM, within_share
 
@@ -25,9 +36,7 @@ PLACE = (
 
 
 def streamed(context: FleetContext) -> StreamReply:
-    given = context.given
-    share = context.streams.share_of(context.account, context.request.peer)
-    place = ViewPlace(context.wanted(), given.get("first", 0), given.get("count", USUAL_ROWS))
+    place = _place(context)
     views = view_stream(
         context.node,
         context.index,
@@ -35,4 +44,26 @@ def streamed(context: FleetContext) -> StreamReply:
         partial(node_report, context),
         context.accounts.watch(context.asking),
     )
+    return _stream(context, views)
+
+
+def streamed_anywhere(context: FleetContext, endpoint: FleetEndpoint) -> StreamReply:
+    """Stream what is in view of all nodes."""
+    place, others = _place(context), others_of(context)
+
+    async def look() -> FleetView:
+        context.silent.clear()
+        about = await overview(context, OVERVIEW)
+        return await view_of_all(context.node, others, place, about)
+
+    return _stream(context, fleet_stream(look, context.accounts.watch(context.asking)))
+
+
+def _place(context: FleetContext) -> ViewPlace:
+    given = context.given
+    return ViewPlace(context.wanted(), given.get("first", 0), given.get("count", USUAL_ROWS))
+
+
+def _stream(context: FleetContext, views: AsyncGenerator[bytes, None]) -> StreamReply:
+    share = context.streams.share_of(context.account, context.request.peer)
     return StreamReply(200, EVENT_STREAM, within_share(share, views), (NOT_KEPT,))

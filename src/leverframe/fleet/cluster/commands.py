@@ -54,15 +54,21 @@ def list_nodes(node: str, user: str | None, ca_file: str | None, as_json: bool) 
 
 
 def _state(node: dict[str, Any]) -> str:
+    drained = ", drained" if node["is_drained"] else ""
     if not node["is_alive"]:
-        return "stopped" if not node["controllers"] else "dead"
-    return "runs" if node["capacity"] else "is emptied"
+        return f"{'dead' if node['controllers'] else 'stopped'}{drained}"
+    return "is emptied" if drained and node["controllers"] else f"runs{drained}"
 
 
-def drain_node(node: str, user: str | None, ca_file: str | None, drained: str) -> None:
+def drain_node(
+    node: str, user: str | None, ca_file: str | None, drained: str, *, undo: bool
+) -> None:
     """Empty a node and wait; say how many are left as long as there are any."""
     with asked_node(node, user, ca_file) as client:
-        report = client.post("drain", {"node": drained})
+        report = client.post("drain", {"node": drained, "undo": undo})
+        if undo:
+            print(f"{drained} takes its share again.")
+            return
         last, since = -1, time.monotonic()
         while left := next(
             (one["controllers"] for one in report["nodes"] if one["name"] == drained), 0
@@ -76,7 +82,7 @@ def drain_node(node: str, user: str | None, ca_file: str | None, drained: str) -
                 )
             time.sleep(LOOK_S)
             report = client.get("nodes", {})
-    print(f"{drained} is empty and can be stopped; started again, it takes its share.")
+    print(f"{drained} is empty and stays so; `fleet drain {drained} --undo` gives it its share.")
 
 
 def move_controller(

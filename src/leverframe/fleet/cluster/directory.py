@@ -8,6 +8,7 @@ does not have the controller, and says so before anything is done.
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -59,6 +60,15 @@ class Directory:
     def lives(self, place: Place) -> bool:
         """Tell whether the node is still there, as far as the others know."""
         return self._places.get(place.node) == place
+
+    def place_of_node(self, node: str) -> Place | None:
+        return self._places.get(node)
+
+    async def wait_for_news(self, seconds: float) -> None:
+        """Wait for a change of the directory, or `wake`, at most that long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
 
     async def wait_for_place(
         self, name: str, seconds: float, besides: Place | None = None

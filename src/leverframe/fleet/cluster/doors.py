@@ -6,6 +6,7 @@ from leverframe.fleet.cluster.directory import Directory
 from leverframe.fleet.cluster.inner_port import InnerPort
 from leverframe.fleet.cluster.introduction import Introducer
 from leverframe.fleet.cluster.joining import HOLD_S, Joining, JoiningConnection
+from leverframe.fleet.cluster.node_calls import NodeCaller
 from leverframe.fleet.door import Door
 
 
@@ -19,5 +20,6 @@ class FleetDoor:
         self.directory = directory
         self.inner = InnerPort(door, directory, introducer, hold_s)
         self.joining = Joining(door, directory, introducer, hold_s)
+        self.caller = NodeCaller(directory, introducer)
         door.connections_as = partial(JoiningConnection, self.joining)
         door.directory = directory

@@ -19,6 +19,7 @@ from leverframe.fleet.cluster.introduction import (
     Verdict,
     length_of,
 )
+from leverframe.fleet.cluster.node_calls import Answering, IncomingCall
 from leverframe.fleet.door import MISDIRECTED, UNKNOWN, Door, DoorConnection, Entrance
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import Lease
@@ -40,6 +41,8 @@ class InnerPort:
         self.directory = directory
         self.introducer = introducer
         self.hold_s = hold_s
+        #: What this node does when another one asks it; None as long as it starts.
+        self.answer: Answering | None = None
         self.warn = LogThrottle(logging.getLogger(__name__)).warning
         self.arriving: set[IncomingJoin] = set()
         self._listener: HttpListener | None = None
@@ -127,6 +130,9 @@ class IncomingJoin(asyncio.Protocol):
 
     async def _look_for(self, introduction: Introduction) -> None:
         """Wait for a controller that is being started here, then say whether there is one."""
+        if not introduction.name:
+            self._take_call(introduction)
+            return
         name, door, directory = introduction.name, self._port.door, self._port.directory
         if directory.is_mine(name):
             await directory.wait_until(lambda: door.has(name), name, self._port.hold_s)
@@ -145,6 +151,19 @@ class IncomingJoin(asyncio.Protocol):
         connection = InnerConnection(introduction.client.host, door, door.state, lease)
         self._transport.set_protocol(connection)
         connection.connection_made(self._transport)
+
+    def _take_call(self, introduction: Introduction) -> None:
+        """Let a node ask this one itself."""
+        self._looking = None
+        if self._port.answer is None:
+            self._refuse(introduction, Verdict.NOT_HERE)
+            return
+        self._leave()
+        self._say(introduction, Verdict.ACCEPTED)
+        introducer, answer = self._port.introducer, self._port.answer
+        call = IncomingCall(introducer, introduction.proof, answer, self._lease)
+        self._transport.set_protocol(call)
+        call.connection_made(self._transport)
 
     def _refuse(self, introduction: Introduction, verdict: Verdict) -> None:
         self._say(introduction, verdict)

@@ -2,7 +2,8 @@
 
 The node that is asked speaks first, with a challenge of random bytes. The other answers with a
 header of the PROXY protocol, version 2: the addresses of the client, the controller that is meant,
-and a proof. The verdict comes back with a proof as well. Only then does the request follow.
+and a proof. The verdict comes back with a proof as well. Only then does the request follow. A node
+that names no controller asks the other one itself.
 
 The proof is an HMAC over the challenge and the header, with a key that is derived from the key of
 the fleet. So a stranger gets nobody's requests and can ask for nothing; what was heard on the way
@@ -61,7 +62,7 @@ class Client(Struct, frozen=True):
 
 class Introduction(Struct, frozen=True):
     client: Client
-    #: The controller that is meant.
+    #: The controller that is meant; empty for the node itself.
     name: str
     #: What the verdict is to confirm.
     proof: bytes
@@ -106,6 +107,10 @@ class Introducer:
         if not hmac.compare_digest(said[1:], self._proof(proof, said[:1])):
             raise NotIntroduced("it does not know the key of this fleet")
         return Verdict(said[0])
+
+    def stamp(self, proof: bytes, said: bytes) -> bytes:
+        """Return what proves that a node has said something on an introduced connection."""
+        return self._proof(proof, b"call" + said)
 
     def _proof(self, challenge: bytes, proven: bytes) -> bytes:
         return hmac.digest(self._key, challenge + proven, "sha256")

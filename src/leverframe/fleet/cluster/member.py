@@ -27,11 +27,13 @@ from leverframe.commands.table.refusals import BadValue
 from leverframe.controller.hand_over import SavedLive
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.cluster import membership
+from leverframe.fleet.cluster.asking import AskingNode
 from leverframe.fleet.cluster.directory import Directory, Place
 from leverframe.fleet.cluster.fair_share import fair_shares
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.live_saver import LiveSaver
-from leverframe.fleet.cluster.membership import Placed
+from leverframe.fleet.cluster.membership import ClaimedJob, Placed
+from leverframe.fleet.cluster.node_calls import NodeCaller
 from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, PeerWatch, SeenNode
 from leverframe.fleet.cluster.registry import ClusterRegistry
 from leverframe.fleet.node import NOT_STARTED, FleetNode, Member
@@ -79,6 +81,7 @@ class Seen(Struct, frozen=True):
     nodes: list[SeenNode]
     #: None where nothing has changed since the last step.
     placed: list[Placed] | None
+    jobs: list[ClaimedJob]
 
 
 def begin_life(address: str, identity: NodeIdentity) -> Claim:
@@ -107,7 +110,7 @@ def _named(connection: Connection, name: str) -> SeenNode | None:
     return next(found, None)
 
 
-class ClusterMember:
+class ClusterMember(AskingNode):
     """The life of a node, from the moment that it is registered until it resigns."""
 
     def __init__(
@@ -120,17 +123,14 @@ class ClusterMember:
         registry: ClusterRegistry,
         directory: Directory,
         lease: NodeLease,
+        caller: NodeCaller,
         live_state_every: int | None = None,
     ) -> None:
+        super().__init__(node, registry, directory, lease, caller)
         self.identity = identity
-        self.nodes: list[SeenNode] = []
         self._address = address
         self._claim = claim
-        self._node = node
         self._lane = lane
-        self._registry = registry
-        self._directory = directory
-        self.lease = lease
         self._saver = LiveSaver(address, node, lease, lambda: self._claim)
         self._live_state_every = live_state_every
         #: What was stopped here and could not be released: it goes on here.
@@ -140,7 +140,6 @@ class ClusterMember:
         # Only the thread touches these.
         self._connection: Connection | None = None
         self._beats_until_all = -1
-        self._placed: list[Placed] = []
         self._changed = asyncio.Event()
         self._is_fenced = False
         self._stored_late: set[int] = set()
@@ -209,22 +208,21 @@ class ClusterMember:
     async def move(self, name: str, to: str | None) -> None:
         """Let a node have a controller as long as it lives; None lets any."""
         if to is not None:
-            self._require_living(to)
+            self._require(to, [one.name for one in self.nodes if one.is_alive])
         if not await self._ask_once(lambda it: membership.want(it, name, to)):
             raise NoSuchController(f"There is no controller {name[:40]!r}.", field="name")
 
-    async def drain(self, name: str) -> None:
-        """Empty a node; it has controllers again when it is started anew."""
-        self._require_living(name)
-        await self._ask_once(lambda it: membership.set_capacity(it, name, 0))
+    async def drain(self, name: str, *, undo: bool) -> None:
+        """Empty a node, or let it have its share again; it stays so when it is started anew."""
+        self._require(name, [one.name for one in self.nodes if one.is_alive or undo])
+        await self._ask_once(lambda it: membership.set_drained(it, name, is_drained=not undo))
 
-    def _require_living(self, name: str) -> None:
-        living = [one.name for one in self.nodes if one.is_alive]
-        if name not in living:
+    def _require(self, name: str, among: list[str]) -> None:
+        if name not in among:
             raise BadValue(
                 f"There is no node {name[:40]!r} that lives.",
                 field="node",
-                allowed=", ".join(living),
+                allowed=", ".join(among),
             )
 
     def report(self) -> ClusterReport:
@@ -239,6 +237,7 @@ class ClusterMember:
                     controllers=counts[one.name],
                     epoch=one.epoch,
                     is_this=one.name == self.identity.name,
+                    is_drained=one.is_drained,
                 )
                 for one in self.nodes
             ],
@@ -284,6 +283,7 @@ class ClusterMember:
         self.nodes = seen.nodes
         if seen.placed is not None:
             self._take_placement(seen.placed)
+            self._registry.take_jobs(seen.jobs)
             with suppress(psycopg.Error, StoreUnavailable):
                 await self._registry.load_accounts()
         if self._lane.is_unclear:
@@ -302,6 +302,7 @@ class ClusterMember:
 
     def _take_placement(self, placed: list[Placed]) -> None:
         self._placed = placed
+        self._names = {one.number: (one.name, one.tenant) for one in placed}
         places = {one.name: _place(one) for one in self.nodes if one.is_alive and one.address}
         self._directory.replace({one.name: one.node for one in placed}, places)
 
@@ -341,12 +342,14 @@ class ClusterMember:
                 is_told = True
         self._beats_until_all -= 1
         if not (is_told or self._beats_until_all < 0):
-            return Seen(nodes, None)
+            return Seen(nodes, None, [])
         self._beats_until_all = LOOK_AT_ALL_BEATS
         if self.lease.ended is None and not self._is_leaving:
             nodes = membership.seen_nodes(connection)
             membership.claim_free(connection, self._claim, nodes)
-        return Seen(nodes, membership.placed(connection))
+            membership.claim_jobs(connection, self._claim, nodes)
+        # Read last: controllers that were taken have rows of no other jobs than these.
+        return Seen(nodes, membership.placed(connection), membership.jobs(connection))
 
     # --- bringing into line -----------------------------------------------------------------------
 
@@ -364,6 +367,7 @@ class ClusterMember:
             return
         await self._reload_stored_late()
         await self._start_taken()
+        await self._node.jobs_taken()
         await self._give_up(self._leaving_members())
 
     async def _start_taken(self) -> None:
@@ -478,6 +482,8 @@ class ClusterMember:
     async def _begin_anew(self) -> None:
         """Drop all controllers, of which another node may have each by now, and register again."""
         log.warning("this node was declared dead; it drops its controllers and begins anew")
+        # Before anything can be written in the next life.
+        await self._node.jobs_lost()
         members = self._members()
         await self._node.drop(members)
         self._registry.let_go([member.number for member in members])
@@ -486,6 +492,7 @@ class ClusterMember:
         self._claim = await self._in_thread(
             lambda it: membership.register(it, identity.name, identity.address, identity.capacity)
         )
+        self._registry.renew(self._claim)
         await self._lane.renew(self._claim)
         self._is_fenced = False
 

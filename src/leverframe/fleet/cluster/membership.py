@@ -29,18 +29,33 @@ class Placed(Struct, frozen=True):
     name: str
     node: str | None
     wanted: str | None = None
+    #: Whose it is; empty for the operator alone.
+    tenant: str = ""
+
+
+class ClaimedJob(Struct, frozen=True):
+    """A job, and the life of a node that goes on with it."""
+
+    number: int
+    id: str
+    node: str
+    epoch: int
 
 
 def register(connection: Connection, name: str, address: str, capacity: int) -> Claim:
-    """Begin a life of this node; whatever an earlier one of its name still sends is void."""
+    """Begin a life of this node; whatever an earlier one of its name still sends is void.
+
+    A node that was drained stays empty in its next lives.
+    """
     with connection.transaction():
         row = connection.execute(
-            "INSERT INTO node (name, epoch, is_alive, address, session, capacity)"
-            " VALUES (%s, 1, true, %s, 0, %s)"
+            "INSERT INTO node (name, epoch, is_alive, address, session, capacity, carries)"
+            " VALUES (%(name)s, 1, true, %(address)s, 0, %(capacity)s, %(capacity)s)"
             " ON CONFLICT (name) DO UPDATE SET epoch = node.epoch + 1, is_alive = true,"
             " beat = node.beat + 1, address = EXCLUDED.address, session = 0,"
-            " capacity = EXCLUDED.capacity RETURNING epoch",
-            (name, address, capacity),
+            " capacity = CASE WHEN node.is_drained THEN 0 ELSE EXCLUDED.capacity END,"
+            " carries = EXCLUDED.carries RETURNING epoch",
+            {"name": name, "address": address, "capacity": capacity},
         ).fetchone()
         assert row is not None
         epoch = int(row[0])
@@ -78,7 +93,7 @@ def seen_nodes(connection: Connection) -> list[SeenNode]:
         "SELECT name, epoch, beat, is_alive,"
         # Before the first beat it is not known which session is its own.
         " session = 0 OR session IN (SELECT pid FROM pg_stat_activity),"
-        " address, capacity FROM node ORDER BY name"
+        " address, capacity, is_drained FROM node ORDER BY name"
     )
     return [SeenNode(*row) for row in rows]
 
@@ -147,6 +162,45 @@ def claim_free(connection: Connection, claim: Claim, nodes: Sequence[SeenNode]) 
     return sorted(row[0] for row in rows)
 
 
+#: Whose life of the job's node is over.
+_IS_FREE = (
+    "NOT EXISTS (SELECT 1 FROM node WHERE node.name = job.node AND node.is_alive"
+    " AND job.epoch IN (0, node.epoch))"
+)
+
+
+def claim_jobs(connection: Connection, claim: Claim, nodes: Iterable[SeenNode]) -> None:
+    """Take over the jobs of nodes that are dead; one that is emptied leaves them to others."""
+    capacities = capacities_of(nodes)
+    if capacities and claim.node not in capacities:
+        return
+    with connection.transaction():
+        taken = connection.execute(
+            "UPDATE job SET node = %(node)s, epoch = %(epoch)s WHERE number IN ("  # nosec B608
+            f" SELECT number FROM job WHERE {_IS_FREE} FOR UPDATE SKIP LOCKED)"
+            " AND EXISTS (SELECT 1 FROM node"
+            "  WHERE name = %(node)s AND epoch = %(epoch)s AND is_alive)",
+            {"node": claim.node, "epoch": claim.epoch},
+        )
+        if taken.rowcount:
+            tell(connection)
+
+
+def jobs(connection: Connection) -> list[ClaimedJob]:
+    """Read who goes on with which job."""
+    query = "SELECT number, id, node, epoch FROM job ORDER BY number"
+    return [ClaimedJob(*row) for row in connection.execute(query)]
+
+
+def holder_of(connection: Connection, id: str) -> str | None:
+    """Read which node goes on with a job; "" for none at present, None for no such job."""
+    row = connection.execute(
+        f"SELECT CASE WHEN {_IS_FREE} THEN '' ELSE node END FROM job WHERE id = %s",  # nosec B608
+        (id,),
+    ).fetchone()
+    return None if row is None else str(row[0])
+
+
 def release(
     connection: Connection,
     claim: Claim,
@@ -172,14 +226,15 @@ def want(connection: Connection, name: str, node: str | None) -> bool:
     return done.rowcount == 1
 
 
-def set_capacity(connection: Connection, name: str, capacity: int) -> bool:
-    """Say what a living node carries in proportion to others; 0 empties it."""
+def set_drained(connection: Connection, name: str, *, is_drained: bool) -> None:
+    """Let a node be empty from now on, in its next lives too, or have its share again."""
     with connection.transaction():
-        done = connection.execute(
-            "UPDATE node SET capacity = %s WHERE name = %s AND is_alive", (capacity, name)
+        connection.execute(
+            "UPDATE node SET is_drained = %(is_drained)s,"
+            " capacity = CASE WHEN %(is_drained)s THEN 0 ELSE carries END WHERE name = %(name)s",
+            {"name": name, "is_drained": is_drained},
         )
         tell(connection)
-    return done.rowcount == 1
 
 
 def batch_of(connection: Connection, claim: Claim) -> int | None:
@@ -200,7 +255,9 @@ def resign(connection: Connection, claim: Claim) -> None:
 
 def placed(connection: Connection) -> list[Placed]:
     """Read who has which controller."""
-    rows = connection.execute("SELECT number, name, node, wanted FROM controller ORDER BY number")
+    rows = connection.execute(
+        "SELECT number, name, node, wanted, coalesce(tenant, '') FROM controller ORDER BY number"
+    )
     return [Placed(*row) for row in rows]
 
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 from leverframe.fleet.cluster.directory import Directory
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.member import ClusterMember, NodeIdentity, begin_life
+from leverframe.fleet.cluster.node_calls import NodeCaller
 from leverframe.fleet.cluster.registry import ClusterRegistry
 from leverframe.fleet.node import FleetNode
 from leverframe.storage.encrypting import KeyFile
@@ -28,7 +29,7 @@ class OpenedCluster(Struct, frozen=True):
     #: Seconds between two times that the live state of controllers is saved; None saves none.
     live_state_every: int | None = None
 
-    def member(self, node: FleetNode) -> ClusterMember:
+    def member(self, node: FleetNode, caller: NodeCaller) -> ClusterMember:
         return ClusterMember(
             self.address,
             self.identity,
@@ -38,6 +39,7 @@ class OpenedCluster(Struct, frozen=True):
             self.registry,
             self.directory,
             self.lease,
+            caller,
             self.live_state_every,
         )
 
@@ -56,7 +58,7 @@ async def open_cluster(address: str, identity: NodeIdentity, key_path: Path) -> 
         return claim, PostgresLane(address, claim, key_path)
 
     claim, lane = await asyncio.to_thread(open_all)
-    registry = ClusterRegistry(address, identity.name)
+    registry = ClusterRegistry(address, claim)
     # Before anybody can ask: whoever has no account must not pass for the operator.
     await registry.load_accounts()
     directory = Directory(identity.name)

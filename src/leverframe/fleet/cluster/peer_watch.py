@@ -32,6 +32,7 @@ class SeenNode(Struct, frozen=True):
     has_session: bool = True
     address: str = ""
     capacity: int = 1
+    is_drained: bool = False
 
 
 class _Silence(Struct):

@@ -5,7 +5,7 @@ nodes, by the database; addresses and ports are those of this machine.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,30 +14,40 @@ import psycopg
 from leverframe.commands.table.refusals import Conflict
 from leverframe.controller.hand_over import SavedLive
 from leverframe.fleet.cluster.live_rows import take_live
-from leverframe.fleet.cluster.membership import tell
-from leverframe.fleet.records import MemberRecord, Registry, SnapshotRecord
+from leverframe.fleet.cluster.membership import ClaimedJob, holder_of, tell
+from leverframe.fleet.other_nodes import Whereabouts
+from leverframe.fleet.records import JobTaken, MemberRecord, Moved, Registry, SnapshotRecord
 from leverframe.fleet.tenants import OPERATOR, FleetAccount, TenantRecord, no_such_tenant
 from leverframe.storage.fleet.postgres_connection import Connection, SharedConnection
+from leverframe.storage.fleet.postgres_lane import Claim
 
 Result = TypeVar("Result")
 
 _PUT = (
-    "INSERT INTO controller (number, name, record, node, tenant) VALUES (%s, %s, %s, %s, %s)"
+    "INSERT INTO controller (number, name, record, tenant, node)"
+    " SELECT *, %s FROM unnest(%s::integer[], %s::text[], %s::text[], %s::text[])"
     " ON CONFLICT (number) DO UPDATE SET name = EXCLUDED.name, record = EXCLUDED.record,"
     " tenant = EXCLUDED.tenant"
+    # Who has lost it must not write it.
+    " WHERE controller.node = EXCLUDED.node"
 )
 
 
 class ClusterRegistry(Registry):
     """The part of the records that belongs to the controllers of this node."""
 
-    def __init__(self, address: str, node: str) -> None:
+    def __init__(self, address: str, claim: Claim) -> None:
         self.records: dict[int, MemberRecord] = {}
         self.snapshots: dict[str, SnapshotRecord] = {}
+        #: The jobs that this node goes on with, and the ids of those of all nodes.
         self.jobs: dict[int, str] = {}
         self.tenants: dict[str, TenantRecord] = {}
         self.accounts: dict[str, FleetAccount] = {}
-        self._node = node
+        self._all_jobs: set[str] = set()
+        #: Jobs that controllers here have done something for, and that were not read yet.
+        self._stepped: set[str] = set()
+        self._claim = claim
+        self._node = claim.node
         self._database = SharedConnection(address)
 
     async def reserve(self, count: int) -> list[int]:
@@ -45,20 +55,66 @@ class ClusterRegistry(Registry):
         rows = await self._ask(lambda it: it.execute(query, (count,)).fetchall())
         return [int(number) for (number,) in rows]
 
-    async def load_jobs(self) -> None:
-        """Read the jobs of this node, which an earlier life of it may have left."""
-        query = "SELECT number, id FROM job WHERE node = %s ORDER BY number"
-        rows = await self._ask(lambda it: it.execute(query, (self._node,)).fetchall())
-        self.jobs = dict(rows)
+    def take_jobs(self, jobs: Sequence[ClaimedJob]) -> None:
+        """Note who goes on with which job, as it was read."""
+        claim = self._claim
+        self.jobs |= {
+            one.number: one.id
+            for one in jobs
+            if one.node == claim.node and one.epoch in (0, claim.epoch)
+        }
+        self._all_jobs = {one.id for one in jobs}
+        # What is known by now to all may be forgotten by all.
+        self._stepped -= self._all_jobs
+
+    def renew(self, claim: Claim) -> None:
+        """Begin another life, without the jobs of the one that is over."""
+        self._claim = claim
+        self.jobs.clear()
+
+    def known_jobs(self) -> Collection[str]:
+        return self._all_jobs | self._stepped | set(self.jobs.values())
+
+    def note_step(self, job: str) -> None:
+        if job not in self._all_jobs:
+            self._stepped.add(job)
 
     async def put_job(self, number: int, id: str) -> None:
-        query = "INSERT INTO job (number, id, node) VALUES (%s, %s, %s)"
-        await self._ask(lambda it: it.execute(query, (number, id, self._node)))
+        claim = self._claim
+
+        def write(connection: Connection) -> None:
+            with connection.transaction():
+                query = "INSERT INTO job (number, id, node, epoch) VALUES (%s, %s, %s, %s)"
+                connection.execute(query, (number, id, claim.node, claim.epoch))
+                tell(connection)
+
+        try:
+            await self._ask(write)
+        except psycopg.errors.UniqueViolation as error:
+            raise JobTaken(id) from error
         self.jobs[number] = id
 
     async def remove_job(self, number: int) -> None:
         await self._ask(lambda it: it.execute("DELETE FROM job WHERE number = %s", (number,)))
-        del self.jobs[number]
+        self.jobs.pop(number, None)
+
+    async def whereabouts(self, numbers: Collection[int] | None) -> list[Whereabouts]:
+        """Read the records of controllers, all or some, whoever has them."""
+        query = "SELECT number, node, record, tenant FROM controller"
+        if numbers is not None:
+            query += " WHERE number = ANY(%s)"
+        given = () if numbers is None else (list(numbers),)
+
+        def read(connection: Connection) -> list[Whereabouts]:
+            rows = connection.execute(f"{query} ORDER BY number", given)
+            return [
+                Whereabouts(one, node, _record(text, tenant)) for one, node, text, tenant in rows
+            ]
+
+        return await self._ask(read)
+
+    async def holder_of(self, job: str) -> str | None:
+        return await self._ask(lambda it: holder_of(it, job))
 
     async def take(self, numbers: Sequence[int]) -> None:
         """Read the records of those controllers that this node has now."""
@@ -91,14 +147,15 @@ class ClusterRegistry(Registry):
                 del self.snapshots[label]
 
     async def put(self, records: dict[int, MemberRecord]) -> None:
-        rows = [
-            (number, one.name, _text(one), self._node, one.tenant or None)
-            for number, one in records.items()
-        ]
+        names = [one.name for one in records.values()]
+        texts = [_text(one) for one in records.values()]
+        tenants = [one.tenant or None for one in records.values()]
 
         def write(connection: Connection) -> None:
-            with connection.transaction(), connection.cursor() as cursor:
-                cursor.executemany(_PUT, rows)
+            with connection.transaction():
+                given = (self._node, list(records), names, texts, tenants)
+                if connection.execute(_PUT, given).rowcount < len(names):
+                    raise Moved(names[0] if len(names) == 1 else "One of them")
                 tell(connection)
 
         try:
@@ -117,7 +174,10 @@ class ClusterRegistry(Registry):
 
         def write(connection: Connection) -> None:
             with connection.transaction():
-                connection.execute("DELETE FROM controller WHERE number = ANY(%s)", (chosen,))
+                query = "DELETE FROM controller WHERE number = ANY(%s) AND node = %s"
+                gone = connection.execute(query, (chosen, self._node))
+                if gone.rowcount < len(chosen):
+                    raise Moved("One of them")
                 tell(connection)
 
         await self._ask(write)

@@ -49,9 +49,9 @@ class DatabaseStorage:
         await self._door.inner.listen(identity.place.host, identity.place.port)
         place = replace(identity.place, port=self._door.inner.port)
         opened = replace(self._opened, identity=replace(identity, place=place))
-        self.member = self._node.cluster = opened.member(self._node)
-        await self._opened.registry.load_jobs()
+        self.member = self._node.cluster = opened.member(self._node, self._door.caller)
         await self.member.start()
+        self._door.inner.answer = self.member.answer
 
     def is_elsewhere(self, name: str) -> bool:
         return self._opened.directory.knows(name)

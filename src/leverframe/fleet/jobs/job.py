@@ -9,18 +9,26 @@ same id: then the controller tells its result and does nothing.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
 
 from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
 from leverframe.fleet.bulk import AT_A_TIME, DONE, MemberResult
 from leverframe.fleet.jobs.job_plan import JobPlan
+from leverframe.fleet.jobs.job_state import (
+    ALLOWED,
+    UNDER_WAY,
+    JobOutcome,
+    JobReport,
+    JobState,
+    Operation,
+    report_of_job,
+)
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.reaching import Reaching
 from leverframe.fleet.jobs.steps import UNDECIDED, JobStep
@@ -38,84 +46,8 @@ _PERCENT = 100
 #: A job that cannot write how far it is tries again after this.
 AGAIN_S = 5.0
 
-JobStatus = Literal["planned", "running", "waiting", "stopped", "finished", "undoing", "undone"]
-#: While it is so, somebody has to go on with it.
-UNDER_WAY: tuple[JobStatus, ...] = ("running", "waiting", "undoing")
-Operation = Literal["start", "stop", "resume", "retry", "undo"]
-_ALLOWED: dict[Operation, tuple[JobStatus, ...]] = {
-    "start": ("planned",),
-    "stop": UNDER_WAY,
-    "resume": ("stopped", "waiting"),
-    "retry": ("stopped", "finished"),
-    "undo": ("stopped", "finished", "undone"),
-}
-
-
 #: What a controller is called now, by its number and for a tenant; None where it is not there.
 NameOf = Callable[[int, str], str | None]
-
-
-class JobState(Struct, omit_defaults=True):
-    """How far a job is; written whole whenever it changes."""
-
-    status: JobStatus = "planned"
-    #: Why it has stopped.
-    why: str | None = None
-    #: The group that is done, or comes next.
-    group: int = 0
-    #: How often failed ones were tried again.
-    round: int = 0
-    #: The label of the snapshot that was taken last.
-    snapshot: str = ""
-    #: Failures that somebody has accepted by letting it go on, and the group in which.
-    accepted: int = 0
-    accepted_group: int = -1
-    #: Wall time at which a pause ends.
-    go_on_at: float | None = None
-
-
-class JobOutcome(Struct, frozen=True, omit_defaults=True):
-    """What became of it for one controller."""
-
-    status: int
-    detail: str | None = None
-    #: How many of its tries the controller has decided.
-    tries: int = 0
-    #: The settings were changed, and this snapshot is from before.
-    changed: bool = False
-    snapshot: str = ""
-    #: It has gone back.
-    undone: bool = False
-    #: It is to be tried again.
-    again: bool = False
-
-
-class GroupReport(Struct, frozen=True):
-    size: int
-    done: int
-    failed: int
-    undone: int
-
-
-class JobReport(Struct, frozen=True):
-    """A bulk change or a roll-out, as it is told."""
-
-    id: str
-    kind: str
-    title: str
-    status: JobStatus
-    why: Annotated[str | None, Meta(description="Why it has stopped.")]
-    by: str
-    made: Annotated[float, Meta(description="Seconds since 1970.")]
-    group: Annotated[int, Meta(description="How many groups are behind it.")]
-    groups: list[GroupReport]
-    controllers: int
-    done: int
-    failed: int
-    undone: int
-    go_on_at: Annotated[float | None, Meta(description="When the pause between groups ends.")]
-    can: Annotated[list[Operation], Meta(description="What can be done with it now.")]
-    results: Annotated[list[MemberResult], Meta(description="By controller, if asked for.")] = []
 
 
 class FleetJob:
@@ -146,6 +78,8 @@ class FleetJob:
         #: Why it waits for the storage.
         self.trouble = ""
         self._held_up = asyncio.Event()
+        #: Another node goes on with it, or will.
+        self._is_lost = False
 
     @classmethod
     def stored(
@@ -185,15 +119,27 @@ class FleetJob:
         await self._store.commit(Changes(settings=work, kept=rows))
 
     async def _save(self, rows: dict[str, Any] | None = None) -> None:
+        self._check_that_it_is_ours()
         await self._store.commit(
             Changes(kept={**(rows or {}), _STATE: msgspec.to_builtins(self.state)})
         )
+
+    def _check_that_it_is_ours(self) -> None:
+        if self._is_lost:
+            raise StoreUnavailable("Another node goes on with this job: ask again.")
+
+    async def lose(self) -> None:
+        """Do and write nothing more: another node goes on with it."""
+        self._is_lost = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
 
     # --- what people do with it -------------------------------------------------------------------
 
     def can(self) -> list[Operation]:
         status = self.state.status
-        found: list[Operation] = [one for one, among in _ALLOWED.items() if status in among]
+        found: list[Operation] = [one for one, among in ALLOWED.items() if status in among]
         if "retry" in found and not self._failed():
             found.remove("retry")
         if "undo" in found and not self._to_undo():
@@ -271,6 +217,11 @@ class FleetJob:
         held_up = asyncio.ensure_future(self._held_up.wait())
         await asyncio.wait([self._task, held_up], return_when=asyncio.FIRST_COMPLETED)
         held_up.cancel()
+        if self._is_lost:
+            raise StoreFailed(
+                "Another node goes on with it; ask again with"
+                f" id={as_told(self.plan.tenant, self.plan.id)}."
+            )
         if not self._task.done():
             raise StoreFailed(
                 f"{self.trouble} It goes on by itself; ask again with"
@@ -336,15 +287,14 @@ class FleetJob:
             return True
         if self.plan.takes_snapshots:
             try:
-                there = [number for number in left if self._present_name(number) is not None]
-                await self._reaching.keep(there, label)
+                await self._reaching.keep(left, label)
             except Refusal as refusal:
                 await self._end(str(refusal.detail))
                 return False
         before: dict[int, list[str]] = {}
         if self.plan.checks_health:
-            async for number, found in self._findings(left):
-                before[number] = list(found or ())
+            found = await self._reaching.findings(left, self.plan.tenant)
+            before = {number: list(found[number] or ()) for number in left}
         self.state.snapshot = label
         await self._save({f"{_BEFORE}{number}": ids for number, ids in before.items()})
         self._before |= before
@@ -356,18 +306,22 @@ class FleetJob:
             if self._stop.is_set():
                 return False
             some = left[begin : begin + AT_A_TIME]
-            results = await asyncio.gather(*(self._send(number) for number in some))
-            await self._note(map(self._outcome, some, results), some)
+            results = await self._send(some)
+            await self._note({number: self._outcome(number, results[number]) for number in some})
             if await self._has_too_many_errors():
                 return False
         return True
 
-    async def _send(self, number: int) -> MemberResult:
+    async def _send(self, numbers: Sequence[int]) -> Mapping[int, MemberResult]:
         if self.work is None:
-            return MemberResult("", UNDECIDED, "The key that opens this job is not there.")
-        before = self.outcomes.get(number)
-        step = self._step(str(0 if before is None else before.tries))
-        return await self._reaching.send(number, self.work, step)
+            nothing = MemberResult("", UNDECIDED, "The key that opens this job is not there.")
+            return dict.fromkeys(numbers, nothing)
+        before = {number: self.outcomes.get(number) for number in numbers}
+        steps = {
+            number: self._step(str(0 if one is None else one.tries))
+            for number, one in before.items()
+        }
+        return await self._reaching.send(steps, self.work)
 
     def _step(self, part: str) -> JobStep:
         plan = self.plan
@@ -385,19 +339,9 @@ class FleetJob:
             before.snapshot if before.changed else self.state.snapshot,
         )
 
-    async def _note(self, outcomes: Iterable[JobOutcome], numbers: Sequence[int]) -> None:
-        new = dict(zip(numbers, outcomes, strict=True))
+    async def _note(self, new: Mapping[int, JobOutcome]) -> None:
         await self._save({f"{_RESULT}{n}": msgspec.to_builtins(one) for n, one in new.items()})
         self.outcomes |= new
-
-    async def _findings(
-        self, numbers: Iterable[int]
-    ) -> AsyncIterator[tuple[int, dict[str, str] | None]]:
-        for count, number in enumerate(numbers, start=1):
-            is_there = self._present_name(number) is not None
-            yield number, await self._reaching.findings(number) if is_there else None
-            if count % AT_A_TIME == 0:
-                await asyncio.sleep(0)
 
     # --- thresholds -------------------------------------------------------------------------------
 
@@ -420,16 +364,20 @@ class FleetJob:
 
     async def _check_health(self, group: Sequence[int]) -> None:
         worse: dict[int, JobOutcome] = {}
-        async for number, found in self._findings(filter(self._is_done, group)):
+        done = [one for one in group if self._is_done(one)]
+        found = await self._reaching.findings(done, self.plan.tenant)
+        for number, findings in found.items():
             known = self._before.get(number, ())
-            new = None if found is None else [text for id, text in found.items() if id not in known]
-            if new == []:
+            if findings is None:
+                why = "It does not answer."
+            elif new := [text for id, text in findings.items() if id not in known]:
+                why = f"It has a new finding: {new[0]}"
+            else:
                 continue
-            why = "It does not answer." if new is None else f"It has a new finding: {new[0]}"
             outcome = self.outcomes[number]
             worse[number] = msgspec.structs.replace(outcome, status=UNHEALTHY, detail=why)
         if worse:
-            await self._note(worse.values(), list(worse))
+            await self._note(worse)
 
     async def _has_too_many_errors(self) -> bool:
         errors = len(self._failed()) - self.state.accepted
@@ -457,16 +405,14 @@ class FleetJob:
             if self._stop.is_set():
                 return
             some = left[begin : begin + AT_A_TIME]
-            results = await asyncio.gather(*(self._send_back(number) for number in some))
-            await self._note(map(self._gone_back, some, results), some)
+            step = self._step(f"undo{self.state.round}")
+            labels = {number: self.outcomes[number].snapshot for number in some}
+            results = await self._reaching.undo(labels, step)
+            await self._note({number: self._gone_back(number, results[number]) for number in some})
         count = len(self._to_undo())
         self.state.status = "undone"
         self.state.why = f"{count} could not go back." if count else None
         await self._save()
-
-    async def _send_back(self, number: int) -> MemberResult:
-        step = self._step(f"undo{self.state.round}")
-        return await self._reaching.undo(number, self.outcomes[number].snapshot, step)
 
     def _gone_back(self, number: int, result: MemberResult) -> JobOutcome:
         return msgspec.structs.replace(
@@ -497,37 +443,11 @@ class FleetJob:
         ]
 
     def name(self, number: int) -> str:
-        return self._present_name(number) or self.plan.names[number]
-
-    def _present_name(self, number: int) -> str | None:
-        return self._name_of(number, self.plan.tenant)
+        return self._name_of(number, self.plan.tenant) or self.plan.names[number]
 
     def report(self, *, with_results: bool = False) -> JobReport:
-        plan, state = self.plan, self.state
-        groups = [self._group_report(group) for group in plan.groups]
-        return JobReport(
-            plan.id,
-            plan.kind,
-            plan.title,
-            state.status,
-            state.why,
-            plan.by,
-            plan.made,
-            state.group + (state.status == "waiting"),
-            groups,
-            sum(one.size for one in groups),
-            sum(one.done for one in groups),
-            sum(one.failed for one in groups),
-            sum(one.undone for one in groups),
-            state.go_on_at,
-            self.can(),
-            self.results() if with_results else [],
-        )
-
-    def _group_report(self, group: Sequence[int]) -> GroupReport:
-        known = [one for number in group if (one := self.outcomes.get(number)) and not one.again]
-        done = sum(one.status == DONE for one in known)
-        return GroupReport(len(group), done, len(known) - done, sum(one.undone for one in known))
+        results = self.results() if with_results else []
+        return report_of_job(self.plan, self.state, self.outcomes, self.can(), results)
 
 
 def _number(row: str) -> int:

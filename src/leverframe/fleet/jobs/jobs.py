@@ -4,25 +4,34 @@ import asyncio
 import secrets
 import time
 from collections.abc import Sequence
+from typing import Protocol
 
+import msgspec
 from msgspec import Struct
 
 from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.fleet.bulk import BulkReport, report_of
 from leverframe.fleet.group_snapshots import GroupSnapshots
-from leverframe.fleet.jobs.job import UNDER_WAY, FleetJob
+from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_plan import JobKind, JobPlan, error_count, grouped
+from leverframe.fleet.jobs.job_state import UNDER_WAY
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.reaching import LocalReaching, Reaching
+from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
 from leverframe.fleet.jobs.steps import MemberSteps
-from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.node import FleetNode
+from leverframe.fleet.records import JobTaken
 from leverframe.fleet.tenants import OPERATOR, is_seen, within_tenant
 from leverframe.servers.accounts.passwords import Passwords
 
 #: Of each kind so many that have ended are remembered, the newest ones.
 MAX_ENDED = 20
 MAX_UNDER_WAY = 50
+#: What is being asked when the node stops is waited for so long.
+CLOSE_S = 3.0
+#: How long another node may take to forget the jobs of a tenant.
+FORGET_S = 30.0
 _ID_BYTES = 5
 
 
@@ -38,6 +47,23 @@ class Asker(Struct, frozen=True):
     source: str
     #: For whom; None is the operator.
     tenant: str | None = None
+
+
+class TellCall(Struct, frozen=True):
+    """What another node asks that was asked for a change by its id."""
+
+    id: str
+    work: JobWork
+
+
+class JobTarget(Protocol):
+    """A controller that a job concerns, wherever it is."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def name(self) -> str: ...
 
 
 class Carefulness(Struct, frozen=True):
@@ -59,41 +85,69 @@ class FleetJobs:
         passwords: Passwords,
     ) -> None:
         self._node = node
-        self._snapshots = snapshots
-        steps = MemberSteps(node.registry.jobs.values, passwords)
-        self.reaching: Reaching = LocalReaching(node, steps, snapshots)
+        local = LocalReaching(node, MemberSteps(node.registry, passwords), snapshots)
+        self.reaching: Reaching = ReachingAnywhere(node, local)
         #: By id, oldest first.
         self._jobs: dict[str, FleetJob] = {}
         self._making = asyncio.Lock()
+        node.calls["job.told"] = self._asked_to_tell
+        node.calls["job.forget_tenant"] = self._asked_to_forget_tenant
+        node.jobs_taken, node.jobs_lost = self.start_stored, self.lose_all
 
     # --- life -------------------------------------------------------------------------------------
 
     async def start_stored(self) -> None:
-        """Take up the jobs that are stored, and go on with those that are under way."""
+        """Take up the jobs of this node that do not run yet, and go on with those under way."""
         registry, lane = self._node.registry, self._node.lane
-        stored = await lane.fetch(list(registry.jobs))
-        for number, id in registry.jobs.items():
-            job = FleetJob.stored(
-                number, lane.store(number), stored[number], self.reaching, self._name_of
-            )
-            self._jobs[id] = job
-            job.go_on()
+        async with self._making:
+            running = {job.number for job in self._jobs.values()}
+            new = [number for number in registry.jobs if number not in running]
+            stored = await lane.fetch(new) if new else {}
+            for number, rows in stored.items():
+                if not rows.kept:
+                    # It was forgotten meanwhile.
+                    del registry.jobs[number]
+                    continue
+                job = FleetJob.stored(
+                    number, lane.store(number), rows, self.reaching, self._node.name_of
+                )
+                self._jobs[job.plan.id] = job
+                job.go_on()
+
+    async def lose_all(self) -> None:
+        """Leave all jobs to other nodes, without a word: this one was declared dead."""
+        async with self._making:
+            jobs, self._jobs = self._jobs, {}
+            for job in jobs.values():
+                await job.lose()
 
     async def close(self) -> None:
         """Leave what is under way to whoever goes on with it."""
         for job in self._jobs.values():
-            await job.stop("")
-
-    def _name_of(self, number: int, tenant: str) -> str | None:
-        record = self._node.registry.records.get(number)
-        is_there = record is not None and is_seen(tenant or None, record.tenant)
-        return record.name if record is not None and is_there else None
+            try:
+                async with asyncio.timeout(CLOSE_S):
+                    await job.stop("")
+            except TimeoutError:
+                # It waits for another node, which may be dead.
+                await job.lose()
 
     # --- finding ----------------------------------------------------------------------------------
 
     def all(self, tenant: str | None = None) -> list[FleetJob]:
         """List the jobs of a tenant, newest first; all for None, the operator."""
         return [one for one in reversed(self._jobs.values()) if is_seen(tenant, one.plan.tenant)]
+
+    async def told_again(self, id: str, work: JobWork) -> BulkReport:
+        """Tell of the bulk change that has this id, when it has come to rest."""
+        job = self.find(id)
+        if job.work != work:
+            raise Conflict("This id is that of another change.", field="id")
+        await job.ended()
+        return report_of(job.results())
+
+    async def _asked_to_tell(self, content: bytes) -> bytes:
+        call = msgspec.msgpack.decode(content, type=TellCall)
+        return msgspec.msgpack.encode(await self.told_again(call.id, call.work))
 
     def find(self, id: str, tenant: str | None = None) -> FleetJob:
         job = self._jobs.get(within_tenant(tenant, id))
@@ -104,24 +158,22 @@ class FleetJobs:
     # --- making -----------------------------------------------------------------------------------
 
     async def send(
-        self, members: Sequence[Member], work: JobWork, asker: Asker, id: str | None
+        self, members: Sequence[JobTarget], work: JobWork, asker: Asker, id: str | None
     ) -> BulkReport:
         """Carry out a bulk change, or tell of the one that has this id."""
         if not members:
             return report_of([])
         async with self._making:
-            job = None if id is None else self._jobs.get(within_tenant(asker.tenant, id))
-            if job is None:
+            kept_as = None if id is None else within_tenant(asker.tenant, id)
+            if kept_as is None or kept_as not in self._jobs:
                 job = await self._make("bulk", members, work, asker, None, id)
+                kept_as = job.plan.id
                 job.go_on()
-            elif job.work != work:
-                raise Conflict("This id is that of another change.", field="id")
-        await job.ended()
-        return report_of(job.results())
+        return await self.told_again(kept_as, work)
 
     async def plan(
         self,
-        members: Sequence[Member],
+        members: Sequence[JobTarget],
         work: JobWork,
         asker: Asker,
         carefulness: Carefulness,
@@ -138,7 +190,7 @@ class FleetJobs:
     async def _make(
         self,
         kind: JobKind,
-        members: Sequence[Member],
+        members: Sequence[JobTarget],
         work: JobWork,
         asker: Asker,
         carefulness: Carefulness | None,
@@ -150,12 +202,16 @@ class FleetJobs:
         (number,) = await registry.reserve(1)
         # A node that was killed may have left something under this number.
         await lane.forget([number])
-        job = FleetJob(number, lane.store(number), plan, work, self.reaching, self._name_of)
+        job = FleetJob(number, lane.store(number), plan, work, self.reaching, self._node.name_of)
         if kind == "bulk":
             # Begun with its first row: nobody has to start it.
             job.state.status = "running"
         await job.save_new()
-        await registry.put_job(number, plan.id)
+        try:
+            await registry.put_job(number, plan.id)
+        except JobTaken:
+            await lane.forget([number])
+            raise
         self._jobs[plan.id] = job
         return job
 
@@ -167,10 +223,22 @@ class FleetJobs:
             raise Conflict(f"{MAX_UNDER_WAY} jobs are under way; wait for one, or stop one.")
         ended = [job for job in jobs if job.plan.kind == kind and job.state.status not in UNDER_WAY]
         for job in ended[: max(0, len(ended) + 1 - MAX_ENDED)]:
-            await self.remove(job)
+            await self._remove(job)
 
     async def forget_tenant(self, tenant: str) -> None:
         """Forget the jobs of a tenant, which nobody shall find who is called so later."""
+        others = self._node.cluster
+        for node in others.living() if others is not None else ():
+            if others is not None and node != others.name:
+                content = msgspec.msgpack.encode(tenant)
+                await others.ask(node, "job.forget_tenant", content, FORGET_S)
+        await self._forget_own_of(tenant)
+
+    async def _asked_to_forget_tenant(self, content: bytes) -> bytes:
+        await self._forget_own_of(msgspec.msgpack.decode(content, type=str))
+        return b""
+
+    async def _forget_own_of(self, tenant: str) -> None:
         for job in self.all(tenant):
             if job.state.status in UNDER_WAY:
                 await job.stop("Its tenant is removed.")
@@ -178,17 +246,21 @@ class FleetJobs:
 
     async def remove(self, job: FleetJob) -> None:
         """Forget a job that is not under way; rows at controllers go with their next change."""
+        async with self._making:
+            await self._remove(job)
+
+    async def _remove(self, job: FleetJob) -> None:
         if job.state.status in UNDER_WAY:
             raise Conflict(f"The job {job.plan.id} is {job.state.status}; stop it first.")
         await self._node.registry.remove_job(job.number)
         del self._jobs[job.plan.id]
-        await self._snapshots.forget_of_job(job.plan.id)
+        await self.reaching.forget(job.plan.id)
         await self._node.lane.forget([job.number])
 
 
 def plan_of(
     kind: JobKind,
-    members: Sequence[Member],
+    members: Sequence[JobTarget],
     work: JobWork,
     asker: Asker,
     carefulness: Carefulness | None,

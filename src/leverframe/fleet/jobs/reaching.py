@@ -1,31 +1,38 @@
-"""How a job reaches controllers: those of its own node here, by a call.
+"""How a job reaches controllers: those of its own node, by a call.
 
 A job knows controllers by their numbers, which stay when they are renamed.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from leverframe.commands.table.refusals import Refusal
-from leverframe.fleet.bulk import MemberResult, refused
+from leverframe.fleet.bulk import AT_A_TIME, MemberResult, refused
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.jobs.job_work import TAKE_SETTINGS, JobWork
 from leverframe.fleet.jobs.steps import JobStep, MemberSteps, gone
 from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.tenants import is_seen, tenant_within
+
+Findings = dict[str, str] | None
 
 
 class Reaching(Protocol):
-    async def send(self, number: int, work: JobWork, step: JobStep) -> MemberResult:
-        """Have a controller do its part, once by the id of the step."""
+    async def send(self, steps: Mapping[int, JobStep], work: JobWork) -> Mapping[int, MemberResult]:
+        """Have controllers do their part, each once by the id of its step."""
 
-    async def undo(self, number: int, label: str, step: JobStep) -> MemberResult:
-        """Have a controller take the settings of a snapshot again, once likewise."""
+    async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
+        """Have controllers take the settings of a snapshot again, once likewise."""
 
     async def keep(self, numbers: Sequence[int], label: str) -> None:
         """Take a snapshot of controllers, by which each can go back."""
 
-    async def findings(self, number: int) -> dict[str, str] | None:
-        """Tell what is wrong with a controller, sentences by id; None where it does not answer."""
+    async def forget(self, job: str) -> None:
+        """Forget the snapshots that a job has taken."""
+
+    async def findings(self, numbers: Sequence[int], tenant: str) -> Mapping[int, Findings]:
+        """Tell what is wrong with controllers of a tenant; None for one that does not answer."""
 
 
 class LocalReaching(Reaching):
@@ -36,18 +43,30 @@ class LocalReaching(Reaching):
         self._steps = steps
         self._snapshots = snapshots
 
-    def _member(self, number: int) -> Member | None:
+    def member(self, number: int) -> Member | None:
         record = self._node.registry.records.get(number)
         return None if record is None else self._node.members.get(record.name)
 
-    async def send(self, number: int, work: JobWork, step: JobStep) -> MemberResult:
-        member = self._member(number)
+    async def send(self, steps: Mapping[int, JobStep], work: JobWork) -> Mapping[int, MemberResult]:
+        results = await asyncio.gather(
+            *(self._send(number, work, step) for number, step in steps.items())
+        )
+        return dict(zip(steps, results, strict=True))
+
+    async def _send(self, number: int, work: JobWork, step: JobStep) -> MemberResult:
+        member = self.member(number)
         if member is None:
             return gone(str(number))
         return await self._steps.carry_out(member, step, work.calls)
 
-    async def undo(self, number: int, label: str, step: JobStep) -> MemberResult:
-        member = self._member(number)
+    async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
+        results = await asyncio.gather(
+            *(self._undo(number, label, step) for number, label in labels.items())
+        )
+        return dict(zip(labels, results, strict=True))
+
+    async def _undo(self, number: int, label: str, step: JobStep) -> MemberResult:
+        member = self.member(number)
         if member is None:
             return gone(str(number))
         try:
@@ -57,11 +76,26 @@ class LocalReaching(Reaching):
         return await self._steps.carry_out(member, step, lambda _: [(TAKE_SETTINGS, settings)])
 
     async def keep(self, numbers: Sequence[int], label: str) -> None:
-        members = [one for one in map(self._member, numbers) if one is not None]
-        await self._snapshots.keep(members, label)
+        members = [one for one in map(self.member, numbers) if one is not None]
+        tenant = tenant_within(label) or None
+        there = [one for one in members if is_seen(tenant, one.record.tenant)]
+        await self._snapshots.keep(there, label)
 
-    async def findings(self, number: int) -> dict[str, str] | None:
-        member = self._member(number)
-        if member is None or member.controller.bootloader_until is not None:
+    async def forget(self, job: str) -> None:
+        await self._snapshots.forget_of_job(job)
+
+    async def findings(self, numbers: Sequence[int], tenant: str) -> Mapping[int, Findings]:
+        found: dict[int, Findings] = {}
+        for count, number in enumerate(numbers, start=1):
+            found[number] = self._findings(number, tenant)
+            if count % AT_A_TIME == 0:
+                await asyncio.sleep(0)
+        return found
+
+    def _findings(self, number: int, tenant: str) -> Findings:
+        member = self.member(number)
+        if member is None or not is_seen(tenant or None, member.record.tenant):
+            return None
+        if member.controller.bootloader_until is not None:
             return None
         return {one.id: one.text for one in member.controller.findings.report()}

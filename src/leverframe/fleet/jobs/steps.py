@@ -8,7 +8,7 @@ the same id.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -17,11 +17,12 @@ from msgspec import Struct
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.controller import Controller
-from leverframe.controller.controller import Command, NeedsHashing
+from leverframe.controller.controller import Command, NeedsHashing, NotOursNow
 from leverframe.engine.journal import Cause
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.bulk import DONE, MemberResult, check_that_it_runs, refused
-from leverframe.fleet.node import Member
+from leverframe.fleet.node import Member, check_that_all_are_here
+from leverframe.fleet.records import Moved, Registry
 from leverframe.fleet.tenants import is_seen, tenant_within
 from leverframe.log_context import finished_within
 from leverframe.servers.accounts.passwords import Passwords
@@ -59,8 +60,8 @@ class JobStep(Struct, frozen=True):
 class MemberSteps:
     """Steps at the controllers of this node."""
 
-    def __init__(self, known_jobs: Callable[[], Collection[str]], passwords: Passwords) -> None:
-        self._known_jobs = known_jobs
+    def __init__(self, registry: Registry, passwords: Passwords) -> None:
+        self._registry = registry
         self._passwords = passwords
         self._under_way: dict[tuple[int, str], asyncio.Future[MemberResult]] = {}
 
@@ -69,6 +70,7 @@ class MemberSteps:
         if not is_seen(tenant_within(step.job) or None, member.record.tenant):
             # It belongs to somebody else by now.
             return gone(member.name)
+        self._registry.note_step(step.job)
         key = member.number, step.row
         under_way = self._under_way.get(key)
         if under_way is None:
@@ -83,6 +85,7 @@ class MemberSteps:
     async def _once(self, member: Member, step: JobStep, calls: Calls) -> MemberResult:
         persistent, row = member.controller.persistent, step.row
         try:
+            check_that_all_are_here([member])
             known = persistent.values.get(row)
             if known is not None:
                 if row in persistent.missing():
@@ -90,22 +93,29 @@ class MemberSteps:
                 return MemberResult(member.name, known["status"], known.get("detail"))
             try:
                 check_that_it_runs(member.controller)
-                await self._perform(member.controller, step, calls)
+                await self._perform(member, step, calls)
+            except (NotOursNow, Moved):
+                raise Moved(member.name) from None
             except Refusal as refusal:
                 result = refused(member, refusal)
                 if result.status < UNDECIDED or row in persistent.values:
                     await persistent.persist({row: _row_of(result)})
                 return result
+        except Moved as moved:
+            return refused(member, moved)
         except StoreUnavailable as error:
             return MemberResult(member.name, NOT_SAVED, str(error))
         except ErrorForPeople as error:
             return MemberResult(member.name, 400, str(error))
         return MemberResult(member.name, DONE)
 
-    async def _perform(self, controller: Controller, step: JobStep, calls: Calls) -> None:
+    async def _perform(self, member: Member, step: JobStep, calls: Calls) -> None:
+        controller = member.controller
         hashes: dict[str, str] = {}
         also = {**self._outlived(controller), step.row: {"status": DONE}}
         while True:
+            # Hashing takes a while, in which it may leave.
+            check_that_all_are_here([member])
             try:
                 outstanding = controller.submit(
                     calls(controller), step.cause, hashes, account=step.by, also=also
@@ -119,7 +129,7 @@ class MemberSteps:
 
     def _outlived(self, controller: Controller) -> Mapping[str, None]:
         """Return the rows of jobs that are forgotten, which go with the next change."""
-        known = self._known_jobs()
+        known = self._registry.known_jobs()
         return {
             name: None
             for name, value in controller.persistent.values.items()

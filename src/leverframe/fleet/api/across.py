@@ -1,0 +1,336 @@
+"""A request to one node that concerns controllers of several: each node does its own part.
+
+The node that is asked looks up who has which of the chosen controllers, asks all of these at once,
+and puts the parts together. A controller that has moved meanwhile is asked for again where it is
+then, up to a deadline. What a node has not answered is missing, and said to be.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from types import CoroutineType
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.fleet.api.context import FleetContext, FleetEndpoint
+from leverframe.fleet.bulk import BulkReport, MemberResult, report_of
+from leverframe.fleet.jobs.jobs import NoSuchJob
+from leverframe.fleet.node import no_such_name, no_such_tag
+from leverframe.fleet.node_accounts import Asking
+from leverframe.fleet.other_nodes import OtherNodes, SilentNode, Whereabouts
+from leverframe.fleet.records import Moved
+from leverframe.fleet.tenants import as_told, is_seen, within_tenant
+from leverframe.storage.store import StoreUnavailable
+
+#: Until when it is tried again for controllers that nobody has, or whose node does not answer.
+HOLD_S = 3.0
+#: How long a node may take to answer: for what is read, and for what is done.
+READ_S = 3.0
+DONE_S = 60.0
+LOOK_AGAIN_S = 0.2
+#: A job whose node has died is gone on with by another one within this.
+TAKEN_OVER_S = 8.0
+
+
+class ApiCall(Struct, frozen=True):
+    """A request of a person, as one node passes it to another."""
+
+    path: str
+    given: dict[str, Any]
+    body: bytes
+    asking: Asking
+    source: str
+    #: The controllers whose part it is; None where none are chosen.
+    numbers: list[int] | None = None
+
+
+class ApiAnswer(Struct, frozen=True):
+    #: JSON, as the endpoint answers.
+    value: bytes
+    #: Controllers that are not at this node.
+    missing: list[int]
+
+
+class NobodyHasIt(SilentNode):
+    def __init__(self) -> None:
+        super().__init__("")
+        self.detail = (
+            "No node has this controller at present: it is being moved, or its node has failed."
+            " Nothing was done."
+        )
+
+
+class NobodyHoldsIt(SilentNode):
+    def __init__(self) -> None:
+        super().__init__("")
+        self.detail = "No node goes on with this job at present. Nothing was done: ask again."
+
+
+class NodePart(Struct, frozen=True):
+    """What a node has answered for some controllers, or why it has not."""
+
+    node: str
+    targets: list[Whereabouts]
+    value: Any = None
+    refusal: Refusal | None = None
+
+
+async def done_here(
+    context: FleetContext, endpoint: FleetEndpoint, numbers: Sequence[int] | None
+) -> tuple[Any, list[int]]:
+    """Do the part of this node; return the answer, and controllers that are not here."""
+    missing: list[int] = []
+    if numbers is not None:
+        here = {member.number for member in context.node.by_number(set(numbers))}
+        missing = [number for number in numbers if number not in here]
+        context = replace(context, numbers=frozenset(here))
+    value = endpoint.function(context)
+    return (await value if isinstance(value, CoroutineType) else value), missing
+
+
+def others_of(context: FleetContext) -> OtherNodes:
+    assert context.node.cluster is not None
+    return context.node.cluster
+
+
+async def asked(
+    context: FleetContext,
+    endpoint: FleetEndpoint,
+    node: str,
+    numbers: Sequence[int] | None,
+) -> tuple[Any, list[int]]:
+    """Have a node do its part, this one as any other; raise its refusal, or SilentNode."""
+    others = others_of(context)
+    if node == others.name:
+        return await done_here(context, endpoint, numbers)
+    chosen = None if numbers is None else list(numbers)
+    request = context.request
+    call = ApiCall(endpoint.path, context.given, request.body, context.asking, request.peer, chosen)
+    seconds = READ_S if is_repeatable(endpoint) else DONE_S
+    content = await others.ask(node, "api", msgspec.msgpack.encode(call), seconds)
+    answer = msgspec.msgpack.decode(content, type=ApiAnswer)
+    return msgspec.json.decode(answer.value, type=endpoint.reply), answer.missing
+
+
+def is_repeatable(endpoint: FleetEndpoint) -> bool:
+    """Tell whether it may be asked for twice: nothing is changed by it."""
+    return "POST" not in endpoint.methods
+
+
+# --- whom it concerns -----------------------------------------------------------------------------
+
+
+async def targets_of(context: FleetContext) -> list[Whereabouts]:
+    """Find the chosen controllers wherever they are, by name and tag; refuse unknown ones.
+
+    While the database is away, names are known by the last look.
+    """
+    others, names, tags = others_of(context), context.texts("name"), context.texts("tag")
+    try:
+        everybody = await others.whereabouts()
+    except StoreUnavailable:
+        if tags:
+            raise
+        everybody = others.last_known()
+    everybody = [one for one in everybody if is_seen(context.tenant, one.record.tenant)]
+    by_name = {one.name: one for one in everybody}
+    for name in names:
+        if name not in by_name:
+            raise no_such_name(name)
+    known = {tag for one in everybody for tag in one.record.tags}
+    for tag in tags:
+        if tag not in known:
+            raise no_such_tag(tag, known)
+    chosen = [by_name[name] for name in dict.fromkeys(names)] or everybody
+    return [one for one in chosen if set(tags) <= set(one.record.tags)]
+
+
+# --- asking all of them ---------------------------------------------------------------------------
+
+
+async def spread(
+    context: FleetContext,
+    endpoint: FleetEndpoint,
+    targets: Sequence[Whereabouts],
+    also: Iterable[str] = (),
+) -> list[NodePart]:
+    """Have every node do its part; raise the refusal where all of them refuse.
+
+    Nodes in `also` are asked even if they have none of the controllers.
+    """
+    others, loop = others_of(context), asyncio.get_running_loop()
+    until = loop.time() + HOLD_S
+    parts: list[NodePart] = []
+    by_node: dict[str, list[Whereabouts]] = {node: [] for node in also}
+    left = list(targets)
+    while True:
+        nobody: list[Whereabouts] = []
+        for one in left:
+            (nobody if one.node is None else by_node.setdefault(one.node, [])).append(one)
+        answers = await asyncio.gather(
+            *(_part(context, endpoint, node, some) for node, some in by_node.items())
+        )
+        again = [NodePart("", nobody, refusal=NobodyHasIt())] if nobody else []
+        for answer in answers:
+            parts += [part for part in answer if not _is_to_be_asked_again(part, endpoint)]
+            again += [part for part in answer if _is_to_be_asked_again(part, endpoint)]
+        if not again or loop.time() >= until:
+            break
+        await others.news(LOOK_AGAIN_S)
+        left, by_node = await _found_again(others, [one for it in again for one in it.targets]), {}
+    parts += again
+    context.silent.update(
+        part.node for part in parts if isinstance(part.refusal, SilentNode) and part.node
+    )
+    refusals = [part.refusal for part in parts]
+    spoken = [one for one in refusals if one is not None and not isinstance(one, SilentNode)]
+    if spoken and len(spoken) == len(parts):
+        raise spoken[0]
+    return parts
+
+
+async def _found_again(others: OtherNodes, targets: Sequence[Whereabouts]) -> list[Whereabouts]:
+    try:
+        # Those that were removed meanwhile are left out.
+        return await others.whereabouts([one.number for one in targets])
+    except StoreUnavailable:
+        return list(targets)
+
+
+def _is_to_be_asked_again(part: NodePart, endpoint: FleetEndpoint) -> bool:
+    refusal = part.refusal
+    if not part.targets:
+        return False
+    if isinstance(refusal, SilentNode):
+        return is_repeatable(endpoint) or not refusal.has_taken_it
+    return refusal is not None and refusal.status == Moved.status
+
+
+async def _part(
+    context: FleetContext, endpoint: FleetEndpoint, node: str, targets: Sequence[Whereabouts]
+) -> list[NodePart]:
+    """Ask a node; what it does not have, or has let go meanwhile, is a part of its own."""
+    numbers = [one.number for one in targets]
+    try:
+        value, missing = await asked(context, endpoint, node, numbers)
+    except Refusal as refusal:
+        return [NodePart(node, list(targets), refusal=refusal)]
+    left = set(missing)
+    if isinstance(value, BulkReport):
+        moved = {one.name for one in value.results if one.status == Moved.status}
+        left |= {one.number for one in targets if one.name in moved}
+        names = {one.name for one in targets if one.number in left}
+        value = replace(value, results=[one for one in value.results if one.name not in names])
+    there = [one for one in targets if one.number not in left]
+    gone = [one for one in targets if one.number in left]
+    parts = [NodePart(node, there, value)] if there or not gone else []
+    return [*parts, NodePart(node, gone, refusal=Moved("It"))] if gone else parts
+
+
+# --- putting parts together -----------------------------------------------------------------------
+
+
+async def spread_bulk(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
+    """Have every node do something to its controllers, with a result for each."""
+    targets = await targets_of(context)
+    if not targets:
+        value: BulkReport = (await done_here(context, endpoint, []))[0]
+        return value
+    return bulk_of(await spread(context, endpoint, targets), targets)
+
+
+def bulk_of(parts: Iterable[NodePart], targets: Sequence[Whereabouts]) -> BulkReport:
+    results: list[MemberResult] = []
+    dry_run = False
+    for part in parts:
+        if part.refusal is None:
+            results += part.value.results
+            dry_run |= part.value.dry_run
+        else:
+            results += [refused_for(one, part.refusal) for one in part.targets]
+    return report_of(in_order(results, targets), dry_run=dry_run)
+
+
+def refused_for(target: Whereabouts, refusal: Refusal) -> MemberResult:
+    return MemberResult(target.name, refusal.status, str(refusal.as_problem()["detail"]))
+
+
+def in_order(found: list[Any], targets: Sequence[Whereabouts]) -> list[Any]:
+    """Put what was found of controllers in the order in which these were chosen."""
+    places: Mapping[str, int] = {one.name: place for place, one in enumerate(targets)}
+    return sorted(found, key=lambda one: places.get(one.name, len(places)))
+
+
+async def each_node(context: FleetContext, endpoint: FleetEndpoint) -> dict[str, Any]:
+    """Ask every node that lives; return their answers by name, and note who is silent."""
+    others = others_of(context)
+
+    async def ask(node: str) -> Any:
+        try:
+            return (await asked(context, endpoint, node, None))[0]
+        except SilentNode:
+            context.silent.add(node)
+            return None
+
+    nodes = sorted({others.name, *others.living()})
+    answers = await asyncio.gather(*map(ask, nodes))
+    return {node: one for node, one in zip(nodes, answers, strict=True) if one is not None}
+
+
+# --- asking one of them ---------------------------------------------------------------------------
+
+
+async def at_owner(context: FleetContext, endpoint: FleetEndpoint) -> Any:
+    """Have the node do it that has the one controller which is meant."""
+    name = context.needed("name", "the name of a controller")
+    everybody = await targets_of(replace(context, given={}))
+    target = [one for one in everybody if one.name == name]
+    # None where it is removed meanwhile.
+    parts = await spread(context, endpoint, target) if target else []
+    if not parts:
+        raise no_such_name(name)
+    if parts[0].refusal is not None:
+        raise parts[0].refusal
+    return parts[0].value
+
+
+async def at_holder(context: FleetContext, endpoint: FleetEndpoint) -> Any:
+    """Have the node do it that goes on with the job which is meant."""
+    id = within_tenant(context.tenant, context.needed("id", "the id of a job"))
+
+    async def ask(node: str) -> Any:
+        return (await asked(context, endpoint, node, None))[0]
+
+    return await held(context, id, ask, may_repeat=is_repeatable(endpoint))
+
+
+async def held(
+    context: FleetContext,
+    id: str,
+    ask: Callable[[str], Coroutine[Any, Any, Any]],
+    *,
+    may_repeat: bool,
+) -> Any:
+    """Ask whoever goes on with a job, also where that is another one meanwhile."""
+    others, loop = others_of(context), asyncio.get_running_loop()
+    until = loop.time() + TAKEN_OVER_S
+    while True:
+        node = await others.holder_of(id)
+        if node is None:
+            told = as_told(context.tenant, id)
+            raise NoSuchJob(f"There is no job {told[:40]!r}.", field="id")
+        try:
+            if not node:
+                raise NobodyHoldsIt
+            return await ask(node)
+        except SilentNode as silent:
+            if (silent.has_taken_it and not may_repeat) or loop.time() >= until:
+                raise
+        except Refusal as refusal:
+            # Who has just taken it over may still be reading it.
+            if refusal.status != NoSuchJob.status or loop.time() >= until:
+                raise
+        await others.news(LOOK_AGAIN_S)

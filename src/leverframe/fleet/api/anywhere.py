@@ -1,0 +1,290 @@
+"""What each endpoint does where several nodes share a database: parts put together."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from leverframe.commands.table.refusals import Conflict
+from leverframe.commands.table.row import ADMIN, CONTROL
+from leverframe.commands.table.written_commands import written_commands
+from leverframe.fleet.api import reading, rolling_out
+from leverframe.fleet.api.across import (
+    bulk_of,
+    done_here,
+    each_node,
+    held,
+    in_order,
+    others_of,
+    refused_for,
+    spread,
+    spread_bulk,
+    targets_of,
+)
+from leverframe.fleet.api.acting import command_of
+from leverframe.fleet.api.comparing import USUAL_CHANGES, FleetChange, MemberDrift
+from leverframe.fleet.api.context import CHOSEN, FleetContext, FleetEndpoint
+from leverframe.fleet.api.making import MadeReport
+from leverframe.fleet.api.reading import ExportedController, MemberReport, NodeReport
+from leverframe.fleet.api.rolling_out import RolloutPlanned
+from leverframe.fleet.bulk import BulkReport, not_done, report_of
+from leverframe.fleet.jobs.job_state import JobReport
+from leverframe.fleet.jobs.job_work import JobWork
+from leverframe.fleet.jobs.jobs import TellCall
+from leverframe.fleet.other_nodes import Whereabouts
+from leverframe.fleet.records import JobTaken
+from leverframe.fleet.tenants import within_tenant
+
+#: A bulk change may take its time; a node that dies meanwhile is noticed by the connection.
+JOB_S = 3600.0
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+async def overview(context: FleetContext, endpoint: FleetEndpoint) -> NodeReport:
+    """Add the nodes up; troubles are told with the node that has them."""
+    told: dict[str, NodeReport] = await each_node(context, endpoint)
+    # This one always answers.
+    own = told[others_of(context).name]
+    tags: dict[str, int] = {}
+    for one in told.values():
+        for tag, count in one.tags.items():
+            tags[tag] = tags.get(tag, 0) + count
+    troubles = [f"{node}: {text}" for node, one in told.items() for text in one.troubles]
+    troubles += [f"{node}: It does not answer." for node in sorted(context.silent)]
+    return replace(
+        own,
+        controllers=sum(one.controllers for one in told.values()),
+        degraded=sum(one.degraded for one in told.values()),
+        tags=dict(sorted(tags.items())),
+        snapshots=list(dict.fromkeys(label for one in told.values() for label in one.snapshots)),
+        troubles=troubles,
+    )
+
+
+async def listed(context: FleetContext, endpoint: FleetEndpoint) -> list[MemberReport]:
+    """List controllers of all nodes; those of silent ones as unknown, unless looked for by it."""
+    targets = await targets_of(context)
+    found: list[MemberReport] = []
+    for part in await spread(context, endpoint, targets):
+        if part.refusal is None:
+            found += part.value
+        elif "health" not in context.given and "search" not in context.given:
+            found += [_unknown(context, one, part.refusal.detail) for one in part.targets]
+    return in_order(found, targets)
+
+
+def _unknown(context: FleetContext, target: Whereabouts, why: str) -> MemberReport:
+    record = target.record
+    return MemberReport(
+        record.name,
+        record.tags,
+        record.tenant,
+        record.hw or "",
+        record.sw or "",
+        "unknown",
+        [why],
+        None,
+        context.node.door.url_of(record.name),
+        record.address,
+        record.port,
+        target.node,
+    )
+
+
+async def exported(context: FleetContext, endpoint: FleetEndpoint) -> list[ExportedController]:
+    """Export controllers of all nodes, or refuse it: one that is missing would not be noticed."""
+    targets = await targets_of(context)
+    parts = await spread(context, endpoint, targets)
+    for part in parts:
+        if part.refusal is not None:
+            raise part.refusal
+    found: list[ExportedController] = [one for part in parts for one in part.value]
+    places = {one.name: place for place, one in enumerate(targets)}
+    return sorted(found, key=lambda one: places.get(one.record.name, len(places)))
+
+
+async def drift(context: FleetContext, endpoint: FleetEndpoint) -> list[MemberDrift]:
+    targets = await targets_of(context)
+    if not targets:
+        found: list[MemberDrift] = (await done_here(context, endpoint, []))[0]
+        return found
+    found = []
+    for part in await spread(context, endpoint, targets):
+        if part.refusal is None:
+            found += part.value
+            continue
+        for one in part.targets:
+            why = refused_for(one, part.refusal)
+            found.append(MemberDrift(why.name, why.status, detail=why.detail))
+    return in_order(found, targets)
+
+
+async def changes(context: FleetContext, endpoint: FleetEndpoint) -> list[FleetChange]:
+    parts = await spread(context, endpoint, await targets_of(context))
+    found = [one for part in parts if part.refusal is None for one in part.value]
+    newest = sorted(found, key=lambda one: -one.entry.time)
+    return newest[: context.given.get("count", USUAL_CHANGES)]
+
+
+# --- making ---------------------------------------------------------------------------------------
+
+
+async def added(context: FleetContext, endpoint: FleetEndpoint) -> MadeReport:
+    """Make controllers at this node, from where they are shared out."""
+    like = context.given.get("like")
+    if like is not None and like not in context.members and not context.request.body:
+        template = await _settings_of(context, like)
+        given = {name: value for name, value in context.given.items() if name != "like"}
+        request = replace(context.request, body=msgspec.json.encode(template))
+        context = replace(context, given=given, request=request)
+    trying = replace(context, given={**context.given, "dry_run": True})
+    would: MadeReport = await endpoint.function(trying)
+    known = {one.name for one in await others_of(context).whereabouts()}
+    for name in would.names:
+        if name in known:
+            raise Conflict(f"There is a controller {name} already.", field="name")
+    if context.given.get("dry_run"):
+        return would
+    made: MadeReport = await endpoint.function(context)
+    return made
+
+
+async def _settings_of(context: FleetContext, name: str) -> Any:
+    looking = replace(context, given={"name": name})
+    (found,) = await exported(looking, EXPORT)
+    return found.settings
+
+
+# --- changing -------------------------------------------------------------------------------------
+
+
+async def advanced(context: FleetContext, endpoint: FleetEndpoint) -> NodeReport:
+    """Move the time of controllers at every node that has some, and of these nodes."""
+    targets = await targets_of(context)
+    for part in await spread(context, endpoint, targets, others_of(context).living()):
+        if part.refusal is not None:
+            raise part.refusal
+    return await overview(context, OVERVIEW)
+
+
+async def snapshot_taken(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
+    """Have every node replace what it has under this label, also one that has nothing to add."""
+    targets = await targets_of(context)
+    parts = await spread(context, endpoint, targets, others_of(context).living())
+    return bulk_of(parts, targets)
+
+
+async def sent(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
+    """Carry out a command on controllers of all nodes as one job, or try it.
+
+    All or none: it is tried on all of them first. Where they are all here, it is carried out in the
+    same moment; else others may change something between the two, and that is told.
+    """
+    given, command = context.given, command_of(context)
+    if given.get("dry_run"):
+        return await spread_bulk(context, endpoint)
+    written_commands(command)
+    work = JobWork((command,))
+    targets = await chosen_targets(context)
+    if given.get("all_or_none"):
+        numbers = [one.number for one in targets]
+        if len(context.node.by_number(set(numbers))) == len(numbers):
+            report: BulkReport = (await done_here(context, endpoint, numbers))[0]
+            return report
+        trying = replace(context, given={**given, "dry_run": True})
+        tried = bulk_of(await spread(trying, endpoint, targets), targets)
+        if tried.refused:
+            return report_of(not_done(tried.results))
+    id = given.get("id")
+    try:
+        return await context.jobs.send(targets, work, context.asker, id)
+    except JobTaken:
+        assert id is not None
+        return await _told_again(context, within_tenant(context.tenant, id), work)
+
+
+async def _told_again(context: FleetContext, id: str, work: JobWork) -> BulkReport:
+    others = others_of(context)
+
+    async def ask(node: str) -> BulkReport:
+        if node == others.name:
+            return await context.jobs.told_again(id, work)
+        call = msgspec.msgpack.encode(TellCall(id, work))
+        answer = await others.ask(node, "job.told", call, JOB_S)
+        return msgspec.msgpack.decode(answer, type=BulkReport)
+
+    report: BulkReport = await held(context, id, ask, may_repeat=True)
+    return report
+
+
+async def chosen_targets(context: FleetContext) -> Sequence[Whereabouts]:
+    """Find the chosen controllers wherever they are, by their health and findings too."""
+    targets = await targets_of(context)
+    if "search" not in context.given and "health" not in context.given:
+        return targets
+    parts = await spread(context, LIST, targets)
+    for part in parts:
+        if part.refusal is not None:
+            # Whether its controllers are meant cannot be told.
+            raise part.refusal
+    names = {one.name for part in parts for one in part.value}
+    return [one for one in targets if one.name in names]
+
+
+# --- roll-outs ------------------------------------------------------------------------------------
+
+
+async def rollouts(context: FleetContext, endpoint: FleetEndpoint) -> list[JobReport]:
+    told: dict[str, list[JobReport]] = await each_node(context, endpoint)
+    found = [one for jobs in told.values() for one in jobs]
+    return sorted(found, key=lambda one: -one.made)
+
+
+async def planned(context: FleetContext, endpoint: FleetEndpoint) -> RolloutPlanned:
+    """Have every node try it on its controllers, and plan it for all of them."""
+    rolling_out.work_of(context)
+    targets = await chosen_targets(context)
+    trying = replace(context, given={**context.given, "dry_run": True})
+    parts = await spread(trying, endpoint, targets) if targets else []
+    tried = bulk_of(
+        [one if one.refusal else replace(one, value=one.value.tried) for one in parts], targets
+    )
+    return await rolling_out.planned_for(context, targets, tried)
+
+
+# --- endpoints that others are made of ------------------------------------------------------------
+
+OVERVIEW = FleetEndpoint(
+    "/api/fleet",
+    role=CONTROL,
+    for_tenants=True,
+    reply=NodeReport,
+    function=reading.node_report,
+    across=overview,
+    doc="Show the node: how many controllers, their tags, the common time, the snapshots; added up "
+    "where several nodes share a database.",
+)
+LIST = FleetEndpoint(
+    "/api/fleet/list",
+    role=CONTROL,
+    for_tenants=True,
+    reply=list[MemberReport],
+    query=CHOSEN,
+    function=reading.listed,
+    across=listed,
+    doc="List the chosen controllers: version, tags, health, time and where they answer.",
+)
+EXPORT = FleetEndpoint(
+    "/api/fleet/export",
+    role=ADMIN,
+    for_tenants=True,
+    reply=list[ExportedController],
+    query=CHOSEN,
+    function=reading.exported,
+    across=exported,
+    doc="Give the chosen controllers as a fleet file and settings files describe them, without "
+    "secrets.",
+)

@@ -1,0 +1,92 @@
+"""What a node knows of the fleet by its last look, and what it asks other nodes and is asked."""
+
+from collections.abc import Collection
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.fleet.cluster.directory import Directory
+from leverframe.fleet.cluster.lease import NodeLease
+from leverframe.fleet.cluster.membership import Placed
+from leverframe.fleet.cluster.node_calls import CallAnswer, NodeCall, NodeCaller, told_refusal
+from leverframe.fleet.cluster.peer_watch import SeenNode
+from leverframe.fleet.cluster.registry import ClusterRegistry
+from leverframe.fleet.node import FleetNode
+from leverframe.fleet.other_nodes import Whereabouts
+from leverframe.fleet.records import MemberRecord, Moved
+from leverframe.fleet.tenants import is_seen
+from leverframe.servers.problems import StoreFailed
+from leverframe.storage.fleet.postgres_lane import Claim
+from leverframe.storage.store import StoreUnavailable
+
+
+class LifeIsOver(Refusal):
+    status = Moved.status
+    title = "The node that asks was declared dead"
+
+
+class AskingNode:
+    """A node that others ask and that asks them; whoever looks at the database fills it."""
+
+    _claim: Claim
+
+    def __init__(
+        self,
+        node: FleetNode,
+        registry: ClusterRegistry,
+        directory: Directory,
+        lease: NodeLease,
+        caller: NodeCaller,
+    ) -> None:
+        self.name = directory.node
+        self.nodes: list[SeenNode] = []
+        self.lease = lease
+        self._node = node
+        self._registry = registry
+        self._directory = directory
+        self._caller = caller
+        self._placed: list[Placed] = []
+        #: What controllers are called, and whose they are.
+        self._names: dict[int, tuple[str, str]] = {}
+
+    def living(self) -> list[str]:
+        return [one.name for one in self.nodes if one.is_alive]
+
+    def why_not(self) -> str | None:
+        return self.lease.why_not()
+
+    def name_of(self, number: int, tenant: str) -> str | None:
+        name, owner = self._names.get(number, (None, ""))
+        return name if is_seen(tenant or None, owner) else None
+
+    def last_known(self) -> list[Whereabouts]:
+        return [
+            Whereabouts(one.number, one.node, MemberRecord(one.name, tenant=one.tenant))
+            for one in self._placed
+        ]
+
+    async def whereabouts(self, numbers: Collection[int] | None = None) -> list[Whereabouts]:
+        return await self._registry.whereabouts(numbers)
+
+    async def holder_of(self, job: str) -> str | None:
+        return await self._registry.holder_of(job)
+
+    async def news(self, seconds: float) -> None:
+        await self._directory.wait_for_news(seconds)
+
+    async def ask(self, node: str, what: str, content: bytes, seconds: float) -> bytes:
+        call = NodeCall(what, self.name, self._claim.epoch, content)
+        return await self._caller.ask(node, call, seconds)
+
+    async def answer(self, call: NodeCall) -> CallAnswer:
+        """Do what another node asks, unless its life is over."""
+        asker = next((one for one in self.nodes if one.name == call.node), None)
+        try:
+            if asker is not None and call.epoch < asker.epoch:
+                raise LifeIsOver(f"The node {call.node} was declared dead.")
+            do = self._node.calls.get(call.what)
+            if do is None:
+                raise Refusal(f"The node {self.name} does not know {call.what!r}: is it older?")
+            return CallAnswer(await do(call.content))
+        except Refusal as refusal:
+            return CallAnswer(refusal=told_refusal(refusal))
+        except StoreUnavailable as error:
+            return CallAnswer(refusal=told_refusal(StoreFailed.because(error)))

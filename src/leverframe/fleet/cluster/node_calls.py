@@ -1,0 +1,197 @@
+"""Calls from node to node: one question and one answer on an introduced connection.
+
+Each of the two is its length, a stamp that proves who has said it, and the content. Both stamps
+hang on the proof of this very connection: what was heard on another one is of no use here.
+"""
+
+import asyncio
+import hmac
+import logging
+import struct
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.fleet.cluster.directory import Directory, Place
+from leverframe.fleet.cluster.introduction import (
+    CHALLENGE_BYTES,
+    PROOF_BYTES,
+    VERDICT_BYTES,
+    Client,
+    Introducer,
+    NotIntroduced,
+    Verdict,
+)
+from leverframe.fleet.cluster.joint import OwnerCall
+from leverframe.fleet.other_nodes import CallUnanswered, SilentNode
+from leverframe.log_throttle import LogThrottle
+from leverframe.servers.descriptors import Lease
+
+log = logging.getLogger(__name__)
+
+#: How long a node may take to let another one in.
+INTRODUCE_S = 1.0
+#: How long a call may be on its way.
+ARRIVES_WITHIN_S = 10.0
+MAX_CALL_BYTES = 64 * 2**20
+_START = struct.Struct(f"!I{PROOF_BYTES}s")
+
+
+class NodeCall(Struct, frozen=True):
+    """What a node asks of another one."""
+
+    what: str
+    #: Who asks, in which of its lives.
+    node: str
+    epoch: int
+    content: bytes
+
+
+class CallAnswer(Struct, frozen=True, omit_defaults=True):
+    content: bytes = b""
+    refusal: dict[str, Any] | None = None
+
+
+def told_refusal(refusal: Refusal) -> dict[str, Any]:
+    names = ("status", "title", "detail", "command", "field", "value", "allowed")
+    return {name: getattr(refusal, name) for name in names}
+
+
+def refusal_from(told: dict[str, Any]) -> Refusal:
+    status, title, detail = (told.pop(name) for name in ("status", "title", "detail"))
+    refusal = Refusal(detail, **told)
+    refusal.status, refusal.title = status, title
+    return refusal
+
+
+def framed(introducer: Introducer, proof: bytes, content: bytes) -> bytes:
+    return _START.pack(len(content), introducer.stamp(proof, content)) + content
+
+
+Answering = Callable[[NodeCall], Coroutine[Any, Any, CallAnswer]]
+
+
+class NodeCaller:
+    """Asks other nodes."""
+
+    def __init__(self, directory: Directory, introducer: Introducer) -> None:
+        self._directory = directory
+        self._introducer = introducer
+        self._warn = LogThrottle(log).warning
+
+    async def ask(self, node: str, call: NodeCall, seconds: float) -> bytes:
+        """Return the content of the answer; raise the refusal of the node, or SilentNode."""
+        place = self._directory.place_of_node(node)
+        if place is None:
+            raise SilentNode(node)
+        owner = OwnerCall(place, "")
+        try:
+            proof = await self._introduced(owner, place)
+            try:
+                async with asyncio.timeout(seconds):
+                    answer = await self._answered(owner, proof, call)
+            except (OSError, TimeoutError, NotIntroduced, msgspec.MsgspecError) as error:
+                self._tell(place, error)
+                raise CallUnanswered(node) from error
+        finally:
+            owner.abort()
+        if answer.refusal is not None:
+            raise refusal_from(answer.refusal)
+        return answer.content
+
+    async def _introduced(self, owner: OwnerCall, place: Place) -> bytes:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(INTRODUCE_S):
+                await loop.create_connection(lambda: owner, place.host, place.port)
+                source = owner.transport.get_extra_info("sockname")
+                target = owner.transport.get_extra_info("peername")
+                client = Client(source[0], source[1], target[0], target[1])
+                challenge = await owner.receive(CHALLENGE_BYTES)
+                header = self._introducer.header(challenge, client, "")
+                owner.transport.write(header)
+                said = await owner.receive(VERDICT_BYTES)
+                if self._introducer.read_verdict(said, header) is not Verdict.ACCEPTED:
+                    raise NotIntroduced("it does not take calls now")
+        except (OSError, TimeoutError, NotIntroduced, ValueError) as error:
+            self._tell(place, error)
+            raise SilentNode(place.node) from error
+        return header[-PROOF_BYTES:]
+
+    async def _answered(self, owner: OwnerCall, proof: bytes, call: NodeCall) -> CallAnswer:
+        owner.transport.write(framed(self._introducer, proof, msgspec.msgpack.encode(call)))
+        length, stamp = _START.unpack(await owner.receive(_START.size))
+        if length > MAX_CALL_BYTES:
+            raise NotIntroduced("its answer is too long")
+        content = await owner.receive(length)
+        if not hmac.compare_digest(stamp, self._introducer.stamp(proof, content)):
+            raise NotIntroduced("its answer is none of this fleet")
+        return msgspec.msgpack.decode(content, type=CallAnswer)
+
+    def _tell(self, place: Place, error: Exception) -> None:
+        why = getattr(error, "strerror", None) or str(error) or "it does not answer"
+        self._warn(place.node, "call", "the node %s cannot be asked: %s", place.node, why)
+
+
+class IncomingCall(asyncio.Protocol):
+    """A connection by which another node asks this one, once."""
+
+    _transport: asyncio.Transport
+
+    def __init__(
+        self, introducer: Introducer, proof: bytes, answer: Answering, lease: Lease
+    ) -> None:
+        self._introducer = introducer
+        self._proof = proof
+        self._answer = answer
+        self._lease = lease
+        self._said = bytearray()
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(ARRIVES_WITHIN_S, self._transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lease.end()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        self._said += data
+        if len(self._said) < _START.size:
+            return
+        length, stamp = _START.unpack_from(self._said)
+        if length > MAX_CALL_BYTES or len(self._said) > _START.size + length:
+            self._transport.abort()
+            return
+        if len(self._said) < _START.size + length:
+            return
+        content = bytes(self._said[_START.size :])
+        expected = self._introducer.stamp(self._proof, content)
+        if self._task is not None or not hmac.compare_digest(stamp, expected):
+            self._transport.abort()
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        # What was begun is completed, even if the other node has left.
+        self._task = asyncio.get_running_loop().create_task(self._answered(content))
+
+    async def _answered(self, content: bytes) -> None:
+        try:
+            answer = await self._answer(msgspec.msgpack.decode(content, type=NodeCall))
+        except msgspec.MsgspecError as error:
+            answer = CallAnswer(refusal=told_refusal(Refusal(f"This is no call: {error}.")))
+        except Exception:
+            log.exception("a call of another node failed")
+            self._transport.abort()
+            return
+        if not self._transport.is_closing():
+            said = msgspec.msgpack.encode(answer)
+            self._transport.write(framed(self._introducer, self._proof, said))
+            self._transport.close()

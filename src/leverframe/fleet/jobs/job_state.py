@@ -1,0 +1,118 @@
+"""How far a job is, what became of it for each controller, and how both are told."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from leverframe.fleet.bulk import DONE, MemberResult
+from leverframe.fleet.jobs.job_plan import JobPlan
+
+JobStatus = Literal["planned", "running", "waiting", "stopped", "finished", "undoing", "undone"]
+#: While it is so, somebody has to go on with it.
+UNDER_WAY: tuple[JobStatus, ...] = ("running", "waiting", "undoing")
+Operation = Literal["start", "stop", "resume", "retry", "undo"]
+ALLOWED: dict[Operation, tuple[JobStatus, ...]] = {
+    "start": ("planned",),
+    "stop": UNDER_WAY,
+    "resume": ("stopped", "waiting"),
+    "retry": ("stopped", "finished"),
+    "undo": ("stopped", "finished", "undone"),
+}
+
+
+class JobState(Struct, omit_defaults=True):
+    """How far a job is; written whole whenever it changes."""
+
+    status: JobStatus = "planned"
+    #: Why it has stopped.
+    why: str | None = None
+    #: The group that is done, or comes next.
+    group: int = 0
+    #: How often failed ones were tried again.
+    round: int = 0
+    #: The label of the snapshot that was taken last.
+    snapshot: str = ""
+    #: Failures that somebody has accepted by letting it go on, and the group in which.
+    accepted: int = 0
+    accepted_group: int = -1
+    #: Wall time at which a pause ends.
+    go_on_at: float | None = None
+
+
+class JobOutcome(Struct, frozen=True, omit_defaults=True):
+    """What became of it for one controller."""
+
+    status: int
+    detail: str | None = None
+    #: How many of its tries the controller has decided.
+    tries: int = 0
+    #: The settings were changed, and this snapshot is from before.
+    changed: bool = False
+    snapshot: str = ""
+    #: It has gone back.
+    undone: bool = False
+    #: It is to be tried again.
+    again: bool = False
+
+
+class GroupReport(Struct, frozen=True):
+    size: int
+    done: int
+    failed: int
+    undone: int
+
+
+class JobReport(Struct, frozen=True):
+    """A bulk change or a roll-out, as it is told."""
+
+    id: str
+    kind: str
+    title: str
+    status: JobStatus
+    why: Annotated[str | None, Meta(description="Why it has stopped.")]
+    by: str
+    made: Annotated[float, Meta(description="Seconds since 1970.")]
+    group: Annotated[int, Meta(description="How many groups are behind it.")]
+    groups: list[GroupReport]
+    controllers: int
+    done: int
+    failed: int
+    undone: int
+    go_on_at: Annotated[float | None, Meta(description="When the pause between groups ends.")]
+    can: Annotated[list[Operation], Meta(description="What can be done with it now.")]
+    results: Annotated[list[MemberResult], Meta(description="By controller, if asked for.")] = []
+
+
+def report_of_job(
+    plan: JobPlan,
+    state: JobState,
+    outcomes: Mapping[int, JobOutcome],
+    can: list[Operation],
+    results: list[MemberResult],
+) -> JobReport:
+    groups = [_group_report(group, outcomes) for group in plan.groups]
+    return JobReport(
+        plan.id,
+        plan.kind,
+        plan.title,
+        state.status,
+        state.why,
+        plan.by,
+        plan.made,
+        state.group + (state.status == "waiting"),
+        groups,
+        sum(one.size for one in groups),
+        sum(one.done for one in groups),
+        sum(one.failed for one in groups),
+        sum(one.undone for one in groups),
+        state.go_on_at,
+        can,
+        results,
+    )
+
+
+def _group_report(group: Sequence[int], outcomes: Mapping[int, JobOutcome]) -> GroupReport:
+    known = [one for number in group if (one := outcomes.get(number)) and not one.again]
+    done = sum(one.status == DONE for one in known)
+    return GroupReport(len(group), done, len(known) - done, sum(one.undone for one in known))

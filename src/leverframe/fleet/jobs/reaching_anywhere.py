@@ -1,0 +1,240 @@
+"""How a job reaches controllers that other nodes have: it asks each node for its own.
+
+Who has a controller is looked up in the database each time. What was not decided, because the
+controller is being moved or its node does not answer, is asked again of whoever has it then, with
+the same id: the row of the step goes with the controller, so it is done once.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from leverframe.commands.table.refusals import Conflict, Refusal
+from leverframe.fleet.bulk import MemberResult
+from leverframe.fleet.jobs.job_work import JobWork
+from leverframe.fleet.jobs.reaching import Findings, LocalReaching, Reaching
+from leverframe.fleet.jobs.steps import NOT_SAVED, JobStep, gone
+from leverframe.fleet.node import FleetNode
+from leverframe.fleet.other_nodes import OtherNodes, SilentNode
+from leverframe.fleet.records import Moved
+from leverframe.storage.store import StoreUnavailable
+
+Result = TypeVar("Result")
+
+#: How long a node may take for one question, and all of them together for a step.
+ASK_S = 5.0
+STEP_S = 20.0
+#: Before somebody is asked again.
+AGAIN_S = 0.2
+_NOBODY = "No node has it at present, or its node does not answer; nothing more is known."
+_UNDECIDED = (Moved.status, NOT_SAVED)
+_Results = dict[int, MemberResult]
+
+
+class StepsCall(Struct, frozen=True):
+    steps: dict[int, JobStep]
+    work: JobWork
+
+
+class UndoCall(Struct, frozen=True):
+    labels: dict[int, str]
+    step: JobStep
+
+
+class SnapshotCall(Struct, frozen=True):
+    numbers: list[int]
+    label: str
+
+
+class FindingsCall(Struct, frozen=True):
+    numbers: list[int]
+    tenant: str
+
+
+class ReachingAnywhere(Reaching):
+    """Controllers of this node and, where there are others, of those."""
+
+    def __init__(self, node: FleetNode, local: LocalReaching) -> None:
+        self._node = node
+        self._local = local
+        node.calls |= {
+            "job.send": self._asked_to_send,
+            "job.undo": self._asked_to_undo,
+            "job.keep": self._asked_to_keep,
+            "job.forget": self._asked_to_forget,
+            "job.findings": self._asked_for_findings,
+        }
+
+    # --- asking -----------------------------------------------------------------------------------
+
+    async def send(self, steps: Mapping[int, JobStep], work: JobWork) -> Mapping[int, MemberResult]:
+        if self._node.cluster is None:
+            return await self._local.send(steps, work)
+
+        async def ask(node: str, numbers: Sequence[int]) -> dict[int, MemberResult]:
+            some = {number: steps[number] for number in numbers}
+            told: _Results = await self._asked(node, "job.send", StepsCall(some, work), _Results)
+            return told
+
+        return await self._results(self._node.cluster, steps, ask)
+
+    async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
+        if self._node.cluster is None:
+            return await self._local.undo(labels, step)
+
+        async def ask(node: str, numbers: Sequence[int]) -> dict[int, MemberResult]:
+            some = {number: labels[number] for number in numbers}
+            told: _Results = await self._asked(node, "job.undo", UndoCall(some, step), _Results)
+            return told
+
+        return await self._results(self._node.cluster, labels, ask)
+
+    async def keep(self, numbers: Sequence[int], label: str) -> None:
+        if self._node.cluster is None:
+            await self._local.keep(numbers, label)
+            return
+
+        async def ask(node: str, some: Sequence[int]) -> dict[int, bool]:
+            call = SnapshotCall(list(some), label)
+            return dict.fromkeys(await self._asked(node, "job.keep", call, list[int]), True)
+
+        kept = await self._each(self._node.cluster, numbers, ask)
+        for number in numbers:
+            if kept.get(number, "") is None:
+                name = self._node.name_of(number)
+                raise Conflict(f"No snapshot of {name} could be taken. {_NOBODY}")
+
+    async def forget(self, job: str) -> None:
+        others = self._node.cluster
+        if others is None:
+            await self._local.forget(job)
+            return
+        for node in others.living():
+            try:
+                await self._asked(node, "job.forget", job, None)
+            except SilentNode:
+                # Its part stays until the controllers are removed.
+                continue
+
+    async def findings(self, numbers: Sequence[int], tenant: str) -> Mapping[int, Findings]:
+        if self._node.cluster is None:
+            return await self._local.findings(numbers, tenant)
+
+        async def ask(node: str, some: Sequence[int]) -> dict[int, tuple[Findings]]:
+            call = FindingsCall(list(some), tenant)
+            told = await self._asked(node, "job.findings", call, dict[int, Findings])
+            return {number: (one,) for number, one in told.items()}
+
+        found = await self._each(self._node.cluster, numbers, ask)
+        return {number: (found.get(number) or (None,))[0] for number in numbers}
+
+    async def _results(
+        self,
+        others: OtherNodes,
+        numbers: Collection[int],
+        ask: Callable[[str, Sequence[int]], Coroutine[Any, Any, dict[int, MemberResult]]],
+    ) -> dict[int, MemberResult]:
+        undecided: dict[int, MemberResult] = {}
+
+        async def decided(node: str, some: Sequence[int]) -> dict[int, MemberResult]:
+            told = await ask(node, some)
+            undecided.update(told)
+            return {n: one for n, one in told.items() if one.status not in _UNDECIDED}
+
+        found = await self._each(others, numbers, decided)
+        results: dict[int, MemberResult] = {}
+        for number in numbers:
+            name = self._node.name_of(number) or str(number)
+            if number not in found:
+                results[number] = gone(name)
+            else:
+                nobody = undecided.get(number) or MemberResult(name, SilentNode.status, _NOBODY)
+                results[number] = found[number] or nobody
+        return results
+
+    async def _each(
+        self,
+        others: OtherNodes,
+        numbers: Collection[int],
+        ask: Callable[[str, Sequence[int]], Coroutine[Any, Any, dict[int, Result]]],
+    ) -> dict[int, Result | None]:
+        """Ask for controllers until all have answered, or the time is up: None for those then.
+
+        Controllers that are not there any more are left out.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + STEP_S
+        found: dict[int, Result | None] = dict.fromkeys(numbers)
+        left = set(numbers)
+        while left:
+            if (reason := others.why_not()) is not None:
+                raise StoreUnavailable(reason)
+            where = {one.number: one.node for one in await others.whereabouts(left)}
+            for number in left - where.keys():
+                del found[number]
+            by_node: dict[str, list[int]] = {}
+            for number, node in where.items():
+                if node is not None:
+                    by_node.setdefault(node, []).append(number)
+            for answer in await asyncio.gather(
+                *(_or_nothing(ask(node, some)) for node, some in by_node.items())
+            ):
+                found |= answer
+            left = {number for number in where if found[number] is None}
+            if loop.time() >= until:
+                break
+            if left:
+                await others.news(AGAIN_S)
+        return found
+
+    async def _asked(self, node: str, what: str, content: Any, answer: Any) -> Any:
+        """Have a node do something, this one as any other."""
+        others, packed = self._node.cluster, msgspec.msgpack.encode(content)
+        assert others is not None
+        if node == others.name:
+            said = await self._node.calls[what](packed)
+        else:
+            said = await others.ask(node, what, packed, ASK_S)
+        return msgspec.msgpack.decode(said, type=answer)
+
+    # --- asked by another node --------------------------------------------------------------------
+
+    async def _asked_to_send(self, content: bytes) -> bytes:
+        call = msgspec.msgpack.decode(content, type=StepsCall)
+        here = {number: call.steps[number] for number in self._here(call.steps)}
+        return msgspec.msgpack.encode(await self._local.send(here, call.work))
+
+    async def _asked_to_undo(self, content: bytes) -> bytes:
+        call = msgspec.msgpack.decode(content, type=UndoCall)
+        here = {number: call.labels[number] for number in self._here(call.labels)}
+        return msgspec.msgpack.encode(await self._local.undo(here, call.step))
+
+    async def _asked_to_keep(self, content: bytes) -> bytes:
+        call = msgspec.msgpack.decode(content, type=SnapshotCall)
+        here = self._here(call.numbers)
+        await self._local.keep(here, call.label)
+        return msgspec.msgpack.encode(here)
+
+    async def _asked_to_forget(self, content: bytes) -> bytes:
+        await self._local.forget(msgspec.msgpack.decode(content, type=str))
+        return msgspec.msgpack.encode(None)
+
+    async def _asked_for_findings(self, content: bytes) -> bytes:
+        call = msgspec.msgpack.decode(content, type=FindingsCall)
+        found = await self._local.findings(self._here(call.numbers), call.tenant)
+        return msgspec.msgpack.encode(found)
+
+    def _here(self, numbers: Collection[int]) -> list[int]:
+        return [number for number in numbers if self._local.member(number) is not None]
+
+
+async def _or_nothing(asked: Coroutine[Any, Any, dict[int, Result]]) -> dict[int, Result]:
+    try:
+        return await asked
+    except Refusal as refusal:
+        if isinstance(refusal, SilentNode) or refusal.status in _UNDECIDED:
+            return {}
+        raise

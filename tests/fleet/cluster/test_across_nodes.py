@@ -1,0 +1,340 @@
+"""One node is asked, and all nodes answer: lists, changes, snapshots, and what is missing."""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from leverframe.fleet.cluster.commands import drain_node, list_nodes, move_controller
+from leverframe.fleet.cluster.node_calls import NodeCall
+from leverframe.fleet.commands import list_controllers
+from leverframe.fleet.other_nodes import SILENT_NODES
+from leverframe.servers.http.messages import StreamReply
+from tests.fleet.cluster.nodes import HOME, Cluster, cluster_on
+from tests.fleet.loop_node import LoopNode
+from tests.hardware.waiting import until
+from tests.postgres_server import PostgresServer
+
+NAME = "stm.cgi?oname=0Pump"
+#: Old software does not have it yet.
+NEWER = "stm.cgi?eventname=1Frost"
+NAMES = ("one", "two", "three", "four")
+
+
+@pytest.fixture
+async def cluster(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with cluster_on(postgres.new_fleet(), tmp_path) as cluster:
+        for name in ("a", "b"):
+            await cluster.join(name)
+        await cluster.add("a", *NAMES, tags=("all",))
+        yield cluster
+
+
+def there(cluster: Cluster) -> str:
+    """Return a controller that b has."""
+    return min(cluster.names("b"))
+
+
+def output_names(cluster: Cluster) -> list[str]:
+    members = [cluster.member(name) for name in NAMES]
+    return [member.controller.engine.settings.outputs[0].name for member in members]
+
+
+async def test_any_node_lists_shows_changes_and_compares_all_controllers(cluster: Cluster) -> None:
+    a, other = cluster.asked["a"], there(cluster)
+    found = await a.get("list")
+    assert [one["name"] for one in found] == list(NAMES)
+    assert {one["node"] for one in found} == {"a", "b"}
+    some = await cluster.asked["b"].get("list", tag="all", name=f"two,{other},one")
+    assert [one["name"] for one in some] == list(dict.fromkeys(["two", other, "one"]))
+    assert [one["name"] for one in await a.get("list", search=other)] == [other]
+    assert [one["name"] for one in await a.get("list", health="fault")] == []
+    assert (await a.get("show", name=other))["report"]["node"] == "b"
+    told = await a.post("send", command=NAME, tag="all")
+    assert [one["name"] for one in told["results"]] == list(NAMES)
+    assert (told["done"], output_names(cluster)) == (4, ["Pump"] * 4)
+    changes = await a.get("changes", by="fleet")
+    assert sorted(one["name"] for one in changes) == sorted(NAMES)
+    assert len(await a.get("changes", by="fleet", count=3)) == 3
+    template = b'{"hw": "3.9", "sw": "1.75", "settings": {"outputs.0.name": "Fan"}}'
+    drift = await a.post("drift", template)
+    assert [(one["name"], one["differs"]) for one in drift] == [(name, 1) for name in NAMES]
+    exported = await a.get("export", name=other)
+    assert exported[0]["settings"]["settings"]["outputs.0.name"] == "Pump"
+    report = await a.get("")
+    assert (report["controllers"], report["tags"]) == (4, {"all": 4})
+
+
+async def test_a_choice_that_nobody_has_is_refused_with_the_usual_words(cluster: Cluster) -> None:
+    a = cluster.asked["a"]
+    assert "There is no controller 'five'" in await a.refused(404, "tag", name="five", add="x")
+    told = await a.refused(404, "tag", tag="none", add="x")
+    assert "No controller has the tag 'none'. Allowed: all." in told
+    assert "There is no controller 'five'" in await a.refused(404, "rename", name="five", to="six")
+    assert "Nothing is chosen" in await a.refused(400, "remove")
+    assert "no backup" in await a.refused(400, "drift", b"{")
+    assert "There is no snapshot" in await a.refused(400, "restore", label="none")
+
+
+async def test_a_change_is_tried_and_made_everywhere_or_nowhere(cluster: Cluster) -> None:
+    a, other = cluster.asked["a"], there(cluster)
+    tried = await a.post("send", command=NAME, dry_run=1)
+    assert (tried["done"], tried["dry_run"]) == (4, True)
+    await a.post("add", name="old", hw="3.0", sw="1.18")
+    told = await a.post("send", command=NEWER, all_or_none=1)
+    statuses = {one["name"]: one["status"] for one in told["results"]}
+    assert statuses == {**dict.fromkeys(NAMES, 424), "old": 404}
+    assert (await a.post("send", command=NAME, all_or_none=1))["done"] == 5
+    assert set(output_names(cluster)) == {"Pump"}
+    # Where all of them are here, it is one step.
+    own = min(cluster.names("a"))
+    told = await a.post("send", command="stm.cgi?oname=0Fan", all_or_none=1, name=own)
+    assert (told["done"], await a.get("rollouts")) == (1, await cluster.asked["b"].get("rollouts"))
+    refused = await a.refused(409, "add", name=other, dry_run=1)
+    assert refused == f"Field name: There is a controller {other} already."
+    made = await a.post("add", name="like", like=other)
+    assert made["names"] == ["like"]
+    await until(lambda: sum(cluster.counts()) == 6)
+    settings = cluster.member("like").controller.engine.settings
+    assert settings.outputs[0].name == "Pump"
+
+
+async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_removed(
+    cluster: Cluster,
+) -> None:
+    a, other = cluster.asked["a"], there(cluster)
+    assert (await a.post("tag", name=other, add="far"))["done"] == 1
+    assert [one["name"] for one in await a.get("list", tag="far")] == [other]
+    assert (await a.post("snapshot", label="before"))["done"] == 4
+    await a.post("send", command=NAME)
+    assert (await a.post("restore", label="before"))["done"] == 4
+    assert set(output_names(cluster)) == {""}
+    # Taken again of one of them, it is that one's alone.
+    await a.post("snapshot", label="before", name=other)
+    told = await a.post("restore", label="before")
+    assert sum(one["status"] == 200 for one in told["results"]) == 1
+    assert (await a.get(""))["snapshots"] == ["before"]
+    assert (await a.post("fault", fault="none", name=other))["done"] == 1
+    assert (await a.post("rename", name=other, to="other"))["name"] == "other"
+    assert "belongs to a controller" in await a.refused(409, "rename", name="other", to="one") or (
+        other == "one"
+    )
+    assert (await a.post("fork", name="other", to="copy"))["names"] == ["copy"]
+    await until(lambda: sum(cluster.counts()) == 5)
+    assert (await a.post("remove", name="other,copy"))["done"] == 2
+    assert len(await cluster.asked["b"].get("list")) == 3
+    assert "Time runs by itself" in await a.refused(409, "advance", for_="1h")
+
+
+async def test_the_page_of_one_node_shows_the_controllers_of_all(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.page_stream.FLEET_LOOK_S", 0.01)
+    monkeypatch.setattr("leverframe.fleet.page_stream.STILL_HERE_S", 0.02)
+    a, other = cluster.asked["a"], there(cluster)
+    by_name = await a.ask("/api/fleet/stream?order=name&first=1&count=2", method="GET")
+    assert isinstance(by_name, StreamReply)
+    view = told(await anext(by_name.chunks))
+    assert (view["order"], view["matching"]) == (["one", "three"], 4)
+    await by_name.chunks.aclose()
+    stream = (await a.ask("/api/fleet/stream", method="GET")).chunks  # type: ignore[attr-defined]
+    view = told(await anext(stream))
+    assert (view["order"], view["counts"]["fine"]) == (list(NAMES), 4)
+    assert view["node"]["controllers"] == 4
+    # A look in between finds nothing new, and says that it is still there.
+    assert await anext(stream) == b": still here\n\n"
+    await a.post("send", command="outs.cgi?out0=1", name=other)
+    change = told(await _not_idle(stream))
+    assert [(row["name"], row["levers"][0]) for row in change["rows"]] == [(other, 1)]
+    await cluster._doors["b"].inner.close()
+    change = told(await _not_idle(stream))
+    assert change["matching"] == 2
+    assert "b: It does not answer." in change["node"]["troubles"]
+    await stream.aclose()
+
+
+def told(chunk: bytes) -> Any:
+    return msgspec.json.decode(chunk.partition(b"data: ")[2])
+
+
+async def _not_idle(stream: AsyncIterator[bytes]) -> bytes:
+    async for chunk in stream:
+        if not chunk.startswith(b":"):
+            return chunk
+    raise AssertionError("the stream has ended")
+
+
+async def test_a_node_that_was_asked_for_its_part_of_a_page_stops_looking_after_a_while(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.view_parts.LOOK_ON_S", 0.02)
+    stream = (await cluster.asked["a"].ask("/api/fleet/stream", method="GET")).chunks  # type: ignore[attr-defined]
+    await anext(stream)
+    await stream.aclose()
+    index = cluster.asked["b"].web.index
+    await until(lambda: not index._looking)
+
+
+async def headers_of(node: LoopNode, what: str) -> dict[str, str]:
+    return dict((await node.ask(f"/api/fleet/{what}".rstrip("/"), method="GET")).headers)
+
+
+async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.api.across.HOLD_S", 0.1)
+    monkeypatch.setattr("leverframe.fleet.api.across.TAKEN_OVER_S", 0.1)
+    monkeypatch.setattr("leverframe.fleet.jobs.reaching_anywhere.STEP_S", 0.1)
+    a, far = cluster.asked["a"], cluster.names("b")
+    job = (await cluster.asked["b"].post("rollout/plan", command=NAME))["job"]
+    await cluster._doors["b"].inner.close()
+    found = {one["name"]: one for one in await a.get("list")}
+    assert {name for name, one in found.items() if one["status"] == "unknown"} == far
+    assert found[min(far)]["troubles"] == ["The node b does not answer. Nothing was done there."]
+    assert found[min(far)]["time"] is None
+    for what in ("list", "list?health=fine", "changes", ""):
+        assert (await headers_of(a, what))[SILENT_NODES] == "b", what
+    assert "b: It does not answer." in (await a.get(""))["troubles"]
+    told = await a.post("tag", tag="all", add="x")
+    assert {one["name"]: one["status"] for one in told["results"] if one["status"] != 200} == (
+        dict.fromkeys(far, 503)
+    )
+    drift = await a.post("drift", b'{"hw": "3.9", "sw": "1.75", "settings": {}}')
+    assert {one["name"] for one in drift if one["status"] == 503} == far
+    sent = await a.post("send", command=NAME)
+    assert {one["name"] for one in sent["results"] if one["status"] == 503} == far
+    for what in ("export", f"show?name={min(far)}", f"rollout?id={job['id']}"):
+        assert (await a.ask(f"/api/fleet/{what}", method="GET")).status == 503, what
+    refused = await a.refused(503, "send", command=NAME, search="one")
+    assert refused == "The node b does not answer. Nothing was done there."
+
+
+async def test_what_a_node_has_taken_and_not_answered_is_not_known(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.api.across.DONE_S", 0.05)
+    a, far = cluster.asked["a"], cluster.names("b")
+
+    async def hang(content: bytes) -> bytes:
+        await asyncio.sleep(3600)
+        return content
+
+    monkeypatch.setitem(cluster.nodes["b"].calls, "api", hang)
+    told = await a.post("tag", tag="all", add="x")
+    statuses = {one["name"]: one for one in told["results"]}
+    assert {name for name, one in statuses.items() if one["status"] == 504} == far
+    assert "look whether it was done there" in statuses[min(far)]["detail"]
+    assert "has not answered in time" in await a.refused(504, "rename", name=min(far), to="new")
+
+
+async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The node that is asked has let it go, before and while it works on it."""
+    a, other = cluster.asked["a"], there(cluster)
+    (number,) = [one.number for one in cluster.nodes["b"].members.values() if one.name == other]
+    real = cluster.members["a"].whereabouts
+    stale = await real()
+    looks: list[Any] = []
+
+    async def old_first(numbers: Any = None) -> Any:
+        looks.append(numbers)
+        return stale if len(looks) == 1 else await real(numbers)
+
+    await cluster.members["a"].move(other, "a")
+    await until(lambda: other in cluster.names("a"))
+    monkeypatch.setattr(cluster.members["a"], "whereabouts", old_first)
+    assert (await a.post("rename", name=other, to="moved"))["node"] == "a"
+    assert looks[1:] == [[number]]
+    looks.clear()
+    told = await a.post("tag", tag="all", add="x")
+    assert (told["done"], told["refused"]) == (4, 0)
+
+
+async def test_who_has_lost_a_controller_does_not_write_its_record(cluster: Cluster) -> None:
+    b, other = cluster.nodes["b"], there(cluster)
+    member = b.members[other]
+    await cluster.members["a"].move(other, "a")
+    await until(lambda: other in cluster.names("a"))
+    for work in (b.tag([member], ["x"], []), b.rename(member, "new"), b.remove([member])):
+        with pytest.raises(Exception, match="has moved to another node meanwhile"):
+            await work
+    member.has_left = False
+    for work in (b.tag([member], ["x"], []), b.registry.remove([member.number])):
+        with pytest.raises(Exception, match="has moved to another node meanwhile"):
+            await work
+    assert (await cluster.asked["a"].get("list", name=other))[0]["tags"] == ["all"]
+
+
+async def test_a_node_whose_life_is_over_is_not_answered(cluster: Cluster) -> None:
+    b = cluster.members["b"]
+    answer = await b.answer(NodeCall("api", "a", 0, b""))
+    assert answer.refusal is not None
+    assert answer.refusal["detail"] == "The node a was declared dead."
+
+
+async def test_people_of_a_tenant_have_theirs_on_all_nodes_and_nothing_else(
+    cluster: Cluster,
+) -> None:
+    a, own, other = cluster.asked["a"], min(cluster.names("a")), there(cluster)
+    await a.post("tenant/add", tenant="green")
+    assert (await a.post("tenant/give", name=f"{own},{other}", tenant="green"))["done"] == 2
+    made = await a.post("account/add", name="eve", tenant="green", role="administrator")
+    basic = b64encode(f"eve:{made['password']}".encode()).decode()
+
+    async def by_eve(what: str, method: str = "GET") -> Any:
+        target = f"/api/fleet/{what}".rstrip("/")
+        reply = await a.ask(target, method=method, authorization=f"Basic {basic}")
+        return msgspec.json.decode(reply.body)
+
+    theirs = {own, other}
+    assert {one["name"] for one in await by_eve("list")} == theirs
+    assert (await by_eve(""))["controllers"] == 2
+    told = await by_eve(f"send?command={NAME}&id=x", "POST")
+    assert {one["name"] for one in told["results"]} == theirs
+    assert {one["name"] for one in await by_eve("changes?by=eve")} == theirs
+    (foreign, *_) = set(NAMES) - theirs
+    assert (await by_eve(f"rename?name={foreign}&to=mine", "POST"))["status"] == 404
+    assert (await by_eve(f"show?name={foreign}"))["status"] == 404
+    assert (await by_eve("drain?node=b", "POST"))["status"] == 403
+    assert (await by_eve("rollout?id=x"))["done"] == 2
+    # Forgotten with the tenant, whichever node goes on with it.
+    await cluster.asked["b"].web.jobs.forget_tenant("green")
+    assert (await by_eve("rollout?id=x"))["status"] == 404
+
+
+async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.api.across.HOLD_S", 0.1)
+    monkeypatch.setattr("leverframe.fleet.cluster.commands.LOOK_S", 0.01)
+    door = cluster.nodes["a"].door
+    await door.listen(HOME, 0)
+    url = f"http://{HOME}:{door.port}"
+
+    async def said(command: Any, *given: Any, **named: Any) -> str:
+        await asyncio.to_thread(command, url, None, None, *given, **named)
+        return capsys.readouterr().out
+
+    try:
+        listed = await said(list_controllers, False, [], [])
+        assert [f" {name} " in listed for name in NAMES] == [True] * 4
+        assert "node" in listed
+        assert "b has 2 controllers left" in await said(drain_node, "b", undo=False)
+        assert "runs, drained" in await said(list_nodes, False)
+        assert "b takes its share again" in await said(drain_node, "b", undo=True)
+        await cluster.settled(2, 2)
+        assert "one goes to b." in await said(move_controller, "one", "b")
+        assert "one may be anywhere." in await said(move_controller, "one", None)
+        assert '"is_drained":false' in await said(list_nodes, True)
+        await cluster._doors["b"].inner.close()
+        await asyncio.to_thread(list_controllers, url, None, None, False, [], [])
+        told = capsys.readouterr()
+        assert "their part is missing, since they do not answer: b" in told.err
+        assert "The node b does not answer." in told.out
+    finally:
+        await door.stop(0.1)
