@@ -27,7 +27,7 @@ new MutationObserver((_, observer) => {
 MAX_BYTES = 160_000
 MAX_BYTES_OF_LEVERS = 110_000
 #: Each request costs a slow phone more than its bytes do.
-MAX_REQUESTS = 40
+MAX_REQUESTS = 12
 
 
 def needed_by(module: Path) -> set[Path]:

@@ -73,19 +73,20 @@ class App {
     closeMenusOutside();
     this.#live.listen(() => this.#changed());
     this.#live.listenToSettings(() => this.#settingsChanged());
-    this.#live.start();
     const loaded = this.#load();
     const first = findPage(here().name || "status");
     if (first) fetchAhead(first);
     await insist(() => startWords(() => this.#redraw()));
     const isThere = await Promise.race([loaded.then(() => true), passed(PATIENCE_MS)]);
     this.#drawing = false;
-    if (!isThere) this.#redraw();
+    if (!isThere) this.#live.start();
     await loaded;
     addEventListener("beforeunload", (event) => {
       if (this.#hasUnsaved) event.preventDefault();
     });
     this.#router.start();
+    // The stream tells what the first answer has told; it begins when that is drawn.
+    if (isThere) setTimeout(() => this.#live.start());
   }
 
   get #hasUnsaved() {

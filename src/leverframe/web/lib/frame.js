@@ -10,6 +10,9 @@ import { address } from "./router.js";
 import { THEMES, chooseTheme, currentTheme } from "./theme.js";
 import { LANGUAGES, chooseLanguage, clock, currentLanguage, t } from "./words.js";
 
+// What is in the menu is drawn while it is open: no part of the first view.
+let isOwnOpen = false;
+
 /** @param {Context} context @param {PageEntry | null} current @param {Template} find */
 export function header(context, current, find) {
   const { connection, state } = context.live;
@@ -28,9 +31,17 @@ export function header(context, current, find) {
         : html` · <time>${time}</time>`}
     </p>
     ${find}
-    <details class="pop own" @keydown=${closeByEscape} @focusout=${closeWhenLeft}>
+    <details
+      class="pop own"
+      @keydown=${closeByEscape}
+      @focusout=${closeWhenLeft}
+      @toggle=${(event) => {
+        isOwnOpen = event.target.open;
+        context.redraw();
+      }}
+    >
       <summary aria-label=${t("own_choices")}>${icon("more")}</summary>
-      <div class="menu">${ownChoices(context)}</div>
+      ${isOwnOpen ? html`<div class="menu">${ownChoices(context)}</div>` : nothing}
     </details>
   </header>`;
 }

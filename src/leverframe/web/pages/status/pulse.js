@@ -18,38 +18,57 @@ const CHOICES = [
 ];
 
 export class PulseMenu {
+  #context;
   #pulse;
   #name;
+  // What is in the menu is drawn while it is open: the first view has one for each lever.
+  #isOpen = false;
 
   /** @param {Context} context @param {number} index @param {() => string} name */
   constructor(context, index, name) {
+    this.#context = context;
     this.#pulse = new Pulse(context, index);
     this.#name = name;
   }
 
   view() {
-    const own = localStorage.getItem(KEPT);
-    return html`<details class="pop pulse" @keydown=${closeByEscape} @focusout=${closeWhenLeft}>
+    return html`<details
+        class="pop pulse"
+        @keydown=${closeByEscape}
+        @focusout=${closeWhenLeft}
+        @toggle=${(event) => this.#toggled(event.target.open)}
+      >
         <summary aria-label=${`${this.#name()}: ${t("pulse_for")}`}>
           ${icon("pulse", "s")} <span>${t("pulse_for")}</span> ${icon("down", "s")}
         </summary>
-        <div class="menu" role="group" aria-label=${t("pulse_for")}>
-          <p>${t("pulse_for")}</p>
-          ${CHOICES.map(([seconds, key, count]) =>
-            this.#line(t(key, { count }), () => this.#pulse.send(seconds)),
-          )}
-          ${own
-            ? this.#line(t("lever_until", { time: own }), () => this.#pulse.sendUntil(own))
-            : nothing}
-          <form @submit=${(event) => this.#submit(event)}>
-            <label>${t("pulse_until")} <input type="time" name="time" required /></label>
-            <button type="submit">${t("pulse_start")}</button>
-          </form>
-        </div>
+        ${this.#isOpen ? this.#menu() : nothing}
       </details>
       ${this.#pulse.refusal
         ? html`<p class="refusal" role="alert">${this.#pulse.refusal}</p>`
         : nothing}`;
+  }
+
+  /** @param {boolean} isOpen */
+  #toggled(isOpen) {
+    this.#isOpen = isOpen;
+    this.#context.redraw();
+  }
+
+  #menu() {
+    const own = localStorage.getItem(KEPT);
+    return html`<div class="menu" role="group" aria-label=${t("pulse_for")}>
+      <p>${t("pulse_for")}</p>
+      ${CHOICES.map(([seconds, key, count]) =>
+        this.#line(t(key, { count }), () => this.#pulse.send(seconds)),
+      )}
+      ${own
+        ? this.#line(t("lever_until", { time: own }), () => this.#pulse.sendUntil(own))
+        : nothing}
+      <form @submit=${(event) => this.#submit(event)}>
+        <label>${t("pulse_until")} <input type="time" name="time" required /></label>
+        <button type="submit">${t("pulse_start")}</button>
+      </form>
+    </div>`;
   }
 
   /** @param {string} text @param {() => void} send */

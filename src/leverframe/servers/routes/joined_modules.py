@@ -1,0 +1,106 @@
+"""The modules of the first view as one file: a slow phone asks for one, not for forty.
+
+The pages are modules without a build step, and stay that: they are joined when they are served. Of
+each a function is made, in the order in which they need each other; all other modules then import
+from the one file. This understands what the pages write: imports of names or of a whole module at
+the top, exports of declarations, and the list of names with which a vendored module ends.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+_IMPORT = re.compile(r'^import (\{[^}]*\}|\* as \w+) from "(\.[^"]+)";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (\w+))", re.MULTILINE)
+_EXPORTED_LIST = re.compile(r"export\{([^}]*)\};\s*(?://.*\s*)?\Z")
+_LATE_IMPORT = re.compile(r"\bimport\(([\"`])(\.[^\"`]*)")
+_OWN_ADDRESS = "import.meta.url"
+#: What is joined is not fetched again by who wants it later.
+_BEGIN = """export const firstView = {};
+const fetched = async (path) => firstView[path.slice(2)] ?? import(path);"""
+
+
+def joined(modules: Mapping[str, str], start: str, first: Sequence[str]) -> dict[str, str]:
+    """Return all modules by path, with those of the first view in the one that starts it all."""
+    wanted = {start, *first}
+    found = {
+        path: _reexport(path, text, start) if path in wanted else _late(path, text, start, wanted)
+        for path, text in modules.items()
+    }
+    parts = [_part(path, modules[path]) for path in _in_order(modules, start, wanted)]
+    found[start] = "\n".join([_BEGIN, *parts, ""])
+    return found
+
+
+def _in_order(modules: Mapping[str, str], start: str, wanted: set[str]) -> list[str]:
+    """Order modules so that each comes after those that it imports; the start is the last."""
+    ordered: dict[str, None] = {}
+
+    def add(path: str) -> None:
+        if path not in ordered:
+            for _, needed in _imports(path, modules[path]):
+                add(needed)
+            ordered[path] = None
+
+    for path in sorted(wanted - {start}):
+        add(path)
+    add(start)
+    return list(ordered)
+
+
+def _imports(path: str, text: str) -> Iterator[tuple[str, str]]:
+    return ((match[1], _resolved(path, match[2])) for match in _IMPORT.finditer(text))
+
+
+def _resolved(path: str, relative: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), relative))
+
+
+def _part(path: str, text: str) -> str:
+    """Make a function of a module, which gives what the module exports."""
+    names, body = _exports(text)
+    body = _IMPORT.sub(lambda match: _taken(match[1], _resolved(path, match[2])), body)
+    body = _LATE_IMPORT.sub(lambda match: f"fetched({match[1]}./{_resolved(path, match[2])}", body)
+    body = body.replace(_OWN_ADDRESS, f'new URL("{path}", {_OWN_ADDRESS})')
+    return f'firstView["{path}"] = (() => {{\n{body}\nreturn {{ {names} }};\n}})();'
+
+
+def _exports(text: str) -> tuple[str, str]:
+    """Return what a module exports, as an object names it, and its text without exports."""
+    if listed := _EXPORTED_LIST.search(text):
+        pairs = (one.split(" as ") for one in listed[1].split(","))
+        return ", ".join(f"{own[-1]}: {own[0]}" for own in pairs), text[: listed.start()]
+    return ", ".join(_EXPORT.findall(text)), _EXPORT.sub("", text)
+
+
+def _taken(clause: str, path: str) -> str:
+    """Take from a joined module what an import names."""
+    names = clause.replace("* as ", "").replace(" as ", ": ")
+    return f'const {names} = firstView["{path}"];'
+
+
+def _late(path: str, text: str, start: str, wanted: set[str]) -> str:
+    """Let a module that comes later take from the joined ones."""
+    if not any(needed in wanted for _, needed in _imports(path, text)):
+        return text
+    place = posixpath.relpath(start, posixpath.dirname(path))
+
+    def taken(match: re.Match[str]) -> str:
+        needed = _resolved(path, match[2])
+        return _taken(match[1], needed) if needed in wanted else match[0]
+
+    return f'import {{ firstView }} from "{_relative(place)}"; {_IMPORT.sub(taken, text)}'
+
+
+def _reexport(path: str, text: str, start: str) -> str:
+    """Give a joined module at its own path, for who fetches it by that."""
+    names = ", ".join(name.partition(":")[0] for name in _exports(text)[0].split(", "))
+    place = posixpath.relpath(start, posixpath.dirname(path))
+    return (
+        f'import {{ firstView }} from "{_relative(place)}";\n'
+        f'export const {{ {names} }} = firstView["{path}"];\n'
+    )
+
+
+def _relative(place: str) -> str:
+    return place if place.startswith(".") else f"./{place}"
