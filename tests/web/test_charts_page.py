@@ -145,8 +145,17 @@ def test_yesterday_stands_behind_and_the_same_time_is_on_the_timeline(
     expect(before.locator("th").last).to_have_text("Yesterday")
     expect(before.locator("td").last).to_have_text("18.0")
     assert parameters(page)["behind"] == ["day"]
+    # The cursor that was left on a chart stands on the timeline, and on the charts again.
+    page.mouse.click(*on_plot(page, 0.4)[0])
+    page.mouse.move(0, 0)
+    moment = before.locator("th").nth(3)
+    expect(moment).not_to_have_text("Last")
+    left_at = moment.inner_text()
     page.get_by_role("link", name="On the timeline").click()
     expect(page.locator(".timeline .bars .cause-hand").first).to_be_visible()
+    assert (page.locator(".flag text").text_content() or "-") in left_at
+    page.go_back()
+    expect(before.locator("th").nth(3)).to_have_text(left_at)
 
 
 def on_plot(page: Page, *shares: float) -> list[Point]:

@@ -45,6 +45,7 @@ def test_the_older_homepage_is_chosen_where_the_version_has_it(
     expect(titled(page, "Pages").get_by_role("status")).to_have_text("Saved")
     settings = old.settings()
     assert (settings["ui"]["homepage"], settings["variables"]["bits"][2]) == ("Status for user", 1)
+    page = open_page("accounts", of=old)
     expect(page.get_by_label("Sign the administrator in by itself")).to_be_visible()
 
 

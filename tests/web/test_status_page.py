@@ -57,6 +57,10 @@ def test_levers_switch_count_down_are_locked_and_shown_inverted(
     twin.get("/stm.cgi?outblock=1")
     expect(out0).to_contain_text("locked")
     out0.dispatch_event("click")
+    # Whoever presses it is told who locked it, and when.
+    expect(post(page, "OUT0").get_by_role("alert")).to_have_text(
+        re.compile(r"^locked by 127\.0\.0\.1, \d\d:\d\d: only rules, schedule and watchdog")
+    )
     assert twin.state()["OUT0"] == 0
     twin.get("/stm.cgi?outblock=0")
     expect(out0).not_to_contain_text("locked")
@@ -170,8 +174,14 @@ def test_names_stand_on_status_and_what_is_shown_can_be_chosen(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?oname=0Lamp")
+    # Counts pulses at the third digital input.
+    twin.get("/inpa.cgi?powsel=1*8&powim=11000&powset=15000")
     twin.set_readings(DS1=20.0, DS2=20.0, INPA1=1.0)
     page = open_page("status")
+    meter = page.locator("table.meters tbody tr")
+    expect(meter).to_have_count(1)
+    expect(meter.get_by_role("link", name="Meter 2")).to_be_visible()
+    expect(meter.locator("td").nth(2)).to_have_text("5 kWh")
     expect(post(page, "OUT0").get_by_role("link", name="Lamp")).to_be_visible()
     expect(page.get_by_role("heading", name="Readings")).to_be_visible()
     # No internal key is among them.

@@ -48,6 +48,9 @@ const KEYS = {
   ...{ "schedule.days": "weekdays", "schedule.periodic": "repeats" },
 };
 
+// Set elsewhere than the rest of their section.
+const IN_ACCOUNTS = ["ui.user_read_only", "ui.auto_sign_in"];
+
 // The place of a setting -> the label of its thing; numbers of labels begin at 0 or 1.
 /** @type {Record<string, [string, number]>} */
 const PLACES_OF = {
@@ -93,7 +96,8 @@ function partsOf(path) {
   const names = parts.filter((part) => !isNumber(part));
   const places = parts.filter(isNumber).map((place) => Number(place) + 1);
   const [section] = names;
-  return { section, leaf: String(names.at(-1)), places, page: PAGES[section] };
+  const page = IN_ACCOUNTS.includes(path) ? "accounts" : PAGES[section];
+  return { section, leaf: String(names.at(-1)), places, page };
 }
 
 // The page that sets it; undefined where this setting is newer than these words.

@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { copyable } from "../lib/copyable.js";
+import { thingName } from "../lib/things.js";
 import { t } from "../lib/words.js";
 import { Ask } from "./simulation/ask.js";
 import { Bench } from "./simulation/bench.js";
@@ -29,8 +30,6 @@ const NARROW = CARDS.filter(({ across }) => !across);
 export class Page {
   #context;
   #bench;
-  /** @type {Labels} */
-  #names = {};
   /** @type {Map<string, Knob>} */
   #knobs = new Map();
   /** @type {Map<string, Pin>} */
@@ -54,11 +53,7 @@ export class Page {
   }
 
   async open() {
-    [this.#names] = await Promise.all([
-      api.labels(),
-      this.#bench.read(),
-      this.#snapshots.read(),
-    ]);
+    await Promise.all([this.#bench.read(), this.#snapshots.read()]);
     // Whatever changes anywhere may have come from the board, or changed it through a plant.
     this.#stop = this.#context.live.listen(() => this.#bench.read().catch(() => {}));
   }
@@ -77,11 +72,6 @@ export class Page {
       </div>`;
   }
 
-  /** @param {string} label */
-  #called(label) {
-    return this.#names[label]?.name ?? "";
-  }
-
   #digital() {
     return html`<section class="card">
       <h2>${t("page_digital")}</h2>
@@ -93,7 +83,7 @@ export class Page {
   /** @param {string} label */
   #pin(label) {
     return kept(this.#pins, label, () =>
-      new Pin(this.#context, this.#bench, label, () => this.#called(label)),
+      new Pin(this.#context, this.#bench, label, () => thingName(this.#context, label)),
     );
   }
 
@@ -125,7 +115,7 @@ export class Page {
     return kept(this.#knobs, label, () =>
       new Knob(this.#context, this.#bench, label, {
         read: (report) => report.readings[label],
-        called: () => this.#called(label),
+        called: () => thingName(this.#context, label),
       }),
     );
   }

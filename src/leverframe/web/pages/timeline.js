@@ -10,25 +10,23 @@ import { fullMoment } from "../lib/moments.js";
 import { pointAt, pointedAt } from "../lib/pointed.js";
 import { t } from "../lib/words.js";
 import { barAt, begunAt, lanesOf, meantAt, stepsOf } from "./timeline/chain.js";
+import { dragging, drawing } from "./timeline/gestures.js";
+import { head, restOfKey } from "./timeline/head.js";
 import { flagText, hours, lanes, pointsOf } from "./timeline/picture.js";
 import { readingsOf, rowsOf } from "./timeline/rows.js";
 import { Story } from "./timeline/story.js";
-import { SPANS, Stretch } from "./timeline/stretch.js";
+import { Stretch } from "./timeline/stretch.js";
 
 /** @import { Chosen, Timeline } from "./timeline/chain.js" */
 /** @import { Scene } from "./timeline/picture.js" */
 /** @import { Row } from "./timeline/rows.js" */
-/** @import { Span } from "./timeline/stretch.js" */
 
 const POINTS = 500;
-const SHIFT = 0.5;
-const ZOOM = 2;
 // What rolls is read again when so much of it is new, but not too often.
 const NEW_SHARE = 1 / 300;
 const READ_AGAIN_S = 5;
 const KEY_STEP = 1 / 200;
 const BIG_STEP = 1 / 24;
-const MIN_DRAG_PX = 8;
 // So near to a message, or to a fine bar, a press means it.
 const NEAR_PX = 6;
 const USUAL_WIDTH_PX = 820;
@@ -172,45 +170,8 @@ export class Page {
 
   #head() {
     const [from, to] = this.#bounds;
-    /** @param {Span} span */
-    const choice = (span) => html`<button
-      type="button"
-      aria-pressed=${this.#stretch.span === span ? "true" : "false"}
-      @click=${() => this.#move(() => this.#stretch.choose(span))}
-    >
-      ${t(`span_${span}`)}
-    </button>`;
-    /** @param {string} key @param {string} sign @param {() => void} act */
-    const step = (key, sign, act) => html`<button
-      type="button"
-      aria-label=${t(key)}
-      title=${t(key)}
-      @click=${() => this.#move(act)}
-    >
-      ${sign}
-    </button>`;
-    const now = this.#context.live.state.time;
-    const around = this.#cursor ?? (from + to) / 2;
-    return html`<div class="head">
-      <p class="title" aria-hidden="true">${t("page_timeline")}</p>
-      <span class="group" role="group" aria-label=${t("span")}
-        >${/** @type {Span[]} */ (Object.keys(SPANS)).map(choice)}</span
-      >
-      <span class="group" role="group" aria-label=${t("move")}>
-        ${step("earlier", "←", () => this.#stretch.shift(-SHIFT, now))}
-        ${this.#stretch.span
-          ? nothing
-          : html`<button
-              type="button"
-              @click=${() => this.#move(() => this.#stretch.choose("24h"), true)}
-            >
-              ${t("back_to_now")}
-            </button>`}
-        ${step("later", "→", () => this.#stretch.shift(SHIFT, now))}
-        ${step("zoom_in", "+", () => this.#stretch.scale(1 / ZOOM, now, around))}
-        ${step("zoom_out", "−", () => this.#stretch.scale(ZOOM, now, around))}
-      </span>
-    </div>`;
+    const moments = { now: this.#context.live.state.time, around: this.#cursor ?? (from + to) / 2 };
+    return head(this.#stretch, moments, (change, isNow) => this.#move(change, isNow));
   }
 
   /** @param {Timeline} timeline */
@@ -375,25 +336,14 @@ export class Page {
   /** @param {PointerEvent} event */
   #drag(event) {
     const place = /** @type {Element} */ (event.currentTarget);
-    place.setPointerCapture(event.pointerId);
-    /** @param {PointerEvent} moved */
-    const move = (moved) => {
-      this.#point(this.#timeAt(place, moved.clientX));
+    const moved = (/** @type {number} */ clientX) => {
+      this.#point(this.#timeAt(place, clientX));
       this.#context.redraw();
     };
-    const stop = new AbortController();
-    const { signal } = stop;
-    place.addEventListener("pointermove", /** @type {EventListener} */ (move), { signal });
-    place.addEventListener(
-      "pointerup",
-      () => {
-        stop.abort();
-        if (this.#isVirtual && (this.#cursor ?? 0) > this.#now + 1) this.#liveOn();
-      },
-      { signal },
-    );
-    place.addEventListener("pointercancel", () => stop.abort(), { signal });
-    move(event);
+    const ended = () => {
+      if (this.#isVirtual && (this.#cursor ?? 0) > this.#now + 1) this.#liveOn();
+    };
+    dragging(event, moved, ended);
   }
 
   // A press chooses what is there; a mouse that is drawn chooses the time to be shown.
@@ -401,39 +351,26 @@ export class Page {
   #begin(event, scene) {
     const place = /** @type {Element} */ (event.currentTarget);
     const began = this.#timeAt(place, event.clientX);
-    const stop = new AbortController();
-    const { signal } = stop;
-    if (event.pointerType === "mouse") {
-      addEventListener(
-        "pointermove",
-        (moved) => {
-          const isDrawn = Math.abs(moved.clientX - event.clientX) >= MIN_DRAG_PX;
-          this.#selected = isDrawn ? [began, this.#timeAt(place, moved.clientX)] : null;
-          this.#context.redraw();
-        },
-        { signal },
-      );
-    }
-    addEventListener(
-      "pointerup",
-      (ended) => {
-        stop.abort();
-        const selected = this.#selected;
-        this.#selected = null;
-        if (selected) {
-          const [from, to] = [Math.min(...selected), Math.max(...selected)];
-          this.#move(() => this.#stretch.zoom(from, to));
-        } else if (Math.abs(ended.clientX - event.clientX) < MIN_DRAG_PX) {
-          const y = event.clientY - place.getBoundingClientRect().top;
-          const row = scene.rows.find(({ top, height }) => top <= y && y < top + height);
-          this.#point(began);
-          if (row) this.#row = scene.rows.indexOf(row);
-          this.#chooseAt(scene, row, began);
-        }
+    drawing(event, {
+      drawn: (clientX) => {
+        this.#selected = clientX === null ? null : [began, this.#timeAt(place, clientX)];
+        this.#context.redraw();
       },
-      { signal },
-    );
-    addEventListener("pointercancel", () => stop.abort(), { signal });
+      ended: () => this.#zoomToSelected(),
+      pressed: () => {
+        const y = event.clientY - place.getBoundingClientRect().top;
+        const row = scene.rows.find(({ top, height }) => top <= y && y < top + height);
+        this.#point(began);
+        if (row) this.#row = scene.rows.indexOf(row);
+        this.#chooseAt(scene, row, began);
+      },
+    });
+  }
+
+  #zoomToSelected() {
+    const selected = this.#selected ?? [0, 0];
+    this.#selected = null;
+    this.#move(() => this.#stretch.zoom(Math.min(...selected), Math.max(...selected)));
   }
 
   /** @param {Scene} scene @param {Row | undefined} row @param {number} time */
@@ -484,13 +421,3 @@ export class Page {
     this.#isPlaced = true;
   }
 }
-
-const restOfKey = () => html`<p class="cause-key">
-  ${["met", "absent", "planned"].map(
-    (look) => html`<span
-      ><svg class="bars" width="26" height="14" aria-hidden="true">
-        <rect class=${look} x="1.5" y="2.5" width="23" height="9" /></svg
-      >${t(`key_${look}`)}</span
-    >`,
-  )}
-</p>`;

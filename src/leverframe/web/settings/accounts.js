@@ -17,7 +17,9 @@ export class Part {
     this.#context = context;
     this.#own = new OwnPassword(context);
     const admin = /** @type {AdminContext} */ (context);
-    this.#cards = context.isAdmin ? [signInCard(admin), new UsersForm(admin)] : [];
+    this.#cards = context.isAdmin
+      ? [signInCard(admin), rightsCard(admin), new UsersForm(admin)]
+      : [];
   }
 
   async open() {
@@ -80,6 +82,17 @@ function signInCard(context) {
         hint: "kept_hint",
         keepsSecret: true,
       },
+    ],
+  });
+}
+
+/** @param {AdminContext} context */
+function rightsCard(context) {
+  return new Form(context, {
+    title: "who",
+    fields: [
+      { command: "bit3", label: "read_only", hint: "read_only_hint", path: "ui.user_read_only" },
+      { command: "bit0", label: "auto_sign_in", hint: "auto_hint", path: "ui.auto_sign_in" },
     ],
   });
 }

@@ -1,4 +1,4 @@
-// How the pages behave, who may do what on them, and the clock.
+// How the pages behave, and the clock.
 
 import { html } from "../vendor/lit-html.js";
 import { Form } from "../lib/form.js";
@@ -12,7 +12,7 @@ export class Part {
   /** @param {AdminContext} context */
   constructor(context) {
     this.#clock = new ClockCard(context);
-    this.#cards = [pagesCard(context), this.#clock, accountsCard(context)];
+    this.#cards = [pagesCard(context), this.#clock];
   }
 
   open() {
@@ -49,16 +49,5 @@ function pagesCard(context) {
       { command: "byte0", label: "homepage", hint: "homepage_hint", path: "ui.homepage" },
       meaningOfBit2(context.commands),
     ].filter((field) => field !== null),
-  });
-}
-
-/** @param {AdminContext} context */
-function accountsCard(context) {
-  return new Form(context, {
-    title: "who",
-    fields: [
-      { command: "bit3", label: "read_only", hint: "read_only_hint", path: "ui.user_read_only" },
-      { command: "bit0", label: "auto_sign_in", hint: "auto_hint", path: "ui.auto_sign_in" },
-    ],
   });
 }

@@ -9,7 +9,12 @@
 //   })
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { kindOf, thingName } from "../../lib/things.js";
 import { serverText, t } from "../../lib/words.js";
+
+// What people call a label; any other text as it is.
+/** @param {AdminContext} context @param {string} text */
+export const named = (context, text) => (kindOf(text).kind ? thingName(context, text) : text);
 
 /** @import { Bench } from "./bench.js" */
 /** @typedef {BenchReport["plants"]["kinds"][string]["fields"][string]} KindField */
@@ -70,7 +75,8 @@ export class KindForm {
     // What must be chosen starts with the first label, so that a form is never half empty.
     if (labels && least === undefined) {
       const options = [...(required ? [] : [""]), ...labels];
-      const shown = (/** @type {string} */ option) => option || usual || t("none");
+      const shown = (/** @type {string} */ option) =>
+        named(this.#context, option || usual) || t("none");
       return this.#choice(name, title, options, typed, shown, change);
     }
     const names = labels ? `, ${labels[0]}–${labels.at(-1)}` : "";

@@ -29,7 +29,7 @@ export class Knob {
    * @param {string} name
    * @param {{ read: (report: BenchReport) => Sensed, called?: () => string }} one
    */
-  constructor(context, bench, name, { read, called = () => "" }) {
+  constructor(context, bench, name, { read, called = () => name }) {
     this.#context = context;
     this.#bench = bench;
     this.#name = name;
@@ -39,10 +39,10 @@ export class Knob {
   view() {
     const reading = this.#options.read(this.#bench.report);
     const id = `knob-${this.#name.replace(/\W/g, "_")}`;
-    const called = this.#options.called();
+    const called = this.#called;
     const shown = this.#typed ?? (reading.value === null ? "" : String(reading.value));
-    return html`<div class="turn" ?data-absent=${reading.value === null}>
-      <label for=${id}>${this.#name}${called ? html` <small>${called}</small>` : nothing}</label>
+    return html`<div class="turn" data-reading=${this.#name} ?data-absent=${reading.value === null}>
+      <label for=${id}>${called}${called === this.#name ? nothing : wireName(this.#name)}</label>
       <span class="with-unit">
         <input
           id=${id}
@@ -62,13 +62,17 @@ export class Knob {
     </div>`;
   }
 
+  get #called() {
+    return this.#options.called();
+  }
+
   /** @param {Sensed} sensed @param {string} shown */
   #slider({ usual: [low, high] }, shown) {
     const value = Number(shown || low);
     if (high - low > WIDEST || Number.isNaN(value)) return nothing;
     return html`<input
       type="range"
-      aria-label=${this.#name}
+      aria-label=${this.#called}
       min=${Math.min(low, value)}
       max=${Math.max(high, value)}
       step=${stepOf(high - low)}
@@ -89,7 +93,7 @@ export class Knob {
 
   /** @param {number | null} value */
   #plugLabel(value) {
-    return `${t(value === null ? "plug_in" : "unplug")} ${this.#name}`;
+    return `${t(value === null ? "plug_in" : "unplug")} ${this.#called}`;
   }
 
   #backToPlant() {
@@ -123,6 +127,10 @@ export class Knob {
     this.#context.redraw();
   }
 }
+
+// What requests to the bench call it, small behind its name.
+/** @param {string} label */
+export const wireName = (label) => html` <small>${label}</small>`;
 
 /** @param {number} span */
 const stepOf = (span) => (span <= 10 ? 0.01 : span <= 200 ? 0.1 : 1);

@@ -3,6 +3,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { leverRow } from "../../lib/lever.js";
 import { t } from "../../lib/words.js";
+import { wireName } from "./knob.js";
 
 /** @import { Bench } from "./bench.js" */
 
@@ -31,16 +32,16 @@ export class Pin {
     const level = this.#bench.report.levels[this.#label];
     const called = this.#called();
     // An open input is held high by its pull-up resistor.
-    return html`<div class="pin">
+    return html`<div class="pin" data-pin=${this.#label}>
       ${leverRow({
-        name: html`${this.#label}${called ? html` <small>${called}</small>` : nothing}`,
+        name: html`${called}${wireName(this.#label)}`,
         word: level === null ? t("level_open") : String(level),
         isOn: level === 1,
         press: () => this.#send(level === 0 ? "1" : "0"),
       })}
       <button
         type="button"
-        aria-label="${t("unplug")} ${this.#label}"
+        aria-label="${t("unplug")} ${called}"
         ?disabled=${level === null}
         @click=${() => this.#send("none")}
       >

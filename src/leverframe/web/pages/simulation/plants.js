@@ -2,16 +2,18 @@
 
 import { html } from "../../vendor/lit-html.js";
 import { t } from "../../lib/words.js";
-import { KindForm } from "./kind_form.js";
+import { KindForm, named } from "./kind_form.js";
 
 /** @import { Bench } from "./bench.js" */
 
 export class Plants {
+  #context;
   #bench;
   #form;
 
   /** @param {AdminContext} context @param {Bench} bench */
   constructor(context, bench) {
+    this.#context = context;
     this.#bench = bench;
     this.#form = new KindForm(context, bench, {
       item: "plant",
@@ -33,10 +35,21 @@ export class Plants {
     </section>`;
   }
 
+  // "load*switch:OUT0*on:5" -> "measured load · Switch: Pump · Reading with power: 5"
+  /** @param {string} wiring */
+  #inWords(wiring) {
+    const [kind, ...fields] = wiring.split("*");
+    const told = fields.map((field) => {
+      const [, name, value] = /^(\w+):(.*)$/s.exec(field) ?? [];
+      return `${t(`field_${name}`)}: ${named(this.#context, value)}`;
+    });
+    return [t(`plant_${kind}`), ...told].join(" · ");
+  }
+
   /** @param {string[]} wired */
   #wired(wired) {
     return html`<ul class="wired">
-        ${wired.map((wiring) => html`<li>${wiring.split("*").join(" · ")}</li>`)}
+        ${wired.map((wiring) => html`<li>${this.#inWords(wiring)}</li>`)}
       </ul>
       <button type="button" @click=${() => this.#bench.send(["plant", "none"])}>
         ${t("remove_all")}

@@ -146,6 +146,9 @@ export class Drawer {
     return html`<header class="bar">
       ${plate ? html`<span class="plate" aria-hidden="true">${plate}</span>` : nothing}
       <h2 id="drawer-name" tabindex="-1" autofocus>${thingName(this.#context, label)}</h2>
+      ${this.#overview.isKnown(label)
+        ? html`<small class="label">${this.#overview.label(label)}</small>`
+        : nothing}
       ${this.#nameField
         ? html`<button
             type="button"
