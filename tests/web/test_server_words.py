@@ -37,17 +37,28 @@ SHOWN = {
     *("BadField", "BadFault", "BadPlant", "BadDuration", "UnknownProfile", "TooManyTries"),
     *("Unusable", "ModemRefused", "ModemUnavailable", "ConnectionError", "NoTemperature"),
 }
+#: Of a fleet: what stands in a terminal, in files and in metrics, not on its page.
+OF_FLEET_COMMANDS = (
+    *("fleet/commands.py", "fleet/rollout_commands.py", "fleet/cluster/commands.py"),
+    "fleet/tenant_commands.py",
+    *("fleet/cluster/cluster_table.py", "fleet/cluster/haproxy_map.py", "fleet/fleet_file.py"),
+    *("fleet/fleet_discovery.py", "fleet/fleet_metrics.py", "fleet/fleet_scenario.py"),
+    *("fleet/moving.py", "fleet/node_client.py", "fleet/serve.py", "fleet/api/endpoints.py"),
+)
 #: Whose sentences come to others: the command line, the start of the program.
 NOT_FOR_PAGES = (
     *("servers/sms_commands", "servers/discovery", "exchanges", "reference", "config"),
-    *("maintenance", "fleet", "units", "recording", "simulation", "command_line", "testing"),
-    *("storage/snapshots", "storage/fleet", "process"),
+    *("maintenance", "units", "recording", "simulation", "command_line", "testing"),
+    *("storage/snapshots", "storage/fleet", "process", *OF_FLEET_COMMANDS),
 )
-#: Of the commands that make keys and images.
-OF_COMMANDS = ("Say which hardware", "This is no private key", "This is no public key")
+#: Of the commands that make keys and images, and of the start of a node.
+OF_COMMANDS = (
+    *("Say which hardware", "This is no private key", "This is no public key"),
+    *("7: the node listens on", "7: port 7 of 7 cannot be used", "A node 7 runs already"),
+)
 #: What is allowed: names of the protocols are the same in every language.
 SPOKEN = re.compile(r"[a-z]{4}")
-WITHOUT_WORDS = re.compile(r"/x-www-form|COMMAND|^UTF-8|^\{?&")
+WITHOUT_WORDS = re.compile(r"/x-www-form|COMMAND|^UTF-8|^\{?&|^add=TAG")
 #: Where a trouble or a reason is kept before somebody shows it: by a name, or as an argument.
 KEPT_AS = ("reason", "problem", "complaint")
 KEPT_BY = {"note": 1, "left_behind": 2, "_give_up": 0, "_require_virtual_time": 0, "end": 0}
@@ -73,6 +84,10 @@ COMPOSED = {
         "what 7 answers arrives damaged; check that it speaks 7, the ends of the wires and that no "
         "other device has its slave ID.",
     ),
+    "It is not as its file wants it: 77.": (
+        "It is not as its file wants it: 7.",
+        "It is not as its file wants it: 7, and 7 more.",
+    ),
     "7 has no command 7.7": ("7 has no command 7.", "7 has no command 7. It exists under 7."),
     "7 refuses 7: 7.": ("7 refuses to be read: 7.", "7 refuses to be written: 7."),
     "7 refuses 77.": ("7 refuses everything: 7.", "7 refuses 7."),
@@ -89,7 +104,11 @@ COMPOSED = {
 #: The parts whose sentences can come to a page, as refusals, troubles, findings or entries.
 PARTS = (
     *("commands/table", "commands/version_change", "controller", "engine", "hardware", "notify"),
-    *("servers", "storage", "uploads", "wire"),
+    *("servers", "storage", "uploads", "wire", "fleet"),
+    # The page of a watch shows what it finds on units, and what became of a plan.
+    *(f"units/{name}.py" for name in ("applying", "client", "live_reading", "plan_making")),
+    *(f"units/{name}.py" for name in ("pulling", "searching", "state_reading", "unit_health")),
+    *(f"units/{name}.py" for name in ("watch_changes", "watch_web", "watcher")),
 )
 #: Where sentences in these parts come to others, or to pages in another way.
 ELSEWHERE = (
@@ -107,7 +126,8 @@ ELSEWHERE = (
     *("servers/routes/bootloader_page.py", "servers/routes/sign_in.py"),
     # To who starts the program, or types a command.
     *("hardware/board_check.py", "storage/datafolder.py", "storage/encrypting.py"),
-    *("storage/fleet", "storage/snapshots.py", "servers/http/certificate.py"),
+    *("storage/fleet/moving.py", "storage/fleet/postgres_schema.py", *OF_FLEET_COMMANDS),
+    *("storage/snapshots.py", "servers/http/certificate.py"),
 )
 #: Arguments of these are no sentences of pages: logs, descriptions of the interface.
 NOT_TOLD = {
@@ -222,12 +242,17 @@ def _ending_as_sentences(path: Path) -> Iterator[str]:
             yield text
 
 
+def _files_of(part: str) -> Iterator[Path]:
+    path = SOURCES / part
+    return iter([path]) if path.is_file() else path.rglob("*.py")
+
+
 def anywhere() -> set[str]:
     """Return whatever ends as a sentence does in the parts whose sentences come to pages."""
     return {
         text
         for part in PARTS
-        for path in (SOURCES / part).rglob("*.py")
+        for path in _files_of(part)
         if not path.relative_to(SOURCES).as_posix().startswith(ELSEWHERE)
         for text in _ending_as_sentences(path)
         if " " in text and text not in PARTS_OF_OTHERS and not text.startswith(OF_COMMANDS)
@@ -294,7 +319,7 @@ def test_every_sentence_of_the_server_that_pages_show_is_translated() -> None:
     known = patterns()
     told = sentences()
     assert len(told) > 250
-    assert set(COMPOSED) <= told
+    assert set(COMPOSED) <= told | anywhere()
     wholes = {whole for text in told for whole in COMPOSED.get(text, (text,))}
     assert sorted(one for one in wholes if not any(p.fullmatch(one) for p in known)) == []
 

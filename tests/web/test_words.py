@@ -12,15 +12,20 @@ from typing import Any
 import pytest
 
 from leverframe.commands.describe.listing import command_table
+from leverframe.commands.table.bodies import Upload
+from leverframe.commands.table.matching import TABLE
 from leverframe.controller.findings import SENTENCES
 from leverframe.engine.facts import SENTENCES as FACTS
 from leverframe.profile import Profile
+from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
+from leverframe.wire.modbus_modules import MODULES
 
 WEB = Path(str(resources.files("leverframe.web")))
 LANGUAGES = {"en", "pl", "fr", "hu", "cs"}
 #: The frame's own texts, those of one page, and the words of code lists.
 FILES = sorted(path.stem for path in (WEB / "words").glob("*.json"))
-PAGES = [name for name in FILES if name not in ("frame", "codes", "findings", "server")]
+SHARED = ("frame", "codes", "commands", "findings", "readings", "server")
+PAGES = [name for name in FILES if name not in SHARED]
 
 #: A place, or the forms of a word by a number.
 PLACEHOLDER = re.compile(r"\{(\w+)[}|]")
@@ -104,3 +109,24 @@ def test_every_word_of_a_code_list_is_translated() -> None:
     assert {
         text for text in spoken if text not in known and text.rpartition(" ")[0] not in known
     } == set()
+
+
+def test_every_command_and_path_of_the_console_is_described_in_every_language() -> None:
+    # The test bench has a page of its own.
+    listed = [endpoint for endpoint in ENDPOINTS if endpoint.path != SIM_PATH]
+    told = {row.doc for row in TABLE} | {endpoint.doc for endpoint in listed}
+    told |= {row.body.what for row in TABLE if isinstance(row.body, Upload)}
+    told |= {parameter.doc for endpoint in listed for parameter in endpoint.query}
+    entries = words("commands").values()
+    # Names of fields: logic/console.test.js.
+    assert told - {entry["en"] for entry in entries} == set()
+    described = [entry for entry in entries if entry["en"].endswith(".")]
+    assert {entry["en"] for entry in described} - told == set()
+    assert [entry for entry in described if len(set(entry.values())) < len(LANGUAGES)] == []
+
+
+def test_every_reading_of_a_module_has_its_name_in_every_language() -> None:
+    names = {reading.name for module in MODULES.values() for reading in module.readings}
+    known = set(words("readings"))
+    assert {n for n in names if n not in known and n.rpartition(" ")[0] not in known} == set()
+    assert known - names - {name.rpartition(" ")[0] for name in names} == set()

@@ -1,8 +1,12 @@
 // What the fields of commands are called.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { before, test } from "node:test";
 
+import { described, useDescriptions } from "../../../src/leverframe/web/lib/described.js";
+import { chooseLanguage, usePageWords } from "../../../src/leverframe/web/lib/words.js";
+import { versions } from "../../../src/leverframe/web/pages/console/command_card.js";
 import { fieldName } from "../../../src/leverframe/web/pages/console/field_names.js";
 import { VERSIONS, commandsOf, openContext } from "./helpers.js";
 
@@ -26,4 +30,37 @@ test("a field is called after the setting, or after the place in the settings, t
   assert.equal(named("oname", "B"), "name");
   assert.equal(named("event", "G"), "action");
   assert.equal(named("passwd", "username"), "username");
+});
+
+const WORDS = new URL("../../../src/leverframe/web/words/commands.json", import.meta.url);
+const fieldNames = () =>
+  new Set(
+    VERSIONS.flatMap((version) =>
+      commandsOf(version).all.flatMap((command) =>
+        command.letters.map((letter) => fieldName(command, letter).replace(/ \d+$/, "")),
+      ),
+    ),
+  );
+
+test("every name of a field has its word in every language, and none is kept for nobody", () => {
+  const known = Object.values(JSON.parse(readFileSync(WORDS, "utf8"))).map(({ en }) => en);
+  const names = fieldNames();
+  assert.deepEqual([...names].filter((name) => !known.includes(name)), []);
+  const words = known.filter((text) => !text.endsWith(".") && /^[a-z]/.test(text));
+  const left = words.filter((text) => !names.has(text) && !text.startsWith("a s"));
+  assert.deepEqual(left, []);
+});
+
+test("commands, fields and versions are told in the language of the pages", async () => {
+  await Promise.all([useDescriptions(), usePageWords("console")]);
+  chooseLanguage("pl");
+  try {
+    assert.equal(described("Name an output."), "Nadaje nazwę wyjściu.");
+    assert.equal(described("return time"), "czas powrotu");
+    assert.equal(described("Newer than these pages."), "Newer than these pages.");
+    assert.equal(versions("HW 3.5+ before SW 1.57 or HW 3.9"), "HW 3.5+ przed SW 1.57 lub HW 3.9");
+    assert.equal(versions("all versions"), "wszystkie wersje");
+  } finally {
+    chooseLanguage("en");
+  }
 });

@@ -13,7 +13,7 @@ const FILES = readdirSync(WEB, { recursive: true }).filter(
 );
 const PAGES = readdirSync(new URL("words", WEB))
   .map((name) => name.replace(".json", ""))
-  .filter((name) => !["codes", "findings", "server"].includes(name));
+  .filter((name) => !["codes", "commands", "findings", "readings", "server"].includes(name));
 // Properties of cards, fields and actions that name a text.
 const NAMING = ["label", "title", "note", "hint", "done", "danger"];
 

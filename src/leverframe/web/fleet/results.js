@@ -2,7 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { icon } from "../lib/icon.js";
-import { t } from "../lib/words.js";
+import { serverText, t } from "../lib/words.js";
 
 const DONE = 200;
 const SHOWN = 30;
@@ -28,7 +28,7 @@ export function results({ dry_run: tried, done, refused, results: all }) {
 
 /** @param {BulkReport["results"][number]} result @param {boolean} tried */
 function sentence({ status, detail, effects = [] }, tried) {
-  if (status !== DONE) return t("refuses", { why: detail ?? status });
+  if (status !== DONE) return t("refuses", { why: detail ? serverText(detail) : status });
   if (effects.length > 0) return effects.map(effect).join("; ");
   return t(tried ? "would_be_done" : "is_done");
 }

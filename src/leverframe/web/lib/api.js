@@ -78,8 +78,6 @@ export const state = (options) => read("/api/state", options);
 export const start = () => read("/api/start");
 /** @returns {Promise<CommandRow[]>} */
 export const commands = () => read("/api/commands");
-/** @returns {Promise<Labels>} */
-export const labels = () => read("/api/labels");
 /** @returns {Promise<Start["account"]>} */
 export const account = () => read("/api/account");
 /** @returns {Promise<Status>} */

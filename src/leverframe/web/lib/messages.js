@@ -1,6 +1,7 @@
 // Messages of the outbox in words: when, what, to whom, and what became of it.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { causeOf } from "./causes.js";
 import { moment } from "./moments.js";
 import { serverText, t } from "./words.js";
 
@@ -19,12 +20,15 @@ export function messagesOf(outbox, channel) {
     .sort((one, other) => other.number - one.number);
 }
 
-/** @param {Message} message */
-const why = ({ reason }) => {
-  const rule = /^rule (\d+)$/.exec(reason);
-  if (rule) return t("message_by_rule", { number: rule[1] });
-  return reason === "test" ? t("message_test") : reason;
-};
+// Who wanted something, as the engine writes it: "rule 3", "command 192.168.1.20 admin", "test".
+/** @param {string} reason */
+export function reasonText(reason) {
+  if (reason === "test" || reason === "period") return t(`message_${reason}`);
+  const [, kind, detail = ""] = /^(\w+) ?(.*)$/s.exec(reason) ?? [];
+  if (!kind) return reason;
+  if (kind === "rule") return t("message_by_rule", { number: detail });
+  return [causeOf(kind).word(), detail].filter(Boolean).join(" · ");
+}
 
 /** @param {Message} message @param {number} now */
 function messageLine(message, now) {
@@ -37,7 +41,7 @@ function messageLine(message, now) {
       ${channelName(channel)} · ${target}
     </span>
     <small>
-      ${[why(message), attempts ? t("message_attempts", { attempts }) : ""]
+      ${[reasonText(message.reason), attempts ? t("message_attempts", { attempts }) : ""]
         .filter(Boolean)
         .join(" · ")}
     </small>

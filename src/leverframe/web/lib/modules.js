@@ -1,7 +1,7 @@
 // The readings of what sits in the Modbus slots: their names, and their values as far as known.
 
 import * as api from "./api.js";
-import { code } from "./words.js";
+import { code, readingWord } from "./words.js";
 
 const CUSTOM = /^custom(\d)$/;
 
@@ -19,6 +19,13 @@ let listed = {};
 
 export async function readModules() {
   listed = await api.modules();
+}
+
+// What people read of a reading: names that they gave stand as they are.
+/** @param {Settings} settings @param {number} slot @param {number} number */
+export function readingTitle(settings, slot, number) {
+  const name = readingsOf(settings, slot)[number]?.name ?? "";
+  return settings.modbus_slots[slot - 1]?.module in listed ? readingWord(name) : name;
 }
 
 // The readings of a slot in their order; slots after those of modules are 1-Wire sensors.

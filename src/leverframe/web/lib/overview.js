@@ -5,6 +5,7 @@
 import { INPUTS, OUTPUTS, SHOWN_PLACES, isState } from "./labels.js";
 import { moment } from "./moments.js";
 import { shown } from "./quantities.js";
+import { readingWord } from "./words.js";
 
 export class Overview {
   #context;
@@ -33,7 +34,17 @@ export class Overview {
 
   /** @param {string} label */
   name(label) {
-    return this.#labels[label]?.name ?? "";
+    const name = this.#labels[label]?.name ?? "";
+    return label.startsWith("m") && !this.#isOfOwnDevice(label) ? readingWord(name) : name;
+  }
+
+  // Whether somebody here gave its name: that stands as it is in every language.
+  /** @param {string} label */
+  #isOfOwnDevice(label) {
+    const { settings } = this.#context;
+    const slot = Number(settings?.modbus_mapping[Number(label.slice(1)) - 1]?.slot);
+    const module = settings?.modbus_slots[slot - 1]?.module ?? "custom";
+    return settings !== null && module.startsWith("custom");
   }
 
   // The label beside a name, unless only names are wanted.

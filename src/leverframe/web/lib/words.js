@@ -143,12 +143,19 @@ const filled = (text, values) =>
     forms === undefined ? String(values[name]) : formOf(forms.split("|"), Number(values[name])),
   );
 
-// Forms for one, for a few where the language has such, and for many.
+// Forms for one, for a few where the language has such, and for many. The rules of the browser
+// would cost the first view a hundredth of a second.
 /** @param {string[]} forms @param {number} count */
 function formOf(forms, count) {
-  const rule = new Intl.PluralRules(language).select(count);
-  if (rule === "one") return forms[0];
-  return rule === "few" ? forms[1] : forms[forms.length - 1];
+  const isOne = language === "fr" ? count >= 0 && count < 2 : count === 1;
+  if (isOne) return forms[0];
+  return isFew(count) ? forms[1] : forms[forms.length - 1];
+}
+
+/** @param {number} count */
+function isFew(count) {
+  if (language === "cs") return [2, 3, 4].includes(count);
+  return language === "pl" && [2, 3, 4].includes(count % 10) && ![12, 13, 14].includes(count % 100);
 }
 
 // The sentence of a finding; null before its words are there, or where its kind is newer.
@@ -225,11 +232,21 @@ export const text = (named) => (Array.isArray(named) ? t(...named) : t(named));
 // The word of a code list. Labels and names of parts are the same in every language, also where one
 // stands at the end: "RESET ENERGY1".
 /** @param {string} word */
-export function code(word) {
-  const whole = String(word);
+export const code = (word) => wordOf(codes, String(word));
+
+// What a module of the controller's own list calls its reading: "voltage L1".
+/** @param {string} name */
+export function readingWord(name) {
+  if (language === "en" || !name) return name;
+  if (!come.has("readings")) fetchWords("readings").catch(() => {});
+  return wordOf(come.get("readings") ?? {}, name);
+}
+
+/** @param {Words} words @param {string} whole */
+function wordOf(words, whole) {
   const cut = whole.lastIndexOf(" ");
   const [begin, end] = cut < 0 ? ["", ""] : [whole.slice(0, cut), whole.slice(cut)];
-  return codes[whole]?.[language] ?? (codes[begin] ? codes[begin][language] + end : whole);
+  return words[whole]?.[language] ?? (words[begin] ? words[begin][language] + end : whole);
 }
 
 // Values and times are everywhere and change all the time, so they are written without the costly

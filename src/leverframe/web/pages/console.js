@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
+import { described, useDescriptions } from "../lib/described.js";
 import { folded } from "../lib/folded.js";
 import { note } from "../lib/router.js";
 import { t } from "../lib/words.js";
@@ -39,7 +40,7 @@ export class Page {
   async open(params) {
     this.#query = params.get("q") ?? "";
     const row = params.get("row");
-    const openApi = await api.openApi();
+    const [openApi] = await Promise.all([api.openApi(), useDescriptions()]);
     const readings = readingsOf(openApi, this.#context.commands.all);
     this.#entries = [
       ...this.#context.commands.all.map((command, at) => this.#commandEntry(command, at)),
@@ -64,16 +65,17 @@ export class Page {
   /** @param {Command} command @param {number} at */
   #commandEntry(command, at) {
     const section = t(`section_${slug(command.section)}`);
-    const fields = command.letters.map((letter) => fieldName(command, letter)).join(" ");
-    const words = folded(`${section} ${command.line} ${command.doc} ${fields}`);
+    const fields = command.letters.map((letter) => described(fieldName(command, letter))).join(" ");
+    const doc = described(command.doc);
+    const words = folded(`${section} ${command.line} ${doc} ${fields}`);
     const make = () => new CommandCard(this.#context, command, `command-${at}`);
-    return { section: command.section, line: command.line, doc: command.doc, words, make };
+    return { section: command.section, line: command.line, doc, words, make };
   }
 
   /** @param {Reading} reading @param {number} at */
   #readingEntry(reading, at) {
     const line = `${reading.method} ${reading.path}`;
-    const doc = reading.operation.summary;
+    const doc = described(reading.operation.summary);
     const words = folded(`${t("section_reading")} ${line} ${doc}`);
     const make = () => new ReadingCard(this.#context, reading, `reading-${at}`);
     return { section: "Reading", line, doc, words, make };
@@ -115,7 +117,7 @@ export class Page {
       @toggle=${(event) => this.#toggled(entry, event.target.open)}
     >
       <summary>
-        <span lang="en">${entry.doc.replaceAll("`", "")}</span><code>${entry.line}</code>
+        <span>${entry.doc.replaceAll("`", "")}</span><code>${entry.line}</code>
       </summary>
       ${entry.isOpen ? entry.card?.view() : nothing}
     </details>`;

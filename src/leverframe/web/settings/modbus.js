@@ -2,11 +2,11 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { Form } from "../lib/form.js";
-import { moduleName, readModules, readingsOf, valueOf } from "../lib/modules.js";
+import { moduleName, readModules, readingTitle, readingsOf, valueOf } from "../lib/modules.js";
 import { shown } from "../lib/quantities.js";
 import { choices } from "../lib/schema.js";
 import { kindOf } from "../lib/things.js";
-import { clock, code, decimal, t } from "../lib/words.js";
+import { clock, code, decimal, serverText, t } from "../lib/words.js";
 import { mappingCard } from "./modbus/mapping.js";
 
 const HOST = "modbushost<A>";
@@ -77,8 +77,8 @@ function chosen(name) {
 function said(context, slot) {
   const { silent_since: silent, refused = [] } = context.live.state.modbus?.[slot] ?? {};
   const readings = readingsOf(context.settings, slot)
-    .map(({ name, unit }, number) => ({
-      name: name || t("reading", { number }),
+    .map(({ unit }, number) => ({
+      name: readingTitle(context.settings, slot, number) || t("reading", { number }),
       unit,
       value: valueOf(context, slot, number),
     }))
@@ -104,7 +104,8 @@ function said(context, slot) {
 function refusal({ function: number, register, count, code: exception, words }) {
   const last = register + count - 1;
   const registers = count === 1 ? String(register) : `${register}-${last}`;
-  return t("refused", { registers, function: number, code: exception, words });
+  const told = { registers, function: number, code: exception, words: serverText(words) };
+  return t("refused", told);
 }
 
 // What came of the requests to the module in a slot.

@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import { Action } from "../lib/action.js";
 import { Form } from "../lib/form.js";
+import { reasonText } from "../lib/messages.js";
 import { clock, serverText, t } from "../lib/words.js";
 
 const COMMAND = "mod_write_set<A>";
@@ -61,7 +62,7 @@ function lastWrites(writes, { slot, register }) {
       : html`<dl class="values">
           ${[...here].reverse().map(
             (write) => html`<div>
-              <dt>${clock(write.time)} <small>${write.reason}</small></dt>
+              <dt>${clock(write.time)} <small>${reasonText(write.reason)}</small></dt>
               <dd>${write.value} · ${outcome(write)}</dd>
             </div>`,
           )}

@@ -8,6 +8,7 @@ import {
   chooseLanguage,
   clock,
   currentLanguage,
+  serverText,
   startWords,
   t,
   usePageWords,
@@ -34,7 +35,7 @@ class UnitsPage {
 
   async start() {
     applyTheme();
-    await Promise.all([startWords(), usePageWords("units")]);
+    await Promise.all([startWords(() => this.#watched && this.#draw()), usePageWords("units")]);
     await this.#read();
     setInterval(() => this.#read(), EVERY_MS);
   }
@@ -242,7 +243,7 @@ const isChanging = ({ progress }) => progress !== null && !progress.is_over;
 
 /** @param {NonNullable<WatchedUnit["progress"]>} progress */
 function howFar({ done, steps, is_over: isOver, trouble }) {
-  if (trouble) return html`<p class="problem" role="alert">${trouble}</p>`;
+  if (trouble) return html`<p class="problem" role="alert">${serverText(trouble)}</p>`;
   const text = isOver ? t("applied", { steps }) : t("applying", { done, steps });
   return html`<p role="status">${text} <progress max=${steps} value=${done}></progress></p>`;
 }
@@ -279,7 +280,7 @@ function findings({ troubles, restarts, restarted }) {
   }
   if (said.length === 0) return html`<span class="quiet">${t("none")}</span>`;
   return html`<ul>
-    ${said.map((sentence) => html`<li>${sentence}</li>`)}
+    ${said.map((sentence) => html`<li>${serverText(sentence)}</li>`)}
   </ul>`;
 }
 

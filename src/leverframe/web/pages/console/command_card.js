@@ -4,6 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { Action } from "../../lib/action.js";
 import * as api from "../../lib/api.js";
 import { copyable } from "../../lib/copyable.js";
+import { described } from "../../lib/described.js";
 import { t } from "../../lib/words.js";
 import { answerTo, answerView, problemOf } from "./answer.js";
 import { fieldName } from "./field_names.js";
@@ -51,9 +52,9 @@ export class CommandCard {
   #newSet(number) {
     const { fields, body } = this.#command;
     const own = body?.fields ?? fields;
-    const described = this.#kind === "form" ? own.map(withSpaces) : own;
-    return new FieldSet(described, `${this.#id}-${number}`, (letter) =>
-      fieldName(this.#command, letter),
+    const written = this.#kind === "form" ? own.map(withSpaces) : own;
+    return new FieldSet(written, `${this.#id}-${number}`, (letter) =>
+      described(fieldName(this.#command, letter)),
     );
   }
 
@@ -111,7 +112,9 @@ export class CommandCard {
   #upload() {
     const { content, max_bytes: size } = this.#command.body ?? {};
     return html`<div class="field">
-      <label for="${this.#id}-file">${t("file")} <small lang="en">${content}</small></label>
+      <label for="${this.#id}-file"
+        >${t("file")} <small>${described(content ?? "")}</small></label
+      >
       <input id="${this.#id}-file" type="file" @change=${(event) => this.#choose(event)} />
       <small class="hint">${t("bytes_at_most", { size })}</small>
     </div>`;
@@ -148,6 +151,11 @@ export class CommandCard {
 /** @param {CommandField} field */
 const withSpaces = (field) => ({ ...field, example: field.example.replaceAll("+", "%20") });
 
+// "HW 3.5+ SW 1.36+ before SW 1.57 or HW 3.9"
 /** @param {string} available */
-const versions = (available) =>
-  available === "all versions" ? t("all_versions") : html`<span lang="en">${available}</span>`;
+export function versions(available) {
+  if (available === "all versions") return t("all_versions");
+  return available
+    .replaceAll(/before (SW \S+)/g, (_, version) => t("versions_before", { version }))
+    .replaceAll(" or ", ` ${t("versions_or")} `);
+}

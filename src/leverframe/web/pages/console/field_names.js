@@ -75,8 +75,13 @@ const NAMES = {
   oled: "on, line 1, line 2, line 3, line 4",
 };
 
+// "return_time", "displayTime", "line11" -> "return time", "display time", "line 11"
 /** @param {string} segment */
-const spaced = (segment) => segment.replaceAll("_", " ");
+const spaced = (segment) =>
+  segment
+    .replaceAll("_", " ")
+    .replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    .replace(/(?<=^[a-z]{4,})\d+$/, (number) => ` ${number}`);
 
 // The name of a field; the letter itself where nothing better is known.
 /** @param {Command} command @param {string} letter */

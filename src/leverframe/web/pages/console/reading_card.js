@@ -4,6 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { Action } from "../../lib/action.js";
 import * as api from "../../lib/api.js";
 import { copyable } from "../../lib/copyable.js";
+import { described } from "../../lib/described.js";
 import { t } from "../../lib/words.js";
 import { answerTo, answerView, problemOf } from "./answer.js";
 
@@ -87,7 +88,7 @@ export class ReadingCard {
         .value=${this.#typed[name] ?? ""}
         @input=${(event) => this.#type(name, event.target.value)}
       />
-      <small class="hint" id="${id}-hint" lang="en">${description.replaceAll("`", "")}</small>
+      <small class="hint" id="${id}-hint">${described(description).replaceAll("`", "")}</small>
     </div>`;
   }
 

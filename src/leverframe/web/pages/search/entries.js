@@ -1,6 +1,7 @@
 // What can be searched: things, rules, pages, what stands on them, and commands; and how well an
 // entry fits.
 
+import { described, useDescriptions } from "../../lib/described.js";
 import { folded } from "../../lib/folded.js";
 import { offeredGroups } from "../../lib/navigation.js";
 import { partsOf } from "../../lib/parts.js";
@@ -61,11 +62,17 @@ export async function farEntries(context) {
   const [texts] = await Promise.all([
     Promise.all([...drawersOf(context), ...groupsOf(context), ...sheetsOf(context)].map(read)),
     context.knowCommands(),
+    useDescriptions(),
   ]);
   return [
     ...texts.flatMap(settingEntries),
     ...context.commands.all.map(({ line, doc }) =>
-      entry("command", line.split(" ").at(-1) ?? line, doc, address("console", { row: line })),
+      entry(
+        "command",
+        line.split(" ").at(-1) ?? line,
+        described(doc).replaceAll("`", ""),
+        address("console", { row: line }),
+      ),
     ),
   ];
 }

@@ -2,7 +2,7 @@
 
 import { html } from "../../vendor/lit-html.js";
 import { Form } from "../../lib/form.js";
-import { moduleName, readingsOf } from "../../lib/modules.js";
+import { moduleName, readingTitle, readingsOf } from "../../lib/modules.js";
 import { shown } from "../../lib/quantities.js";
 import { t } from "../../lib/words.js";
 
@@ -78,7 +78,7 @@ function offeredReadings({ commands, settings }, slot, current) {
   const count = readings.length || maximum + 1;
   const offered = Array.from({ length: count }, (_, number) => [
     String(number),
-    readings[number]?.name ?? "",
+    readingTitle(settings, slot, number),
   ]);
   const isOffered = offered.some(([number]) => number === current);
   return isOffered ? offered : [...offered, [current, ""]];
