@@ -1,12 +1,13 @@
 """A node with tenants, for tests: accounts, what is theirs, and requests in their names."""
 
 from base64 import b64encode
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 
+from leverframe.fleet.node import Member
 from leverframe.servers.http.messages import Request, StreamReply
 from leverframe.storage.fleet.lane import Lane
 from tests.fleet.loop_node import LoopNode, loop_node
@@ -32,8 +33,10 @@ class Answer(msgspec.Struct, frozen=True):
 class TenantFleet:
     """A node at which everybody signs in, with the passwords of all."""
 
-    def __init__(self, node: LoopNode) -> None:
+    def __init__(self, node: LoopNode, member: Callable[[str], Member] | None = None) -> None:
         self.node = node
+        #: Finds a controller, wherever it runs.
+        self.member = member or node.member
         self.passwords: dict[str, str] = {}
 
     async def add_account(self, name: str, tenant: str, role: str) -> None:

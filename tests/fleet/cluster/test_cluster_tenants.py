@@ -13,6 +13,8 @@ from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.tenants import FleetAccount, NoSuchTenant, TenantRecord
 from leverframe.profile import Profile
 from tests.fleet.cluster.nodes import PLACE, cluster_on
+from tests.fleet.tenant_fleet import TenantFleet
+from tests.fleet.test_tenant_walk import ACME, ZULU, busy, compare
 from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer
 
@@ -98,3 +100,29 @@ async def test_a_node_knows_the_accounts_before_anybody_can_ask_it(
         assert opened.registry.accounts == {"anna": ANNA}
         opened.registry.close()
         await opened.lane.close()
+
+
+@pytest.mark.thorough
+async def test_on_several_nodes_a_tenant_is_told_the_same_whether_there_is_another_or_not(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    async with (
+        cluster_on(postgres.new_fleet(), tmp_path) as first,
+        cluster_on(postgres.new_fleet(), tmp_path) as second,
+    ):
+        fleets = []
+        for cluster, tenants in ((first, [ACME]), (second, [ACME, ZULU])):
+            for name in ("a", "b"):
+                await cluster.join(name)
+            # The operator's own; when they are shared out, the nodes know of each other.
+            await cluster.add("a", "house-1", "house-2")
+            fleet = TenantFleet(cluster.asked["a"], cluster.member)
+            await fleet.add_account("oscar", "", "administrator")
+            for name, controllers, tag in tenants:
+                await fleet.add_tenant(name, *controllers, tag=tag)
+            fleets.append(fleet)
+        alone, shared = fleets
+        await busy(shared)
+        await first.settled(2, 2)
+        await until(lambda: sorted(second.counts()) == [3, 4])
+        await compare(alone, shared, "acme-chief")
