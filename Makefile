@@ -36,7 +36,7 @@ test: $(TEST_READY) ## run every check and the tests; about six minutes on two c
 	@tools/debian-packages requirements/debian.txt
 	@$(BIN)/python tools/checks.py test
 
-test-all: $(TEST_READY) ## run what make test leaves out: thorough forms of tests, and coverage
+test-all: $(TEST_READY) ## run what make test leaves out: the thorough forms of tests
 	@tools/debian-packages requirements/debian.txt
 	@$(BIN)/python tools/checks.py test-all
 

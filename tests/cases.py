@@ -1,8 +1,8 @@
 """Many cases of one rule in one test: `@for_each` where `pytest.mark.parametrize` would make
 hundreds of tests that take microseconds each.
 
-A test costs pytest and its workers four milliseconds of processor time, and fifteen while coverage
-is measured. All cases run, and each that fails is told by its name.
+A test costs pytest and its workers four milliseconds of processor time. All cases run, and each
+that fails is told by its name.
 """
 
 import functools

@@ -1,8 +1,8 @@
 """Run the project's checks and sum them up.
 
 `checks.py check` runs the quick ones (lint, format, types, known weaknesses of the code and of its
-dependencies, layers), `checks.py test` these and the tests, `checks.py test-all` what the tests
-leave out for its time: thorough forms of tests, and coverage.
+dependencies, layers), `checks.py test` these, the tests and how much of the program they cover,
+`checks.py test-all` what the tests leave out for its time: their thorough forms.
 Beside the tests, which wait for a third of their time, run checks that only take a core: what they
 say follows when they have ended.
 A failing check does not stop the later ones: one run shows everything there is to mend. The exit
@@ -34,16 +34,6 @@ LINT = {
 }
 # Tests differ in length by a thousand times: a worker that has none left takes some of the other's.
 PYTEST = ["pytest", "-n", str(WORKERS), "--dist", "worksteal"]
-#: Tests that cover no line that others do not, or few for their time; the file says why.
-UNMEASURED = Path(__file__).with_name("unmeasured.txt")
-
-
-def left_out(unmeasured: str) -> list[str]:
-    """Arguments for pytest that leave out the files, folders and single tests of a list."""
-    entries = [line for line in unmeasured.splitlines() if line and not line.startswith("#")]
-    return [f"--{'deselect' if '::' in entry else 'ignore'}=tests/{entry}" for entry in entries]
-
-
 #: Is in every file of tests that try more in a thorough run; tests/conftest.py sees to it.
 TRIES_MORE = re.compile(r"\b(thorough|hypothesis|effort)\b")
 
@@ -56,30 +46,19 @@ def files_that_try_more() -> list[str]:
 
 # Hypothesis marks its tests by itself; tests without a mark are the same in both runs.
 THOROUGH = [*PYTEST, "-m", "thorough or hypothesis or sampled", *files_that_try_more()]
-#: Without workers, each of which would trace the imports of all tests.
-MEASURED = [
-    "pytest",
-    # Properties try again, many times over, what other tests have covered.
-    *("-q", "--cov", "--cov-report=term", "-m", "not hypothesis"),
-    # What a test leaves behind is judged where it runs without tracing, which changes when things
-    # are collected.
-    *("-W", "ignore::pytest.PytestUnraisableExceptionWarning"),
-    *left_out(UNMEASURED.read_text(encoding="utf-8")),
-]
 #: Checks whose output is shown while they run, one after the other.
 IN_FRONT = {
     "check": {"layers": ["pytest", "-q", "tests/test_layers.py"]},
-    "test": {"tests": PYTEST},
+    "test": {
+        "tests": [*PYTEST, "-p", "tools.measure"],
+        "coverage": ["tools.coverage_goals"],
+    },
     "test-all": {"thorough": THOROUGH},
 }
 TOOLS = [{name: command} for name, command in LINT.items()]
 #: Rows of checks that run at the same time as these; in a row, each after the one before.
-BESIDE = {
-    "check": TOOLS,
-    "test": TOOLS,
-    "test-all": [{"measured": MEASURED, "coverage": ["tools.coverage_goals"]}],
-}
-#: Arguments that are shown; more than these are tests left out, or chosen.
+BESIDE = {"check": TOOLS, "test": TOOLS, "test-all": []}
+#: Arguments that are shown; more than these are files of tests.
 MAX_SHOWN = 10
 # Without compiled modules each of hundreds of processes compiles the whole program, which takes as
 # much processor time again as the tests of processes need.
@@ -94,6 +73,8 @@ class Result:
     name: str
     passed: bool
     seconds: float
+    #: Of the processor, also in the processes that it waited for: a busy machine changes it little.
+    processor_seconds: float
     #: What it said, if that was not seen while it ran.
     shown: str
 
@@ -104,16 +85,23 @@ def run_check(name: str, command: list[str], *, beside: bool = False) -> Result:
     if not beside:
         print(heading, flush=True)
     start = time.monotonic()
-    done = subprocess.run(
+    with subprocess.Popen(
         [*(PATIENT if name in LINT else []), sys.executable, "-m", *command],
-        check=False,
         env=os.environ | KEEP_COMPILED | ENVIRONMENT.get(name, {}),
         stdout=subprocess.PIPE if beside else None,
         stderr=subprocess.STDOUT if beside else None,
         text=True,
+    ) as process:
+        said = process.stdout.read() if process.stdout else ""
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return Result(
+        name,
+        process.returncode == 0,
+        time.monotonic() - start,
+        used.ru_utime + used.ru_stime,
+        f"{heading}\n{said}" if beside else "",
     )
-    shown = f"{heading}\n{done.stdout}" if beside else ""
-    return Result(name, done.returncode == 0, time.monotonic() - start, shown)
 
 
 def run_each(checks: dict[str, list[str]], *, beside: bool = False) -> list[Result]:
@@ -129,7 +117,10 @@ def main(selection: str) -> int:
     print(*(result.shown for result in results), sep="", end="")
     print("\n--- summary")
     for result in results:
-        print(f"{result.name:8} {'passed' if result.passed else 'FAILED'} {result.seconds:6.1f} s")
+        print(
+            f"{result.name:8} {'passed' if result.passed else 'FAILED'} {result.seconds:6.1f} s,"
+            f" {result.processor_seconds:6.1f} s of the processor"
+        )
     return 0 if all(result.passed for result in results) else 1
 
 
