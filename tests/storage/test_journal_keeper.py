@@ -10,11 +10,13 @@ import pytest
 from leverframe.clock import SystemClock, VirtualClock
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import KEPT_ENTRIES, Cause, Decided, Journal
+from leverframe.storage.history import journal_keeper
 from leverframe.storage.history.compactor import Bounds, Compactor
 from leverframe.storage.history.entries import EntryQuestion
 from leverframe.storage.history.journal_keeper import BATCH, JournalKeeper
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory, ThreadHistoryWorker
 from leverframe.storage.store import StoreUnavailable
+from tests.hardware.waiting import until
 
 ON = Fact("on", "OUT0", 0, 1)
 EVERYTHING = EntryQuestion(0.0, 9e9)
@@ -146,6 +148,35 @@ async def test_what_the_disk_refuses_is_written_when_it_takes_it_again() -> None
     run.keeper.forget()
     worker.forget()
     assert [entry["what"] for entry in await run.told()] == ["started", "on", "on"]
+
+
+async def test_what_the_disk_refuses_for_long_is_given_up_oldest_first_and_counted() -> None:
+    worker = RefusingHistory()
+    worker.max_entries = 5
+    run = Run(worker)
+    for count in (7, 1):
+        for _ in range(count):
+            run.happen()
+        with pytest.raises(StoreUnavailable):
+            await run.told()
+    worker.refuses = False
+    told = await run.told()
+    assert [entry["what"] for entry in told] == ["started", "journal_gap", *["on"] * 4]
+    assert told[1]["figures"] == {"count": 4}
+
+
+async def test_what_is_gathered_for_long_is_taken_over_before_the_journal_lets_go_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(journal_keeper, "GATHER_S", 0.01)
+    run = Run(ThreadHistoryWorker(None, Bounds()), SystemClock(), gather_s=60.0)
+    for _ in range(3):
+        for _ in range(KEPT_ENTRIES - 1):
+            run.happen()
+        await until(lambda: run.keeper.live_state() == run.keeper._number)
+    told = await run.told()
+    await run.end()
+    assert [entry["what"] for entry in told] == ["started", *["on"] * 3 * (KEPT_ENTRIES - 1)]
 
 
 async def test_a_snapshot_that_is_gone_back_to_tells_on_from_there() -> None:

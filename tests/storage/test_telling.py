@@ -10,9 +10,10 @@ from leverframe.engine.effects import Notify
 from leverframe.engine.journal import Cause, Decided
 from leverframe.engine.traces import CAUSE_TRACES
 from leverframe.storage.history import telling
-from leverframe.storage.history.chunks import ChunkStore, SharedChunks
+from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import RAW, VALUE
 from leverframe.storage.history.compactor import Bounds, Compactor
+from leverframe.storage.history.shared_chunks import SharedChunks
 from leverframe.storage.history.telling import MAX_TEXTS, told_from
 from leverframe.storage.sqlite_file import connect
 from tests.storage.history_model import START

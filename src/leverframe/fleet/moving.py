@@ -18,8 +18,8 @@ from leverframe.storage.fleet.moving import (
 )
 from leverframe.storage.fleet.opening import FleetFolder, open_lane
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
-from leverframe.storage.history.chunks import SharedChunks
 from leverframe.storage.history.compactor import Bounds
+from leverframe.storage.history.shared_chunks import SharedChunks
 
 
 class StoppedNode(NamedTuple):

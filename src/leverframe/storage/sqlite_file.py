@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from leverframe.errors import ErrorForPeople
+from leverframe.storage.history.connection import HistoryConnection
 from leverframe.storage.private_file import create_private, ensure_private
 from leverframe.storage.store import StoreUnavailable
 
@@ -135,7 +136,7 @@ def migrate(connection: sqlite3.Connection, scripts: Sequence[str]) -> None:
             raise
 
 
-def roll_back(connection: sqlite3.Connection) -> None:
+def roll_back(connection: HistoryConnection) -> None:
     """End a transaction that failed, unless SQLite has ended it already."""
     if connection.in_transaction:
         with contextlib.suppress(sqlite3.Error):

@@ -13,8 +13,9 @@ from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.fleet.opening import FleetFolder
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
-from leverframe.storage.history.chunks import ChunkStore, SharedChunks
+from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds
+from leverframe.storage.history.shared_chunks import SharedChunks
 from leverframe.storage.read_only import ReadOnlyStore, rows_in
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.sqlite_file import reason

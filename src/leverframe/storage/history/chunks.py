@@ -9,8 +9,8 @@ overlap in time where the clock was set back. One thread at a time uses a store.
 import os
 import sqlite3
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 from leverframe.engine.traces import Reason
@@ -24,16 +24,17 @@ from leverframe.storage.history.columns import (
     pack,
     unpack,
 )
-from leverframe.storage.history.entries import ENTRY_COLUMNS, ENTRY_TABLE, EntryTable
+from leverframe.storage.history.connection import Found, HistoryConnection
+from leverframe.storage.history.entries import ENTRY_TABLE, EntryRow, EntryTable
 from leverframe.storage.history.telling import MAX_TEXTS, bare_text_of, number_of, text_of
 from leverframe.storage.private_file import open_private
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, connect, roll_back, sentences
 
 _FORMAT = 2
-_IN_MEMORY = Path(":memory:")
+IN_MEMORY = Path(":memory:")
 #: The file of one controller, and that of many: a column more, and as many marks as controllers.
-_OF_ONE = {"column": "", "of": "", "marks": "CHECK (id = 1)"}
-_OF_MANY = {"column": "controller INTEGER NOT NULL,", "of": "controller, ", "marks": ""}
+OF_ONE = {"column": "", "of": "", "marks": "CHECK (id = 1)"}
+OF_MANY = {"column": "controller INTEGER NOT NULL,", "of": "controller, ", "marks": ""}
 _TABLES = """
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY,
@@ -56,20 +57,18 @@ CREATE TABLE told ({column} number INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE 
 """
 #: What leads from each format to the next.
 _STEPS = (_TABLES, _TEXTS)
-#: The tables of a file of many, and the column that says whose a row is.
-_TABLES_OF_ONE = (
-    *(("chunk", "controller"), ("entry", "controller")),
-    *(("mark", "id"), ("told", "controller")),
-)
 #: SQLite checkpoints its log at this many pages (1 MB) and cuts it back to that.
 _CHECKPOINT_PAGES = 256
 _LOG_BYTES = 1024 * 1024
 _PAGE_BYTES = 4096
 #: What a chunk costs besides its data, about.
 _CHUNK_BYTES = 80
-_COLUMNS = "tier, label, start, end, points, cost, data"
+CHUNK_COLUMNS = 'tier, label, start, "end", points, cost, data'
 _OF_SIZE = "tier = ? AND label = ? AND points >= ? AND points < ?"
-_OVERLAPPING = "tier = ? AND label = ? AND start <= ? AND end >= ?"
+_OVERLAPPING = 'tier = ? AND label = ? AND start <= ? AND "end" >= ?'
+
+#: Tier, label, first and last time, number of rows, cost, packed columns.
+ChunkRow = tuple[int, str, float, float, int, int, bytes]
 
 
 class ChunkStore:
@@ -78,17 +77,19 @@ class ChunkStore:
     Raises StoreDamaged, StoreTooNew or StoreUnavailable when opened.
     """
 
-    #: Which chunks are ours, how one is added, and the number of our mark.
+    _connection: HistoryConnection
+    #: Which rows are ours, with the value for that; how one is added, and the number of our mark.
     _own = "true"
-    _insert = f"INSERT INTO chunk ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    _which: tuple[int, ...] = ()
+    _insert = f"INSERT INTO chunk ({CHUNK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
     _tell = "INSERT INTO told (number, text) VALUES (?, ?)"
     _mark = (1,)
     #: What explains values, as far as it was looked for.
     _texts: dict[int, str] | None = None
 
     def __init__(self, path: Path | None, max_bytes: int) -> None:
-        with sentences(path or _IN_MEMORY):
-            self._connection = _opened(path, max_bytes, _OF_ONE)
+        with sentences(path or IN_MEMORY):
+            self._connection = opened_file(path, max_bytes, OF_ONE)
             if path is None:
                 # A history in memory ends with its controller, which need not be closed.
                 weakref.finalize(self, self._connection.close)
@@ -99,31 +100,50 @@ class ChunkStore:
                 self._connection.close()
                 raise
 
+    def _find(self, query: str, *values: float | str) -> Found:
+        """Run a statement that asks for our rows first, and then for these values."""
+        return self._connection.execute(query, (*self._which, *values))
+
     def _count_tiers(self) -> None:
         self._cost = {tier.number: 0 for tier in TIERS}
         self._points = dict(self._cost)
         query = f"SELECT tier, sum(cost), sum(points) FROM chunk WHERE {self._own} GROUP BY tier"  # nosec B608
-        for number, cost, points in self._connection.execute(query):
+        for number, cost, points in self._find(query):
             self._cost[number], self._points[number] = cost, points
 
     # --- questions --------------------------------------------------------------------------------
 
+    def reading_ahead(self, since: float) -> AbstractContextManager[None]:
+        """Prepare for questions about each label from a time on, and about what held then.
+
+        Nothing is written meanwhile. A file needs no preparation.
+        """
+        return nullcontext()
+
+    def small_chunks(self) -> dict[tuple[Tier, str], int] | None:
+        """Return the number of the smallest chunks of all labels, if they were counted at once."""
+        return None
+
     def labels(self) -> list[str]:
         """List the labels that have chunks."""
         query = f"SELECT DISTINCT label FROM chunk WHERE {self._own} ORDER BY label"  # nosec B608
-        return [label for (label,) in self._connection.execute(query)]
+        return [label for (label,) in self._find(query)]
 
     def since(self, tier: Tier) -> float | None:
         """Find the earliest time in a tier."""
         # The chunk that ends first also begins first, unless the clock was set back meanwhile.
-        query = f"SELECT start FROM chunk WHERE {self._own} AND tier = ? ORDER BY end LIMIT 1"  # nosec B608
-        found = self._connection.execute(query, (tier.number,)).fetchone()
+        query = f'SELECT start FROM chunk WHERE {self._own} AND tier = ? ORDER BY "end" LIMIT 1'  # nosec B608
+        found = self._find(query, tier.number).fetchone()
         return None if found is None else float(found[0])
 
     def recorded_until(self) -> float | None:
         """Return the time up to which everything is recorded."""
         found = self._connection.execute("SELECT at FROM mark WHERE id = ?", self._mark).fetchone()
         return None if found is None else float(found[0])
+
+    def ended_at(self) -> float | None:
+        """Return when recording was ended in order, if nobody has noted the gap yet."""
+        return None
 
     def cost(self, tier: Tier) -> int:
         """Return the bytes that the chunks of a tier take."""
@@ -142,8 +162,7 @@ class ChunkStore:
     def chunks(self, tier: Tier, label: str, min_rows: int, below: int) -> int:
         """Count the chunks of a label that have at least `min_rows` and fewer than `below` rows."""
         query = f"SELECT count(*) FROM chunk WHERE {self._own} AND {_OF_SIZE}"  # nosec B608
-        which = (tier.number, label, min_rows, below)
-        (count,) = self._connection.execute(query, which).fetchone()
+        (count,) = self._find(query, tier.number, label, min_rows, below).fetchone()
         return int(count)
 
     def count(self, tier: Tier, label: str, first: float, last: float) -> int:
@@ -152,7 +171,7 @@ class ChunkStore:
             "SELECT coalesce(sum(points), 0) FROM chunk "  # nosec B608
             f"WHERE {self._own} AND {_OVERLAPPING}"
         )
-        (count,) = self._connection.execute(query, (tier.number, label, last, first)).fetchone()
+        (count,) = self._find(query, tier.number, label, last, first).fetchone()
         return int(count)
 
     def rows(self, tier: Tier, label: str, first: float, last: float) -> Columns:
@@ -169,14 +188,14 @@ class ChunkStore:
         """Return the texts that explain values, by their numbers."""
         if self._texts is None:
             query = f"SELECT number, text FROM told WHERE {self._own}"  # nosec B608
-            self._texts = dict(self._connection.execute(query).fetchall())
+            self._texts = dict(self._find(query).fetchall())
         return self._texts
 
     def _read(self, tier: Tier, where: str, values: tuple[float | str, ...]) -> Columns:
         # Conditions of our own; what comes from outside is in the values.
         query = f"SELECT data FROM chunk WHERE {self._own} AND {where}"  # nosec B608
-        found = (data for (data,) in self._connection.execute(query, values))
-        return join(_readable(found, tier), tier.columns)
+        found = (data for (data,) in self._find(query, *values))
+        return join(readable(found, tier), tier.columns)
 
     def tell(self, told: Reason) -> int:
         """Keep what explains a value and return its number."""
@@ -187,7 +206,7 @@ class ChunkStore:
             number = number_of(text)
         if number not in texts:
             self._begin()
-            self._connection.execute(self._tell, (number, text))
+            self._find(self._tell, number, text)
             texts[number] = text
         return number
 
@@ -195,13 +214,15 @@ class ChunkStore:
 
     def append(self, tier: Tier, label: str, columns: Columns) -> None:
         """Store rows as a chunk."""
-        self._begin()
         times, data = columns[TIME], pack(columns)
         cost = len(data) + _CHUNK_BYTES
-        row = (tier.number, label, min(times), max(times), len(times), cost, data)
-        self._connection.execute(self._insert, row)
+        self._put((tier.number, label, min(times), max(times), len(times), cost, data))
         self._cost[tier.number] += cost
         self._points[tier.number] += len(times)
+
+    def _put(self, row: ChunkRow) -> None:
+        self._begin()
+        self._connection.execute(self._insert, (*self._which, *row))
 
     def merge(self, tier: Tier, label: str, min_rows: int, below: int) -> None:
         """Make one chunk of all that have at least `min_rows` and fewer than `below` rows."""
@@ -216,28 +237,36 @@ class ChunkStore:
 
         With `keep_newest` the newest chunk of every label stays, so that what holds is known.
         """
-        own = f"{self._own} AND tier = :tier"
-        newest = f"AND id NOT IN (SELECT max(id) FROM chunk WHERE {own} GROUP BY label)"
+        newest = f"SELECT max(id) FROM chunk WHERE {self._own} AND tier = ? GROUP BY label"  # nosec B608
+        stays = f"AND id NOT IN ({newest})" if keep_newest else ""
         oldest = (
-            f"id IN (SELECT id FROM chunk WHERE {own} AND end < :older "
-            f"{newest if keep_newest else ''} ORDER BY end LIMIT :most)"
+            f"id IN (SELECT id FROM chunk WHERE {self._own} AND tier = ? "  # nosec B608
+            f'AND "end" < ? {stays} ORDER BY "end" LIMIT ?)'
         )
-        return self._delete(tier, oldest, {"tier": tier.number, "older": older, "most": most})
+        kept = (*self._which, tier.number) if keep_newest else ()
+        return self._delete(tier, oldest, (*self._which, tier.number, older, *kept, most))
 
-    def _delete(
-        self, tier: Tier, where: str, values: tuple[float | str, ...] | dict[str, float]
-    ) -> int:
+    def _delete(self, tier: Tier, where: str, values: tuple[float | str, ...]) -> int:
         self._begin()
         query = f"DELETE FROM chunk WHERE {self._own} AND {where} RETURNING cost, points"  # nosec B608
-        deleted = self._connection.execute(query, values).fetchall()
+        deleted = self._find(query, *values).fetchall()
         self._cost[tier.number] -= sum(cost for cost, _ in deleted)
         self._points[tier.number] -= sum(points for _, points in deleted)
         return len(deleted)
 
+    def add_entries(self, rows: Sequence[EntryRow]) -> None:
+        """Add entries of the journal."""
+        self._begin()
+        self.entries.add(rows)
+
     def set_recorded_until(self, at: float) -> None:
         """Note that everything up to a time is recorded."""
         self._begin()
-        self._connection.execute("REPLACE INTO mark (id, at) VALUES (?, ?)", (*self._mark, at))
+        self._connection.execute(
+            "INSERT INTO mark (id, at) VALUES (?, ?) "
+            "ON CONFLICT (id) DO UPDATE SET at = excluded.at",
+            (*self._mark, at),
+        )
 
     def _begin(self) -> None:
         if not self._connection.in_transaction:
@@ -258,139 +287,11 @@ class ChunkStore:
         self._connection.close()
 
 
-class SharedChunks:
-    """The file of the histories of many controllers, one of which is lent at a time."""
-
-    def __init__(self, path: Path | None, max_bytes: int) -> None:
-        self._path = path or _IN_MEMORY
-        self._max_bytes = max_bytes
-        with sentences(self._path):
-            self._connection = _opened(path, max_bytes, _OF_MANY)
-
-    def of(self, controller: int, max_bytes: int = 0) -> "ChunksOfOne":
-        """Lend the chunks of a controller; without its share of the bytes, with all of them."""
-        with sentences(self._path):
-            return ChunksOfOne(self._connection, controller, max_bytes or self._max_bytes)
-
-    def forget(self, controllers: Iterable[int]) -> None:
-        """Remove the histories of controllers."""
-        self._transact(
-            (f"DELETE FROM {table} WHERE {key} = ?", (controller,))  # nosec B608
-            for controller in controllers
-            for table, key in _TABLES_OF_ONE
-        )
-
-    def take_in(self, controller: int, path: Path) -> None:
-        """Make the history in a file of its own that of a controller here."""
-        with self._beside(path):
-            # A file of format 1 has no texts, and is only read.
-            (has_texts,) = self._connection.execute(
-                "SELECT count(*) FROM own.sqlite_master WHERE name = 'told'"
-            ).fetchone()
-            texts = (
-                "INSERT INTO main.told (controller, number, text) "
-                "SELECT ?, number, text FROM own.told",
-                (controller,),
-            )
-            self._transact(
-                [
-                    ("DELETE FROM chunk WHERE controller = ?", (controller,)),
-                    (
-                        f"INSERT INTO main.chunk (controller, {_COLUMNS}) "  # nosec B608
-                        f"SELECT ?, {_COLUMNS} FROM own.chunk ORDER BY id",
-                        (controller,),
-                    ),
-                    ("DELETE FROM entry WHERE controller = ?", (controller,)),
-                    (
-                        f"INSERT INTO main.entry (controller, {ENTRY_COLUMNS}) "  # nosec B608
-                        f"SELECT ?, {ENTRY_COLUMNS} FROM own.entry",
-                        (controller,),
-                    ),
-                    ("REPLACE INTO main.mark SELECT ?, at FROM own.mark", (controller,)),
-                    ("DELETE FROM told WHERE controller = ?", (controller,)),
-                    *([texts] if has_texts else ()),
-                ]
-            )
-
-    def give_out(self, controller: int, path: Path) -> None:
-        """Write the history of a controller to an empty file of its own."""
-        with self._beside(path):
-            self._transact(
-                [
-                    (
-                        f"INSERT INTO own.chunk ({_COLUMNS}) SELECT {_COLUMNS} "  # nosec B608
-                        "FROM main.chunk WHERE controller = ? ORDER BY id",
-                        (controller,),
-                    ),
-                    (
-                        f"INSERT INTO own.entry ({ENTRY_COLUMNS}) SELECT {ENTRY_COLUMNS} "  # nosec B608
-                        "FROM main.entry WHERE controller = ?",
-                        (controller,),
-                    ),
-                    (
-                        "INSERT INTO own.mark SELECT 1, at FROM main.mark WHERE id = ?",
-                        (controller,),
-                    ),
-                    (
-                        "INSERT INTO own.told (number, text) "
-                        "SELECT number, text FROM main.told WHERE controller = ?",
-                        (controller,),
-                    ),
-                ]
-            )
-
-    @contextmanager
-    def _beside(self, path: Path) -> Iterator[None]:
-        """Have a file of one controller open beside this one."""
-        with sentences(path):
-            self._connection.execute("ATTACH ? AS own", (str(path),))
-            try:
-                own = ENTRY_TABLE.format(**_OF_ONE).replace("EXISTS entry", "EXISTS own.entry")
-                self._connection.execute(own)
-                yield
-            finally:
-                self._connection.execute("DETACH own")
-
-    def _transact(self, statements: Iterable[tuple[str, tuple[int, ...]]]) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            for statement in statements:
-                self._connection.execute(*statement)
-            self._connection.execute("COMMIT")
-        finally:
-            roll_back(self._connection)
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-class ChunksOfOne(ChunkStore):
-    """The chunks of one controller in a file of many, which it leaves open."""
-
-    def __init__(self, connection: sqlite3.Connection, controller: int, max_bytes: int) -> None:
-        self._connection = connection
-        self.entries = EntryTable(connection, max_bytes, controller)
-        self._own = f"controller = {controller:d}"
-        self._insert = (
-            f"INSERT INTO chunk (controller, {_COLUMNS}) "  # nosec B608
-            f"VALUES ({controller:d}, ?, ?, ?, ?, ?, ?, ?)"
-        )
-        self._tell = f"INSERT INTO told (controller, number, text) VALUES ({controller:d}, ?, ?)"  # nosec B608
-        self._mark = (controller,)
-        self._count_tiers()
-
-    def used(self) -> int:
-        return sum(self._cost.values())
-
-    def close(self) -> None:
-        """Leave the file open, which others use, too."""
-
-
-def _opened(path: Path | None, max_bytes: int, tables: Mapping[str, str]) -> sqlite3.Connection:
+def opened_file(path: Path | None, max_bytes: int, tables: Mapping[str, str]) -> sqlite3.Connection:
     """Open a file, or one in memory, and make its tables if it is new."""
     if path is not None:
         os.close(open_private(path))
-    connection = connect(path or _IN_MEMORY)
+    connection = connect(path or IN_MEMORY)
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version > _FORMAT:
@@ -417,7 +318,7 @@ def _opened(path: Path | None, max_bytes: int, tables: Mapping[str, str]) -> sql
     return connection
 
 
-def _readable(chunks: Iterable[bytes], tier: Tier) -> Iterator[Columns]:
+def readable(chunks: Iterable[bytes], tier: Tier) -> Iterator[Columns]:
     """Unpack chunks; leave out one whose bytes went bad, so that what held before it shows."""
     for data in chunks:
         try:

@@ -194,13 +194,18 @@ class Compactor:
         self._bounds = bounds
         self._reductions: dict[str, tuple[Reduction, ...]] = {}
         #: Chunks of the smallest size, and appended since they were counted.
-        self._appended: dict[tuple[Tier, str], int] = {}
+        counted = chunk_store.small_chunks()
+        self._appended: dict[tuple[Tier, str], int] = counted or {}
+        #: Of a label that was not counted so many are assumed that somebody looks.
+        self._assumed = MERGED if counted is None else 0
         self._rows: dict[tuple[Tier, str], list[Row]] = defaultdict(list)
         #: Up to when everything has come.
         self._newest = -inf
         recorded_until = chunk_store.recorded_until()
         if recorded_until is not None:
-            self._resume(recorded_until)
+            # What held is asked for at the end of the quarter before the one that is open.
+            with chunk_store.reading_ahead(recorded_until - 2 * QUARTERS.interval_s):
+                self._resume(recorded_until)
 
     def _resume(self, recorded_until: float) -> None:
         """Build the open intervals, which are not in the store, from the raw values."""
@@ -287,7 +292,7 @@ class Compactor:
 
     def _append(self, tier: Tier, label: str, rows: Sequence[Row]) -> None:
         self.chunk_store.append(tier, label, columns_from_rows(rows))
-        appended = self._appended.get((tier, label), MERGED) + 1
+        appended = self._appended.get((tier, label), self._assumed) + 1
         if appended >= MERGED:
             for size in SIZES:
                 if self.chunk_store.chunks(tier, label, *size) >= MERGED:

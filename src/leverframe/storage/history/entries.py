@@ -1,8 +1,9 @@
 """The table of the journal's entries: the newest of them, as JSON, beside the chunks of values."""
 
-import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
+
+from leverframe.storage.history.connection import HistoryConnection
 
 #: Entries of one controller that are kept: some weeks of a busy one, and less than 10 MB.
 MAX_ENTRIES = 20_000
@@ -22,6 +23,10 @@ CREATE TABLE IF NOT EXISTS entry (
 );
 """
 ENTRY_COLUMNS = "number, time, cause, which, data"
+#: An entry that is written again, by whoever does not know that it is there, replaces the first.
+_REPLACED = (
+    "time = excluded.time, cause = excluded.cause, which = excluded.which, data = excluded.data"
+)
 
 
 class EntryRow(NamedTuple):
@@ -46,28 +51,30 @@ class EntryTable:
     """The entries of one controller; whoever adds commits."""
 
     def __init__(
-        self, connection: sqlite3.Connection, max_bytes: int, controller: int | None = None
+        self, connection: HistoryConnection, max_bytes: int, controller: int | None = None
     ) -> None:
         self._connection = connection
         self._most = min(MAX_ENTRIES, max_bytes // _BYTES_FOR_EACH)
-        self._own = "true" if controller is None else f"controller = {controller:d}"
-        columns, value = ("", "") if controller is None else ("controller, ", f"{controller:d}, ")
+        self._own = "true" if controller is None else "controller = ?"
+        #: The value of what is our own.
+        self._which: tuple[int, ...] = () if controller is None else (controller,)
+        column, value = ("", "") if controller is None else ("controller, ", "?, ")
         self._insert = (
-            f"REPLACE INTO entry ({columns}{ENTRY_COLUMNS}) "  # nosec B608
-            f"VALUES ({value}?, ?, ?, ?, ?)"
+            f"INSERT INTO entry ({column}{ENTRY_COLUMNS}) VALUES ({value}?, ?, ?, ?, ?) "  # nosec B608
+            f"ON CONFLICT ({column}number) DO UPDATE SET {_REPLACED}"
         )
 
     def newest(self) -> int:
         """Return the number of the newest entry; 0 where there is none."""
         query = f"SELECT coalesce(max(number), 0) FROM entry WHERE {self._own}"  # nosec B608
-        (number,) = self._connection.execute(query).fetchone()
+        (number,) = self._connection.execute(query, self._which).fetchone()
         return int(number)
 
     def add(self, rows: Iterable[EntryRow]) -> None:
         """Add entries; the oldest go where there are too many."""
-        self._connection.executemany(self._insert, rows)
+        self._connection.executemany(self._insert, [(*self._which, *row) for row in rows])
         query = f"DELETE FROM entry WHERE {self._own} AND number <= ?"  # nosec B608
-        self._connection.execute(query, (self.newest() - self._most,))
+        self._connection.execute(query, (*self._which, self.newest() - self._most))
 
     def ask(self, question: EntryQuestion) -> list[bytes]:
         """Return the newest entries that are asked for, oldest first."""
@@ -81,5 +88,6 @@ class EntryTable:
         wanted += [("cause = ?", cause)] if cause is not None else []
         where = " AND ".join((self._own, *(text for text, _ in wanted)))
         query = f"SELECT data FROM entry WHERE {where} ORDER BY number DESC LIMIT ?"  # nosec B608
-        found = self._connection.execute(query, (*(value for _, value in wanted), most))
+        values = (*self._which, *(value for _, value in wanted), most)
+        found = self._connection.execute(query, values)
         return [data for (data,) in found][::-1]

@@ -22,8 +22,6 @@ from leverframe.storage.store import StoreUnavailable
 
 #: So many are taken over at once on virtual time, where no timer runs.
 BATCH = KEPT_ENTRIES // 2
-#: Entries that wait for a file that cannot be written; older ones are lost.
-MAX_WAITING = 5000
 _BY_START = Cause("start")
 
 
@@ -34,13 +32,13 @@ class JournalKeeper:
         journal: Callable[[], Journal],
         clock: Clock,
         version: Callable[[], str],
-        gather_s: float = GATHER_S,
+        gather_s: float | None = None,
     ) -> None:
         self._history = history
         self._journal = journal
         self._clock = clock
         self._version = version
-        self._gather_s = gather_s
+        self._gather_s = history.gather_s if gather_s is None else gather_s
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
         #: The newest entry that was taken over, and what is not written of them.
@@ -64,7 +62,7 @@ class JournalKeeper:
             if new >= BATCH:
                 self._write_soon()
         else:
-            self._timer = asyncio.get_running_loop().call_later(self._gather_s, self._write_soon)
+            self._look_again_after(self._gather_s)
 
     async def ask(self, question: EntryQuestion) -> list[bytes]:
         """Return stored entries as JSON, with all that happened until now."""
@@ -98,8 +96,21 @@ class JournalKeeper:
             with suppress(StoreUnavailable):
                 await self._write()
 
+    def _look_again_after(self, seconds: float) -> None:
+        """Take over what comes meanwhile, before the journal lets go of it, and then write."""
+        now = min(seconds, GATHER_S)
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(now, self._take_over_for, seconds - now)
+
+    def _take_over_for(self, seconds: float) -> None:
+        self._take_over()
+        if seconds > 0 and len(self._waiting) < self._history.max_entries:
+            self._look_again_after(seconds)
+        else:
+            self._timer = None
+            self._write_soon()
+
     def _write_soon(self) -> None:
-        self._timer = None
         self._take_over()
         if self._writing is None or self._writing.done():
             self._writing = asyncio.get_running_loop().create_task(self._try_to_write())
@@ -114,11 +125,17 @@ class JournalKeeper:
         new = journal.since(self._number)
         lost = journal.count - self._number - len(new)
         if lost and self._number:
-            gap = Fact("journal_gap", figures={"count": lost})
-            self._waiting.append(Entry(new[0].number - 1, new[0].wall, _BY_START, str(gap), gap))
+            self._waiting.append(_gap(lost, new[0].number - 1, new[0].wall))
         self._waiting += new
-        del self._waiting[:-MAX_WAITING]
         self._number = journal.count
+
+    def _bound_waiting(self) -> None:
+        """Give up the oldest entries where too many wait, and tell how many."""
+        over = len(self._waiting) - self._history.max_entries
+        if over > 0:
+            gone = self._waiting[: over + 1]
+            count = sum(_entries_in(entry) for entry in gone)
+            self._waiting[: over + 1] = [_gap(count, gone[-1].number, gone[-1].wall)]
 
     async def _write(self) -> None:
         async with self._order:
@@ -142,24 +159,37 @@ class JournalKeeper:
             has_start = base is None and before is None
             kept = entries[1:] if has_start else entries
             self._waiting = [*kept, *self._waiting]
+            self._bound_waiting()
             raise
+
+
+def _gap(count: int, number: int, wall: float) -> Entry:
+    gap = Fact("journal_gap", figures={"count": count})
+    return Entry(number, wall, _BY_START, str(gap), gap)
+
+
+def _entries_in(entry: Entry) -> int:
+    """Return for how many entries one stands."""
+    return int(entry.fact.figures["count"]) if entry.fact.what == "journal_gap" else 1
 
 
 def _add(
     compactor: Compactor, entries: list[Entry], base: int | None, told_elsewhere: int | None
 ) -> int:
     """Store entries and return what is added to their numbers."""
-    table = compactor.chunk_store.entries
+    chunk_store = compactor.chunk_store
     if base is None:
         # Of entries that are stored already the newest is the last one that was told elsewhere.
-        newest: int = table.newest()
+        newest: int = chunk_store.entries.newest()
         base = newest + 1 if told_elsewhere is None else max(0, newest - told_elsewhere)
     reports = [_numbered_on(report_of(entry), base) for entry in entries]
-    table.add(
-        EntryRow(one.number, one.time, one.cause, one.which, msgspec.json.encode(one))
-        for one in reports
+    chunk_store.add_entries(
+        [
+            EntryRow(one.number, one.time, one.cause, one.which, msgspec.json.encode(one))
+            for one in reports
+        ]
     )
-    compactor.chunk_store.commit()
+    chunk_store.commit()
     return base
 
 

@@ -1,4 +1,4 @@
-"""The history of many controllers: one thread and one file for all of them.
+"""The history of many controllers: one thread and one file, or one database, for all of them.
 
 Each has a worker as a single controller has. What the thread keeps in memory to reduce the values
 of a controller is kept for those that recorded something last, and built again from the file for
@@ -8,19 +8,24 @@ others: a node may have ten thousand that are quiet.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
-from leverframe.storage.history.chunks import ChunksOfOne, SharedChunks
 from leverframe.storage.history.compactor import Bounds, Compactor
+from leverframe.storage.history.shared_chunks import ChunksOfOne, SharedChunks
 from leverframe.storage.history.worker import (
+    ALONE,
+    GATHER_S,
     RETRY_S,
+    Result,
     ThreadHistoryWorker,
+    WaitingRoom,
     set_aside_if_damaged,
 )
+from leverframe.storage.store import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -28,10 +33,18 @@ log = logging.getLogger(__name__)
 MAX_OPEN = 1024
 #: What a controller may keep, however many there are.
 MIN_BYTES = 64 * 1024
+#: What may wait in memory of all controllers together, some 100 MB of each, and what of one.
+OF_ALL = WaitingRoom(1_000_000, 1_000_000, 100_000)
+OF_ONE = WaitingRoom(500, 100, 50)
 
 
 class SharedHistory:
     """The thread and the file; without a path, in memory."""
+
+    #: Real seconds that a value of a controller may wait before it is handed over.
+    gather_s = GATHER_S
+    #: Who asks is refused after so many seconds without an answer; None waits for it.
+    answer_within_s: float | None = None
 
     def __init__(self, path: Path | None, bounds: Bounds, *, retry_s: float = RETRY_S) -> None:
         """Keep to the bounds with all controllers together; days are those of each."""
@@ -43,7 +56,7 @@ class SharedHistory:
         # Only the thread touches these.
         self._file: SharedChunks | None = None
         self._open: OrderedDict[WorkerOfOne, None] = OrderedDict()
-        self._logged: str | None = None
+        self._logged: set[str] = set()
 
     def worker(self, controller: int) -> "WorkerOfOne":
         """Return the worker of a controller, which is closed with it."""
@@ -65,12 +78,31 @@ class SharedHistory:
         await loop.run_in_executor(self._executor, self.give_up)
         self._executor.shutdown(wait=False)
 
+    def room(self) -> WaitingRoom:
+        """Return how much of one controller may wait in memory: its share."""
+        count = max(1, self._controllers)
+        return WaitingRoom(
+            *(
+                min(alone, max(least, most // count))
+                for alone, least, most in zip(
+                    astuple(ALONE), astuple(OF_ONE), astuple(OF_ALL), strict=True
+                )
+            )
+        )
+
     # --- on the thread ----------------------------------------------------------------------------
 
     def bounds(self) -> Bounds:
         """Return the bounds of one controller: its share of the bytes."""
-        share = self._bounds.max_bytes // max(1, self._controllers)
+        share = self._bounds.max_bytes // max(1, self._sharing())
         return replace(self._bounds, max_bytes=max(share, MIN_BYTES))
+
+    def _sharing(self) -> int:
+        """Return how many controllers share the bytes."""
+        return self._controllers
+
+    def require(self) -> None:
+        """Raise StoreUnavailable at once where nothing can be reached at present."""
 
     def chunks_of(self, controller: int) -> ChunksOfOne:
         return self._opened().of(controller, self.bounds().max_bytes)
@@ -98,11 +130,17 @@ class SharedHistory:
         if error is not None:
             set_aside_if_damaged(self._path, error)
 
+    def give_up_on(self, worker: "WorkerOfOne", error: Exception) -> None:
+        """Begin anew after something went wrong with what a worker did."""
+        self.give_up(error)
+
     def log(self, sentence: str | None) -> None:
         """Log a fault once for all controllers, until something could be recorded again."""
-        if sentence is not None and sentence != self._logged:
+        if sentence is None:
+            self._logged.clear()
+        elif sentence not in self._logged:
+            self._logged.add(sentence)
             log.error("%s", sentence)
-        self._logged = sentence
 
     def _opened(self) -> SharedChunks:
         if self._file is None:
@@ -125,6 +163,7 @@ class WorkerOfOne(ThreadHistoryWorker):
         self, shared: SharedHistory, controller: int, executor: ThreadPoolExecutor, retry_s: float
     ) -> None:
         super().__init__(None, shared.bounds(), retry_s=retry_s, executor=executor)
+        self.gather_s = shared.gather_s
         self._shared = shared
         self._controller = controller
         self._was_opened = False
@@ -133,10 +172,21 @@ class WorkerOfOne(ThreadHistoryWorker):
         """Free the memory; the file has all that is needed to go on."""
         self._compactor = None
 
+    async def ask(self, work: Callable[[Compactor], Result]) -> Result:
+        try:
+            async with asyncio.timeout(self._shared.answer_within_s):
+                return await super().ask(work)
+        except TimeoutError:
+            raise StoreUnavailable("The history does not answer now; ask again later.") from None
+
+    def _room(self) -> WaitingRoom:
+        return self._shared.room()
+
     def _leave(self) -> None:
         self._shared.leave()
 
     def _opened(self) -> Compactor:
+        self._shared.require()
         compactor = super()._opened()
         self._shared.note_use(self)
         return compactor
@@ -146,7 +196,7 @@ class WorkerOfOne(ThreadHistoryWorker):
         compactor = Compactor(chunks, self._shared.bounds())
         if not self._was_opened:
             # The controller was off, or killed, since something was recorded last.
-            compactor.silence()
+            compactor.silence(chunks.ended_at())
             self._was_opened = True
         return compactor
 
@@ -162,7 +212,7 @@ class WorkerOfOne(ThreadHistoryWorker):
         self._shared.log(None)
 
     def _give_up(self, error: Exception) -> None:
-        self._shared.give_up(error)
+        self._shared.give_up_on(self, error)
 
     def _log(self, sentence: str) -> None:
         self._shared.log(sentence)

@@ -52,6 +52,19 @@ _TROUBLES = (sqlite3.Error, OSError, StoreDamaged, StoreTooNew, StoreUnavailable
 Tell = Callable[[str | None], None]
 
 
+class WaitingRoom(Struct, frozen=True):
+    """How much may wait in memory until it is written."""
+
+    #: Values that the thread has not got to yet, and those that could not be written.
+    handed_over: int = MAX_WAITING
+    unwritten: int = MAX_UNWRITTEN
+    #: Entries of the journal.
+    entries: int = 5000
+
+
+ALONE = WaitingRoom()
+
+
 class Figures(Struct):
     points: int = 0
     bytes: int = 0
@@ -71,8 +84,14 @@ class Figures(Struct):
 class HistoryWorker(Protocol):
     #: What is added can be read after the end.
     is_durable: bool
+    #: Real seconds that a value may wait before it is added.
+    gather_s: float
     figures: Figures
     tell: Tell
+
+    @property
+    def max_entries(self) -> int:
+        """Return how many entries of the journal may wait until they can be written."""
 
     def add(self, samples: Sequence[Traced]) -> None:
         """Record samples, soon."""
@@ -91,6 +110,8 @@ class MemoryHistory:
     """A history on the event loop that lasts as long as the process."""
 
     is_durable = False
+    gather_s = GATHER_S
+    max_entries = ALONE.entries
 
     def __init__(self) -> None:
         self.figures = Figures()
@@ -129,6 +150,7 @@ class ThreadHistoryWorker:
     """A history on a thread of its own; without a path, in memory."""
 
     is_durable = True
+    gather_s = GATHER_S
 
     def __init__(
         self,
@@ -155,9 +177,18 @@ class ThreadHistoryWorker:
         self._compactor: Compactor | None = None
         self._unwritten: list[Traced] = []
         self._failures = 0
+        self._has_told_loss = False
+
+    @property
+    def max_entries(self) -> int:
+        return self._room().entries
+
+    def _room(self) -> WaitingRoom:
+        """Return how much may wait in memory."""
+        return ALONE
 
     def add(self, samples: Sequence[Traced]) -> None:
-        if self._handed_over - self._done > MAX_WAITING:
+        if self._handed_over - self._done > self._room().handed_over:
             if not self._may_wait or self._newest_job is None:
                 self.figures.overrun += len(samples)
                 return
@@ -188,22 +219,25 @@ class ThreadHistoryWorker:
     # --- on the thread ----------------------------------------------------------------------------
 
     def _add(self, samples: Sequence[Traced], loop: asyncio.AbstractEventLoop) -> None:
-        waiting = [*self._unwritten, *samples]
-        self._unwritten = []
         try:
             compactor = self._opened()
-            compactor.add(waiting)
+            compactor.add([*self._unwritten, *samples])
+            self._unwritten = []
             self.figures.update(compactor.chunk_store)
             self._succeeded(loop)
         except _TROUBLES as error:
             self._give_up(error)
-            self.figures.lost += max(0, len(waiting) - MAX_UNWRITTEN)
-            self._unwritten = waiting[-MAX_UNWRITTEN:]
-            self._failed(error, loop)
+            waiting, most = [*self._unwritten, *samples], self._room().unwritten
+            lost = max(0, len(waiting) - most)
+            self.figures.lost += lost
+            self._unwritten = waiting[-most:]
+            self._failed(error, loop, lost)
         except Exception:
             # A fault of ours: it would be the same with the same values, so they are given up.
-            log.exception("%d values of the history are lost by a fault", len(waiting))
-            self.figures.lost += len(waiting)
+            lost = len(self._unwritten) + len(samples)
+            log.exception("%d values of the history are lost by a fault", lost)
+            self.figures.lost += lost
+            self._unwritten = []
         finally:
             self._done += len(samples)
 
@@ -255,11 +289,15 @@ class ThreadHistoryWorker:
             self._compactor = None
         set_aside_if_damaged(self._path, error)
 
-    def _failed(self, error: Exception, loop: asyncio.AbstractEventLoop) -> None:
-        """Plan another attempt; report the failure only when it has repeated."""
+    def _failed(self, error: Exception, loop: asyncio.AbstractEventLoop, lost: int) -> None:
+        """Plan another attempt; report a failure that has repeated, and that values are lost."""
         self._failures += 1
-        if self._failures == WORTH_A_WORD:
+        is_first_loss = bool(lost) and not self._has_told_loss
+        if self._failures == WORTH_A_WORD or is_first_loss:
             sentence = _sentence(error, "recorded")
+            if lost:
+                self._has_told_loss = True
+                sentence += " There is no room for more: the oldest values are lost."
             self._log(sentence)
             _call(loop, self.tell, sentence)
         _call(loop, self._try_again_later, loop)
@@ -268,9 +306,9 @@ class ThreadHistoryWorker:
         log.error("%s", sentence)
 
     def _succeeded(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._failures >= WORTH_A_WORD:
+        if self._failures >= WORTH_A_WORD or self._has_told_loss:
             _call(loop, self.tell, None)
-        self._failures = 0
+        self._failures, self._has_told_loss = 0, False
 
     # --- on the loop ------------------------------------------------------------------------------
 
@@ -291,12 +329,12 @@ class HistoryRecorder:
     there is no timer: samples are handed over when many have come, and before anybody asks.
     """
 
-    def __init__(self, worker: HistoryWorker, clock: Clock, gather_s: float = GATHER_S) -> None:
+    def __init__(self, worker: HistoryWorker, clock: Clock, gather_s: float | None = None) -> None:
         #: What the engine appends to.
         self.samples = Samples()
         self._worker = worker
         self._clock = clock
-        self._gather_s = gather_s
+        self.gather_s = worker.gather_s if gather_s is None else gather_s
         self._has_timer = not clock.is_virtual
         self._timer: asyncio.TimerHandle | None = None
 
@@ -308,12 +346,16 @@ class HistoryRecorder:
     def is_durable(self) -> bool:
         return self._worker.is_durable
 
+    @property
+    def max_entries(self) -> int:
+        return self._worker.max_entries
+
     def flush_if_due(self) -> None:
         """Hand over the samples: many at once, few of them after a while."""
         if len(self.samples) >= BATCH:
             self.flush()
         elif self._has_timer and self._timer is None and self.samples:
-            self._timer = asyncio.get_running_loop().call_later(self._gather_s, self.flush)
+            self._timer = asyncio.get_running_loop().call_later(self.gather_s, self.flush)
 
     def flush(self) -> None:
         """Hand over the samples gathered so far."""

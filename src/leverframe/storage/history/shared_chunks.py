@@ -1,0 +1,149 @@
+"""The file of the histories of many controllers: each row of its tables says whose it is."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from leverframe.storage.history.chunks import (
+    CHUNK_COLUMNS,
+    IN_MEMORY,
+    OF_MANY,
+    OF_ONE,
+    ChunkStore,
+    opened_file,
+)
+from leverframe.storage.history.connection import HistoryConnection
+from leverframe.storage.history.entries import ENTRY_COLUMNS, ENTRY_TABLE, EntryTable
+from leverframe.storage.sqlite_file import roll_back, sentences
+
+#: The tables of a file of many, and the column that says whose a row is.
+_TABLES_OF_ONE = (
+    *(("chunk", "controller"), ("entry", "controller")),
+    *(("mark", "id"), ("told", "controller")),
+)
+
+
+class SharedChunks:
+    """The file of the histories of many controllers, one of which is lent at a time."""
+
+    def __init__(self, path: Path | None, max_bytes: int) -> None:
+        self._path = path or IN_MEMORY
+        self._max_bytes = max_bytes
+        with sentences(self._path):
+            self._connection = opened_file(path, max_bytes, OF_MANY)
+
+    def of(self, controller: int, max_bytes: int = 0) -> "ChunksOfOne":
+        """Lend the chunks of a controller; without its share of the bytes, with all of them."""
+        with sentences(self._path):
+            return ChunksOfOne(self._connection, controller, max_bytes or self._max_bytes)
+
+    def forget(self, controllers: Iterable[int]) -> None:
+        """Remove the histories of controllers."""
+        self._transact(
+            (f"DELETE FROM {table} WHERE {key} = ?", (controller,))  # nosec B608
+            for controller in controllers
+            for table, key in _TABLES_OF_ONE
+        )
+
+    def take_in(self, controller: int, path: Path) -> None:
+        """Make the history in a file of its own that of a controller here."""
+        with self._beside(path):
+            # A file of format 1 has no texts, and is only read.
+            (has_texts,) = self._connection.execute(
+                "SELECT count(*) FROM own.sqlite_master WHERE name = 'told'"
+            ).fetchone()
+            texts = (
+                "INSERT INTO main.told (controller, number, text) "
+                "SELECT ?, number, text FROM own.told",
+                (controller,),
+            )
+            self._transact(
+                [
+                    ("DELETE FROM chunk WHERE controller = ?", (controller,)),
+                    (
+                        f"INSERT INTO main.chunk (controller, {CHUNK_COLUMNS}) "  # nosec B608
+                        f"SELECT ?, {CHUNK_COLUMNS} FROM own.chunk ORDER BY id",
+                        (controller,),
+                    ),
+                    ("DELETE FROM entry WHERE controller = ?", (controller,)),
+                    (
+                        f"INSERT INTO main.entry (controller, {ENTRY_COLUMNS}) "  # nosec B608
+                        f"SELECT ?, {ENTRY_COLUMNS} FROM own.entry",
+                        (controller,),
+                    ),
+                    ("REPLACE INTO main.mark SELECT ?, at FROM own.mark", (controller,)),
+                    ("DELETE FROM told WHERE controller = ?", (controller,)),
+                    *([texts] if has_texts else ()),
+                ]
+            )
+
+    def give_out(self, controller: int, path: Path) -> None:
+        """Write the history of a controller to an empty file of its own."""
+        with self._beside(path):
+            self._transact(
+                [
+                    (
+                        f"INSERT INTO own.chunk ({CHUNK_COLUMNS}) SELECT {CHUNK_COLUMNS} "  # nosec B608
+                        "FROM main.chunk WHERE controller = ? ORDER BY id",
+                        (controller,),
+                    ),
+                    (
+                        f"INSERT INTO own.entry ({ENTRY_COLUMNS}) SELECT {ENTRY_COLUMNS} "  # nosec B608
+                        "FROM main.entry WHERE controller = ?",
+                        (controller,),
+                    ),
+                    (
+                        "INSERT INTO own.mark SELECT 1, at FROM main.mark WHERE id = ?",
+                        (controller,),
+                    ),
+                    (
+                        "INSERT INTO own.told (number, text) "
+                        "SELECT number, text FROM main.told WHERE controller = ?",
+                        (controller,),
+                    ),
+                ]
+            )
+
+    @contextmanager
+    def _beside(self, path: Path) -> Iterator[None]:
+        """Have a file of one controller open beside this one."""
+        with sentences(path):
+            self._connection.execute("ATTACH ? AS own", (str(path),))
+            try:
+                own = ENTRY_TABLE.format(**OF_ONE).replace("EXISTS entry", "EXISTS own.entry")
+                self._connection.execute(own)
+                yield
+            finally:
+                self._connection.execute("DETACH own")
+
+    def _transact(self, statements: Iterable[tuple[str, tuple[int, ...]]]) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            for statement in statements:
+                self._connection.execute(*statement)
+            self._connection.execute("COMMIT")
+        finally:
+            roll_back(self._connection)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class ChunksOfOne(ChunkStore):
+    """The chunks of one controller in a file of many, which it leaves open."""
+
+    _own = "controller = ?"
+    _insert = f"INSERT INTO chunk (controller, {CHUNK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    _tell = "INSERT INTO told (controller, number, text) VALUES (?, ?, ?)"
+
+    def __init__(self, connection: HistoryConnection, controller: int, max_bytes: int) -> None:
+        self._connection = connection
+        self.entries = EntryTable(connection, max_bytes, controller)
+        self._which = self._mark = (controller,)
+        self._count_tiers()
+
+    def used(self) -> int:
+        return sum(self._cost.values())
+
+    def close(self) -> None:
+        """Leave the file open, which others use, too."""
