@@ -23,6 +23,7 @@ from leverframe.fleet.serve import node_of
 from leverframe.profile import Profile
 from leverframe.storage.encrypting import KeyFile
 from leverframe.storage.fleet.postgres_schema import opened
+from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.store import StoreUnavailable
 from tests.fleet.loop_node import LoopNode
 from tests.hardware.waiting import until
@@ -54,6 +55,7 @@ class Cluster:
             Config(port=0),
             cluster.lane,
             SystemClock(),
+            history=cluster.history(Bounds()),
             registry=cluster.registry,
             lease=cluster.lease,
         )

@@ -1,13 +1,20 @@
 """Nodes on a real database: controllers are shared out, moved, given up and taken over."""
 
+import asyncio
+import inspect
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from leverframe.commands.table.refusals import BadValue
+from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.member import NameTaken
+from leverframe.servers.http.messages import Request
+from leverframe.storage.fleet.postgres_connection import connect
 from leverframe.storage.fleet.postgres_lane import InDoubt
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
 from tests.hardware.waiting import until
@@ -87,3 +94,60 @@ async def test_a_wish_whose_connection_breaks_is_told_as_not_known(
     monkeypatch.setattr(membership, "want", lambda it, *wish: it.execute(broken))
     with pytest.raises(InDoubt, match="not known yet"):
         await cluster.members["a"].move("one", "a")
+
+
+async def asked(cluster: Cluster, node: str, path: str, query: str = "") -> bytes:
+    """Ask the controller `one` at a node."""
+    request = Request("GET", path, query, {}, b"", "127.0.0.1")
+    web = cluster.nodes[node].members["one"].built.web
+    answer: Any = web.handle_as(request, UNRESTRICTED)
+    reply = await answer if inspect.isawaitable(answer) else answer
+    assert reply.status == 200, reply.body
+    body: bytes = reply.body
+    return body
+
+
+async def told(cluster: Cluster, node: str) -> tuple[list[float], list[str], set[str], int]:
+    """Return the course of an output, what the journal, the timeline and the audit trail tell."""
+    chart = msgspec.json.decode(await asked(cluster, node, "/api/history", "labels=OUT0"))
+    journal = msgspec.json.decode(await asked(cluster, node, "/api/journal"))
+    timeline = msgspec.json.decode(await asked(cluster, node, "/api/timeline"))
+    (lane,) = [lane for lane in timeline["lanes"] if lane["label"] == "OUT0"]
+    causes = {bar["cause"]["kind"] for bar in lane["bars"] if bar.get("cause")}
+    audit = msgspec.json.decode(await asked(cluster, node, "/api/audit"))
+    values = [value for value in chart["series"]["OUT0"]["values"] if value is not None]
+    return values, [one["what"] for one in journal], causes, len(audit)
+
+
+async def test_a_controller_shows_its_charts_journal_and_audit_wherever_it_is(
+    cluster: Cluster,
+) -> None:
+    for name in ("a", "b"):
+        await cluster.join(name)
+    await cluster.nodes["a"].add(new("one"))
+    await cluster.members["a"].move("one", "a")
+    await until(lambda: "one" in cluster.names("a"))
+    await asked(cluster, "a", "/outs.cgi", "out0=1")
+    await asked(cluster, "a", "/stm.cgi", "oname=0Pump")
+    async with asyncio.timeout(10):
+        # A value is recorded by the millisecond, and asked for up to the present one.
+        while (await told(cluster, "a"))[0][-1] != 1:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+    values, journal, causes, audit = await told(cluster, "a")
+    assert causes
+    assert audit
+    await cluster.members["a"].move("one", "b")
+    await until(lambda: "one" in cluster.names("b"))
+    async with asyncio.timeout(10):
+        # It is on there, too, and not merely was.
+        while (await told(cluster, "b"))[0][len(values) :][-1:] != [1]:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+    moved = await told(cluster, "b")
+    assert moved[0][: len(values)] == values
+    assert moved[1][: len(journal)] == journal
+    assert moved[2] >= causes
+    assert moved[3] == audit
+    await cluster.nodes["b"].remove([cluster.nodes["b"].members["one"]])
+    with connect(cluster.database) as connection:
+        for table in ("chunk", "entry", "told", "mark"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)

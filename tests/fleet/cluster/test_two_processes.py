@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -79,6 +79,12 @@ def saved_pulses(database: str) -> int:
     return sum(b'"pulse"' in zlib.decompress(data) for (data,) in saved)
 
 
+def outputs_of(port: int, names: Sequence[str]) -> list[list[float]]:
+    """Read the course of an output of each controller; without the time in which it was off."""
+    told = [asked(port, name, "/api/history?labels=OUT0").json() for name in names]
+    return [[v for v in one["series"]["OUT0"]["values"] if v is not None] for one in told]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
 def test_what_was_acknowledged_is_there_after_a_node_is_gone(
@@ -108,6 +114,9 @@ def test_what_was_acknowledged_is_there_after_a_node_is_gone(
         while saved_pulses(database) < COUNT:
             assert time.monotonic() < saved
             time.sleep(0.05)
+        # Who asks for a history has all of it written.
+        recorded = outputs_of(port, names)
+        assert [course[-1] for course in recorded] == [1] * COUNT
         os.kill(first.pid, how)
         served = time.monotonic() + SERVED_AGAIN_S
         told: dict[str, str | None] = dict.fromkeys(names)
@@ -118,6 +127,8 @@ def test_what_was_acknowledged_is_there_after_a_node_is_gone(
         assert told == {name: f"{name}v3" for name in names}
         # What nobody remembers goes on, too.
         assert all(OUT0_ON in asked(port, name, "/outs.cgi").text for name in names)
+        charts = outputs_of(port, names)
+        assert [c[: len(r)] for c, r in zip(charts, recorded, strict=True)] == recorded
         for name in names:
             assert changed(port, name, 9)
         assert {name: name_of(port, name) for name in names} == {

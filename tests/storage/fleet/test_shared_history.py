@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from random import Random
 
@@ -18,13 +18,30 @@ from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.history.worker import ThreadHistoryWorker
 from leverframe.storage.store import StoreUnavailable
 from tests.hardware.waiting import until
+from tests.storage.fleet.postgres_histories import HistoryDatabase
 from tests.storage.history_model import START
 
 BOUNDS = Bounds()
 
 
+@pytest.fixture(params=["file", "database"])
+def open_history(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], SharedHistory]:
+    """Opens one and the same history again and again."""
+    if request.param == "file":
+        return lambda: SharedHistory(tmp_path / "history.db", BOUNDS, retry_s=0.01)
+    database = HistoryDatabase()
+    return lambda: database.history(BOUNDS)
+
+
 @pytest.fixture
-async def history(tmp_path: Path) -> AsyncIterator[SharedHistory]:
+async def history(open_history: Callable[[], SharedHistory]) -> AsyncIterator[SharedHistory]:
+    history = open_history()
+    yield history
+    await history.close()
+
+
+@pytest.fixture
+async def in_file(tmp_path: Path) -> AsyncIterator[SharedHistory]:
     history = SharedHistory(tmp_path / "history.db", BOUNDS, retry_s=0.01)
     yield history
     await history.close()
@@ -67,10 +84,11 @@ async def test_each_is_told_what_it_would_be_told_alone(
         await worker.close(START + 6000)
 
 
-async def test_a_restart_goes_on_with_what_each_had(tmp_path: Path) -> None:
-    path = tmp_path / "history.db"
+async def test_a_restart_goes_on_with_what_each_had(
+    open_history: Callable[[], SharedHistory],
+) -> None:
     for begin in (0, 100):
-        history = SharedHistory(path, BOUNDS)
+        history = open_history()
         workers = [history.worker(number) for number in (1, 2)]
         for number, worker in enumerate(workers):
             worker.add(samples(number, begin, 50))
@@ -81,7 +99,7 @@ async def test_a_restart_goes_on_with_what_each_had(tmp_path: Path) -> None:
             await worker.close(at)
         await history.close()
     # Both have noted that nothing is known of the time between.
-    single = SharedHistory(path, BOUNDS)
+    single = open_history()
     worker = single.worker(2)
     assert "nan" in (await worker.ask(told))[2]
     await worker.close(START)
@@ -113,10 +131,10 @@ async def test_what_is_forgotten_is_gone_and_nothing_else(history: SharedHistory
 
 
 async def test_a_damaged_file_is_set_aside_for_all_and_told_once(
-    history: SharedHistory, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    in_file: SharedHistory, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "history.db").write_bytes(b"rubbish" * 3000)
-    workers = [history.worker(number) for number in (1, 2)]
+    workers = [in_file.worker(number) for number in (1, 2)]
     for number, worker in enumerate(workers):
         worker.add(samples(number, 0, 10))
     assert [await worker.ask(Compactor.labels) for worker in workers] == [["DS1", "OUT0"]] * 2
@@ -126,14 +144,14 @@ async def test_a_damaged_file_is_set_aside_for_all_and_told_once(
 
 
 async def test_a_fault_is_logged_once_and_nothing_is_lost_by_it(
-    history: SharedHistory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    in_file: SharedHistory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(shared, "SharedChunks", full)
     sentences = dict[int, str | None]()
-    workers: dict[int, ThreadHistoryWorker] = {n: history.worker(n) for n in (1, 2, 3)}
+    workers: dict[int, ThreadHistoryWorker] = {n: in_file.worker(n) for n in (1, 2, 3)}
     for number, worker in workers.items():
         worker.tell = lambda sentence, number=number: sentences.update({number: sentence})
         worker.add(samples(number, 0, 10))
@@ -141,7 +159,7 @@ async def test_a_fault_is_logged_once_and_nothing_is_lost_by_it(
     assert caplog.text.count("No space left on device") == 1
     with pytest.raises(StoreUnavailable, match="No space left"):
         await workers[1].ask(told)
-    await history.forget([9])
+    await in_file.forget([9])
     assert "still there" in caplog.text
     monkeypatch.undo()
     caplog.set_level(logging.CRITICAL)

@@ -12,8 +12,10 @@ from leverframe.fleet.cluster.node_calls import NodeCaller
 from leverframe.fleet.cluster.registry import ClusterRegistry
 from leverframe.fleet.node import FleetNode
 from leverframe.storage.encrypting import KeyFile
+from leverframe.storage.fleet.postgres_history import DatabaseHistory
 from leverframe.storage.fleet.postgres_lane import Claim, PostgresLane
 from leverframe.storage.fleet.postgres_schema import check_key, check_tables, opened
+from leverframe.storage.history.compactor import Bounds
 
 
 class OpenedCluster(Struct, frozen=True):
@@ -28,6 +30,13 @@ class OpenedCluster(Struct, frozen=True):
     lease: NodeLease
     #: Seconds between two times that the live state of controllers is saved; None saves none.
     live_state_every: int | None = None
+
+    def history(self, bounds: Bounds) -> DatabaseHistory:
+        """Return the history of the controllers that this node has."""
+        lane, directory = self.lane, self.directory
+        return DatabaseHistory(
+            self.address, lambda: lane.claim, bounds, lambda: len(directory.owners)
+        )
 
     def member(self, node: FleetNode, caller: NodeCaller) -> ClusterMember:
         return ClusterMember(

@@ -37,7 +37,7 @@ class DatabaseStorage:
     def history(self, config: NodeConfig) -> SharedHistory | None:
         if config.virtual_time:
             return None
-        return SharedHistory(self._folder.history_path, history_bounds(config))
+        return self._opened.history(history_bounds(config))
 
     def connect(self, node: FleetNode) -> None:
         self._node = node

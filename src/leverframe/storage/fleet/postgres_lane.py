@@ -131,6 +131,11 @@ class PostgresLane(GroupCommitLane):
         self.batch = self._last_batch(time.monotonic())
 
     @property
+    def claim(self) -> Claim:
+        """Return the present right to write."""
+        return self._claim
+
+    @property
     def is_unclear(self) -> bool:
         """Tell whether something is in doubt."""
         return bool(self._unclear)

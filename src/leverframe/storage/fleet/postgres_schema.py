@@ -17,7 +17,7 @@ from leverframe.storage.store import StoreUnavailable
 MIGRATIONS = Path(__file__).parent / "postgres_migrations"
 #: Who migrates holds this lock; any number will do that nobody else uses.
 _LOCK = 0x4C656672
-_VERSION = "SELECT coalesce(max(number), 0) FROM migration"
+_PRESENT = "SELECT number FROM migration"
 #: Tells the right key from a wrong one, and nothing else about it.
 _KEY_CHECK = "key_check"
 
@@ -36,10 +36,9 @@ def migrate(address: str) -> list[str]:
                 "CREATE TABLE IF NOT EXISTS migration"
                 " (number integer PRIMARY KEY, name text NOT NULL)"
             )
-            row = connection.execute(_VERSION).fetchone()
-            present = 0 if row is None else int(row[0])
+            present = {number for (number,) in connection.execute(_PRESENT)}
             for number, path in _migrations():
-                if number > present:
+                if number not in present:
                     connection.execute(path.read_bytes())
                     connection.execute("INSERT INTO migration VALUES (%s, %s)", (number, path.stem))
                     done.append(path.stem)
@@ -62,18 +61,17 @@ def opened(address: str) -> Connection:
 
 def check_tables(connection: Connection) -> None:
     """Raise CannotUseDatabase where the tables are missing, older, or not for this user."""
-    needed = max(number for number, _ in _migrations())
     try:
-        row = connection.execute(_VERSION).fetchone()
+        present = {number for (number,) in connection.execute(_PRESENT)}
     except psycopg.errors.UndefinedTable:
-        row = None
+        present = set()
     except psycopg.Error as error:
         raise CannotUseDatabase(f"The database cannot be used: {first_line(error)}") from error
-    present = 0 if row is None else int(row[0])
-    if present < needed:
+    needed = {number for number, _ in _migrations()}
+    if not needed <= present:
         raise CannotUseDatabase(
-            f"The tables in the database are of version {present}, and this program needs"
-            f" {needed}: bring them up to date with `leverframe fleet migrate`."
+            f"The tables in the database are of version {max(present, default=0)}, and this program"
+            f" needs {max(needed)}: bring them up to date with `leverframe fleet migrate`."
         )
 
 

@@ -1,0 +1,390 @@
+"""The history of controllers in the database that nodes share: the same chunks as in a file.
+
+It has a thread and a connection of its own, which does not wait for the disk of the database: a
+crash there may cost the last moments of history, and nothing else. Values are gathered for a
+minute; that is what a killed node loses.
+
+Nobody writes who does not have the controller. Each transaction holds the row that says who has
+it, and finds that this is the present life of this node; whoever takes the controller away changes
+that row, so it waits for the transaction or comes before it. What a node sends that has lost a
+controller is refused whole, however late it comes.
+"""
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from leverframe.storage.fleet.postgres_connection import Connection, connect, first_line, is_broken
+from leverframe.storage.fleet.postgres_lane import Claim
+from leverframe.storage.history.chunks import ChunkRow, readable
+from leverframe.storage.history.columns import TIERS, Columns, Tier, join
+from leverframe.storage.history.compactor import SIZES, Bounds, Compactor
+from leverframe.storage.history.connection import Found
+from leverframe.storage.history.shared import SharedHistory, WorkerOfOne
+from leverframe.storage.history.shared_chunks import ChunksOfOne
+from leverframe.storage.history.worker import RETRY_S
+from leverframe.storage.store import StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+#: Real seconds that a value may wait before it is written: what a killed node loses.
+GATHER_S = 60.0
+#: A question that waits longer is refused.
+ANSWER_WITHIN_S = 10.0
+#: While the database is away it is tried again after this.
+PAUSE_S = 1.0
+_AWAY = (
+    "The database cannot be reached, so the history waits in memory. The controller goes on"
+    " without it."
+)
+_NOT_OURS = "This node does not have the controller; its history is recorded by the node that has."
+_FENCE = (
+    "SELECT controller.number FROM controller JOIN lane ON lane.node = controller.node"
+    " WHERE controller.number = %(controller)s"
+    " AND lane.node = %(node)s AND lane.epoch = %(epoch)s FOR SHARE OF controller"
+)
+_MARK = "ON CONFLICT (id) DO UPDATE SET at = excluded.at, ended = NULL"
+#: Writes chunks and the mark, where there is one; returns 0 where the fence held it back.
+_PUT = (
+    f"WITH fence AS ({_FENCE}), "  # nosec B608
+    'put AS (INSERT INTO chunk (controller, tier, label, start, "end", points, cost, data)'
+    " SELECT fence.number, given.* FROM fence, unnest(%(tiers)b::smallint[], %(labels)b::text[],"
+    " %(starts)b::double precision[], %(ends)b::double precision[], %(points)b::integer[],"
+    " %(costs)b::integer[], %(data)b::bytea[]) AS given), "
+    "marked AS (INSERT INTO mark (id, at) SELECT number, %(at)s::double precision FROM fence"
+    f" WHERE %(at)s::double precision IS NOT NULL {_MARK}) "
+    "SELECT count(*) FROM fence"
+)
+_ROW = ("tiers", "labels", "starts", "ends", "points", "costs", "data")
+_END = f"WITH fence AS ({_FENCE}) UPDATE mark SET ended = %(at)s FROM fence WHERE id = number"  # nosec B608
+_TABLES = (("chunk", "controller"), ("entry", "controller"), ("told", "controller"), ("mark", "id"))
+
+
+class NotReached(StoreUnavailable):
+    """The database is away, and nothing was begun: one sentence."""
+
+
+class HistorySession:
+    """The connection of a node's history; a new one is made where it has broken.
+
+    It takes statements as the connection to a file does, and raises StoreUnavailable.
+    """
+
+    def __init__(self, address: str, claim: Callable[[], Claim]) -> None:
+        self._address = address
+        self._claim = claim
+        self._connection: Connection | None = None
+        self._try_again_at = 0.0
+
+    @property
+    def in_transaction(self) -> bool:
+        connection = self._connection
+        if connection is None:
+            return False
+        return connection.info.transaction_status is not TransactionStatus.IDLE
+
+    def require(self) -> None:
+        """Connect where that is due; raise NotReached where the database is away."""
+        # What somebody has begun and not ended came to nothing.
+        self.roll_back()
+        if self._connection is None:
+            self._connect()
+
+    def _connect(self) -> Connection:
+        if time.monotonic() < self._try_again_at:
+            raise NotReached(_AWAY)
+        try:
+            self._connection = connect(self._address)
+            self._connection.execute("SET synchronous_commit = off")
+        except psycopg.Error as error:
+            self.close()
+            self._try_again_at = time.monotonic() + PAUSE_S
+            raise NotReached(_AWAY) from error
+        return self._connection
+
+    def execute(self, query: str, values: Sequence[Any] = (), /) -> Found:
+        return self._run(query.replace("?", "%s"), values)
+
+    def executemany(self, query: str, rows: Iterable[Sequence[Any]], /) -> None:
+        with self._sentences() as connection, connection.cursor() as cursor:
+            cursor.executemany(query.replace("?", "%s"), rows)
+
+    def begin(self, controller: int) -> None:
+        """Begin a transaction in which nobody takes the controller away."""
+        self._run("BEGIN")
+        if self._run(_FENCE, self._fence(controller)).fetchone() is None:
+            self.roll_back()
+            raise StoreUnavailable(_NOT_OURS)
+
+    def put(self, controller: int, rows: Sequence[ChunkRow], at: float | None) -> None:
+        """Write chunks and the mark, at once; in a transaction where one has begun."""
+        columns = dict(zip(_ROW, map(list, zip(*rows, strict=True)), strict=True))
+        values = {**self._fence(controller), **columns, "at": at}
+        (count,) = self._run(_PUT, values).fetchone()
+        if not count:
+            raise StoreUnavailable(_NOT_OURS)
+
+    def end(self, controller: int, at: float) -> None:
+        """Note when a controller was stopped in order."""
+        self._run(_END, {**self._fence(controller), "at": at})
+
+    def remove(self, query: str, gone: Sequence[int]) -> None:
+        self._run(query, {"gone": list(gone)})
+
+    def _fence(self, controller: int) -> dict[str, Any]:
+        claim = self._claim()
+        return {"controller": controller, "node": claim.node, "epoch": claim.epoch}
+
+    def _run(self, query: str, values: Any = ()) -> Found:
+        with self._sentences() as connection:
+            return connection.execute(query, values)
+
+    @contextmanager
+    def _sentences(self) -> Iterator[Connection]:
+        connection = self._connection or self._connect()
+        try:
+            yield connection
+        except psycopg.Error as error:
+            if is_broken(connection):
+                self.close()
+                raise StoreUnavailable(_AWAY) from error
+            raise StoreUnavailable(
+                f"The database does not take the history: {first_line(error)}."
+            ) from error
+
+    def roll_back(self) -> None:
+        if self.in_transaction:
+            with suppress(StoreUnavailable):
+                self._run("ROLLBACK")
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+class ChunkAhead(NamedTuple):
+    """A chunk that was read before it was asked for."""
+
+    start: float
+    id: int
+    end: float
+    data: bytes
+
+
+class ChunksInDatabase(ChunksOfOne):
+    """The chunks of one controller in the database.
+
+    What is appended waits until it is committed or something is asked, so that most often a single
+    statement is all.
+    """
+
+    _tell = f"{ChunksOfOne._tell} ON CONFLICT DO NOTHING"
+
+    def __init__(self, session: HistorySession, controller: int, max_bytes: int) -> None:
+        self._session = session
+        self._controller = controller
+        self._waiting: list[ChunkRow] = []
+        self._until: float | None = None
+        #: What was read ahead, by tier and label.
+        self._ahead: dict[tuple[int, str], list[ChunkAhead]] | None = None
+        super().__init__(session, controller, max_bytes)
+        self._committed = (self._cost.copy(), self._points.copy())
+
+    def _count_tiers(self) -> None:
+        self._cost = {tier.number: 0 for tier in TIERS}
+        self._points = dict(self._cost)
+        self._small: dict[tuple[Tier, str], int] = {}
+        query = (
+            "SELECT tier, label, sum(cost), sum(points), count(*) FILTER (WHERE points < ?)"
+            " FROM chunk WHERE controller = ? GROUP BY tier, label"
+        )
+        values = (SIZES[0][1], self._controller)
+        for number, label, cost, points, small in self._session.execute(query, values):
+            self._cost[number] += cost
+            self._points[number] += points
+            self._small[TIERS[number], label] = small
+
+    # --- questions --------------------------------------------------------------------------------
+
+    def _find(self, query: str, *values: float | str) -> Found:
+        if self._waiting:
+            self._begin()
+            self._send()
+        return super()._find(query, *values)
+
+    def small_chunks(self) -> dict[tuple[Tier, str], int]:
+        return self._small
+
+    @contextmanager
+    def reading_ahead(self, since: float) -> Iterator[None]:
+        query = (
+            'SELECT tier, label, start, id, "end", data FROM chunk'
+            ' WHERE controller = ? AND "end" >= ?'
+            ' UNION ALL (SELECT DISTINCT ON (tier, label) tier, label, start, id, "end", data'
+            ' FROM chunk WHERE controller = ? AND start < ? AND "end" < ?'
+            " ORDER BY tier DESC, label DESC, start DESC, id DESC)"
+        )
+        values = (self._controller, since, self._controller, since, since)
+        ahead: dict[tuple[int, str], list[ChunkAhead]] = defaultdict(list)
+        for tier, label, *chunk in self._session.execute(query, values):
+            ahead[tier, label].append(ChunkAhead(*chunk))
+        for chunks in ahead.values():
+            chunks.sort(key=attrgetter("start", "id"))
+        self._ahead = ahead
+        try:
+            yield
+        finally:
+            self._ahead = None
+
+    def rows(self, tier: Tier, label: str, first: float, last: float) -> Columns:
+        if self._ahead is None:
+            return super().rows(tier, label, first, last)
+        chunks = self._ahead.get((tier.number, label), ())
+        within = (one.data for one in chunks if one.start <= last and one.end >= first)
+        return join(readable(within, tier), tier.columns)
+
+    def before(self, tier: Tier, label: str, at: float) -> Columns:
+        if self._ahead is None:
+            return super().before(tier, label, at)
+        chunks = self._ahead.get((tier.number, label), ())
+        earlier = [one.data for one in chunks if one.start < at][-1:]
+        return join(readable(earlier, tier), tier.columns)
+
+    def ended_at(self) -> float | None:
+        found = self._session.execute("SELECT ended FROM mark WHERE id = ?", self._mark).fetchone()
+        return None if found is None else found[0]
+
+    # --- changes ----------------------------------------------------------------------------------
+
+    def _put(self, row: ChunkRow) -> None:
+        self._waiting.append(row)
+
+    def set_recorded_until(self, at: float) -> None:
+        self._until = at
+
+    def _begin(self) -> None:
+        if not self._session.in_transaction:
+            self._session.begin(self._controller)
+
+    def _send(self) -> None:
+        if self._waiting:
+            self._session.put(self._controller, self._waiting, self._until)
+        elif self._until is not None:
+            self._begin()
+            query = f"INSERT INTO mark (id, at) VALUES (?, ?) {_MARK}"  # nosec B608
+            self._session.execute(query, (self._controller, self._until))
+        self._waiting.clear()
+        self._until = None
+
+    def commit(self) -> None:
+        self._send()
+        super().commit()
+        self._committed = (self._cost.copy(), self._points.copy())
+
+    def roll_back(self) -> None:
+        self._waiting.clear()
+        self._until = None
+        self._texts = None
+        self._session.roll_back()
+        self._cost, self._points = (kept.copy() for kept in self._committed)
+
+
+class DatabaseHistory(SharedHistory):
+    """The thread and the connection of a node."""
+
+    gather_s = GATHER_S
+    answer_within_s = ANSWER_WITHIN_S
+
+    def __init__(
+        self,
+        address: str,
+        claim: Callable[[], Claim],
+        bounds: Bounds,
+        count_all: Callable[[], int],
+        *,
+        retry_s: float = RETRY_S,
+    ) -> None:
+        """Keep to the bounds with the controllers of all nodes together."""
+        super().__init__(None, bounds, retry_s=retry_s)
+        self._session = HistorySession(address, claim)
+        self._count_all = count_all
+
+    def worker(self, controller: int) -> "WorkerInDatabase":
+        self._controllers += 1
+        return WorkerInDatabase(self, controller, self._executor, self._retry_s)
+
+    # --- on the thread ----------------------------------------------------------------------------
+
+    def _sharing(self) -> int:
+        # A takeover must not halve what each may keep.
+        return max(self._controllers, self._count_all())
+
+    def require(self) -> None:
+        self._session.require()
+
+    def chunks_of(self, controller: int) -> ChunksInDatabase:
+        return ChunksInDatabase(self._session, controller, self.bounds().max_bytes)
+
+    def note_stop(self, controller: int, at: float) -> None:
+        """Note when a controller was stopped in order."""
+        self.require()
+        self._session.end(controller, at)
+
+    def give_up_on(self, worker: WorkerOfOne, error: Exception) -> None:
+        if not isinstance(error, NotReached):
+            # What is in memory may be ahead of what is stored.
+            worker.lay_down()
+            self._session.roll_back()
+
+    def give_up(self, error: Exception | None = None) -> None:
+        super().give_up(error)
+        self._session.close()
+
+    def _forget(self, controllers: list[int]) -> None:
+        """Remove histories; also what a node has left that died while it removed a controller."""
+        gone = (
+            "(SELECT unnest(%(gone)s::integer[]) UNION SELECT id FROM mark WHERE NOT EXISTS"
+            " (SELECT 1 FROM controller WHERE number = id))"
+        )
+        try:
+            self.require()
+            # The marks last: they tell what is to be removed.
+            for table, key in _TABLES:
+                self._session.remove(f"DELETE FROM {table} WHERE {key} IN {gone}", controllers)  # nosec B608
+        except StoreUnavailable as error:
+            log.warning("the history of removed controllers is still there: %s", error)
+
+
+class WorkerInDatabase(WorkerOfOne):
+    """The worker of a controller that other nodes may go on with."""
+
+    _shared: DatabaseHistory
+
+    def _open(self) -> Compactor:
+        compactor = super()._open()
+        until = compactor.chunk_store.recorded_until()
+        # What was being written when the connection broke may be stored.
+        stored = [n for n, one in enumerate(self._unwritten) if round(one[0], 3) == until]
+        if stored:
+            del self._unwritten[: stored[-1] + 1]
+        return compactor
+
+    def _end(self, at: float) -> None:
+        try:
+            if self._unwritten:
+                self._opened().add(self._unwritten)
+            if self._was_opened:
+                # Whoever opens it next writes the gap: it need not be opened for that now.
+                self._shared.note_stop(self._controller, at)
+        except StoreUnavailable as error:
+            self._log(str(error))
+        finally:
+            self._shared.note_end(self)

@@ -1,0 +1,353 @@
+"""The history in a database: whose it is, what an absent database costs, and what it asks."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import psycopg
+import pytest
+
+from leverframe.engine.journal import Cause
+from leverframe.engine.samples import Traced
+from leverframe.engine.traces import CAUSE_TRACES
+from leverframe.fleet.cluster import membership
+from leverframe.storage.fleet import postgres_history
+from leverframe.storage.fleet.postgres_connection import connect
+from leverframe.storage.fleet.postgres_history import (
+    ChunksInDatabase,
+    DatabaseHistory,
+    HistorySession,
+)
+from leverframe.storage.history import shared
+from leverframe.storage.history.chunks import ChunkStore
+from leverframe.storage.history.compactor import MERGED, Bounds, Compactor
+from leverframe.storage.history.entries import EntryQuestion, EntryRow
+from leverframe.storage.history.reading import answer, raw
+from leverframe.storage.history.worker import WaitingRoom
+from leverframe.storage.store import StoreUnavailable
+from tests.hardware.waiting import until
+from tests.storage.fleet.postgres_histories import HistoryDatabase, chunks_in
+from tests.storage.history_model import START, fill, span
+
+BOUNDS = Bounds()
+
+
+@pytest.fixture
+def database() -> HistoryDatabase:
+    return HistoryDatabase()
+
+
+@pytest.fixture
+def session(database: HistoryDatabase) -> Iterator[HistorySession]:
+    session = database.session()
+    yield session
+    session.close()
+
+
+def values_of(compactor: Compactor) -> list[float]:
+    return raw(compactor, span(0, 9e9), "DS1")[1]
+
+
+def sample(number: float) -> Traced:
+    return (START + number, "DS1", number)
+
+
+# --- whose it is ----------------------------------------------------------------------------------
+
+
+def test_who_has_lost_a_controller_writes_nothing_of_its_history(
+    database: HistoryDatabase, session: HistorySession
+) -> None:
+    former = Compactor(chunks_in(session), BOUNDS)
+    former.add([sample(n) for n in range(3)])
+    with connect(database.address) as connection:
+        assert membership.declare_dead(connection, membership.seen_nodes(connection)[0])
+    there = database.session(database.given_to("b"))
+    latter = Compactor(chunks_in(there), BOUNDS)
+    latter.add([sample(10)])
+    refused: list[Callable[[ChunksInDatabase], object]] = [
+        # One statement, a transaction that only removes, and one that explains a value.
+        lambda _: former.add([sample(20)]),
+        lambda chunks: chunks.drop_oldest(
+            postgres_history.TIERS[0], older=9e9, most=9, keep_newest=False
+        ),
+        lambda chunks: chunks.tell(Cause("command", "late")),
+        lambda chunks: chunks.add_entries([EntryRow(1, START, "rule", None, b"{}")]),
+    ]
+    for write in refused:
+        with pytest.raises(StoreUnavailable, match="does not have the controller"):
+            write(chunks_in(session))
+    session.end(1, START + 99)
+    assert values_of(Compactor(chunks_in(there), BOUNDS)) == [0, 1, 2, 10]
+    assert chunks_in(there).ended_at() is None
+    assert database.count("told") == database.count("entry") == 0
+    there.close()
+
+
+def test_an_earlier_life_of_the_same_node_writes_nothing(
+    database: HistoryDatabase, session: HistorySession
+) -> None:
+    former = Compactor(chunks_in(session), BOUNDS)
+    database.given_to("a")
+    with pytest.raises(StoreUnavailable, match="does not have the controller"):
+        former.add([sample(1)])
+
+
+def test_a_controller_is_taken_over_when_what_is_being_written_is_written(
+    database: HistoryDatabase, session: HistorySession
+) -> None:
+    chunks = chunks_in(session)
+    chunks.tell(Cause("command", "in a transaction"))
+    with connect(database.address) as connection:
+        connection.execute("SET lock_timeout = 50")
+        take = "UPDATE controller SET node = NULL WHERE number = 1"
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            connection.execute(take)
+        chunks.commit()
+        assert connection.execute(take).rowcount == 1
+
+
+async def test_who_goes_on_with_a_controller_has_all_that_was_recorded(
+    database: HistoryDatabase,
+) -> None:
+    here = database.history(BOUNDS)
+    worker = here.worker(1)
+    worker.add([sample(1), sample(2)])
+    row = EntryRow(1, START, "rule", "OUT0", b"{}")
+
+    def note(compactor: Compactor) -> None:
+        compactor.chunk_store.add_entries([row])
+        compactor.chunk_store.commit()
+
+    await worker.ask(note)
+    await worker.close(START + 5)
+    await here.close()
+    there = database.history(BOUNDS, database.given_to("b"))
+    other = there.worker(1)
+    other.add([sample(9)])
+    times, values = await other.ask(lambda it: raw(it, span(0, 9e9), "DS1"))
+    assert [at - START for at in times] == [1, 2, 5, 9]
+    assert str(values) == "[1.0, 2.0, nan, 9.0]"
+    question = EntryQuestion(0, 9e9)
+    assert await other.ask(lambda it: it.chunk_store.entries.ask(question)) == [b"{}"]
+    await other.close(START + 10)
+    await there.close()
+
+
+# --- a database that is away ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_history, "PAUSE_S", 0.01)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_while_the_database_is_away_values_wait_and_are_told_of(
+    database: HistoryDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    history = database.history(BOUNDS)
+    told: dict[int, str | None] = {}
+    workers = [history.worker(number) for number in (1, 2)]
+    for number, worker in enumerate(workers):
+        worker.tell = lambda sentence, number=number: told.update({number: sentence})
+        worker.add([sample(1)])
+        assert await worker.ask(values_of) == [1]
+    with database.away():
+        for worker in workers:
+            worker.add([sample(2)])
+        await until(lambda: len(told) == 2)
+        assert set(told.values()) == {postgres_history._AWAY}
+        assert caplog.text.count("waits in memory") == 1
+        with pytest.raises(StoreUnavailable, match="cannot be reached"):
+            await workers[0].ask(values_of)
+    await until(lambda: set(told.values()) == {None})
+    for worker in workers:
+        worker.add([sample(3)])
+        assert await worker.ask(values_of) == [1, 2, 3]
+        assert worker.figures.dropped == 0
+        await worker.close(START + 4)
+    await history.close()
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_what_has_no_room_while_the_database_is_away_goes_oldest_first_and_is_told(
+    database: HistoryDatabase, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(shared, "OF_ALL", WaitingRoom(10, 10, 6))
+    monkeypatch.setattr(shared, "OF_ONE", WaitingRoom(1, 1, 1))
+    history = database.history(BOUNDS)
+    worker, _ = history.worker(1), history.worker(2)
+    told: list[str | None] = []
+    worker.tell = told.append
+    assert worker.max_entries == 3
+    with database.away():
+        worker.add([sample(n) for n in range(8)])
+        await until(lambda: bool(told) and "the oldest values are lost" in str(told[-1]))
+    await until(lambda: told[-1] is None)
+    assert await worker.ask(values_of) == [3, 4, 5, 6, 7]
+    assert worker.figures.lost == 3
+    assert caplog.text.count("the oldest values are lost") == 1
+    await worker.close(START + 9)
+    await history.close()
+
+
+async def test_a_controller_that_stops_while_the_database_is_away_does_not_wait(
+    database: HistoryDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    history = database.history(BOUNDS)
+    worker = history.worker(1)
+    worker.add([sample(1)])
+    await worker.ask(values_of)
+    with database.away():
+        worker.add([sample(2)])
+        await worker.close(START + 3)
+        await history.forget([2])
+    assert "waits in memory" in caplog.text
+    assert "still there" in caplog.text
+    await history.close()
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_what_was_stored_when_the_connection_broke_is_not_stored_twice(
+    database: HistoryDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = HistorySession.put
+    broken: list[int] = []
+
+    def put_and_break(session: HistorySession, *values: Any) -> None:
+        put(session, *values)
+        if not broken:
+            broken.append(1)
+            session.close()
+            raise StoreUnavailable("It broke.")
+
+    history = database.history(BOUNDS)
+    worker = history.worker(1)
+    worker.add([sample(1)])
+    await worker.ask(values_of)
+    monkeypatch.setattr(HistorySession, "put", put_and_break)
+    worker.add([sample(2), sample(3)])
+    worker.add([sample(4)])
+    assert await worker.ask(values_of) == [1, 2, 3, 4]
+    assert broken
+    await worker.close(START + 9)
+    await history.close()
+
+
+async def test_what_the_database_refuses_is_told_in_its_words(
+    database: HistoryDatabase, session: HistorySession
+) -> None:
+    with connect(database.address) as connection:
+        connection.execute("ALTER TABLE chunk ADD CONSTRAINT single CHECK (points < 2)")
+        with pytest.raises(StoreUnavailable, match="does not take the history: new row"):
+            Compactor(chunks_in(session), BOUNDS).add([sample(1), sample(2)])
+        connection.execute("ALTER TABLE chunk DROP CONSTRAINT single")
+    assert chunks_in(session).labels() == []
+
+
+async def test_who_asks_a_database_that_does_not_answer_is_refused_in_time(
+    database: HistoryDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = database.history(BOUNDS)
+    worker = history.worker(1)
+    await worker.ask(values_of)
+    monkeypatch.setattr(DatabaseHistory, "answer_within_s", 0.05)
+    with connect(database.address) as connection, connection.transaction():
+        connection.execute("LOCK TABLE chunk")
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            await worker.ask(values_of)
+    monkeypatch.undo()
+    assert await worker.ask(values_of) == []
+    await worker.close(START)
+    await history.close()
+
+
+# --- what it asks ---------------------------------------------------------------------------------
+
+
+def test_it_does_not_wait_for_the_disk_of_the_database(session: HistorySession) -> None:
+    assert session.execute("SHOW synchronous_commit").fetchone() == ("off",)
+
+
+def test_a_controller_is_opened_and_written_with_few_statements(
+    session: HistorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = [f"m{n}" for n in range(1, 31)]
+    Compactor(chunks_in(session), BOUNDS).add([(START, label, 1.0) for label in labels])
+    statements: list[str] = []
+    run = HistorySession._run
+
+    def counted(session: HistorySession, query: str, values: Any = ()) -> Any:
+        statements.append(query)
+        return run(session, query, values)
+
+    monkeypatch.setattr(HistorySession, "_run", counted)
+    compactor = Compactor(chunks_in(session), BOUNDS)
+    assert len(statements) == 4
+    statements.clear()
+    compactor.add([(START + 100, label, 2.0) for label in labels])
+    assert len(statements) == 1
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_who_opens_it_again_goes_on_as_in_a_file(seed: int, session: HistorySession) -> None:
+    random = Random(seed)
+    model_chunks = ChunkStore(None, BOUNDS.max_bytes)
+    at = START
+    for _ in range(6):
+        model = Compactor(model_chunks, Bounds(raw_days=0.02))
+        compactor = Compactor(chunks_in(session), Bounds(raw_days=0.02))
+        for _ in range(random.randrange(1, 2 * MERGED)):
+            at += random.choice((0.5, 7, 70, 1000, 5000))
+            samples = [(at, f"DS{random.randrange(1, 4)}", random.randrange(4)) for _ in range(2)]
+            model.add(samples)
+            compactor.add(samples)
+        assert [str(answer(one, span(START, at, 60))) for one in (compactor, model)] == [
+            str(answer(model, span(START, at, 60)))
+        ] * 2
+
+
+async def test_histories_of_controllers_that_are_gone_go_with_the_next_ones(
+    database: HistoryDatabase,
+) -> None:
+    history = database.history(BOUNDS)
+    workers = [history.worker(number) for number in (1, 2, 3)]
+    for worker in workers:
+        worker.add([sample(1), (START, CAUSE_TRACES["OUT0"], Cause("command", "test"))])
+        await worker.close(START + 2)
+    with connect(database.address) as connection:
+        # A node died before it could remove the history of the first.
+        connection.execute("DELETE FROM controller WHERE number IN (1, 2)")
+    await history.forget([2])
+    for table in ("chunk", "told", "mark"):
+        column = "id" if table == "mark" else "controller"
+        with connect(database.address) as connection:
+            rows = connection.execute(f"SELECT DISTINCT {column} FROM {table}").fetchall()
+        assert rows == [(3,)]
+    await history.close()
+
+
+async def test_the_bytes_are_shared_with_the_controllers_of_all_nodes(
+    database: HistoryDatabase,
+) -> None:
+    claim = database.claim
+    history = DatabaseHistory(database.address, lambda: claim, BOUNDS, lambda: 64)
+    worker = history.worker(1)
+    assert history.bounds().max_bytes == BOUNDS.max_bytes // 64
+    assert worker.gather_s == 60
+    await asyncio.gather(worker.close(START), history.close())
+
+
+def test_nothing_is_left_of_what_was_rolled_back(session: HistorySession) -> None:
+    chunks = chunks_in(session)
+    compactor = Compactor(chunks, BOUNDS)
+    fill(compactor, [(START, 1.0)])
+    before = chunks.points(postgres_history.TIERS[0])
+    no_number: Any = object()
+    with pytest.raises(TypeError):
+        compactor.add([sample(1), (START + 2, "DS1", no_number)])
+    chunks.tell(Cause("command", "never committed"))
+    chunks.roll_back()
+    assert (chunks.points(postgres_history.TIERS[0]), chunks.told()) == (before, {})
