@@ -10,8 +10,9 @@ import msgspec
 
 from bench.figure import Figure, progress
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.machine import Machine, Traced
+from leverframe.engine.machine import Machine
 from leverframe.engine.moment import Moment
+from leverframe.engine.samples import Samples, Traced
 from leverframe.profile import Profile
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import RAW
@@ -49,7 +50,7 @@ def on_the_loop() -> Figure:
     machine = Machine(Profile(), defaults(Profile()), UTC, {})
     machine.at = Moment(0.0, START)
     costs = []
-    recorded: list[Traced] = []
+    recorded = Samples()
     for machine.samples in (None, recorded):
         began = time.process_time()
         for number in range(200_000):

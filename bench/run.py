@@ -36,6 +36,7 @@ BENCHMARKS = {
     "http_node_red": "HTTP against Node-RED",
     "engine_speed": "engine",
     "history": "history",
+    "history_database": "history in a database",
     "outbox": "outbox",
     "notify": "MQTT",
     "modbus_tcp": "Modbus TCP",
