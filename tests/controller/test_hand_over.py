@@ -25,6 +25,7 @@ from leverframe.controller.hand_over import (
     opened_live,
     settings_digest,
 )
+from leverframe.engine.journal import Cause
 from leverframe.engine.moment import Moment
 from leverframe.engine.portable_state import FORMAT, UnfitState
 from leverframe.engine.tree import leaves, settings_from_leaves, with_value
@@ -156,12 +157,16 @@ async def test_what_was_remembered_after_the_last_save_counts() -> None:
     saved = exported_live(controller, digest)
     await moving.twin.ok("/outs.cgi?out1=1")
     await moving.twin.ok("/inpa.cgi?powset=07500")
+    controller.engine.energy.count(1, False, Cause("command"))
+    controller.carry_out(controller.engine.tick(controller.clock.read()))
+    await controller.writer.settled()
     # The process is killed: what was acknowledged is in the store.
     assert saved is not None
     await moving.arrive(saved)
     state = await moving.twin.state()
     assert (await moving.twin.outputs())[1] == "1"
     assert moving.twin.controller.engine.values["ENERGY1"] == 7.5, state
+    assert not moving.twin.controller.engine.energy.is_counting(1)
 
 
 async def started_anew(moving: Moving, saved: SavedLive, caplog: Any, **changed: Any) -> str:
@@ -226,9 +231,11 @@ async def test_what_another_program_or_version_saved_is_refused_in_words() -> No
 
 async def test_real_pins_do_not_move(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     moving = await Moving().begin()
-    await moving.leave()
+    saved = await moving.leave()
     monkeypatch.setattr(type(moving.twin.controller.board), "bench", None)
     assert exported_live(moving.twin.controller, "") is None
+    with pytest.raises(UnfitState, match="real pins do not move"):
+        hand_over_module._go_on(moving.twin.controller, opened_live(saved, Profile()))
 
 
 async def test_a_clock_that_was_set_stays_set_and_another_machines_is_noticed() -> None:
@@ -260,6 +267,8 @@ def test_settings_are_known_by_what_is_stored_of_them_and_secrets_are_not_told()
     assert settings_digest(profile, again) == settings_digest(profile, settings)
     other = with_value(settings, "outputs.0.name", "Fan")
     assert settings_digest(profile, other) != settings_digest(profile, settings)
+    listed = [with_value(settings, "impulse_time", one) for one in ((True, False), (False, True))]
+    assert len({settings_digest(profile, one) for one in listed}) == 2
     secrets = [with_value(settings, "email.password", text) for text in ("one", "two")]
     assert len({settings_digest(profile, one) for one in secrets}) == 1
 

@@ -6,10 +6,12 @@ That an engine made from it goes on exactly as the original is in `test_engine_p
 import inspect
 from datetime import UTC
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leverframe.engine import portable_state
 from leverframe.engine.digital_inputs import DigitalInputs
@@ -36,13 +38,35 @@ from leverframe.engine.portable_state import (
 from leverframe.engine.pwm import _Channel
 from leverframe.engine.rules import Rules
 from leverframe.engine.schedule import _Plan
-from leverframe.engine.settings import Rule, ScheduleEntry, WatchdogEntry
+from leverframe.engine.settings import Differential, Power, Rule, ScheduleEntry, WatchdogEntry
 from leverframe.engine.watchdog import _Guard
 from tests.boundary_profiles import PROFILES
 from tests.cases import for_each
+from tests.effort import examples
 from tests.random_settings import random_settings
 
-from .bench import Bench
+from .bench import Bench, with_values
+from .test_engine_properties import SETTINGS, actions, readings, some_rules
+
+
+class Event(NamedTuple):
+    """Something that happens to a controller."""
+
+    kind: str
+    what: Any
+
+    def happen(self, bench: Bench) -> None:
+        if self.kind == "sense":
+            bench.sense(**self.what)
+        elif self.kind == "do":
+            bench.do(*self.what)
+        elif self.kind == "answer":
+            bench.answer_ping(0, self.what)
+        elif self.kind == "connect":
+            bench.connect(self.what)
+        else:
+            bench.wait(self.what)
+
 
 #: Part -> the struct that names its slots, and the slots that follow from settings or from others.
 PARTS: dict[type, tuple[type, set[str]]] = {
@@ -154,6 +178,65 @@ def test_any_settings_of_any_version_go_on_in_another_process(seed: int) -> None
     assert copy.effects() == bench.effects()
     assert copy.values == bench.values
     assert copy.history() == bench.history()
+
+
+#: Settings with which much goes on at once: every one of them is set, and there are rules.
+busy_settings = st.fixed_dictionaries(
+    SETTINGS | {"rules": st.lists(some_rules, min_size=2, max_size=5).map(tuple)}
+)
+events = st.lists(
+    st.builds(Event, st.just("sense"), readings)
+    | st.builds(Event, st.just("do"), actions)
+    | st.builds(Event, st.just("wait"), st.floats(0, 30) | st.integers(0, 60).map(float))
+    | st.builds(Event, st.just("answer"), st.none() | st.floats(0, 100))
+    | st.builds(Event, st.just("connect"), st.booleans()),
+    min_size=3,
+    max_size=10,
+)
+
+
+@examples(80)
+@given(changes=busy_settings, before=events, after=events)
+def test_whatever_runs_goes_on_in_another_process_as_it_would_have(
+    changes: dict[str, Any], before: list[Event], after: list[Event]
+) -> None:
+    bench = Bench()
+    bench.apply(with_values(bench.settings, changes))
+    for event in before:
+        event.happen(bench)
+    copy = taken_over(bench, bench.engine)
+    state, again = (
+        msgspec.json.decode(ENCODER.encode(portable(one.engine)), type=EngineState)
+        for one in (bench, copy)
+    )
+    assert again == state
+    # The benches hand the store over as it was at the start.
+    copy.engine.machine.persisted = bench.engine.machine.persisted
+    for event in (*after, Event("wait", 100.0)):
+        for one in (bench, copy):
+            event.happen(one)
+        assert copy.effects() == bench.effects()
+        assert copy.values == bench.values
+    assert copy.history() == bench.history()
+
+
+def test_what_is_derived_from_readings_and_counted_goes_on() -> None:
+    bench = Bench(
+        {
+            "differentials.0": Differential(first="DS1", second="T1"),
+            "power.0": Power(current="m1"),
+            "power.1": Power(current="INPD1", pulses=1000),
+        }
+    )
+    bench.sense(DS1=20.0, T1=15.0, m1=1.0, INPD1=1)
+    copy = taken_over(bench, bench.engine)
+    for one in (bench, copy):
+        one.sense(DS1=25.0, m1=2.0, INPD1=0)
+        one.wait(3600)
+    assert copy.values == bench.values
+    assert bench.values["DIFF1"] == 10
+    assert (bench.values["ENERGY1"] or 0) > 0
+    assert bench.values["ENERGY2"] == 0.001
 
 
 def test_a_few_entries_of_the_journal_are_enough_and_numbers_go_on() -> None:
