@@ -33,7 +33,11 @@ LINT = {
     "format": ["ruff", "format", "--check"],
 }
 # Tests differ in length by a thousand times: a worker that has none left takes some of the other's.
-PYTEST = ["pytest", "-n", str(WORKERS), "--dist", "worksteal"]
+PYTEST = [
+    *("pytest", "-n", str(WORKERS), "--dist", "worksteal"),
+    # What new tests cost shows before it adds up.
+    *("--durations", "12", "--durations-min", "3"),
+]
 #: Is in every file of tests that try more in a thorough run; tests/conftest.py sees to it.
 TRIES_MORE = re.compile(r"\b(thorough|hypothesis|effort)\b")
 

@@ -138,7 +138,15 @@ def out_of_files() -> OSError:
     return OSError(errno.EMFILE, "Too many open files")
 
 
-@pytest.mark.parametrize("fault", [RuntimeError, asyncio.CancelledError, MemoryError, out_of_files])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        RuntimeError,
+        asyncio.CancelledError,
+        pytest.param(MemoryError, marks=pytest.mark.thorough),
+        pytest.param(out_of_files, marks=pytest.mark.thorough),
+    ],
+)
 @pytest.mark.parametrize(
     ("target", "leaf"),
     [

@@ -110,6 +110,7 @@ def test_a_full_disk_stops_changes_only_and_only_while_it_is_full(tmp_path: Path
         assert_is_well(process)
 
 
+@pytest.mark.thorough
 def test_a_disk_that_takes_no_write_stops_changes_only(tmp_path: Path) -> None:
     with controller_process(tmp_path) as process:
         assert rename(process, 0) == 200
@@ -166,6 +167,7 @@ def refused_start(data: Path, *options: str) -> str:
     return started.stderr.splitlines()[-1]
 
 
+@pytest.mark.thorough
 @only_root_can_mount
 def test_a_disk_that_becomes_read_only_stops_changes_only_also_of_the_next_start(
     tmp_path: Path,
@@ -189,6 +191,7 @@ def identity(process: ControllerProcess) -> str:
     return process.printed.split()[0]
 
 
+@pytest.mark.thorough
 @only_root_can_mount
 def test_a_start_on_a_read_only_disk_goes_on_with_what_is_stored(tmp_path: Path) -> None:
     data = tmp_path / "data"
@@ -218,6 +221,7 @@ def test_a_start_on_a_read_only_disk_goes_on_with_what_is_stored(tmp_path: Path)
             assert_is_well(process)
 
 
+@pytest.mark.thorough
 @only_root_can_mount
 def test_a_start_on_a_full_disk_goes_on_with_what_is_stored(tmp_path: Path) -> None:
     data = tmp_path / "data"
@@ -267,6 +271,7 @@ def told(process: ControllerProcess) -> dict[str, str]:
     return troubles
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", [flip, cut, Path.unlink])
 def test_a_store_damaged_under_a_running_process_takes_no_change_and_is_set_aside(
     tmp_path: Path, damage: Callable[[Path], None]
@@ -308,6 +313,7 @@ def test_a_log_removed_under_a_running_process_costs_nothing_that_was_acknowledg
         assert_is_well(process)
 
 
+@pytest.mark.thorough
 def test_a_log_removed_after_a_kill_is_told_and_costs_only_what_no_snapshot_has(
     tmp_path: Path,
 ) -> None:

@@ -33,6 +33,7 @@ def ask(line: http.client.HTTPConnection, target: str, body: bytes | None = None
     return answer.status
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("target", "body", "shown"),
     [
@@ -57,6 +58,7 @@ def test_what_failed_for_lack_of_files_is_kept_when_it_is_sent_again(
         assert b'"***"' in settings
 
 
+@pytest.mark.thorough
 def test_a_feature_that_is_on_needs_no_further_file(tmp_path: Path) -> None:
     with controller_process(tmp_path) as process:
         assert process.ask("/stm.cgi?em4=secret")[0] == 200

@@ -4,6 +4,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from leverframe.__main__ import main
 from tests.process.controller_process import ControllerProcess, contents_of, controller_process
 
@@ -56,6 +58,7 @@ def test_a_reset_over_http_leaves_no_byte_of_a_secret(tmp_path: Path) -> None:
     assert files_with(data, {b"hunter2"}) == []
 
 
+@pytest.mark.thorough
 def test_a_reset_with_accounts_leaves_no_byte_of_their_passwords(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with controller_process(tmp_path) as process:

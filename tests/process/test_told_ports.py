@@ -56,6 +56,7 @@ def test_ports_are_told_as_they_are_opened_and_in_the_first_line(tmp_path: Path)
         assert f":{process.port}/ {beside}- stop with Ctrl+C" in process.printed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_a_script_is_told_everything_as_json(tmp_path: Path, host: str) -> None:
     command = [*PROGRAM, "run", "--json", "--host", host, "--port", "0", "--no-mdns"]
@@ -80,6 +81,7 @@ def test_a_script_is_told_everything_as_json(tmp_path: Path, host: str) -> None:
     assert rest == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "option", "command", "setting"),
     [
@@ -111,6 +113,7 @@ def test_what_cannot_have_its_port_is_not_switched_on(
             assert taken in told(process, "/health")["ports"].values()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "option", "command"),
     [

@@ -119,6 +119,7 @@ def check_it_is_shut_in(page: Page, process: ControllerProcess, origin: str) -> 
     assert process.ask("/outs.cgi", account=ADMIN)[1].partition(b"<out>")[2][3:4] == b"0"
 
 
+@pytest.mark.thorough
 def test_a_site_shows_and_switches_but_is_no_administrator(
     process: ControllerProcess, page: Page
 ) -> None:

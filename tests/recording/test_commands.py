@@ -150,6 +150,7 @@ def test_what_always_differs_is_named_and_counts_where_that_is_asked_for(
         assert re.search(r"/all\.json: time was .* \(the first of 3 times\)", done.stdout)
 
 
+@pytest.mark.thorough
 def test_a_recorder_that_was_killed_leaves_a_recording_that_can_be_read(
     tmp_path: Path, typed: Typed
 ) -> None:
@@ -167,6 +168,7 @@ def test_a_recorder_that_was_killed_leaves_a_recording_that_can_be_read(
         assert typed("replay", str(path), "--against", against(unit.port)).returncode == 0
 
 
+@pytest.mark.thorough
 def test_a_client_that_had_signed_in_is_replayed_with_a_login(tmp_path: Path, typed: Typed) -> None:
     path = tmp_path / "session.jsonl"
     with controller_process(tmp_path) as unit:

@@ -92,6 +92,7 @@ def test_the_sign_in_page_can_be_used_by_everybody_in_the_dark(
     assert usable_by_everybody(page)
 
 
+@pytest.mark.thorough
 def test_a_control_user_is_made_signs_in_and_switches_but_sees_no_settings(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -160,6 +161,7 @@ def test_a_changed_password_ends_every_session_of_the_account(
     expect(second.locator("main[data-page=status]")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_the_administrator_sees_which_networks_are_trusted(
     serve: Serve, open_page: OpenPage
 ) -> None:

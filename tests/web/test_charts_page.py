@@ -173,6 +173,7 @@ def shown_span(page: Page) -> tuple[float, float]:
     return float(shown["from"][0]), float(shown["to"][0])
 
 
+@pytest.mark.thorough
 def test_fingers_move_and_stretch_the_time_and_still_scroll_the_page(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -51,6 +51,7 @@ def expected(row: dict[str, Any], origin: str) -> str | None:
     return f"curl{verb}{data} '{origin}{unquote(target)}'"
 
 
+@pytest.mark.thorough
 def test_every_command_is_drawn_with_its_example_and_files_and_the_api_are_read(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

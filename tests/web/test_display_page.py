@@ -26,6 +26,7 @@ def test_a_screen_is_saved_without_touching_the_others(
     assert [screen["active"] for screen in screens] == [True, True, False, False]
 
 
+@pytest.mark.thorough
 def test_the_display_itself_and_its_bus_are_set(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("display")
     general = card(page, "Display")
@@ -39,6 +40,7 @@ def test_the_display_itself_and_its_bus_are_set(twin: ServedTwin, open_page: Ope
     assert (oled["enabled"], oled["display_time"], oled["frequency"]) == (True, 90, 100)
 
 
+@pytest.mark.thorough
 def test_a_code_is_put_where_the_line_was_edited(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("display")
     expect(page.get_by_role("button", name="Insert")).to_be_disabled()
@@ -55,6 +57,7 @@ def test_a_code_is_put_where_the_line_was_edited(twin: ServedTwin, open_page: Op
     expect(first_line).to_have_value("VCC !00026-V")
 
 
+@pytest.mark.thorough
 def test_the_picture_follows_the_display(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("display")
     brightness = """() => {

@@ -125,6 +125,7 @@ def test_a_lost_connection_is_told_and_found_again(twin: ServedTwin, open_page: 
     assert twin.settings()["name"] == "Lamp"
 
 
+@pytest.mark.thorough
 def test_without_a_stream_the_state_is_read_at_the_interval_that_is_set(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -20,6 +20,7 @@ HOMEPAGES = {
 }
 
 
+@pytest.mark.thorough
 def test_an_address_without_a_page_opens_the_homepage(open_page: OpenPage) -> None:
     page = open_page("interface")
     address = page.url.partition("#")[0]

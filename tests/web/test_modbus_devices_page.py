@@ -77,6 +77,7 @@ def test_readings_are_described_in_the_table_and_show_what_is_measured(
     expect(form.get_by_label("Name, reading 0")).to_have_value("Flow")
 
 
+@pytest.mark.thorough
 def test_a_table_is_imported_exported_and_changes_nothing_before_it_is_saved(
     twin: ServedTwin, open_page: OpenPage, tmp_path: Path
 ) -> None:

@@ -74,6 +74,7 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
     assert twin.settings()["email"]["password"] is None
 
 
+@pytest.mark.thorough
 def test_requests_keep_their_login_for_their_server_only_and_show_their_last_outcome(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -119,6 +119,7 @@ def test_a_picture_is_uploaded_and_elements_are_dragged_onto_it_and_stored(
     assert state["OUT0"] == 1
 
 
+@pytest.mark.thorough
 def test_elements_are_placed_and_moved_by_keyboard(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("panel")
     page.get_by_role("button", name="Arrange").click()
@@ -158,6 +159,7 @@ def middle(element: Locator) -> Point:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
+@pytest.mark.thorough
 def test_fingers_place_elements_and_take_them_off(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("panel", viewport=PHONE, touch=True)
     page.get_by_role("button", name="Arrange").click()

@@ -67,6 +67,7 @@ def test_a_rule_is_a_row_that_tells_its_state_and_is_opened_closed_and_moved(
     assert [rule["name"] for rule in twin.settings()["rules"]] == ["", "Heating"]
 
 
+@pytest.mark.thorough
 def test_a_heating_rule_with_a_night_window_takes_few_clicks_and_goes_with_its_window(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

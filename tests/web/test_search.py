@@ -1,5 +1,6 @@
 """The search in a real browser: by the key `/` to a thing, a field, a command and a page."""
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.clients.served_twin import ServedTwin
@@ -56,6 +57,7 @@ def test_the_keyboard_alone_leads_to_things_fields_commands_and_pages(
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_what_is_typed_while_the_search_is_being_fetched_is_looked_for(
     open_page: OpenPage,
 ) -> None:

@@ -76,6 +76,7 @@ def test_every_reading_has_a_knob_and_what_is_turned_is_felt(
     assert twin.state()["DS1"] is None
 
 
+@pytest.mark.thorough
 def test_inputs_buses_and_codes_are_at_hand(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get(f"/stm.cgi?dswrite=1:{SENSOR}")
     page = open_page("simulation", allow=REFUSALS)
@@ -117,6 +118,7 @@ def test_inputs_buses_and_codes_are_at_hand(twin: ServedTwin, open_page: OpenPag
     assert twin.state()["barcode"] == "590 & 1+1"
 
 
+@pytest.mark.thorough
 def test_an_sms_is_received_obeyed_and_answered_and_a_host_answers_and_falls_silent(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -67,6 +67,7 @@ def page(tabs: Tabs) -> Iterator[Page]:
         yield page
 
 
+@pytest.mark.thorough
 @for_each("value", HOSTILE)
 def test_a_hostile_value_stays_text_wherever_a_marker_stands(value: str, page: Page) -> None:
     asked: list[str] = []

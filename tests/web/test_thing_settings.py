@@ -123,6 +123,7 @@ def test_a_watched_host_tells_what_was_seen(twin: ServedTwin, open_page: OpenPag
     expect(second).to_contain_text("answered in 12.5 ms")
 
 
+@pytest.mark.thorough
 def test_a_modbus_module_is_connected_read_and_written(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

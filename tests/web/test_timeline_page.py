@@ -94,6 +94,7 @@ def test_a_press_tells_the_whole_chain_and_the_future_can_be_lived(
     expect(page.get_by_role("button", name="24 h")).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.thorough
 def test_an_address_opens_at_a_moment_and_keys_do_what_a_mouse_does(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
