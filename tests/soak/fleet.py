@@ -9,7 +9,7 @@ bulk, backups are restored, sites are uploaded, versions are changed and control
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -49,9 +49,11 @@ class FleetStory:
         self,
         scene: FaultScene,
         seed: int,
+        kinds: Collection[str] = FAULTS,
         calm_s: tuple[float, float] = CALM_S,
         work_every_s: tuple[float, float] = WORK_EVERY_S,
     ) -> None:
+        self._kinds = sorted(kinds)
         self.ledger = scene.ledger
         self._calm_s = calm_s
         self._work_every_s = work_every_s
@@ -87,7 +89,7 @@ class FleetStory:
             self.ledger.note(f"s until {what}", max(times))
 
     def _order(self) -> list[str]:
-        return self._schedule.sample(sorted(FAULTS), len(FAULTS))
+        return self._schedule.sample(self._kinds, len(self._kinds))
 
     # --- work ---------------------------------------------------------------------------------
 
@@ -196,11 +198,13 @@ async def fleet_story(folder: Path, seed: int) -> AsyncIterator[FleetStory]:
 
 
 @asynccontextmanager
-async def short_fleet_story(folder: Path, size: Size) -> AsyncIterator[FleetStory]:
-    """The same without pauses, for a test."""
+async def short_fleet_story(
+    folder: Path, size: Size, kinds: Collection[str]
+) -> AsyncIterator[FleetStory]:
+    """The same with some faults and without pauses, for a test."""
     with postgres_server() as server:
         async with fault_scene(server, folder, Ledger("fleet"), size, seed=1) as scene:
-            yield FleetStory(scene, 1, calm_s=(0.0, 0.2), work_every_s=(0.1, 0.3))
+            yield FleetStory(scene, 1, kinds, calm_s=(0.0, 0.2), work_every_s=(0.1, 0.3))
 
 
 async def soak_fleet(folder: Path, seconds: float, seed: int) -> list[Ledger]:

@@ -21,6 +21,7 @@ from leverframe.config import AskedVersion, NodeConfig
 from leverframe.controller import Controller
 from leverframe.controller.hand_over import SavedLive, hand_over, resumption
 from leverframe.controller.hooks import SettingsWatcher
+from leverframe.errors import ErrorForPeople
 from leverframe.fleet.door import Door, DoorNames, Entrance
 from leverframe.fleet.other_nodes import CallHandler, OtherNodes
 from leverframe.fleet.records import (
@@ -239,7 +240,7 @@ class FleetNode:
         known = [stored.kept.get(f"profile.{name}") for name in ("hw", "sw", "configured_sw")]
         profile = asked.profile(*known)
         if [profile.hw, profile.sw, record.sw] != known:
-            await settle_version(self.lane.store(number), asked)
+            await settle_version(self.lane.store(number), asked, stored)
             stored = (await self.lane.fetch([number]))[number]
         await self._start(number, record, profile, wiring, stored, live)
 
@@ -557,6 +558,7 @@ async def _nothing_to_do() -> None:
 
 def _why_not(name: str, error: Exception) -> str:
     sentence = getattr(error, "detail", None) or str(error) or type(error).__name__
-    if not isinstance(error, OSError | ValueError) and not hasattr(error, "detail"):
+    expected = isinstance(error, OSError | ValueError | ErrorForPeople)
+    if not expected and not hasattr(error, "detail"):
         log.error("%s does not start", name, exc_info=error)
     return f"{name} does not start: {sentence}"

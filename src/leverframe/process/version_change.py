@@ -7,10 +7,10 @@ from leverframe.config import AskedVersion
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.errors import ErrorForPeople
-from leverframe.process.build import stored_profile
+from leverframe.process.build import profile_in
 from leverframe.profile import Profile
 from leverframe.storage.audit import AuditTrail
-from leverframe.storage.store import Store, StoreUnavailable
+from leverframe.storage.store import Store, Stored, StoreUnavailable
 from leverframe.storage.version_change import changes_of_version
 
 START = Cause("start", "configured version")
@@ -20,12 +20,17 @@ class CannotBecome(ErrorForPeople):
     """The version cannot be changed: a sentence or two."""
 
 
-async def settle_version(store: Store, asked: AskedVersion) -> Profile:
-    """Choose the version to start as, and convert what the store holds to it."""
-    hw, sw, configured_sw = stored_profile(store)
+async def settle_version(
+    store: Store, asked: AskedVersion, stored: Stored | None = None
+) -> Profile:
+    """Choose the version to start as, and convert what the store holds to it.
+
+    What it holds is read, which may take a while, unless it is given.
+    """
+    stored = store.load() if stored is None else stored
+    hw, sw, configured_sw = profile_in(stored)
     profile = asked.profile(hw, sw, configured_sw)
     old = Profile(hw or profile.hw, sw or profile.sw)
-    stored = store.load()
     present, _ = settings_from_leaves(old, stored.settings)
     earlier = None if old == profile else await store.blob(EARLIER)
     changes, _ = changes_of_version(present, old, profile, earlier)

@@ -11,11 +11,13 @@ import pytest
 
 from leverframe.commands.table.refusals import BadValue
 from leverframe.commands.table.rights import UNRESTRICTED
+from leverframe.fleet.cluster import member as member_module
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.member import NameTaken
 from leverframe.servers.http.messages import Request
 from leverframe.storage.fleet.postgres_connection import connect
 from leverframe.storage.fleet.postgres_lane import InDoubt
+from leverframe.storage.store import StoreUnavailable
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
 from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer
@@ -151,3 +153,27 @@ async def test_a_controller_shows_its_charts_journal_and_audit_wherever_it_is(
     with connect(cluster.database) as connection:
         for table in ("chunk", "entry", "told", "mark"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+
+
+async def test_what_does_not_start_is_told_once_and_tried_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await cluster.join("a")
+    await cluster.nodes["a"].add(new("one"))
+    await cluster.join("b")
+    monkeypatch.setattr(member_module, "START_AGAIN_S", 0.0)
+    node, tries = cluster.nodes["b"], iter(range(3))
+    go_on = node._go_on
+
+    async def fail_twice(*given: Any) -> None:
+        if next(tries) < 2:
+            raise StoreUnavailable("The database is away.")
+        await go_on(*given)
+
+    monkeypatch.setattr(node, "_go_on", fail_twice)
+    await cluster.members["a"].move("one", "b")
+    await cluster.settled(0, 1)
+    assert [one.message for one in caplog.records if "does not start" in one.message] == [
+        "one does not start: The database is away."
+    ]
+    assert node.troubles == {}

@@ -173,6 +173,17 @@ async def test_what_a_former_life_was_writing_is_not_written_by_the_next(
     assert (await lane.fetch([1]))[1].settings == {"a": 1}
 
 
+async def test_messages_that_were_fetched_need_no_database_when_the_controller_starts(
+    lane: PostgresLane, own_server: PostgresServer
+) -> None:
+    await lane.store(1).commit(Changes(messages={1: {"text": "x"}}))
+    await lane.fetch([1])
+    # A start writes something before it asks for them, on the loop of the node.
+    await lane.store(1).commit(Changes(kept={"boots": 2}))
+    with own_server.frozen():
+        assert lane.store(1).messages() == {1: {"text": "x"}}
+
+
 async def test_a_node_that_was_declared_dead_writes_nothing(
     lane: PostgresLane, own_server: PostgresServer
 ) -> None:

@@ -55,7 +55,7 @@ LOOK_AT_ALL_BEATS = 10
 STARTED_AT_A_TIME = 50
 GIVEN_UP_AT_A_TIME = 20
 #: What does not start is tried again after this.
-START_AGAIN_S = 30.0
+START_AGAIN_S = 5.0
 _DATABASE = "database"
 
 
@@ -388,12 +388,19 @@ class ClusterMember(AskingNode):
             live |= {one: it for one, it in self._handed_over.items() if one in batch}
             failed = await self._node.start_some(batch, live=live)
             for number in batch:
-                self._not_before.pop(number, None)
-                self._node.troubles.pop(f"{NOT_STARTED}{number}", None)
-            for number, sentence in failed.items():
-                log.error("%s", sentence)
-                self._node.troubles[f"{NOT_STARTED}{number}"] = sentence
-                self._not_before[number] = time.monotonic() + START_AGAIN_S
+                self._note_start(number, failed.get(number))
+
+    def _note_start(self, number: int, trouble: str | None) -> None:
+        """Note that a controller runs, or why not; each reason is logged once."""
+        name = f"{NOT_STARTED}{number}"
+        if trouble is None:
+            self._not_before.pop(number, None)
+            self._node.troubles.pop(name, None)
+            return
+        if self._node.troubles.get(name) != trouble:
+            log.error("%s", trouble)
+        self._node.troubles[name] = trouble
+        self._not_before[number] = time.monotonic() + START_AGAIN_S
 
     def _forget_troubles_except(self, own: Collection[int]) -> None:
         """Forget that controllers did not start which another node has by now."""

@@ -177,7 +177,8 @@ class PostgresLane(GroupCommitLane):
             raise ConcernsAll(_UNCLEAR)
         if self._late is not None:
             raise ConcernsAll(AWAY)
-        self._messages.pop(controller, None)
+        if rows.messages:
+            self._messages.pop(controller, None)
         await super().write(controller, rows)
 
     async def written(self, parts: Mapping[int, Rows]) -> dict[int, BaseException]:
