@@ -251,13 +251,16 @@ async def test_who_asks_a_database_that_does_not_answer_is_refused_in_time(
     database: HistoryDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history = database.history(BOUNDS)
-    worker = history.worker(1)
-    await worker.ask(values_of)
-    monkeypatch.setattr(DatabaseHistory, "answer_within_s", 0.05)
+    worker, other = history.worker(1), history.worker(2)
+    assert await worker.ask(values_of) == await other.ask(values_of) == []
+    monkeypatch.setattr(DatabaseHistory, "answer_within_s", 0.1)
     with connect(database.address) as connection, connection.transaction():
         connection.execute("LOCK TABLE chunk")
         with pytest.raises(StoreUnavailable, match="does not answer"):
             await worker.ask(values_of)
+        # The thread is free again, and stopping a controller does not wait for ever either.
+        other.add([sample(1)])
+        await asyncio.wait_for(other.close(START + 2), 10)
     monkeypatch.undo()
     assert await worker.ask(values_of) == []
     await worker.close(START)

@@ -10,6 +10,7 @@ that row, so it waits for the transaction or comes before it. What a node sends 
 controller is refused whole, however late it comes.
 """
 
+import asyncio
 import logging
 import time
 from collections import defaultdict
@@ -21,7 +22,13 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from leverframe.storage.fleet.postgres_connection import Connection, connect, first_line, is_broken
+from leverframe.storage.fleet.postgres_connection import (
+    Connection,
+    connect,
+    first_line,
+    hang_up,
+    is_broken,
+)
 from leverframe.storage.fleet.postgres_lane import Claim
 from leverframe.storage.history.chunks import ChunkRow, readable
 from leverframe.storage.history.columns import TIERS, Columns, Tier, join
@@ -82,6 +89,8 @@ class HistorySession:
         self._claim = claim
         self._connection: Connection | None = None
         self._try_again_at = 0.0
+        #: Since when an answer is waited for.
+        self._asked_at: float | None = None
 
     @property
     def in_transaction(self) -> bool:
@@ -149,6 +158,7 @@ class HistorySession:
     @contextmanager
     def _sentences(self) -> Iterator[Connection]:
         connection = self._connection or self._connect()
+        self._asked_at = time.monotonic()
         try:
             yield connection
         except psycopg.Error as error:
@@ -158,6 +168,15 @@ class HistorySession:
             raise StoreUnavailable(
                 f"The database does not take the history: {first_line(error)}."
             ) from error
+        finally:
+            self._asked_at = None
+
+    def give_up_waiting(self, seconds: float) -> None:
+        """Let the thread wait no longer, from another one, for an answer that takes so long."""
+        connection, asked_at = self._connection, self._asked_at
+        if connection is None or asked_at is None or time.monotonic() - asked_at < seconds:
+            return
+        hang_up(connection)
 
     def roll_back(self) -> None:
         if self.in_transaction:
@@ -301,7 +320,7 @@ class DatabaseHistory(SharedHistory):
     """The thread and the connection of a node."""
 
     gather_s = GATHER_S
-    answer_within_s = ANSWER_WITHIN_S
+    answer_within_s: float = ANSWER_WITHIN_S
 
     def __init__(
         self,
@@ -320,6 +339,10 @@ class DatabaseHistory(SharedHistory):
     def worker(self, controller: int) -> "WorkerInDatabase":
         self._controllers += 1
         return WorkerInDatabase(self, controller, self._executor, self._retry_s)
+
+    def give_up_waiting(self) -> None:
+        # Others may have waited for their turn before that.
+        self._session.give_up_waiting(self.answer_within_s / 2)
 
     # --- on the thread ----------------------------------------------------------------------------
 
@@ -367,6 +390,13 @@ class WorkerInDatabase(WorkerOfOne):
     """The worker of a controller that other nodes may go on with."""
 
     _shared: DatabaseHistory
+
+    async def close(self, at: float) -> None:
+        closing = asyncio.ensure_future(super().close(at))
+        while not (await asyncio.wait([closing], timeout=self._shared.answer_within_s))[0]:
+            # A database that does not answer must not hold up whoever goes on elsewhere.
+            self._shared.give_up_waiting()
+        await closing
 
     def _open(self) -> Compactor:
         compactor = super()._open()

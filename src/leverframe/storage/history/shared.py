@@ -90,6 +90,9 @@ class SharedHistory:
             )
         )
 
+    def give_up_waiting(self) -> None:
+        """Let the thread wait no longer for what does not answer; a file always does."""
+
     # --- on the thread ----------------------------------------------------------------------------
 
     def bounds(self) -> Bounds:
@@ -177,6 +180,7 @@ class WorkerOfOne(ThreadHistoryWorker):
             async with asyncio.timeout(self._shared.answer_within_s):
                 return await super().ask(work)
         except TimeoutError:
+            self._shared.give_up_waiting()
             raise StoreUnavailable("The history does not answer now; ask again later.") from None
 
     def _room(self) -> WaitingRoom:
