@@ -177,7 +177,9 @@ class NodeWeb:
     async def _asked_by_node(self, content: bytes) -> bytes:
         """Do for controllers of this node what a person has asked another node for."""
         call = msgspec.msgpack.decode(content, type=ApiCall)
-        endpoint = _BY_PATH[call.path]
+        endpoint = _BY_PATH.get(call.path)
+        if endpoint is None:
+            raise NoSuchPath(f"There is no {call.path} at this node: is it older?")
         request = Request(endpoint.methods[0], call.path, None, {}, call.body, call.source)
         _check(call.asking, endpoint)
         context = self._context(request, call.asking, call.given)

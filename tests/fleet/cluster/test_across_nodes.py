@@ -9,11 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from leverframe.fleet.api.across import ApiCall
 from leverframe.fleet.cluster.commands import drain_node, list_nodes, move_controller
 from leverframe.fleet.cluster.node_calls import NodeCall
 from leverframe.fleet.commands import list_controllers
+from leverframe.fleet.node_accounts import THE_OPERATOR
 from leverframe.fleet.other_nodes import SILENT_NODES
+from leverframe.fleet.records import Moved
 from leverframe.servers.http.messages import StreamReply
+from leverframe.storage.store import StoreUnavailable
 from tests.fleet.cluster.nodes import HOME, Cluster, cluster_on
 from tests.fleet.loop_node import LoopNode
 from tests.hardware.waiting import until
@@ -67,10 +71,7 @@ async def test_any_node_lists_shows_changes_and_compares_all_controllers(cluster
     assert exported[0]["settings"]["settings"]["outputs.0.name"] == "Pump"
     report = await a.get("")
     assert (report["controllers"], report["tags"]) == (4, {"all": 4})
-
-
-async def test_a_choice_that_nobody_has_is_refused_with_the_usual_words(cluster: Cluster) -> None:
-    a = cluster.asked["a"]
+    # What nobody has is refused with the usual words.
     assert "There is no controller 'five'" in await a.refused(404, "tag", name="five", add="x")
     told = await a.refused(404, "tag", tag="none", add="x")
     assert "No controller has the tag 'none'. Allowed: all." in told
@@ -78,6 +79,40 @@ async def test_a_choice_that_nobody_has_is_refused_with_the_usual_words(cluster:
     assert "Nothing is chosen" in await a.refused(400, "remove")
     assert "no backup" in await a.refused(400, "drift", b"{")
     assert "There is no snapshot" in await a.refused(400, "restore", label="none")
+    assert (await a.post("send", command=NAME, search=other))["done"] == 1
+    assert (await a.post("send", command=NAME, search="nobody"))["done"] == 0
+    # Whose life is over is not answered.
+    answer = await cluster.members["b"].answer(NodeCall("api", "a", 0, b""))
+    assert answer.refusal is not None
+    assert answer.refusal["detail"] == "The node a was declared dead."
+
+
+async def test_what_a_node_cannot_do_for_another_one_is_told_as_it_is(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = cluster.asked["a"], cluster.members["b"]
+
+    async def away(*given: Any) -> Any:
+        raise StoreUnavailable("The database is away.")
+
+    async def refusal_of(what: str, content: bytes = b"") -> Any:
+        call = NodeCall(what, "a", cluster.members["a"]._claim.epoch, content)
+        return (await b.answer(call)).refusal
+
+    assert "does not know 'else'" in (await refusal_of("else"))["detail"]
+    call = ApiCall("/api/fleet/else", {}, b"", THE_OPERATOR, "")
+    told = await refusal_of("api", msgspec.msgpack.encode(call))
+    assert told["status"] == 404
+    monkeypatch.setitem(cluster.nodes["b"].calls, "away", away)
+    assert (await refusal_of("away"))["status"] == 507
+    # Names are known by the last look, tags are not.
+    monkeypatch.setattr(cluster.members["a"], "whereabouts", away)
+    assert [one["name"] for one in await a.get("list")] == list(NAMES)
+    assert "The database is away." in await a.refused(507, "tag", tag="all", add="x")
+    cluster.members["a"].lease.ended = "It must not act."
+    with pytest.raises(StoreUnavailable, match="It must not act"):
+        await a.web.jobs.reaching.findings([1], "")
+    cluster.members["a"].lease.ended = None
 
 
 async def test_a_change_is_tried_and_made_everywhere_or_nowhere(cluster: Cluster) -> None:
@@ -135,6 +170,7 @@ async def test_the_page_of_one_node_shows_the_controllers_of_all(
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.page_stream.FLEET_LOOK_S", 0.01)
     monkeypatch.setattr("leverframe.fleet.page_stream.STILL_HERE_S", 0.02)
+    monkeypatch.setattr("leverframe.fleet.view_parts.LOOK_ON_S", 0.5)
     a, other = cluster.asked["a"], there(cluster)
     by_name = await a.ask("/api/fleet/stream?order=name&first=1&count=2", method="GET")
     assert isinstance(by_name, StreamReply)
@@ -155,6 +191,8 @@ async def test_the_page_of_one_node_shows_the_controllers_of_all(
     assert change["matching"] == 2
     assert "b: It does not answer." in change["node"]["troubles"]
     await stream.aclose()
+    # A node that is asked no more stops looking.
+    await until(lambda: not cluster.asked["b"].web.index._looking)
 
 
 def told(chunk: bytes) -> Any:
@@ -166,17 +204,6 @@ async def _not_idle(stream: AsyncIterator[bytes]) -> bytes:
         if not chunk.startswith(b":"):
             return chunk
     raise AssertionError("the stream has ended")
-
-
-async def test_a_node_that_was_asked_for_its_part_of_a_page_stops_looking_after_a_while(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("leverframe.fleet.view_parts.LOOK_ON_S", 0.02)
-    stream = (await cluster.asked["a"].ask("/api/fleet/stream", method="GET")).chunks  # type: ignore[attr-defined]
-    await anext(stream)
-    await stream.aclose()
-    index = cluster.asked["b"].web.index
-    await until(lambda: not index._looking)
 
 
 async def headers_of(node: LoopNode, what: str) -> dict[str, str]:
@@ -207,6 +234,15 @@ async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
     assert {one["name"] for one in drift if one["status"] == 503} == far
     sent = await a.post("send", command=NAME)
     assert {one["name"] for one in sent["results"] if one["status"] == 503} == far
+    # A roll-out that cannot take its snapshots does not begin, and can be forgotten.
+    id = (await a.post("rollout/plan", command=NAME))["job"]["id"]
+    await a.post("rollout/start", id=id)
+    await until(lambda: a.web.jobs.find(id).state.status == "stopped")
+    why = (await a.get("rollout", id=id))["why"]
+    assert "could be taken. No node has it at present, or its node does not answer" in why
+    number = cluster.member(min(far)).number
+    assert await a.web.jobs.reaching.findings([number], "") == {number: None}
+    await a.post("rollout/remove", id=id)
     for what in ("export", f"show?name={min(far)}", f"rollout?id={job['id']}"):
         assert (await a.ask(f"/api/fleet/{what}", method="GET")).status == 503, what
     refused = await a.refused(503, "send", command=NAME, search="one")
@@ -234,9 +270,9 @@ async def test_what_a_node_has_taken_and_not_answered_is_not_known(
 async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The node that is asked has let it go, before and while it works on it."""
-    a, other = cluster.asked["a"], there(cluster)
-    (number,) = [one.number for one in cluster.nodes["b"].members.values() if one.name == other]
+    """The node that is asked has let it go, and who has lost it does not write its record."""
+    a, b, other = cluster.asked["a"], cluster.nodes["b"], there(cluster)
+    member = b.members[other]
     real = cluster.members["a"].whereabouts
     stale = await real()
     looks: list[Any] = []
@@ -249,32 +285,19 @@ async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
     await until(lambda: other in cluster.names("a"))
     monkeypatch.setattr(cluster.members["a"], "whereabouts", old_first)
     assert (await a.post("rename", name=other, to="moved"))["node"] == "a"
-    assert looks[1:] == [[number]]
+    assert looks[1:] == [[member.number]]
     looks.clear()
     told = await a.post("tag", tag="all", add="x")
     assert (told["done"], told["refused"]) == (4, 0)
-
-
-async def test_who_has_lost_a_controller_does_not_write_its_record(cluster: Cluster) -> None:
-    b, other = cluster.nodes["b"], there(cluster)
-    member = b.members[other]
-    await cluster.members["a"].move(other, "a")
-    await until(lambda: other in cluster.names("a"))
-    for work in (b.tag([member], ["x"], []), b.rename(member, "new"), b.remove([member])):
-        with pytest.raises(Exception, match="has moved to another node meanwhile"):
+    for work in (b.tag([member], ["y"], []), b.rename(member, "new"), b.remove([member])):
+        with pytest.raises(Moved):
             await work
+    # Not even where it does not know yet.
     member.has_left = False
-    for work in (b.tag([member], ["x"], []), b.registry.remove([member.number])):
-        with pytest.raises(Exception, match="has moved to another node meanwhile"):
+    for work in (b.tag([member], ["y"], []), b.registry.remove([member.number])):
+        with pytest.raises(Moved):
             await work
-    assert (await cluster.asked["a"].get("list", name=other))[0]["tags"] == ["all"]
-
-
-async def test_a_node_whose_life_is_over_is_not_answered(cluster: Cluster) -> None:
-    b = cluster.members["b"]
-    answer = await b.answer(NodeCall("api", "a", 0, b""))
-    assert answer.refusal is not None
-    assert answer.refusal["detail"] == "The node a was declared dead."
+    assert (await a.get("list", name="moved"))[0]["tags"] == ["all", "x"]
 
 
 async def test_people_of_a_tenant_have_theirs_on_all_nodes_and_nothing_else(

@@ -126,26 +126,26 @@ async def killed_at(
         return has_died
 
 
-@pytest.mark.parametrize(("moment", "is_last_done"), [(1, True), (3, True), (4, False)])
+#: The job, its row, own controllers and nodes that were asked, the results and the end.
+MOMENTS = [
+    (0, False),
+    (1, False),
+    (2, False),
+    (4, True),
+    (5, True),
+    (6, False),
+    (8, True),
+]
+
+
+@pytest.mark.parametrize(
+    ("moment", "is_last_done"),
+    [(1, True), (3, True), *(pytest.param(*one, marks=pytest.mark.thorough) for one in MOMENTS)],
+)
 async def test_a_change_is_made_once_when_the_node_that_was_asked_is_killed(
     postgres: PostgresServer, tmp_path: Path, moment: int, is_last_done: bool
 ) -> None:
     assert await killed_at(postgres, tmp_path, moment, is_last_done=is_last_done)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("is_last_done", [False, True])
-async def test_a_change_is_made_once_whenever_the_node_that_was_asked_is_killed(
-    postgres: PostgresServer, tmp_path: Path, is_last_done: bool
-) -> None:
-    moment, has_died = 0, True
-    while has_died:
-        (tmp_path / str(moment)).mkdir()
-        folder = tmp_path / str(moment)
-        has_died = await killed_at(postgres, folder, moment, is_last_done=is_last_done)
-        moment += 1
-    # The job, its row, two nodes that were asked, own controllers, the results and the end.
-    assert moment > 6
 
 
 async def test_a_roll_out_goes_on_stops_and_goes_back_when_its_nodes_are_killed(

@@ -104,8 +104,9 @@ async def said_to(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:
     writer.write(header)
     await reader.readexactly(VERDICT_BYTES)
     right = framed(introducer, header[-PROOF_BYTES:], msgspec.msgpack.encode(CALL))
+    strange = framed(introducer, header[-PROOF_BYTES:], b"\xc1")
     for piece in pieces:
-        writer.write(piece or right)
+        writer.write(strange if piece == b"no call" else piece or right)
         await asyncio.sleep(0.005)
     try:
         return await asyncio.wait_for(reader.read(), 10)
@@ -126,6 +127,7 @@ async def test_what_no_node_has_said_on_this_connection_is_not_done(
     for pieces in ((heard,), (foreign,), (long,), (heard[:10], heard[10:]), (heard + b"x",)):
         assert await said_to(nodes, *pieces) == b""
     assert b.calls == []
+    assert b"This is no call" in await said_to(nodes, b"no call")
     b.may_answer.clear()
     assert await said_to(nodes, None, b"more") == b""
     assert len(b.calls) == 1
