@@ -8,7 +8,7 @@ import pytest
 
 from leverframe.hardware.display_picture import png_of
 from leverframe.status_files.markers import MARKER_FILES
-from leverframe.storage.store import MemoryStore
+from leverframe.storage.store import MemoryStore, StoreUnavailable
 from leverframe.testing import LoopTwin
 from leverframe.uploads.site_archive import pack_site
 from tests.servers.signing_up import (
@@ -52,6 +52,29 @@ async def test_a_site_survives_a_restart_of_the_process() -> None:
     store = MemoryStore()
     await upload(await LoopTwin.start(store=store), index__html="Cellar")
     assert await text(await LoopTwin.start(store=store), "/") == "Cellar"
+
+
+class StoreThatGoes(MemoryStore):
+    is_away = False
+
+    async def blob(self, name: str) -> bytes | None:
+        if self.is_away:
+            raise StoreUnavailable("The database cannot be reached.")
+        return await super().blob(name)
+
+
+async def test_uploads_that_cannot_be_read_for_a_moment_are_there_afterwards() -> None:
+    store = StoreThatGoes()
+    first = await LoopTwin.start(store=store)
+    await upload(first, index__html="Cellar")
+    await first.ok("/post.cgi?pictureupload", "POST", PNG)
+    twin = await LoopTwin.start(store=store)
+    store.is_away = True
+    assert await text(twin, "/") != "Cellar"
+    await twin.refused("/picture", 404)
+    store.is_away = False
+    assert await text(twin, "/") == "Cellar"
+    await twin.ok("/picture")
 
 
 async def test_a_site_cannot_hide_what_the_controller_answers_itself() -> None:

@@ -14,6 +14,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
+from leverframe.log_throttle import LogThrottle
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.problems import NoSuchPath
 from leverframe.servers.routes.page_headers import UPLOADED_HEADERS
@@ -26,6 +27,7 @@ from leverframe.uploads.picture import content_type
 from leverframe.uploads.site_archive import FRONT_PAGE, ending_of, unpack_site
 
 log = logging.getLogger(__name__)
+_warn = LogThrottle(log).warning
 
 PICTURE_PATH = "/picture"
 SITE, PICTURE = "site", "picture"
@@ -74,7 +76,10 @@ class Uploads:
 
     async def _stored_picture(self) -> Reply | None:
         if (kept := self._picture) is None:
-            self._picture = kept = (_picture(await self._blob(PICTURE)),)
+            try:
+                self._picture = kept = (_picture(await self._blob(PICTURE)),)
+            except StoreUnavailable:
+                return None
         return kept[0]
 
     async def panel(self) -> Panel:
@@ -84,17 +89,26 @@ class Uploads:
 
     async def _pages(self) -> dict[str, bytes]:
         if (kept := self._site) is None:
-            archive = await self._blob(SITE)
+            try:
+                archive = await self._blob(SITE)
+            except StoreUnavailable:
+                return {}
             self._site = kept = {} if archive is None else await asyncio.to_thread(_site, archive)
         return kept
 
     async def _blob(self, name: str) -> bytes | None:
-        """Read an upload; the pages go on without what a damaged store no longer gives."""
+        """Read an upload; the pages go on without what a damaged store no longer gives.
+
+        One that cannot be read now is read when it is asked for again.
+        """
         try:
             return await self._store.blob(name)
-        except (StoreDamaged, StoreUnavailable) as error:
+        except StoreDamaged as error:
             log.error("the stored %s is not used: %s", name, error)
             return None
+        except StoreUnavailable as error:
+            _warn(name, "upload", "the stored %s cannot be read now: %s", name, error)
+            raise
 
 
 def _site(archive: bytes) -> dict[str, bytes]:
