@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from leverframe.reference.metrics_page import metrics_page
+from tests.conftest import PROGRAM_FOLDERS
 from tests.docs.blocks import DOCS, PROJECT, blocks
 from tests.docs.test_blocks_are_sound import PATHS, commands_in, names_at
 
@@ -19,13 +22,50 @@ def read(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_the_dashboard_and_the_alerts_use_figures_that_exist() -> None:
-    dashboard = (EXAMPLES / "grafana" / "leverframe.json").read_text(encoding="utf-8")
-    alerts = (DOCS / "how-to" / "prometheus-grafana.md").read_text(encoding="utf-8")
-    queries = re.findall(r'"expr": "(.*)"', dashboard) + re.findall(r"expr: (.*)", alerts)
-    used = {name for query in queries for name in _METRIC.findall(query)}
-    assert len(used) > 12
+DASHBOARDS = sorted((EXAMPLES / "grafana").iterdir())
+RULES = EXAMPLES / "prometheus" / "fleet-rules.yml"
+
+
+def used_in(path: Path) -> set[str]:
+    """Return the figures that the queries in a file name."""
+    text = path.read_text(encoding="utf-8")
+    queries = re.findall(r'"(?:expr|query)": "(.*)"', text) + re.findall(r"expr: (.*)", text)
+    return {name for query in queries for name in _METRIC.findall(query)}
+
+
+@pytest.mark.parametrize(
+    ("path", "least"),
+    [
+        *((dashboard, 12) for dashboard in DASHBOARDS),
+        (RULES, 10),
+        (DOCS / "how-to" / "prometheus-grafana.md", 3),
+    ],
+    ids=lambda it: it.name if isinstance(it, Path) else "",
+)
+def test_dashboards_and_alarms_use_figures_that_exist(path: Path, least: int) -> None:
+    used = used_in(path)
+    assert len(used) >= least
     assert used - set(_METRIC.findall(metrics_page())) == set()
+
+
+def test_every_figure_of_nodes_among_others_is_drawn() -> None:
+    told = {name for name in _METRIC.findall(metrics_page()) if "_cluster_" in name}
+    drawn = set().union(*map(used_in, (*DASHBOARDS, RULES)))
+    assert told - drawn == set()
+
+
+@pytest.mark.needs_program("promtool")
+def test_prometheus_takes_the_rules() -> None:
+    done = subprocess.run(
+        ["promtool", "check", "rules", str(RULES)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"PATH": PROGRAM_FOLDERS},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{RULES.read_text('utf-8').count('- alert:')} rules found" in done.stdout
 
 
 def test_the_project_with_twins_passes_without_a_conftest() -> None:
@@ -47,8 +87,9 @@ def test_the_project_with_twins_passes_without_a_conftest() -> None:
     assert int(passed[1]) >= 20
 
 
-def test_the_panels_of_the_dashboard_do_not_overlap() -> None:
-    dashboard = read(EXAMPLES / "grafana" / "leverframe.json")
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda it: it.stem)
+def test_the_panels_of_a_dashboard_do_not_overlap(path: Path) -> None:
+    dashboard = read(path)
     cells: list[tuple[int, int]] = []
     for panel in dashboard["panels"]:
         place = panel["gridPos"]

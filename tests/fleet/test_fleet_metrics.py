@@ -1,11 +1,14 @@
 """`/metrics` of a node, read by the parser that Prometheus' own client library has."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from leverframe.servers.routes.metrics import METRICS
+from leverframe.storage.fleet.sqlite_lane import SqliteLane
 from tests.fleet.loop_node import LoopNode, loop_node
 
 
@@ -63,3 +66,18 @@ async def test_a_tag_of_too_many_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         await node.post("add", name="gh-{n}", count=2, tags="all")
         reply = await node.ask("/metrics?tag=all", b"", "GET")
         assert "at most 1 controllers" in msgspec.json.decode(reply.body)["detail"]
+
+
+async def test_jobs_and_the_lane_of_a_node_are_told(tmp_path: Path) -> None:
+    lane = SqliteLane(tmp_path / "fleet.sqlite", tmp_path / "fleet.key")
+    async with loop_node(lane) as node:
+        await node.post("add", name="gh-{n}", count=3)
+        await node.post("rollout/plan", command="stm.cgi?oname=0Pump", id="names")
+        await node.post("send", command="stm.cgi?oname=1Fan")
+        found = await samples(node)
+        kinds = {"kind": "rollout", "status": "planned"}
+        assert value(found, "leverframe_fleet_jobs", **kinds) == 1
+        assert value(found, "leverframe_lane_changes_total", outcome="durable") > 3
+        assert value(found, "leverframe_lane_changes_total", outcome="in_doubt") == 0
+        batches = [one.value for one in found if one.name == "leverframe_lane_batches_total"]
+        assert sum(batches) > 0

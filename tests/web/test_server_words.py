@@ -121,6 +121,7 @@ ELSEWHERE = (
     *("servers/routes/sign_in_page.py", "servers/routes/missing_page.py"),
     # To programs: answers by SMS, MQTT and TFTP, metrics, the MIB, broken HTTP.
     *("servers/sms_commands.py", "servers/mqtt/service.py", "servers/routes/metrics.py"),
+    "fleet/cluster/cluster_metrics.py",
     *("wire/tftp.py", "wire/snmp_mib.py", "wire/snmp_tree.py", "servers/http/parsing.py"),
     *("servers/http/messages.py", "servers/http/connection.py"),
     *("servers/routes/bootloader_page.py", "servers/routes/sign_in.py"),

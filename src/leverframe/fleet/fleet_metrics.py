@@ -6,15 +6,19 @@ a tag, each with its name as the label `controller`.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from leverframe import __version__
+from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.node import FleetNode, Member
 from leverframe.servers.routes.metrics import (
     controller_families,
     process_families,
     server_families,
 )
+from leverframe.storage.fleet.group_commit import GroupCommitLane
+from leverframe.storage.fleet.lane_figures import LaneFigures
 from leverframe.wire.prometheus import COUNTER, GAUGE, NO_LABELS, Family, Sample
 
 #: Controllers whose figures are told by name, at most.
@@ -28,16 +32,20 @@ NOT_SUMMED = ("leverframe_energy_total",)
 
 
 async def node_families(
-    node: FleetNode, single: Sequence[Member], tenant: str | None = None
+    node: FleetNode,
+    jobs: Iterable[FleetJob],
+    single: Sequence[Member],
+    tenant: str | None = None,
 ) -> list[Family]:
     """Return the figures of a node, and those of some of its controllers by their names.
 
     A tenant has sums over its own controllers, and no figures of the node.
     """
     members = tuple(node.seen_by(tenant).values())
-    found = list(_of_controllers(members))
+    found = [*_of_controllers(members), *job_families(jobs)]
     if tenant is None:
-        found += [*server_families(node.door), *process_families()]
+        found += [*_of_lane(node), *server_families(node.door), *process_families()]
+        found += [] if node.cluster is None else node.cluster.families()
     sums: dict[str, Family] = {}
     for number, member in enumerate(members, start=1):
         for family in controller_families(member.controller):
@@ -72,6 +80,38 @@ def _of_controllers(members: Sequence[Member]) -> Iterable[Family]:
         GAUGE,
         "Controllers with a part that is in trouble.",
         [(NO_LABELS, sum(bool(member.controller.troubles) for member in members))],
+    )
+
+
+def job_families(jobs: Iterable[FleetJob]) -> Iterable[Family]:
+    counts = Counter((job.plan.kind, job.state.status) for job in jobs)
+    yield Family(
+        "leverframe_fleet_jobs",
+        GAUGE,
+        "Bulk changes and roll-outs that this node knows, by what they are doing.",
+        [({"kind": kind, "status": status}, n) for (kind, status), n in sorted(counts.items())],
+    )
+
+
+def _of_lane(node: FleetNode) -> Iterable[Family]:
+    lane = node.lane
+    return lane_families(lane.figures) if isinstance(lane, GroupCommitLane) else ()
+
+
+def lane_families(figures: LaneFigures) -> Iterable[Family]:
+    outcomes = ("durable", "refused", "in_doubt")
+    yield Family(
+        "leverframe_lane_changes_total",
+        COUNTER,
+        "Changes of controllers by what became of them: durable, refused, or in doubt when they"
+        " were answered.",
+        [({"outcome": name}, getattr(figures, name)) for name in outcomes],
+    )
+    yield Family(
+        "leverframe_lane_batches_total",
+        COUNTER,
+        "Transactions by the number of changes in them.",
+        [({"changes": size}, count) for size, count in figures.batches.items()],
     )
 
 

@@ -4,13 +4,14 @@ Nodes ask each other for what concerns the controllers of each. A node that does
 by an exception: whether it has taken the call is known by its class.
 """
 
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from typing import Annotated, Any, Protocol
 
 from msgspec import Meta, Struct
 
 from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.records import MemberRecord
+from leverframe.wire.prometheus import Family
 
 #: The header of an answer that names the nodes whose part is missing in it.
 SILENT_NODES = "Leverframe-Silent-Nodes"
@@ -35,6 +36,36 @@ class PeerReport(Struct, frozen=True):
     is_drained: Annotated[
         bool, Meta(description="Does it stay empty, also when it is started anew?")
     ]
+    silent_s: Annotated[
+        int, Meta(description="Whole seconds since its last beat, by the clock of this node.")
+    ] = 0
+    batch: Annotated[int, Meta(description="The last batch of changes in its lane.")] = 0
+    version: Annotated[str, Meta(description="Of its program; empty where that is not known.")] = ""
+
+
+class DatabaseReport(Struct, frozen=True):
+    """The database that the nodes share, as this one sees it."""
+
+    is_reachable: bool = True
+    server: Annotated[str, Meta(description="The version of PostgreSQL.")] = ""
+    schema: Annotated[int, Meta(description="The version of the tables.")] = 0
+    standby: Annotated[
+        str, Meta(description="Its `synchronous_standby_names`; empty where none are asked for.")
+    ] = ""
+    standbys: Annotated[
+        int | None,
+        Meta(
+            description="Standbys that confirm what is written; null where this user may not see."
+        ),
+    ] = None
+    batches_s: Annotated[float, Meta(description="Batches a second of all nodes, lately.")] = 0.0
+    last_doubt: Annotated[
+        float | None,
+        Meta(
+            description="When this node last did not know whether a change is stored, in seconds"
+            " since 1970."
+        ),
+    ] = None
 
 
 class ClusterReport(Struct, frozen=True):
@@ -50,6 +81,7 @@ class ClusterReport(Struct, frozen=True):
         Meta(description="Does this node refuse commands, since others may have its part?"),
     ]
     batch: Annotated[int, Meta(description="The last batch of changes that this node has written.")]
+    database: DatabaseReport = DatabaseReport()
 
 
 class Whereabouts(Struct, frozen=True):
@@ -116,11 +148,14 @@ class OtherNodes(Protocol):
     async def news(self, seconds: float) -> None:
         """Wait until something may have changed about who has what."""
 
-    async def move(self, name: str, to: str | None) -> None:
-        """Let a node have a controller as long as it lives; None lets any."""
+    async def move(self, names: Sequence[str], to: str | None) -> None:
+        """Let a node have controllers as long as it lives; None lets any."""
 
     async def drain(self, name: str, *, undo: bool) -> None:
         """Empty a node, or let it have its share again; it stays so when it is started anew."""
 
     def report(self) -> ClusterReport:
         """Tell of all nodes, and of the database."""
+
+    def families(self) -> Iterable[Family]:
+        """Return the figures of this node among the others, for `/metrics`."""

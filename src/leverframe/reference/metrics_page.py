@@ -5,9 +5,15 @@ from collections.abc import Awaitable, Iterator
 from datetime import UTC
 
 from leverframe.clock import VirtualClock
+from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.config import Config
-from leverframe.fleet.fleet_metrics import node_families
+from leverframe.fleet.cluster.cluster_metrics import MemberFigures, cluster_families
+from leverframe.fleet.cluster.directory import DoorFigures
+from leverframe.fleet.fleet_metrics import lane_families, node_families
+from leverframe.fleet.jobs.job_work import JobWork
+from leverframe.fleet.jobs.jobs import Asker, Carefulness
 from leverframe.fleet.node import NewController
+from leverframe.fleet.other_nodes import ClusterReport, PeerReport
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import node_of
 from leverframe.hardware.module_slot import SlotStatistics
@@ -19,6 +25,7 @@ from leverframe.servers.http.messages import Request
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.metrics import families, modbus_families, server_families
 from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.storage.fleet.lane_figures import LaneFigures
 from leverframe.storage.store import MemoryStore
 from leverframe.units.unit_health import UnitHealth
 from leverframe.units.watch_metrics import unit_families
@@ -53,12 +60,26 @@ at most 500 of them.
 """
 
 
+_OF_CLUSTER = """\
+### A node among others
+
+A node that [shares a database](../how-to/several-machines.md) with others also has these. Alarms
+for them and a dashboard are in
+[examples/prometheus](../../examples/prometheus/fleet-rules.yml) and
+[examples/grafana](../../examples/grafana/leverframe-fleet.json).
+"""
+
+
 def metrics_page() -> str:
     rows, of_node = asyncio.run(_rows()), asyncio.run(_rows_of_node())
     of_units = [_row(family) for family in unit_families([_any_unit()])]
     names = {row[0] for row in rows}
     sums = [row for row in of_node if row[0] not in names]
-    parts = (_OPENING, table(_HEADS, rows), _OF_NODE, table(_HEADS, sums))
+    of_cluster = _rows_of_cluster()
+    parts = (
+        *(_OPENING, table(_HEADS, rows), _OF_NODE, table(_HEADS, sums)),
+        *(_OF_CLUSTER, table(_HEADS, of_cluster)),
+    )
     return "\n\n".join(part.strip() for part in parts) + (
         f"\n\n{_OF_UNITS}\n{table(_HEADS, of_units)}\n"
     )
@@ -66,10 +87,18 @@ def metrics_page() -> str:
 
 async def _rows_of_node() -> list[tuple[str, str, str, str]]:
     web = await node_of(Config(), MemoryLane(), VirtualClock())
-    await web.node.add([NewController(MemberRecord("any"), Profile())])
-    rows = [_row(family) for family in await node_families(web.node, ())]
+    (member,) = await web.node.add([NewController(MemberRecord("any"), Profile())])
+    asker = Asker(UNRESTRICTED, "")
+    job = await web.jobs.plan([member], JobWork(("outs.cgi?out0=1",)), asker, Carefulness())
+    families = await node_families(web.node, [job], ())
     await web.node.close()
-    return rows
+    return [_row(family) for family in (*families, *lane_families(LaneFigures()))]
+
+
+def _rows_of_cluster() -> list[tuple[str, str, str, str]]:
+    report = ClusterReport([PeerReport("any", True, "", 1, 1, 1, True)], 0, 0, False, 0)
+    families = cluster_families(report, MemberFigures(), DoorFigures(), 0.0)
+    return [_row(family) for family in families]
 
 
 def _any_unit() -> UnitHealth:

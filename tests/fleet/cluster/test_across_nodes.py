@@ -182,7 +182,9 @@ async def test_the_page_of_one_node_shows_the_controllers_of_all(
     assert (view["order"], view["counts"]["fine"]) == (list(NAMES), 4)
     assert view["node"]["controllers"] == 4
     # A look in between finds nothing new, and says that it is still there.
-    assert await anext(stream) == b": still here\n\n"
+    while (chunk := await anext(stream)) != b": still here\n\n":
+        # Batches a second go down by themselves.
+        assert told(chunk).keys() == {"cluster"}
     await a.post("send", command="outs.cgi?out0=1", name=other)
     change = told(await _not_idle(stream))
     assert [(row["name"], row["levers"][0]) for row in change["rows"]] == [(other, 1)]
@@ -201,7 +203,7 @@ def told(chunk: bytes) -> Any:
 
 async def _not_idle(stream: AsyncIterator[bytes]) -> bytes:
     async for chunk in stream:
-        if not chunk.startswith(b":"):
+        if not chunk.startswith(b":") and told(chunk).keys() != {"cluster"}:
             return chunk
     raise AssertionError("the stream has ended")
 
@@ -281,7 +283,7 @@ async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
         looks.append(numbers)
         return stale if len(looks) == 1 else await real(numbers)
 
-    await cluster.members["a"].move(other, "a")
+    await cluster.members["a"].move([other], "a")
     await until(lambda: other in cluster.names("a"))
     monkeypatch.setattr(cluster.members["a"], "whereabouts", old_first)
     assert (await a.post("rename", name=other, to="moved"))["node"] == "a"

@@ -226,7 +226,7 @@ async def test_a_controller_that_moves_in_the_middle_of_a_change_does_it_once(
 
         async def leave(name: str) -> None:
             moved.append(name)
-            await cluster.members["a"].move(name, "c")
+            await cluster.members["a"].move([name], "c")
             await until(lambda: name in cluster.names("c"))
 
         async def leaves_first(content: bytes) -> bytes:

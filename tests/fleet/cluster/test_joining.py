@@ -96,6 +96,7 @@ async def test_one_behind_a_request_that_is_answered_here_is_to_be_asked_again()
         assert b" 421 " in answers
         assert b"Nothing was done" in answers
         assert nodes.standing["gh-1"].requests == []
+        assert nodes["a"].directory.figures.misdirected == 1
         writer.close()
 
 
@@ -327,6 +328,8 @@ async def test_a_request_is_held_while_nobody_has_the_controller_and_served_then
                 assert answers == [f"gh-1 at {owner}", f"gh-1 at {owner} 100000"]
                 if owner == "a":
                     await nodes.take("gh-1")
+        figures = nodes["a"].directory.figures
+        assert (figures.held, figures.joined) == (4, 2)
 
 
 async def test_an_owner_that_is_still_starting_the_controller_is_waited_for() -> None:
@@ -363,6 +366,7 @@ async def test_after_three_seconds_without_an_owner_the_request_is_refused() -> 
             assert (await ask_once(HOME, nodes["a"].port, "/", GH)).status == 503
         deaf.close()
         await strange.stop()
+        assert nodes["a"].directory.figures.unavailable == 6
         await until(lambda: is_idle(nodes["a"]))
 
 

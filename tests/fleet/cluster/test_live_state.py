@@ -78,7 +78,7 @@ async def test_a_moved_controller_goes_on_and_nothing_is_left_of_its_state(
     let_run(first)
     left, started = left_s(first), first.engine.machine.started
     began = time.monotonic()
-    await cluster.members["b"].move("one", "b")
+    await cluster.members["b"].move(["one"], "b")
     await until(lambda: "one" in cluster.names("b"))
     second = controller_of(cluster, "b")
     assert runs_on(second)

@@ -47,7 +47,7 @@ async def test_a_moved_controller_stays_where_it_is_wanted(cluster: Cluster) -> 
     await cluster.nodes["a"].add(new("one", "two"))
     await cluster.settled(1, 1)
     (there,) = cluster.names("a")
-    await cluster.members["b"].move(there, "b")
+    await cluster.members["b"].move([there], "b")
     await until(lambda: there in cluster.names("b"))
     await cluster.settled(1, 1)
     assert cluster.names("b") == {there}
@@ -95,7 +95,7 @@ async def test_a_wish_whose_connection_breaks_is_told_as_not_known(
     broken = "SELECT pg_terminate_backend(pg_backend_pid())"
     monkeypatch.setattr(membership, "want", lambda it, *wish: it.execute(broken))
     with pytest.raises(InDoubt, match="not known yet"):
-        await cluster.members["a"].move("one", "a")
+        await cluster.members["a"].move(["one"], "a")
 
 
 async def asked(cluster: Cluster, node: str, path: str, query: str = "") -> bytes:
@@ -127,7 +127,7 @@ async def test_a_controller_shows_its_charts_journal_and_audit_wherever_it_is(
     for name in ("a", "b"):
         await cluster.join(name)
     await cluster.nodes["a"].add(new("one"))
-    await cluster.members["a"].move("one", "a")
+    await cluster.members["a"].move(["one"], "a")
     await until(lambda: "one" in cluster.names("a"))
     await asked(cluster, "a", "/outs.cgi", "out0=1")
     await asked(cluster, "a", "/stm.cgi", "oname=0Pump")
@@ -138,7 +138,7 @@ async def test_a_controller_shows_its_charts_journal_and_audit_wherever_it_is(
     values, journal, causes, audit = await told(cluster, "a")
     assert causes
     assert audit
-    await cluster.members["a"].move("one", "b")
+    await cluster.members["a"].move(["one"], "b")
     await until(lambda: "one" in cluster.names("b"))
     async with asyncio.timeout(10):
         # It is on there, too, and not merely was.
@@ -171,7 +171,7 @@ async def test_what_does_not_start_is_told_once_and_tried_again(
         await go_on(*given)
 
     monkeypatch.setattr(node, "_go_on", fail_twice)
-    await cluster.members["a"].move("one", "b")
+    await cluster.members["a"].move(["one"], "b")
     await cluster.settled(0, 1)
     assert [one.message for one in caplog.records if "does not start" in one.message] == [
         "one does not start: The database is away."

@@ -6,6 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from leverframe import __version__
 from leverframe.fleet.cluster import membership
 from leverframe.storage.fleet.postgres_lane import Claim
 from tests.postgres_server import PostgresServer
@@ -93,7 +94,8 @@ def test_a_released_controller_goes_where_it_is_wanted(database: psycopg.Connect
     for claim in (a, b, c):
         membership.claim_free(database, claim, nodes)
     moved = next(one for one in membership.placed(database) if one.node == "a")
-    assert membership.want(database, moved.name, "b")
+    assert membership.want(database, [moved.name, "nobody"], "c") == "nobody"
+    assert membership.want(database, [moved.name], "b") is None
     membership.release(database, a, [moved.number])
     assert membership.claim_free(database, c, nodes) == []
     assert membership.claim_free(database, b, nodes) == [moved.number]
@@ -106,3 +108,18 @@ def test_who_resigns_leaves_everything_free_at_once(database: psycopg.Connection
     membership.resign(database, a)
     assert set(owners(database).values()) == {None}
     assert not membership.beat(database, a)
+
+
+def test_who_asks_is_told_of_the_database_and_the_programs(
+    database: psycopg.Connection[Any],
+) -> None:
+    (claim,) = live(database, "a")
+    membership.introduce(database)
+    membership.beat(database, claim)
+    (seen,) = membership.seen_nodes(database)
+    assert (seen.version, seen.batch, seen.has_session) == (__version__, 0, True)
+    assert membership.version_in("psql") == ""
+    told = membership.about_database(database)
+    assert told.server == f"{database.info.server_version // 10_000}." + told.server.split(".")[1]
+    assert told.schema >= 1
+    assert (told.standby, told.standbys) == ("", 0)

@@ -77,6 +77,10 @@ async def test_while_the_database_is_away_changes_are_refused_and_nothing_is_los
     assert not lane.is_unclear
     await lane.store(1).commit(Changes({"b": 3}))
     assert lane.store(1).load().settings == {"a": 1, "b": 3}
+    figures = lane.figures
+    assert (figures.durable, figures.in_doubt) == (3, 1)
+    assert figures.refused >= 1
+    assert figures.last_doubt is not None
 
 
 async def until_accepted(lane: PostgresLane, controller: int) -> None:
@@ -212,8 +216,10 @@ async def test_a_database_that_went_back_in_time_is_noticed(lane: PostgresLane) 
         connection.execute("UPDATE lane SET batch = batch - 1")
     with pytest.raises(WentBack, match="gone back in time"):
         await lane.store(1).commit(Changes({"a": 9}))
+    refused = lane.figures.refused
     with pytest.raises(WentBack):
         await lane.store(2).commit(Changes({"a": 9}))
+    assert lane.figures.refused == refused + 1
 
 
 async def test_what_the_database_refuses_takes_along_only_its_own(lane: PostgresLane) -> None:

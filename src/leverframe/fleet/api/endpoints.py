@@ -24,6 +24,7 @@ from leverframe.fleet.api.comparing import FleetChange, MemberDrift
 from leverframe.fleet.api.context import (
     CHOSEN,
     LOOKED_FOR,
+    NAMES,
     TAGS,
     FleetContext,
     FleetEndpoint,
@@ -108,11 +109,11 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         reply=ClusterReport,
         methods=_POST,
         query=(
-            QueryParameter("name", str, "The name of a controller."),
-            QueryParameter("node", str, "The node that shall have it; any without it."),
+            NAMES,
+            QueryParameter("node", str, "The node that shall have them; any without it."),
         ),
         function=nodes.moved,
-        doc="Let a node have a controller as long as it lives.",
+        doc="Let a node have controllers as long as it lives.",
     ),
     anywhere.LIST,
     FleetEndpoint(

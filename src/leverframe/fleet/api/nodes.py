@@ -18,8 +18,8 @@ async def drained(context: FleetContext) -> ClusterReport:
 
 async def moved(context: FleetContext) -> ClusterReport:
     others = _others(context)
-    name = context.needed("name", "the name of a controller")
-    await others.move(name, context.given.get("node"))
+    context.needed("name", "the name of a controller")
+    await others.move(context.texts("name"), context.given.get("node"))
     return others.report()
 
 

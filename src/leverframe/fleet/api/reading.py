@@ -216,7 +216,8 @@ async def node_metrics(context: FleetContext) -> Reply:
             field="tag",
             allowed=f"a tag that at most {MAX_SINGLE} controllers have",
         )
-    families = await node_families(context.node, single, context.tenant)
+    jobs = context.jobs.all(context.tenant)
+    families = await node_families(context.node, jobs, single, context.tenant)
     return Reply(200, METRICS, prometheus_text(families))
 
 

@@ -21,8 +21,22 @@ class Place(Struct, frozen=True):
     port: int
 
 
+class DoorFigures(Struct):
+    """What came of requests for controllers that other nodes have, or nobody."""
+
+    #: Connections that were joined to another node.
+    joined: int = 0
+    #: Requests that waited for somebody to have their controller.
+    held: int = 0
+    #: Answers 421: a request came to the wrong node, and could not be led on.
+    misdirected: int = 0
+    #: Answers 503: nobody had the controller in time.
+    unavailable: int = 0
+
+
 class Directory:
     def __init__(self, node: str) -> None:
+        self.figures = DoorFigures()
         #: The node that this process is.
         self.node = node
         #: Controllers that requests wait for, with the number of these.

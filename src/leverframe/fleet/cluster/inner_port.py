@@ -10,7 +10,7 @@ import secrets
 from functools import partial
 from typing import cast
 
-from leverframe.fleet.cluster.directory import Directory
+from leverframe.fleet.cluster.directory import Directory, DoorFigures
 from leverframe.fleet.cluster.introduction import (
     CHALLENGE_BYTES,
     Introducer,
@@ -148,7 +148,9 @@ class IncomingJoin(asyncio.Protocol):
             return
         self._leave()
         self._say(introduction, Verdict.ACCEPTED)
-        connection = InnerConnection(introduction.client.host, door, door.state, lease)
+        connection = InnerConnection(
+            introduction.client.host, directory.figures, door, door.state, lease
+        )
         self._transport.set_protocol(connection)
         connection.connection_made(self._transport)
 
@@ -180,9 +182,12 @@ class InnerConnection(DoorConnection):
     It is led nowhere else: a request that belongs to a third node is answered with 421.
     """
 
-    def __init__(self, client: str, door: Door, state: ServerState, lease: Lease) -> None:
+    def __init__(
+        self, client: str, figures: DoorFigures, door: Door, state: ServerState, lease: Lease
+    ) -> None:
         super().__init__(door, state, door.node, lease)
         self._client = client
+        self._figures = figures
 
     def _peer_of(self, transport: asyncio.Transport) -> str:
         return self._client
@@ -191,5 +196,6 @@ class InnerConnection(DoorConnection):
         meant = super()._meant(request)
         if meant is UNKNOWN and self._door.name_elsewhere(request) is not None:
             self._parser.end()
+            self._figures.misdirected += 1
             return MISDIRECTED
         return meant

@@ -80,6 +80,8 @@ class Joining:
         def can_be_asked() -> bool:
             return self.door.has(name) or self._other_place(name) not in (None, missed)
 
+        if not can_be_asked():
+            self.directory.figures.held += 1
         while (left := until - loop.time()) > 0:
             pause = left if missed is None else min(left, LOOK_AGAIN_S)
             is_found = await self.directory.wait_until(can_be_asked, name, pause)
@@ -93,6 +95,7 @@ class Joining:
             if answer is not None:
                 return answer
             missed = place
+        self.directory.figures.unavailable += 1
         reply = problem_reply(503, _NOBODY)
         return Reply(reply.status, reply.content_type, reply.body, RETRY)
 
@@ -174,6 +177,7 @@ class JoiningConnection(DoorConnection):
             if self._received is not None:
                 return Elsewhere(name)
             self._parser.end()
+            self._joining.directory.figures.misdirected += 1
             return MISDIRECTED
         self._received = None
         return meant
@@ -232,6 +236,7 @@ class JoiningConnection(DoorConnection):
         self._used_for.connections.discard(self)
         self._used_for = None
         give_back = partial(self._door.shares.give_back, self._held_as)
+        self._joining.directory.figures.joined += 1
         joint = Joint(self._server, self._transport, owner, self._joining.directory)
         joint.on_end += [give_back, self._lease.end, partial(self._joining.joints.discard, joint)]
         self._joining.joints.add(joint)

@@ -36,6 +36,11 @@ class NodeLease:
         return self.ended is not None or self.now() >= self._until
 
     @property
+    def age_s(self) -> float:
+        """Return how long ago the last beat was sent that has arrived."""
+        return self.now() - self._until + self._lease_s
+
+    @property
     def seconds_left(self) -> float:
         return max(0.0, self._until - self.now())
 

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -28,6 +28,8 @@ from leverframe.controller.hand_over import SavedLive
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.asking import AskingNode
+from leverframe.fleet.cluster.batch_rate import BatchRate
+from leverframe.fleet.cluster.cluster_metrics import MemberFigures, cluster_families
 from leverframe.fleet.cluster.directory import Directory, Place
 from leverframe.fleet.cluster.fair_share import fair_shares
 from leverframe.fleet.cluster.lease import NodeLease
@@ -37,13 +39,14 @@ from leverframe.fleet.cluster.node_calls import NodeCaller
 from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, PeerWatch, SeenNode
 from leverframe.fleet.cluster.registry import ClusterRegistry
 from leverframe.fleet.node import NOT_STARTED, FleetNode, Member
-from leverframe.fleet.other_nodes import ClusterReport, PeerReport
+from leverframe.fleet.other_nodes import ClusterReport, DatabaseReport, PeerReport
 from leverframe.fleet.records import NoSuchController
 from leverframe.storage.fleet.group_commit import ConcernsAll
 from leverframe.storage.fleet.postgres_connection import Connection, first_line
 from leverframe.storage.fleet.postgres_lane import IN_DOUBT, Claim, Fenced, InDoubt, PostgresLane
 from leverframe.storage.fleet.postgres_schema import opened
 from leverframe.storage.store import StoreUnavailable
+from leverframe.wire.prometheus import Family
 
 log = logging.getLogger(__name__)
 
@@ -147,6 +150,9 @@ class ClusterMember(AskingNode):
         self._not_before: dict[int, float] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._is_leaving = False
+        self.figures = MemberFigures()
+        self._database = DatabaseReport()
+        self._batch_rate = BatchRate()
         self._loop = asyncio.get_running_loop()
         lane.on_end = self._tell_end
         lane.on_stored_late = self._tell_late
@@ -205,12 +211,13 @@ class ClusterMember(AskingNode):
 
     # --- wishes of people ------------------------------------------------------------------------
 
-    async def move(self, name: str, to: str | None) -> None:
-        """Let a node have a controller as long as it lives; None lets any."""
+    async def move(self, names: Sequence[str], to: str | None) -> None:
+        """Let a node have controllers as long as it lives; None lets any."""
         if to is not None:
             self._require(to, [one.name for one in self.nodes if one.is_alive])
-        if not await self._ask_once(lambda it: membership.want(it, name, to)):
-            raise NoSuchController(f"There is no controller {name[:40]!r}.", field="name")
+        missing = await self._ask_once(lambda it: membership.want(it, names, to))
+        if missing is not None:
+            raise NoSuchController(f"There is no controller {missing[:40]!r}.", field="name")
 
     async def drain(self, name: str, *, undo: bool) -> None:
         """Empty a node, or let it have its share again; it stays so when it is started anew."""
@@ -238,6 +245,9 @@ class ClusterMember(AskingNode):
                     epoch=one.epoch,
                     is_this=one.name == self.identity.name,
                     is_drained=one.is_drained,
+                    silent_s=self._silent_s(one),
+                    batch=one.batch,
+                    version=one.version,
                 )
                 for one in self.nodes
             ],
@@ -245,7 +255,22 @@ class ClusterMember(AskingNode):
             self.lease.seconds_left,
             self.lease.is_in_doubt,
             self._lane.batch,
+            replace(
+                self._database,
+                is_reachable=_DATABASE not in self._node.troubles,
+                batches_s=self._batch_rate.per_second,
+                last_doubt=self._lane.figures.last_doubt,
+            ),
         )
+
+    def _silent_s(self, node: SeenNode) -> int:
+        if node.name == self.identity.name:
+            return int(self.lease.age_s)
+        return int(self._watch.silence_s(node.name, self.lease.now())) if node.is_alive else 0
+
+    def families(self) -> Iterable[Family]:
+        doors = self._directory.figures
+        return cluster_families(self.report(), self.figures, doors, self.lease.age_s)
 
     async def _ask_once(self, work: Callable[[Connection], Result]) -> Result:
         """Do what somebody waits for, on a connection of its own: the other one may be waiting."""
@@ -281,6 +306,7 @@ class ClusterMember(AskingNode):
         self.lease.renew(sent[0])
         self._node.troubles.pop(_DATABASE, None)
         self.nodes = seen.nodes
+        self._batch_rate.note(sum(one.batch for one in seen.nodes), time.monotonic())
         if seen.placed is not None:
             self._take_placement(seen.placed)
             self._registry.take_jobs(seen.jobs)
@@ -314,6 +340,7 @@ class ClusterMember(AskingNode):
         if self._connection is None:
             self._connection = opened(self._address)
             self._connection.execute(f"LISTEN {membership.CHANNEL}")
+            membership.introduce(self._connection)
             self._beats_until_all = -1
         try:
             return work(self._connection)
@@ -339,6 +366,7 @@ class ClusterMember(AskingNode):
         for dead in self._watch.look(nodes, self.lease.now()):
             if membership.declare_dead(connection, dead):
                 log.warning("the node %s is dead; its controllers are free", dead.name)
+                self.figures.takeovers += 1
                 is_told = True
         self._beats_until_all -= 1
         if not (is_told or self._beats_until_all < 0):
@@ -346,8 +374,9 @@ class ClusterMember(AskingNode):
         self._beats_until_all = LOOK_AT_ALL_BEATS
         if self.lease.ended is None and not self._is_leaving:
             nodes = membership.seen_nodes(connection)
-            membership.claim_free(connection, self._claim, nodes)
+            self.figures.claims += len(membership.claim_free(connection, self._claim, nodes))
             membership.claim_jobs(connection, self._claim, nodes)
+        self._database = membership.about_database(connection)
         # Read last: controllers that were taken have rows of no other jobs than these.
         return Seen(nodes, membership.placed(connection), membership.jobs(connection))
 
@@ -445,6 +474,7 @@ class ClusterMember(AskingNode):
             self._handed_over = {}
             self._saver.forget(numbers)
             self._registry.let_go(numbers)
+            self.figures.releases += len(numbers)
             given = set(numbers)
             self._placed = [
                 replace(one, node=None) if one.number in given else one for one in self._placed
@@ -491,6 +521,7 @@ class ClusterMember(AskingNode):
         log.warning("this node was declared dead; it drops its controllers and begins anew")
         # Before anything can be written in the next life.
         await self._node.jobs_lost()
+        self.figures.fenced += 1
         members = self._members()
         await self._node.drop(members)
         self._registry.let_go([member.number for member in members])

@@ -8,18 +8,24 @@ being written, and a batch that comes after a death finds another epoch and writ
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+import psycopg
 from msgspec import Struct
+from msgspec.structs import replace
 
+from leverframe import __version__
 from leverframe.controller.hand_over import SavedLive
 from leverframe.fleet.cluster.fair_share import fair_shares
 from leverframe.fleet.cluster.live_rows import put_live
 from leverframe.fleet.cluster.peer_watch import SeenNode
+from leverframe.fleet.other_nodes import DatabaseReport
 from leverframe.storage.fleet.postgres_connection import Connection
 from leverframe.storage.fleet.postgres_lane import Claim
 from leverframe.storage.fleet.postgres_statements import LAST_BATCH
 
 #: What nodes wake each other by when controllers change hands.
 CHANNEL = "leverframe_controllers"
+#: How sessions of nodes are called, before their version.
+_PROGRAM = "leverframe "
 
 
 class Placed(Struct, frozen=True):
@@ -90,12 +96,50 @@ def beat(connection: Connection, claim: Claim) -> bool:
 def seen_nodes(connection: Connection) -> list[SeenNode]:
     """Read all nodes, with whether the database still has their sessions."""
     rows = connection.execute(
-        "SELECT name, epoch, beat, is_alive,"
+        "SELECT name, node.epoch, beat, is_alive,"
         # Before the first beat it is not known which session is its own.
-        " session = 0 OR session IN (SELECT pid FROM pg_stat_activity),"
-        " address, capacity, is_drained FROM node ORDER BY name"
+        " session = 0 OR pid IS NOT NULL, address, capacity, is_drained, coalesce(batch, 0),"
+        " coalesce(application_name, '') FROM node"
+        " LEFT JOIN pg_stat_activity ON pid = session LEFT JOIN lane ON lane.node = name"
+        " ORDER BY name"
     )
-    return [SeenNode(*row) for row in rows]
+    found = [SeenNode(*row) for row in rows]
+    return [replace(one, version=version_in(one.version)) for one in found]
+
+
+def introduce(connection: Connection) -> None:
+    """Let the others, and the operator of the database, see whose session this is."""
+    query = "SELECT set_config('application_name', %s, false)"
+    connection.execute(query, (f"{_PROGRAM}{__version__}",))
+
+
+def version_in(application_name: str) -> str:
+    """Return the version of the program whose session is called so; empty for another one."""
+    if not application_name.startswith(_PROGRAM):
+        return ""
+    return application_name.removeprefix(_PROGRAM)
+
+
+def about_database(connection: Connection) -> DatabaseReport:
+    """Read what an operator asks first: versions, and whether a standby confirms what is written.
+
+    Who may not see the standbys of others is told of none.
+    """
+    row = connection.execute(
+        "SELECT (SELECT max(number) FROM migration),"
+        " current_setting('synchronous_standby_names'),"
+        " count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')),"
+        " count(*) FILTER (WHERE sync_state IS NULL) FROM pg_stat_replication"
+    ).fetchone()
+    assert row is not None
+    schema, names, standbys, hidden = row
+    number = connection.info.server_version
+    return DatabaseReport(
+        server=f"{number // 10_000}.{number % 10_000}",
+        schema=schema,
+        standby=names,
+        standbys=None if hidden else standbys,
+    )
 
 
 def declare_dead(connection: Connection, node: SeenNode) -> bool:
@@ -218,12 +262,22 @@ def release(
         tell(connection)
 
 
-def want(connection: Connection, name: str, node: str | None) -> bool:
-    """Say which node shall have a controller, or that any may; return whether there is one."""
+def want(connection: Connection, names: Sequence[str], node: str | None) -> str | None:
+    """Say which node shall have controllers, or that any may; return a name that nobody has.
+
+    Then nothing was changed.
+    """
+    asked = list(names)
     with connection.transaction():
-        done = connection.execute("UPDATE controller SET wanted = %s WHERE name = %s", (node, name))
+        rows = connection.execute(
+            "UPDATE controller SET wanted = %s WHERE name = ANY(%s) RETURNING name", (node, asked)
+        ).fetchall()
+        known = {name for (name,) in rows}
+        missing = next((name for name in asked if name not in known), None)
+        if missing is not None:
+            raise psycopg.Rollback
         tell(connection)
-    return done.rowcount == 1
+    return missing
 
 
 def set_drained(connection: Connection, name: str, *, is_drained: bool) -> None:

@@ -33,6 +33,9 @@ class SeenNode(Struct, frozen=True):
     address: str = ""
     capacity: int = 1
     is_drained: bool = False
+    #: The last batch in its lane, and the version of its program where that is known.
+    batch: int = 0
+    version: str = ""
 
 
 class _Silence(Struct):
@@ -60,6 +63,11 @@ class PeerWatch:
         """Begin anew, after the connection to the database was lost."""
         self._silences.clear()
         self._connected_since = self._looked_at = None
+
+    def silence_s(self, name: str, now: float) -> float:
+        """Return for how long the counter of a node has stood still, as far as it is watched."""
+        silence = self._silences.get(name)
+        return 0.0 if silence is None else now - silence.since
 
     def look(self, nodes: Iterable[SeenNode], now: float) -> list[SeenNode]:
         """Take what was read; return the nodes that are dead by now."""

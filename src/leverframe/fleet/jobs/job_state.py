@@ -81,6 +81,11 @@ class JobReport(Struct, frozen=True):
     undone: int
     go_on_at: Annotated[float | None, Meta(description="When the pause between groups ends.")]
     can: Annotated[list[Operation], Meta(description="What can be done with it now.")]
+    success: Annotated[
+        float, Meta(description="Percentage of a group that must have done it to go on.")
+    ]
+    max_errors: Annotated[int | None, Meta(description="So many failures stop it at once.")]
+    pause_s: Annotated[float, Meta(description="How long it waits after each group.")]
     results: Annotated[list[MemberResult], Meta(description="By controller, if asked for.")] = []
 
 
@@ -108,6 +113,9 @@ def report_of_job(
         sum(one.undone for one in groups),
         state.go_on_at,
         can,
+        plan.success_percent,
+        plan.max_errors,
+        plan.pause_s,
         results,
     )
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from leverframe.storage.encrypting import EncryptingStore, KeyFile
 from leverframe.storage.fleet.lane import Lane
+from leverframe.storage.fleet.lane_figures import LaneFigures
 from leverframe.storage.sqlite import CLOSED, not_saved
 from leverframe.storage.store import Rows, Store, Stored, StoreUnavailable
 from leverframe.storage.writer import see_through
@@ -41,6 +42,7 @@ class GroupCommitLane(Lane):
         self._waiting: list[WaitingPart] = []
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
+        self.figures = LaneFigures()
 
     def store(self, controller: int) -> EncryptingStore:
         return EncryptingStore(LaneStore(self, controller), self._key_file, controller)
@@ -93,6 +95,7 @@ class GroupCommitLane(Lane):
             await self._collect_batch()
             batch, self._waiting = self._waiting[:BATCH_SIZE], self._waiting[BATCH_SIZE:]
             faults = await self.written(_merged(batch))
+            self.figures.count_batch(len(batch))
             for part in batch:
                 _resolve(part, faults.get(part.controller))
 
@@ -176,7 +179,12 @@ class LaneStore(Store):
         return self._lane.read_messages(self._controller)
 
     async def write(self, rows: Rows) -> None:
-        await self._lane.write(self._controller, rows)
+        try:
+            await self._lane.write(self._controller, rows)
+        except StoreUnavailable as error:
+            self._lane.figures.count_failed(error)
+            raise
+        self._lane.figures.durable += 1
 
     async def close(self) -> None:
         """Leave the lane open, which others use, too."""

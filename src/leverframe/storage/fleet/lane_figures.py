@@ -1,0 +1,35 @@
+"""What a lane has written since the start, for `/metrics` and for whoever looks at a node."""
+
+import time
+
+from msgspec import Struct, field
+
+from leverframe.storage.store import StoreUnavailable
+
+#: Batches are counted by how many changes they hold, up to each of these.
+SIZES = {1: "1", 8: "2-8", 64: "9-64"}
+LARGEST = "65 and more"
+
+
+class LaneFigures(Struct):
+    """Changes by what was told of them, and batches by the words for their sizes."""
+
+    durable: int = 0
+    refused: int = 0
+    in_doubt: int = 0
+    #: Wall time at which it was last not known whether something is stored.
+    last_doubt: float | None = None
+    batches: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys((*SIZES.values(), LARGEST), 0)
+    )
+
+    def count_batch(self, changes: int) -> None:
+        size = next((word for most, word in SIZES.items() if changes <= most), LARGEST)
+        self.batches[size] += 1
+
+    def count_failed(self, error: StoreUnavailable) -> None:
+        if error.is_in_doubt:
+            self.in_doubt += 1
+            self.last_doubt = time.time()
+        else:
+            self.refused += 1

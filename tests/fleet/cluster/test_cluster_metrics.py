@@ -1,0 +1,62 @@
+"""The figures of a node among others, and how quickly all of them write."""
+
+from leverframe.fleet.cluster.batch_rate import BatchRate
+from leverframe.fleet.cluster.cluster_metrics import MemberFigures, cluster_families
+from leverframe.fleet.cluster.directory import DoorFigures
+from leverframe.fleet.cluster.peer_watch import PeerWatch, SeenNode
+from leverframe.fleet.other_nodes import ClusterReport, DatabaseReport, PeerReport
+from leverframe.wire.prometheus import prometheus_text
+
+
+def peer(name: str, **more: object) -> PeerReport:
+    given = {
+        **{"is_alive": True, "inner": "", "capacity": 1, "controllers": 3, "epoch": 1},
+        **{"is_this": name == "a", "version": "1.0", **more},
+    }
+    return PeerReport(name, **given)  # type: ignore[arg-type]
+
+
+def test_nodes_are_counted_by_their_state_and_what_nobody_knows_is_left_out() -> None:
+    nodes = [peer("a"), peer("b", capacity=0), peer("c", is_alive=False), peer("d")]
+    report = ClusterReport(nodes, 2, 1.0, True, 9, DatabaseReport(is_reachable=False))
+    told = prometheus_text(
+        cluster_families(report, MemberFigures(takeovers=1), DoorFigures(held=4), 2.5)
+    ).decode()
+    for line in (
+        'leverframe_cluster_nodes{state="alive"} 2',
+        'leverframe_cluster_nodes{state="draining"} 1',
+        'leverframe_cluster_nodes{state="gone"} 1',
+        'leverframe_cluster_node_info{node="a",version="1.0"} 1',
+        "leverframe_cluster_owned 3",
+        "leverframe_cluster_free 2",
+        "leverframe_cluster_lease_age_seconds 2.5",
+        "leverframe_cluster_lease_in_doubt 1",
+        "leverframe_cluster_database_up 0",
+        "leverframe_cluster_takeovers_total 1",
+        'leverframe_cluster_door_requests_total{outcome="held"} 4',
+    ):
+        assert line in told.splitlines()
+    assert "standbys" not in told
+    assert "last_doubt" not in told
+
+
+def test_the_rate_of_batches_is_that_of_the_last_seconds_and_begins_anew_with_the_numbers() -> None:
+    rate = BatchRate()
+    assert rate.per_second == 0
+    for second in range(30):
+        rate.note(second * 4, second)
+    assert rate.per_second == 4
+    rate.note(3, 30)
+    assert rate.per_second == 0
+    rate.note(13, 35)
+    assert rate.per_second == 2
+
+
+def test_a_watcher_tells_for_how_long_a_counter_has_stood_still() -> None:
+    watch = PeerWatch("a")
+    assert watch.silence_s("b", 0) == 0
+    for now in (10.0, 10.5, 11.5):
+        watch.look([SeenNode("b", 1, 7)], now)
+    assert watch.silence_s("b", 12.0) == 2.0
+    watch.look([SeenNode("b", 1, 8)], 12.5)
+    assert watch.silence_s("b", 12.5) == 0
