@@ -14,6 +14,7 @@ from leverframe.fleet.health_index import natural
 from leverframe.fleet.page_stream import BAR_S, BARS, happened
 from leverframe.servers.http.messages import StreamReply
 from tests.fleet.loop_node import LoopNode, loop_node
+from tests.fleet.still_nodes import StillNodes
 
 
 class Told:
@@ -160,3 +161,29 @@ def test_names_are_sorted_by_their_numbers() -> None:
     names = ["gh-10", "gh-9", "gh-2b10", "gh-2b9", "attic"]
     in_order = ["attic", "gh-2b9", "gh-2b10", "gh-9", "gh-10"]
     assert sorted(names, key=natural) == in_order
+
+
+async def test_roll_outs_and_other_nodes_are_told_as_they_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(page_stream, "FLEET_LOOK_S", 0.01)
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2)
+        async with page(node) as told:
+            assert (told.view["rollouts"], told.view["cluster"]) == ([], None)
+            asked = {"command": "stm.cgi?oname=0Pump", "id": "names", "groups": "1,rest"}
+            await node.post("rollout/plan", **asked)
+            (one,) = (await told.next())["rollouts"]
+            assert (one["status"], one["can"], one["success"]) == ("planned", ["start"], 100)
+            await node.post("rollout/start", id="names")
+            while told.view["rollouts"][0]["status"] != "finished":
+                await told.next()
+            assert [group["done"] for group in told.view["rollouts"][0]["groups"]] == [1, 1]
+            await node.post("rollout/remove", id="names")
+            assert (await told.next())["rollouts"] == []
+        others = StillNodes(node.node)
+        node.node.cluster = others
+        async with page(node) as told:
+            assert told.view["cluster"]["nodes"][0]["name"] == "north"
+            others.free = 3
+            assert (await told.next())["cluster"]["free"] == 3

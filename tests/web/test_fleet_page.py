@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.served_twin import HOST, LoopThread
 from tests.fleet.loop_node import LoopNode, loop_node
+from tests.fleet.still_nodes import StillNodes
 from tests.fleet.tenant_fleet import TenantFleet
 
 from .conftest import DESKTOP, PHONE, REFUSALS, Look, Tabs, watched
@@ -215,6 +216,91 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         page.reload()
         expect(row(page, "pump").locator(".tenant")).to_have_text("of zulu")
         expect(page.locator("[data-do=add]")).to_be_visible()
+        assert watch.complaints == []
+
+
+def press(page: Page, where: str, what: str) -> None:
+    page.locator(f"{where} [data-do={what}]").click()
+
+
+@pytest.mark.parametrize(
+    ("language", "viewport", "theme"),
+    [
+        ("en", DESKTOP, "light"),
+        pytest.param("hu", PHONE, "dark", marks=pytest.mark.thorough),
+    ],
+)
+def test_a_roll_out_is_planned_stops_and_goes_back_and_a_node_is_emptied(
+    tabs: Tabs,
+    serve_fleet: Callable[..., Site],
+    language: str,
+    viewport: tuple[int, int],
+    theme: str,
+) -> None:
+    site = serve_fleet()
+    three(site)
+    others = StillNodes(site.loop_node.node)
+    look = Look(language, viewport, theme, False)
+    with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
+        page.set_default_timeout(10_000)
+        page.goto(site.origin)
+        # One machine has roll-outs, and nothing to say of nodes.
+        expect(page.locator(".views a")).to_have_count(2)
+        choose(page, "boiler", "pump")
+        page.locator(".bulk select").first.select_option("rollout")
+        page.locator(".bulk .words").fill("stm.cgi?eventname=1Frost")
+        page.locator(".bulk .sure input").fill("1,rest")
+        do(page, "rollout")
+        rollout = page.locator(".rollout")
+        expect(rollout).to_have_attribute("data-status", "planned")
+        # The boiler is too old for it: the first group stops it.
+        press(page, ".rollout", "start")
+        expect(rollout).to_have_attribute("data-status", "stopped")
+        expect(rollout.locator(".why")).to_be_visible()
+        rollout.locator("summary").click()
+        expect(rollout.locator("[data-result=boiler]")).to_be_visible()
+        page.evaluate(AXE)
+        assert grave_violations(page, []) == []
+        press(page, ".rollout", "resume")
+        expect(rollout).to_have_attribute("data-status", "finished")
+        variables = site.loop_node.member("pump").controller.engine.settings.event_variables
+        assert variables[1].name == "Frost"
+        press(page, ".rollout", "undo")
+        press(page, ".rollout", "sure")
+        expect(rollout).to_have_attribute("data-status", "undone")
+        variables = site.loop_node.member("pump").controller.engine.settings.event_variables
+        assert variables[1].name != "Frost"
+        press(page, ".rollout", "remove")
+        press(page, ".rollout", "sure")
+        expect(rollout).to_have_count(0)
+        # With a database that nodes share there are these, and controllers can be moved.
+        site.loop_node.node.cluster = others
+        page.reload()
+        page.evaluate(AXE)
+        page.locator(".views a").nth(2).click()
+        expect(page.locator("tr[data-node]")).to_have_count(2)
+        expect(page.locator("[data-fact=db_server]")).to_have_text("PostgreSQL 15.8")
+        press(page, "[data-node=south]", "drain")
+        press(page, "[data-node=south]", "not")
+        expect(page.locator("[data-node=south]")).to_have_attribute("data-state", "runs")
+        press(page, "[data-node=south]", "drain")
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport[0]
+        press(page, "[data-node=south]", "sure")
+        expect(page.locator("[data-node=south]")).to_have_attribute("data-state", "emptied")
+        press(page, "[data-node=south]", "fill")
+        expect(page.locator("[data-node=south]")).to_have_attribute("data-state", "runs")
+        others.is_in_doubt = True
+        expect(page.locator("[data-node=north]")).to_have_attribute("data-state", "doubt")
+        expect(page.locator(".views .finding-count")).to_have_text("1")
+        assert grave_violations(page, []) == []
+        page.locator(".views a").first.click()
+        choose(page, "garden", "pump")
+        page.locator(".bulk select").first.select_option("move")
+        page.locator(".bulk select").nth(1).select_option("south")
+        do(page, "move")
+        expect(page.locator(".bulk")).to_have_count(0)
+        assert others.moves == [(["garden", "pump"], "south")]
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport[0]
         assert watch.complaints == []
 
 

@@ -1,8 +1,8 @@
 """`/api/fleet/stream`: the controllers that a page shows, as server-sent events.
 
 A whole `view` first, then as `change` what is different: rows of controllers in view, their order,
-the sums over all. A page that looks elsewhere opens another stream. So a stream costs what is in
-view, however many controllers there are.
+the sums over all, the nodes and the roll-outs. A page that looks elsewhere opens another stream. So
+a stream costs what is in view, however many controllers there are.
 """
 
 import asyncio
@@ -18,13 +18,15 @@ from leverframe.engine.journal import Journal
 from leverframe.engine.labels import OUTPUTS
 from leverframe.fleet.api.reading import NodeReport
 from leverframe.fleet.health_index import ASKED_AGAIN, Health, HealthIndex, Wanted
+from leverframe.fleet.jobs.job_state import JobReport
 from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.other_nodes import ClusterReport
 from leverframe.servers.routes.stream import STILL_HERE_S, message, within
 
 #: Seconds between two messages at least, and the share of the time that making views may take.
 GATHER_S = 0.5
 MAX_SHARE = 0.03
-#: Seconds between two looks at several nodes.
+#: Seconds between two looks at several nodes, and at a roll-out that is under way.
 FLEET_LOOK_S = 1.0
 STILL_HERE = b": still here\n\n"
 MAX_ROWS = 200
@@ -64,6 +66,17 @@ class FleetView(Struct, frozen=True):
     matching: Annotated[int, Meta(description="How many are as they are looked for.")]
     order: Annotated[list[str], Meta(description="The names of those in view.")]
     rows: list[FleetRow]
+    rollouts: Annotated[list[JobReport], Meta(description="Newest first.")] = []
+    cluster: Annotated[
+        ClusterReport | None, Meta(description="Nodes and database, where there are several.")
+    ] = None
+
+
+class Surroundings(Struct, frozen=True):
+    """What a page shows beside the controllers of a node."""
+
+    node: NodeReport
+    rollouts: list[JobReport]
 
 
 class ViewPlace(Struct, frozen=True):
@@ -132,25 +145,22 @@ async def view_stream(
     node: FleetNode,
     index: HealthIndex,
     place: ViewPlace,
-    report: Callable[[], NodeReport],
+    report: Callable[[], Surroundings],
     is_still_admitted: Callable[[], bool],
 ) -> AsyncGenerator[bytes, None]:
-    """Tell a page what is in view, for as long as it listens; `report` tells of the node."""
+    """Tell a page what is in view, for as long as it listens; `report` tells what is beside it."""
     changed = asyncio.Event()
     with index.looking(changed.set, place.wanted.tenant):
         await index.look()
-        about = report()
-        # With thousands of controllers each of the three takes a while.
-        await asyncio.sleep(0)
-        begun = thread_time()
-        last = _view(node, index, place, about)
-        took_s = thread_time() - begun
+        last, took_s = await _looked(node, index, place, report)
         yield message("view", last)
         clock = asyncio.get_running_loop().time
         said = clock()
         while True:
             # Also while much happens that is not in view, or not this tenant's.
-            await within(changed, max(0.0, said + STILL_HERE_S - clock()))
+            pause = max(0.0, said + STILL_HERE_S - clock())
+            is_under_way = any("stop" in one.can for one in last.rollouts)
+            await within(changed, min(pause, FLEET_LOOK_S) if is_under_way else pause)
             if clock() >= said + STILL_HERE_S:
                 yield STILL_HERE
                 said = clock()
@@ -161,24 +171,34 @@ async def view_stream(
             in_view = [node.members[name].number for name in last.order if name in node.members]
             if await index.look(in_view, at_most=ASKED_AGAIN):
                 changed.set()
-            about = report()
-            # With thousands of controllers each of the two takes a while.
-            await asyncio.sleep(0)
-            begun = thread_time()
-            new = _view(node, index, place, about)
-            took_s = thread_time() - begun
+            new, took_s = await _looked(node, index, place, report)
             if difference := _difference(last, new):
                 yield message("change", difference)
                 said = clock()
             last = new
 
 
-def _view(node: FleetNode, index: HealthIndex, place: ViewPlace, report: NodeReport) -> FleetView:
+async def _looked(
+    node: FleetNode, index: HealthIndex, place: ViewPlace, report: Callable[[], Surroundings]
+) -> tuple[FleetView, float]:
+    """Return what is in view, and how long that took."""
+    begun = thread_time()
+    about = report()
+    took_s = thread_time() - begun
+    # With thousands of controllers each of the two takes a while.
+    await asyncio.sleep(0)
+    begun = thread_time()
+    view = _view(node, index, place, about)
+    return view, took_s + thread_time() - begun
+
+
+def _view(node: FleetNode, index: HealthIndex, place: ViewPlace, about: Surroundings) -> FleetView:
     matching = index.matching(place.wanted)
     shown = matching[place.first : place.first + place.count]
     rows = [row_of(node, index, member) for member in shown]
     counts = index.counts(place.wanted.tenant)
-    return FleetView(report, counts, len(matching), [row.name for row in rows], rows)
+    names = [row.name for row in rows]
+    return FleetView(about.node, counts, len(matching), names, rows, about.rollouts)
 
 
 def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
@@ -186,7 +206,7 @@ def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
     known = {row.name: row for row in last.rows}
     difference: dict[str, Any] = {
         name: getattr(new, name)
-        for name in ("counts", "matching", "order")
+        for name in ("counts", "matching", "order", "rollouts", "cluster")
         if getattr(new, name) != getattr(last, name)
     }
     if rows := [row for row in new.rows if known.get(row.name) != row]:

@@ -96,7 +96,9 @@ async def _rows_of_node() -> list[tuple[str, str, str, str]]:
 
 
 def _rows_of_cluster() -> list[tuple[str, str, str, str]]:
-    report = ClusterReport([PeerReport("any", True, "", 1, 1, 1, True)], 0, 0, False, 0)
+    report = ClusterReport(
+        [PeerReport("any", True, "", 1, 1, 1, is_this=True, is_drained=False)], 0, 0, False, 0
+    )
     families = cluster_families(report, MemberFigures(), DoorFigures(), 0.0)
     return [_row(family) for family in families]
 

@@ -156,6 +156,55 @@ type FleetView = {
   matching: number;
   order: string[];
   rows: FleetRow[];
+  cluster: FleetCluster | null;
+  rollouts: FleetRollout[];
+};
+type FleetPeer = {
+  name: string;
+  is_alive: boolean;
+  inner: string;
+  capacity: number;
+  controllers: number;
+  is_this: boolean;
+  is_drained: boolean;
+  silent_s: number;
+  batch: number;
+  version: string;
+};
+type FleetDatabase = {
+  is_reachable: boolean;
+  server: string;
+  schema: number;
+  standby: string;
+  standbys: number | null;
+  batches_s: number;
+  last_doubt: number | null;
+};
+type FleetCluster = {
+  nodes: FleetPeer[];
+  free: number;
+  is_in_doubt: boolean;
+  database: FleetDatabase;
+};
+type FleetRollout = {
+  id: string;
+  title: string;
+  status: "planned" | "running" | "waiting" | "stopped" | "finished" | "undoing" | "undone";
+  why: string | null;
+  by: string;
+  made: number;
+  group: number;
+  groups: { size: number; done: number; failed: number; undone: number }[];
+  controllers: number;
+  done: number;
+  failed: number;
+  undone: number;
+  go_on_at: number | null;
+  can: string[];
+  success: number;
+  max_errors: number | null;
+  pause_s: number;
+  results: BulkReport["results"];
 };
 type FleetWanted = { search: string; health: string; tag: string; order: string };
 type FleetChoice = { names?: string[]; wanted?: FleetWanted };
@@ -172,6 +221,7 @@ interface FleetPageLike {
   readonly choice: FleetChoice;
   readonly count: number;
   readonly node: FleetNode | null;
+  readonly cluster: FleetCluster | null;
   readonly rowNames: string[];
   chooseNone(): void;
   fork(): null;

@@ -11,7 +11,7 @@ from leverframe.wire.prometheus import prometheus_text
 def peer(name: str, **more: object) -> PeerReport:
     given = {
         **{"is_alive": True, "inner": "", "capacity": 1, "controllers": 3, "epoch": 1},
-        **{"is_this": name == "a", "version": "1.0", **more},
+        **{"is_this": name == "a", "is_drained": False, "version": "1.0", **more},
     }
     return PeerReport(name, **given)  # type: ignore[arg-type]
 

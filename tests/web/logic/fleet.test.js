@@ -4,11 +4,15 @@ import assert from "node:assert/strict";
 import { before, beforeEach, test } from "node:test";
 
 import { addressWith, readAddress } from "../../../src/leverframe/web/fleet/address.js";
+import { Confirmed } from "../../../src/leverframe/web/fleet/confirmed.js";
 import { lastHour, levers, list } from "../../../src/leverframe/web/fleet/list.js";
 import * as node from "../../../src/leverframe/web/fleet/node_api.js";
+import { Nodes, stateOf, troublesOf } from "../../../src/leverframe/web/fleet/nodes.js";
 import { paging } from "../../../src/leverframe/web/fleet/paging.js";
 import { results } from "../../../src/leverframe/web/fleet/results.js";
+import { Rollouts, underWay } from "../../../src/leverframe/web/fleet/rollouts.js";
 import { withChange } from "../../../src/leverframe/web/fleet/view.js";
+import { Refused } from "../../../src/leverframe/web/lib/api.js";
 import * as words from "../../../src/leverframe/web/lib/words.js";
 import { markup, openContext, textOf } from "./helpers.js";
 
@@ -50,7 +54,9 @@ test("the address keeps what is looked for, and only that", () => {
   assert.deepEqual(readAddress(), {
     wanted: { search: "pump", health: "", tag: "", order: "" },
     page: 3,
+    view: "",
   });
+  assert.equal(addressWith({ view: "nodes", page: 1 }), "#/?search=pump&view=nodes");
   assert.equal(addressWith({ health: "fault", page: 1 }), "#/?search=pump&health=fault");
   location.hash = "";
   assert.equal(addressWith({}), "#/?");
@@ -129,4 +135,130 @@ test("the operator is told whose a controller is, and a tenant knows", () => {
   const shown = (tenant) => textOf(list({ node: { tenant }, rows }, () => false, () => {}, 10));
   assert.match(shown(null), /of acme/);
   assert.doesNotMatch(shown("acme"), /of acme/);
+});
+
+const peer = (name, more = {}) => ({
+  name,
+  is_alive: true,
+  inner: "10.0.0.5:8070",
+  capacity: 1,
+  controllers: 10,
+  is_this: name === "north",
+  is_drained: false,
+  silent_s: 0,
+  batch: 417,
+  version: "0.2.0",
+  ...more,
+});
+const cluster = (nodes, more = {}) => ({
+  nodes,
+  free: 0,
+  is_in_doubt: false,
+  database: {
+    ...{ is_reachable: true, server: "15.8", schema: 6, standby: "", standbys: 0 },
+    ...{ batches_s: 12.5, last_doubt: null },
+  },
+  ...more,
+});
+const page = { redraw() {} };
+
+test("a node is told by what it does, and what is wrong is counted", () => {
+  const nodes = [
+    peer("north"),
+    peer("south", { capacity: 0 }),
+    peer("east", { capacity: 0, controllers: 0 }),
+    peer("west", { silent_s: 4 }),
+    peer("old", { is_alive: false, silent_s: 9 }),
+  ];
+  const all = cluster(nodes);
+  const states = nodes.map((one) => stateOf(one, all));
+  assert.deepEqual(states, ["runs", "emptied", "empty", "silent", "gone"]);
+  assert.equal(troublesOf(all), 1);
+  assert.equal(stateOf(nodes[0], { ...all, is_in_doubt: true }), "doubt");
+  const away = { ...all.database, is_reachable: false, standby: "db2" };
+  assert.equal(troublesOf({ ...all, is_in_doubt: true, database: away }), 4);
+});
+
+test("nodes and the database are told in words", () => {
+  const all = cluster([peer("north"), peer("west", { silent_s: 4, version: "" })], { free: 3 });
+  const shown = textOf(new Nodes(page).view(all, 10));
+  assert.match(shown, /Controllers that wait for a node: 3/);
+  assert.match(shown, /runs north this one 10\.0\.0\.5:8070 10 1 now 417 0\.2\.0 Empty/);
+  assert.match(shown, /is not heard west 10\.0\.0\.5:8070 10 1 4 s ago 417 – Empty/);
+  assert.match(shown, /Server PostgreSQL 15\.8 Version of the tables 6 Synchronous standby none/);
+  assert.match(shown, /Batches a second 12\.5 Last doubt never since the start/);
+  const standby = (more) => {
+    const database = { ...all.database, standby: "db2", ...more };
+    return textOf(new Nodes(page).view({ ...all, is_in_doubt: true, database }, 10));
+  };
+  assert.match(standby({ standbys: 1 }), /confirms what is written: 1/);
+  assert.match(standby({ standbys: 0 }), /db2 asked for, but not connected: changes wait/);
+  assert.match(standby({ standbys: null, is_reachable: false }), /cannot be reached/);
+  assert.match(standby({ standbys: null, last_doubt: 5 }), /this user may not see/);
+  assert.match(standby({}), /refuses commands\. Controllers regulate on\./);
+  const drained = cluster([peer("north"), peer("south", { capacity: 0, is_drained: true })]);
+  assert.match(textOf(new Nodes(page).view(drained, 10)), /0\.2\.0 Use again/);
+  const alone = cluster([peer("north"), peer("old", { is_alive: false })]);
+  assert.doesNotMatch(textOf(new Nodes(page).view(alone, 10)), /Empty/);
+});
+
+const rollout = (more = {}) => ({
+  ...{ id: "names", title: "oname=0Pump", status: "stopped", why: "2 have failed, and 2 stop it." },
+  ...{ by: "ann", made: 0, group: 1, controllers: 5, done: 2, failed: 2, undone: 1 },
+  groups: [
+    { size: 1, done: 1, failed: 0, undone: 1 },
+    { size: 4, done: 1, failed: 2, undone: 0 },
+  ],
+  ...{ go_on_at: null, can: ["resume", "retry", "undo"], success: 90, max_errors: 2, pause_s: 600 },
+  results: [],
+  ...more,
+});
+
+test("a roll-out tells its groups, thresholds and what can be done now", () => {
+  const shown = textOf(new Rollouts(page).view([rollout()], 10));
+  assert.match(shown, /stopped 2 of 5 done, failed: 2, back again: 1 ann · [\d:]+ · names/);
+  assert.match(shown, /2 have failed, and 2 stop it\./);
+  assert.match(shown, /Group 2 1 of 4 done, failed: 2/);
+  assert.match(shown, /needs 90 % for the next one · failures that stop it: 2 · .*: 10 min/);
+  assert.match(shown, /Go on Retry those that failed Undo Forget Why they failed: 2/);
+  const bars = markup(new Rollouts(page).view([rollout()], 10));
+  assert.match(bars, /class=back x=0 width=1/);
+  assert.match(bars, /class=failed x=1 width=2/);
+  words.chooseLanguage("pl");
+  assert.match(textOf(new Rollouts(page).view([rollout({ why: null })], 10)), /zatrzymane/);
+  words.chooseLanguage("en");
+  const later = Date.now() / 1000 + 59.5;
+  const can = ["stop", "resume"];
+  const waiting = rollout({ status: "waiting", go_on_at: later, can, failed: 0 });
+  const told = textOf(new Rollouts(page).view([waiting, rollout({ status: "running" })], 40));
+  assert.match(told, /Goes on in 1 min\./);
+  assert.doesNotMatch(told.split("under way")[0], /Forget/);
+  assert.equal(underWay([waiting, rollout()]), 1);
+  assert.match(textOf(new Rollouts(page).view([], 0)), /no roll-out yet/);
+});
+
+test("what cannot be taken back is asked for once more, and a refusal stands there", async () => {
+  let count = 0;
+  const confirmed = new Confirmed(() => {
+    count += 1;
+  });
+  const asked = [];
+  const shown = () =>
+    confirmed.button("south", "drain", { word: "Empty", question: "Sure?" }, async () => {
+      asked.push("drain");
+      throw new Refused({ status: 409, detail: "It is the last one." });
+    });
+  const click = (template, at) => template.values.filter((one) => typeof one === "function")[at]();
+  click(shown(), 0);
+  assert.deepEqual([asked.length, confirmed.isAsking("south")], [0, true]);
+  assert.match(textOf(shown()), /Sure\? Empty Cancel/);
+  click(shown(), 1);
+  assert.match(textOf(shown()), /^Empty$/);
+  click(shown(), 0);
+  await click(shown(), 0);
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.deepEqual(asked, ["drain"]);
+  assert.match(textOf(confirmed.refusal("south")), /It is the last one\./);
+  assert.equal(textOf(confirmed.refusal("north")), "");
+  assert.ok(count > 3);
 });

@@ -288,3 +288,12 @@ EXPORT = FleetEndpoint(
     doc="Give the chosen controllers as a fleet file and settings files describe them, without "
     "secrets.",
 )
+ROLLOUTS = FleetEndpoint(
+    "/api/fleet/rollouts",
+    role=ADMIN,
+    for_tenants=True,
+    reply=list[JobReport],
+    function=rolling_out.listed,
+    across=rollouts,
+    doc="List roll-outs and bulk changes, newest first.",
+)

@@ -232,15 +232,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         doc="Carry out a command on the chosen controllers, with a result for each; or try it. "
         "What was begun goes on after a node was killed, and each controller does it once.",
     ),
-    FleetEndpoint(
-        "/api/fleet/rollouts",
-        role=ADMIN,
-        for_tenants=True,
-        reply=list[JobReport],
-        function=rolling_out.listed,
-        across=anywhere.rollouts,
-        doc="List roll-outs and bulk changes, newest first.",
-    ),
+    anywhere.ROLLOUTS,
     FleetEndpoint(
         "/api/fleet/rollout",
         role=ADMIN,

@@ -58,14 +58,14 @@ class RolloutPlanned(Struct, frozen=True):
 
 
 def listed(context: FleetContext) -> list[JobReport]:
-    return [_report(context, job) for job in context.jobs.all(context.tenant)]
+    return [report_for(context, job) for job in context.jobs.all(context.tenant)]
 
 
 def shown(context: FleetContext) -> JobReport:
-    return _report(context, _job(context), with_results=True)
+    return report_for(context, _job(context), with_results=True)
 
 
-def _report(context: FleetContext, job: FleetJob, *, with_results: bool = False) -> JobReport:
+def report_for(context: FleetContext, job: FleetJob, *, with_results: bool = False) -> JobReport:
     report = job.report(with_results=with_results)
     return replace(report, id=as_told(context.tenant, report.id))
 
@@ -91,7 +91,8 @@ async def planned_for(
     if not context.given.get("dry_run"):
         id = context.given.get("id")
         made = await context.jobs.plan(targets, work, context.asker, how, id)
-        job = _report(context, made)
+        job = report_for(context, made)
+        _tell_pages(context)
     return RolloutPlanned(job, [len(group) for group in plan.groups], tried)
 
 
@@ -149,7 +150,14 @@ def _carefulness(context: FleetContext) -> Carefulness:
 async def _operated(operation: Operation, context: FleetContext) -> JobReport:
     job = _job(context)
     await job.operate(operation, context.account.name)
-    return _report(context, job)
+    _tell_pages(context)
+    return report_for(context, job)
+
+
+def _tell_pages(context: FleetContext) -> None:
+    """Let those who look at the fleet see at once what became of a roll-out."""
+    for watcher in tuple(context.node.watchers):
+        watcher()
 
 
 started = partial(_operated, "start")
@@ -162,4 +170,5 @@ undone = partial(_operated, "undo")
 async def forgotten(context: FleetContext) -> JobReport:
     job = _job(context)
     await context.jobs.remove(job)
-    return _report(context, job)
+    _tell_pages(context)
+    return report_for(context, job)

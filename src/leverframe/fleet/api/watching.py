@@ -5,17 +5,23 @@ from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from leverframe.commands.describe.openapi import QueryParameter
+from leverframe.commands.table.row import ADMIN
+from leverframe.fleet.api import anywhere
 from leverframe.fleet.api.across import others_of
 from leverframe.fleet.api.anywhere import OVERVIEW, overview
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.api.reading import node_report
+from leverframe.fleet.api.rolling_out import listed
 from leverframe.fleet.health_index import Order
+from leverframe.fleet.jobs.job_state import JobReport
 from leverframe.fleet.page_stream import (
     MAX_ROWS,
     USUAL_ROWS,
     FleetView,
+    Surroundings,
     ViewPlace,
     fleet_stream,
     view_stream,
@@ -24,6 +30,8 @@ from leverframe.fleet.view_parts import view_of_all
 from leverframe.servers.http.messages import NOT_KEPT, StreamReply
 from leverframe.servers.routes.stream import EVENT_STREAM, within_share
 
+#: A page shows so many, the newest ones.
+SHOWN_ROLLOUTS = 10
 PLACE = (
     QueryParameter("order", Order, "`worst` first, or by `name`."),
     QueryParameter("first", Annotated[int, Meta(ge=0)], "How many are before those in view."),
@@ -41,7 +49,7 @@ def streamed(context: FleetContext) -> StreamReply:
         context.node,
         context.index,
         place,
-        partial(node_report, context),
+        partial(_surroundings, context),
         context.accounts.watch(context.asking),
     )
     return _stream(context, views)
@@ -54,7 +62,13 @@ def streamed_anywhere(context: FleetContext, endpoint: FleetEndpoint) -> StreamR
     async def look() -> FleetView:
         context.silent.clear()
         about = await overview(context, OVERVIEW)
-        return await view_of_all(context.node, others, place, about)
+        view = await view_of_all(context.node, others, place, about)
+        if not _is_admin(context):
+            return view
+        jobs = await anywhere.rollouts(context, anywhere.ROLLOUTS)
+        # Nodes are the operator's affair; seconds that pass by themselves are no news.
+        report = replace(others.report(), lease_s=0.0) if context.tenant is None else None
+        return replace(view, rollouts=_shown(jobs), cluster=report)
 
     return _stream(context, fleet_stream(look, context.accounts.watch(context.asking)))
 
@@ -67,3 +81,16 @@ def _place(context: FleetContext) -> ViewPlace:
 def _stream(context: FleetContext, views: AsyncGenerator[bytes, None]) -> StreamReply:
     share = context.streams.share_of(context.account, context.request.peer)
     return StreamReply(200, EVENT_STREAM, within_share(share, views), (NOT_KEPT,))
+
+
+def _is_admin(context: FleetContext) -> bool:
+    return context.account.role == ADMIN
+
+
+def _surroundings(context: FleetContext) -> Surroundings:
+    jobs = listed(context) if _is_admin(context) else []
+    return Surroundings(node_report(context), _shown(jobs))
+
+
+def _shown(jobs: list[JobReport]) -> list[JobReport]:
+    return [one for one in jobs if one.kind == "rollout"][:SHOWN_ROLLOUTS]

@@ -1,6 +1,6 @@
 // What is looked for stands in the address, so that it can be kept and sent to somebody.
 
-/** @returns {{ wanted: FleetWanted, page: number }} */
+/** @returns {{ wanted: FleetWanted, page: number, view: string }} */
 export function readAddress() {
   const params = new URLSearchParams(location.hash.replace(/^#\/?\??/, ""));
   /** @param {string} name */
@@ -13,13 +13,15 @@ export function readAddress() {
       order: text("order"),
     },
     page: Math.max(1, Number(text("page")) || 1),
+    // The controllers, or what stands beside them.
+    view: text("view"),
   };
 }
 
-/** @param {Partial<FleetWanted> & { page?: number }} change */
+/** @param {Partial<FleetWanted> & { page?: number, view?: string }} change */
 export function addressWith(change) {
-  const { wanted, page } = readAddress();
-  const params = Object.entries({ ...wanted, page, ...change })
+  const { wanted, page, view } = readAddress();
+  const params = Object.entries({ ...wanted, page, view, ...change })
     .filter(([name, value]) => value && !(name === "page" && value === 1))
     .map(([name, value]) => [name, String(value)]);
   return `#/?${new URLSearchParams(params)}`;

@@ -3,14 +3,16 @@
 import { html, nothing, render } from "../vendor/lit-html.js";
 import { icon } from "../lib/icon.js";
 import { applyTheme } from "../lib/theme.js";
-import { clock, startWords, t, useCodes, usePageWords } from "../lib/words.js";
+import { clock, serverText, startWords, t, useCodes, usePageWords } from "../lib/words.js";
 import { addressWith, readAddress } from "./address.js";
 import { Bulk } from "./bulk.js";
 import { GroupTime } from "./group_time.js";
 import { header } from "./header.js";
 import { list, sums } from "./list.js";
 import { Making } from "./making.js";
+import { Nodes } from "./nodes.js";
 import { paging } from "./paging.js";
+import { Rollouts } from "./rollouts.js";
 import { FleetStream } from "./view.js";
 
 const TYPING_MS = 200;
@@ -21,6 +23,8 @@ class FleetPage {
   #bulk = new Bulk(this);
   #making = new Making(this);
   #time = new GroupTime(this);
+  #nodes = new Nodes(this);
+  #rollouts = new Rollouts(this);
   /** @type {Set<string>} */
   #names = new Set();
   // All that are looked for are chosen, also those that are not in view.
@@ -58,6 +62,10 @@ class FleetPage {
 
   get node() {
     return this.#stream.view?.node ?? null;
+  }
+
+  get cluster() {
+    return this.#stream.view?.cluster ?? null;
   }
 
   get rowNames() {
@@ -100,7 +108,8 @@ class FleetPage {
   redraw() {
     document.title = `${t("fleet")} · Leverframe`;
     const redraw = () => this.redraw();
-    render(html`${header(this.#stream, redraw)}${this.#lost()}${this.#main()}`, document.body);
+    const top = header(this.#stream, this.#address.view, redraw);
+    render(html`${top}${this.#lost()}${this.#main()}`, document.body);
   }
 
   #lost() {
@@ -112,20 +121,44 @@ class FleetPage {
   }
 
   #main() {
-    const { view, connection, time, isStale, page } = this.#stream;
+    const { view, connection, isStale } = this.#stream;
     if (!view) return html`<main aria-busy="true"></main>`;
+    return html`<main aria-busy=${String(isStale)} ?data-lost=${connection === "lost"}>
+      ${this.#content(view)}
+    </main>`;
+  }
+
+  /** @param {FleetView} view */
+  #content(view) {
+    const { time } = this.#stream;
+    const problems = view.node.troubles.map(
+      (sentence) =>
+        html`<p class="problem" role="alert">${icon("attention")} ${serverText(sentence)}</p>`,
+    );
+    switch (this.#address.view) {
+      case "rollouts":
+        return html`<h1>${t("rollouts")}</h1>
+          ${problems} ${this.#rollouts.view(view.rollouts, time ?? 0)}`;
+      case "nodes":
+        return html`<h1>${t("nodes")}</h1>
+          ${problems}
+          ${view.cluster ? this.#nodes.view(view.cluster, time ?? 0) : nothing}`;
+      default:
+        return this.#controllers(view, problems);
+    }
+  }
+
+  /** @param {FleetView} view @param {Template[]} problems */
+  #controllers(view, problems) {
+    const { time, page } = this.#stream;
     const { wanted } = this.#address;
     const isChosen = (/** @type {string} */ name) => this.#isAll || this.#names.has(name);
-    return html`<main aria-busy=${String(isStale)} ?data-lost=${connection === "lost"}>
-      <div class="head">
+    return html`<div class="head">
         <h1>${t("controllers")}</h1>
         ${sums(view, wanted)} ${this.#search(wanted)}
         ${view.node.role === "administrator" ? this.#add() : nothing}
       </div>
-      ${view.node.troubles.map(
-        (sentence) => html`<p class="problem" role="alert">${icon("attention")} ${sentence}</p>`,
-      )}
-      ${this.#time.view()} ${this.#making.view()} ${this.#filters(view, wanted)}
+      ${problems} ${this.#time.view()} ${this.#making.view()} ${this.#filters(view, wanted)}
       <section class="card list">
         <div class="rows">
           ${view.rows.length
@@ -135,8 +168,7 @@ class FleetPage {
               </p>`}
         </div>
         ${this.#offerAll(view, isChosen)} ${paging(view.matching, page)} ${this.#bulk.view()}
-      </section>
-    </main>`;
+      </section>`;
   }
 
   #add() {

@@ -3,17 +3,19 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { clock, t } from "../lib/words.js";
+import { addressWith } from "./address.js";
 import * as node from "./node_api.js";
 import { results } from "./results.js";
 
 const OUTPUTS = 6;
 // What needs a text, and what else.
-const TEXT = ["command", "tag", "untag", "snapshot", "rename"];
+const TEXT = ["command", "rollout", "tag", "untag", "snapshot", "rename"];
 
 export class Bulk {
   #page;
   what = "switch";
   #text = "";
+  #groups = "1,10%,rest";
   #output = 0;
   #on = 1;
   #allOrNone = false;
@@ -62,9 +64,10 @@ export class Bulk {
   }
 
   #chooser() {
-    const { count, node: about } = this.#page;
-    const whats = ["switch", "command", "tag", "untag", "snapshot"];
+    const { count, choice, cluster, node: about } = this.#page;
+    const whats = ["switch", "command", "rollout", "tag", "untag", "snapshot"];
     if (about?.snapshots.length) whats.push("restore");
+    if (cluster && choice.names) whats.push("move");
     if (count === 1) whats.push("rename", "fork");
     whats.push("remove");
     // A user sees and switches.
@@ -108,6 +111,13 @@ export class Bulk {
         this.#text = value;
       });
     }
+    if (this.what === "move") {
+      const living = (this.#page.cluster?.nodes ?? []).filter(({ is_alive: alive }) => alive);
+      const options = [["", t("any_node")], ...living.map(({ name }) => [name, name])];
+      return this.#select("move", options, this.#text, (value) => {
+        this.#text = value;
+      });
+    }
     if (this.what === "remove") {
       const { count } = this.#page;
       return html`<label class="sure"
@@ -126,7 +136,7 @@ export class Bulk {
     return html`<input
       class="words"
       aria-label=${t(`text_${this.what}`)}
-      placeholder=${this.what === "command" ? "outs.cgi?out0=1" : nothing}
+      placeholder=${["command", "rollout"].includes(this.what) ? "outs.cgi?out0=1" : nothing}
       autocomplete="off"
       required
       .value=${this.#text}
@@ -135,7 +145,20 @@ export class Bulk {
         this.forget();
         this.#page.redraw();
       }}
-    />`;
+    />${this.what === "rollout" ? this.#groupSizes() : nothing}`;
+  }
+
+  #groupSizes() {
+    return html`<label class="sure"
+      >${t("text_groups")}
+      <input
+        size="14"
+        autocomplete="off"
+        .value=${this.#groups}
+        @input=${(event) => {
+          this.#groups = event.target.value;
+        }}
+    /></label>`;
   }
 
   /**
@@ -215,6 +238,8 @@ export class Bulk {
       untag: () => node.tag(choice, "remove", text),
       snapshot: () => node.takeSnapshot(choice, text),
       restore: () => node.restore(choice, this.#text),
+      rollout: () => this.#plan(text),
+      move: () => this.#move(),
       rename: () => this.#rename(text),
       fork: async () => this.#page.fork(),
       remove: () => this.#remove(),
@@ -254,6 +279,21 @@ export class Bulk {
     const would = tried.results.filter(({ status }) => status === 200).map(({ name }) => name);
     const meant = choice.names ? { ...choice, names: would } : choice;
     return node.sendCommand(meant, this.#command, { dryRun: false, allOrNone: this.#allOrNone });
+  }
+
+  // What was planned is started where its groups are shown.
+  /** @param {string} command */
+  async #plan(command) {
+    await node.planRollout(this.#page.choice, command, this.#groups);
+    this.#page.chooseNone();
+    location.assign(addressWith({ view: "rollouts" }));
+    return null;
+  }
+
+  async #move() {
+    await node.move(this.#page.choice.names ?? [], this.#text);
+    this.#page.chooseNone();
+    return null;
   }
 
   /** @param {string} to */

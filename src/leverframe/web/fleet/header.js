@@ -5,15 +5,24 @@ import { icon, mark } from "../lib/icon.js";
 import { closeByEscape, closeWhenLeft } from "../lib/menu.js";
 import { THEMES, chooseTheme, currentTheme } from "../lib/theme.js";
 import { LANGUAGES, chooseLanguage, clock, currentLanguage, t } from "../lib/words.js";
+import { addressWith } from "./address.js";
+import { troublesOf } from "./nodes.js";
+import { underWay } from "./rollouts.js";
 
-/** @param {import("./view.js").FleetStream} stream @param {() => void} redraw */
-export function header({ connection, time, view }, redraw) {
+/**
+ * @param {import("./view.js").FleetStream} stream
+ * @param {string} current
+ * @param {() => void} redraw
+ */
+export function header({ connection, time, view }, current, redraw) {
   const tenant = view?.node.tenant;
   return html`<header class="top">
     <a class="brand" href="#/"
       >${mark()}<span>${t("fleet")}${tenant ? html` <small>${tenant}</small>` : nothing}</span></a
     >
-    <span class="gap"></span>
+    <nav class="groups views" aria-label=${t("navigation")}>
+      ${view ? viewLinks(view, current) : nothing}
+    </nav>
     <p class="connection" data-kind=${connection}>
       <span role="status"
         >${connection === "lost" ? t("no_connection") : t(`connection_${connection}`)}</span
@@ -37,6 +46,31 @@ export function header({ connection, time, view }, redraw) {
       </div>
     </details>
   </header>`;
+}
+
+// The controllers, roll-outs, and the nodes where there are several.
+/** @param {FleetView} view @param {string} current */
+function viewLinks({ node, rollouts, cluster }, current) {
+  if (node.role !== "administrator") return nothing;
+  const running = underWay(rollouts);
+  const troubles = cluster ? troublesOf(cluster) : 0;
+  /** @type {[string, string, Template][]} */
+  const links = [
+    ["", t("controllers"), nothing],
+    ["rollouts", t("rollouts"), running ? html`<b class="count">${running}</b>` : nothing],
+  ];
+  if (cluster) {
+    const count = html`<b class="finding-count">${icon("attention", "s")}${troubles}</b>`;
+    links.push(["nodes", t("nodes"), troubles ? count : nothing]);
+  }
+  return links.map(
+    ([name, text, count]) =>
+      html`<a
+        href=${addressWith({ view: name })}
+        aria-current=${name === current ? "page" : nothing}
+        >${text}${count}</a
+      >`,
+  );
 }
 
 /**

@@ -1,6 +1,6 @@
 // The only file that knows the addresses of a node.
 
-import { queryOf, send } from "../lib/api.js";
+import { queryOf, read, send } from "../lib/api.js";
 
 const BASE = "/api/fleet";
 
@@ -64,3 +64,19 @@ export const make = async (what, params, template) =>
   template
     ? (await send(`${BASE}/${what}?${queryOf(given(params))}`, template, "text/plain")).json()
     : post(what, given(params));
+/** @param {string} name @param {boolean} undo @returns {Promise<FleetCluster>} */
+export const drain = (name, undo) => post("drain", given({ node: name, undo }));
+/** @param {string[]} names @param {string} to @returns {Promise<FleetCluster>} */
+export const move = (names, to) => post("move", given({ name: names.join(","), node: to }));
+/** @param {string} id @returns {Promise<FleetRollout>} */
+export const rollout = (id) => read(`${BASE}/rollout?${queryOf({ id })}`);
+/** @param {string} id @param {string} what @returns {Promise<FleetRollout>} */
+export const operate = (id, what) => post(`rollout/${what}`, { id });
+/**
+ * @param {FleetChoice} choice
+ * @param {string} command
+ * @param {string} groups
+ * @returns {Promise<{ job: FleetRollout, tried: BulkReport }>}
+ */
+export const planRollout = (choice, command, groups) =>
+  post("rollout/plan", { command: command.trim(), ...chosen(choice), ...given({ groups }) });

@@ -9,12 +9,17 @@ const SHOWN = 30;
 
 /** @param {BulkReport} report */
 export function results({ dry_run: tried, done, refused, results: all }) {
-  const worstFirst = [...all].sort((a, b) => Number(a.status === DONE) - Number(b.status === DONE));
-  const hidden = all.length - SHOWN;
   return html`<p class="outcome" role="status">
       ${t(tried ? "would_sum" : "done_sum", { done, refused })}
     </p>
-    <ul class="results">
+    ${resultList(all, tried)}`;
+}
+
+/** @param {BulkReport["results"]} all @param {boolean} tried */
+export function resultList(all, tried) {
+  const worstFirst = [...all].sort((a, b) => Number(a.status === DONE) - Number(b.status === DONE));
+  const hidden = all.length - SHOWN;
+  return html`<ul class="results">
       ${worstFirst.slice(0, SHOWN).map(
         (one) =>
           html`<li data-result=${one.name} data-status=${one.status}>

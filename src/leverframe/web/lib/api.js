@@ -53,7 +53,7 @@ async function answer(target, options) {
  * @param {RequestInit} [options]
  * @returns {Promise<T>}
  */
-const read = async (path, options) => (await answer(path, options)).json();
+export const read = async (path, options) => (await answer(path, options)).json();
 /** @param {string} path */
 const readXml = async (path) =>
   new DOMParser().parseFromString(await (await answer(path)).text(), "text/xml");

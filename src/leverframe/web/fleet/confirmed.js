@@ -1,0 +1,95 @@
+// Buttons that do something at the node: what cannot be taken back asks once more, beside the
+// button; what is refused is said there.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import * as api from "../lib/api.js";
+import { t } from "../lib/words.js";
+
+export class Confirmed {
+  #redraw;
+  // The button that asks, and the one whose work is under way.
+  #asking = "";
+  #busy = "";
+  // What was refused last, by whom it is about.
+  /** @type {{ about: string, why: string } | null} */
+  #refusal = null;
+
+  /** @param {() => void} redraw */
+  constructor(redraw) {
+    this.#redraw = redraw;
+  }
+
+  /** @param {string} about */
+  isAsking(about) {
+    return this.#asking.startsWith(`${about} `);
+  }
+
+  /**
+   * @param {string} about
+   * @param {string} what
+   * @param {{ word: string, question?: string, primary?: boolean }} how
+   * @param {() => Promise<unknown>} work
+   */
+  button(about, what, { word, question, primary = false }, work) {
+    const key = `${about} ${what}`;
+    if (this.#asking === key) return this.#question(key, word, question ?? "", work);
+    return html`<button
+      type="button"
+      class=${primary ? "primary" : ""}
+      data-do=${what}
+      ?disabled=${this.#busy !== ""}
+      @click=${() => {
+        if (question) this.#ask(key);
+        else this.#act(key, work);
+      }}
+    >
+      ${word}
+    </button>`;
+  }
+
+  /** @param {string} key */
+  #ask(key) {
+    this.#asking = key;
+    this.#refusal = null;
+    this.#redraw();
+  }
+
+  /**
+   * @param {string} key
+   * @param {string} word
+   * @param {string} question
+   * @param {() => Promise<unknown>} work
+   */
+  #question(key, word, question, work) {
+    return html`<span class="question" role="alert">${question}</span>
+      <button type="button" class="primary" data-do="sure" @click=${() => this.#act(key, work)}>
+        ${word}
+      </button>
+      <button type="button" class="bare" data-do="not" @click=${() => this.#ask("")}>
+        ${t("choose_none")}
+      </button>`;
+  }
+
+  /** @param {string} about */
+  refusal(about) {
+    if (this.#refusal?.about !== about) return nothing;
+    return html`<p class="refusal" role="alert">${this.#refusal.why}</p>`;
+  }
+
+  /** @param {string} key @param {() => Promise<unknown>} work */
+  async #act(key, work) {
+    this.#asking = "";
+    this.#refusal = null;
+    this.#busy = key;
+    this.#redraw();
+    try {
+      await work();
+    } catch (error) {
+      if (!api.mayPass(error)) throw error;
+      const why = /** @type {Error} */ (error).message;
+      this.#refusal = { about: key.slice(0, key.lastIndexOf(" ")), why };
+    }
+    this.#busy = "";
+    this.#redraw();
+  }
+}

@@ -1,0 +1,90 @@
+"""Nodes of which a page is told without a database: they stay as a test sets them.
+
+This one is `north` and has all controllers; the other one is only told of.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
+
+from msgspec.structs import replace
+
+from leverframe.fleet.node import FleetNode
+from leverframe.fleet.other_nodes import (
+    ClusterReport,
+    DatabaseReport,
+    PeerReport,
+    SilentNode,
+    Whereabouts,
+)
+from leverframe.wire.prometheus import Family
+
+NORTH, SOUTH = "north", "south"
+
+
+def peer(name: str, controllers: int = 2) -> PeerReport:
+    return PeerReport(
+        name,
+        is_alive=True,
+        inner=f"10.0.0.{5 + len(name)}:8070",
+        capacity=1,
+        controllers=controllers,
+        epoch=1,
+        is_this=name == NORTH,
+        is_drained=False,
+        batch=417,
+        version="0.2.0",
+    )
+
+
+class StillNodes:
+    name = NORTH
+
+    def __init__(self, node: FleetNode) -> None:
+        self._node = node
+        self.nodes = {name: peer(name) for name in (NORTH, SOUTH)}
+        self.free = 0
+        self.is_in_doubt = False
+        self.database = DatabaseReport(server="15.8", schema=6, standby="db2", standbys=1)
+        #: What was asked for: controllers, and the node that shall have them.
+        self.moves: list[tuple[list[str], str | None]] = []
+
+    def living(self) -> list[str]:
+        return [NORTH]
+
+    def why_not(self) -> str | None:
+        return None
+
+    def name_of(self, number: int, tenant: str) -> str | None:
+        return next((one.name for one in self._node.by_number({number})), None)
+
+    def last_known(self) -> list[Whereabouts]:
+        members = self._node.members.values()
+        return [Whereabouts(one.number, NORTH, one.record) for one in members]
+
+    async def whereabouts(self, numbers: Collection[int] | None = None) -> list[Whereabouts]:
+        return [one for one in self.last_known() if numbers is None or one.number in numbers]
+
+    async def holder_of(self, job: str) -> str | None:
+        return NORTH
+
+    async def ask(self, node: str, what: str, content: bytes, seconds: float) -> bytes:
+        raise SilentNode(node)
+
+    async def news(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+    async def move(self, names: Sequence[str], to: str | None) -> None:
+        self.moves.append((list(names), to))
+
+    async def drain(self, name: str, *, undo: bool) -> None:
+        self.set(name, capacity=int(undo), is_drained=not undo)
+
+    def set(self, name: str, **what: object) -> None:
+        self.nodes[name] = replace(self.nodes[name], **what)
+
+    def report(self) -> ClusterReport:
+        nodes = list(self.nodes.values())
+        return ClusterReport(nodes, self.free, 2.5, self.is_in_doubt, 417, self.database)
+
+    def families(self) -> Iterable[Family]:
+        return ()
