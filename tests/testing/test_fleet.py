@@ -165,3 +165,24 @@ def test_twins_that_a_node_cannot_have_get_ports_of_their_own(
     monkeypatch.setattr("leverframe.fleet.door.bound_to_loopback", lambda *_: None)
     with Fleet(2) as fleet:
         assert len({urlsplit(twin.url).port for twin in fleet}) == 2
+
+
+def test_a_roll_out_goes_by_groups_stops_at_refusals_and_can_be_undone() -> None:
+    command = "stm.cgi?eventname=1Frost"
+
+    def names(fleet: Fleet) -> list[str]:
+        return [twin.controller.engine.settings.event_variables[1].name for twin in fleet]
+
+    with Fleet(4, versions=["3.9/1.75", "3.9/1.75", "3.0/1.58a", "3.9/1.75"]) as fleet:
+        before = names(fleet)
+        rollout = fleet.roll_out(command, groups="2,1,rest")
+        assert (rollout.status, rollout.report.group) == ("stopped", 1)
+        assert rollout.report.why == "0 of 1 in group 2 have done it, and 100 % must."
+        assert [one.name for one in rollout.failed] == ["twin-3"]
+        assert names(fleet) == ["Frost", "Frost", *before[2:]]
+        assert rollout.retry().status == "stopped"
+        assert rollout.resume().status == "finished"
+        assert names(fleet)[3] == "Frost"
+        assert rollout.undo().status == "undone"
+        assert names(fleet) == before
+        assert fleet.roll_out(command, groups="1,rest", success=0).status == "finished"

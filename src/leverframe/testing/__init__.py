@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from leverframe.testing.twin import Twin
     from leverframe.testing.twin_client import TwinRefused
     from leverframe.testing.twin_clock import TwinClock
+    from leverframe.testing.twin_rollout import TwinRollout
 
 __all__ = [
     "AnyTwin",
@@ -51,6 +52,7 @@ __all__ = [
     "TwinOutbox",
     "TwinRefused",
     "TwinRequest",
+    "TwinRollout",
     "faults",
 ]
 
@@ -65,6 +67,7 @@ _MODULES = {
     "twin": ("Twin",),
     "twin_client": ("TwinRefused",),
     "twin_clock": ("TwinClock",),
+    "twin_rollout": ("TwinRollout",),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 

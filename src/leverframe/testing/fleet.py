@@ -5,16 +5,20 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self, overload
 
+from leverframe.commands.table.written_commands import written_commands
 from leverframe.controller.live_snapshot import LiveSnapshot
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.bulk import BulkReport, send
 from leverframe.fleet.group_time import advance_together, journal_digest
+from leverframe.fleet.jobs.job_work import JobWork
+from leverframe.fleet.jobs.jobs import Carefulness
 from leverframe.fleet.node import Member
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.member_twin import MemberTwin, TwinNode
 from leverframe.testing.twin import BY_TEST, Twin
 from leverframe.testing.twin_clock import TwinClock
+from leverframe.testing.twin_rollout import TwinRollout
 from leverframe.testing.versions import version_parameters
 
 
@@ -40,7 +44,7 @@ class Fleet(Sequence[Twin]):
         if count < 1:
             raise BadFleet(f"A fleet has at least one twin, not {count}.")
         asked = [version_parameters(version) for version in versions] or [{}]
-        node = TwinNode()
+        self._node = node = TwinNode()
         self._twins = [
             MemberTwin(
                 node,
@@ -119,6 +123,25 @@ class Fleet(Sequence[Twin]):
         return LOOP_THREAD.run(
             send(members, command, BY_TEST, dry_run=dry_run, all_or_none=all_or_none)
         )
+
+    def roll_out(
+        self,
+        *commands: str,
+        groups: str = "rest",
+        success: float = 100.0,
+        errors: str = "none",
+        check_health: bool = True,
+    ) -> TwinRollout:
+        """Roll commands out in groups as a node does, and wait until that ends or stops.
+
+        `roll_out("stm.cgi?eventname=1Frost", groups="1,10%,rest")`. A group of which less than
+        `success` percent have done it, or a number of `errors` (a count or a percentage) stops it.
+        """
+        work = JobWork(commands)
+        how = Carefulness(groups, success, errors, checks_health=check_health)
+        written_commands("\n".join(commands))
+        job = LOOP_THREAD.run(self._node.plan(self._members(), work, BY_TEST, how))
+        return TwinRollout(job).start()
 
     def snapshot(self) -> list[LiveSnapshot]:
         """Take a snapshot of every twin."""

@@ -5,15 +5,20 @@ for one controller alone (TLS, a recording, a name that all share), it is a twin
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from ipaddress import ip_address
 from itertools import count
 from typing import Any
 
 from leverframe.clock import VirtualClock
+from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.config import Config, NodeConfig
 from leverframe.controller.live_snapshot import take_snapshot
-from leverframe.fleet.node import FleetNode, Member, NewController
+from leverframe.fleet.jobs.job import FleetJob
+from leverframe.fleet.jobs.job_work import JobWork
+from leverframe.fleet.jobs.jobs import Asker, Carefulness
+from leverframe.fleet.node import Member, NewController
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import node_of
@@ -50,7 +55,7 @@ class TwinNode:
                 await self._web.node.door.listen(HOST, 0)
             node = self._web.node
             if not node.door.takes_loopback:
-                await self._end(node)
+                await self._end(self._web)
                 return None
             number = next(self._numbers)
             record = MemberRecord(
@@ -68,11 +73,19 @@ class TwinNode:
             node = self._web.node
             await node.remove([member])
             if not node.members:
-                await self._end(node)
+                await self._end(self._web)
 
-    async def _end(self, node: FleetNode) -> None:
+    async def _end(self, web: NodeWeb) -> None:
         self._web = None
-        await close_all([lambda: node.door.stop(GRACE_S), node.close])
+        await close_all([web.jobs.close, lambda: web.node.door.stop(GRACE_S), web.node.close])
+
+    async def plan(
+        self, members: Sequence[Member], work: JobWork, source: str, how: Carefulness
+    ) -> FleetJob:
+        """Plan a roll-out for some of its controllers."""
+        assert self._web is not None
+        asker = Asker(UNRESTRICTED, source)
+        return await self._web.jobs.plan(members, work, asker, how)
 
     def store_of(self, member: Member) -> Any:
         return self._lane.store(member.number)
