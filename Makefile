@@ -22,7 +22,7 @@ KEY := $(shell { cat requirements/{run,test}.txt pyproject.toml; pwd; } | cksum 
 RUN_READY := .venv/.ready-run-$(KEY)
 TEST_READY := .venv/.ready-test-$(KEY)
 
-.PHONY: help setup run test test-all test-kernel check bench soak mutate docs lock clean
+.PHONY: help setup run fleet-demo test test-all test-kernel check bench soak mutate docs lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,9 @@ setup: $(TEST_READY) ## prepare .venv with all that running, testing and writing
 
 run: $(RUN_READY) ## start a controller; options in ARGS, e.g. make run ARGS="--virtual-time"
 	@$(BIN)/python -m leverframe run $(ARGS)
+
+fleet-demo: $(TEST_READY) ## two nodes on a PostgreSQL of their own, to kill one; until Ctrl+C
+	@$(BIN)/python -m tools.fleet_demo $(ARGS)
 
 test: $(TEST_READY) ## run every check and the tests; about six minutes on two cores
 	@tools/debian-packages requirements/debian.txt
