@@ -107,6 +107,7 @@ def try_the_mail(who: Person) -> None:
     who.go("Messages")
     who.page.get_by_label("Server", exact=False).first.fill("127.0.0.2")
     who.page.get_by_role("button", name="Save and send a test mail").click()
+    expect(who.page.locator("form.card[data-changed]")).to_have_count(0)
     expect(titled(who.page, "Test and last mails").get_by_role("listitem")).not_to_have_count(0)
 
 

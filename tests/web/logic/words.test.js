@@ -11,7 +11,7 @@ import {
   isState,
 } from "../../../src/leverframe/web/lib/labels.js";
 import { moment } from "../../../src/leverframe/web/lib/moments.js";
-import { headingOf, nameOf, withName } from "../../../src/leverframe/web/lib/names.js";
+import { nameOf } from "../../../src/leverframe/web/lib/names.js";
 import { shown } from "../../../src/leverframe/web/lib/quantities.js";
 import { PLACES, rich } from "../../../src/leverframe/web/lib/rich.js";
 import { isSame, valueAt } from "../../../src/leverframe/web/lib/tree.js";
@@ -110,14 +110,13 @@ test("labels know their kind and their place", () => {
   assert.equal(new Set(SHOWN_PLACES).size, SHOWN_PLACES.length);
 });
 
-test("names stand with their labels", () => {
+test("names are found by labels", () => {
   const weather = { t1_name: "In" };
   const settings = { outputs: [{ name: "Pump" }], power: [{ name: "" }], weather };
-  assert.equal(withName(settings, "OUT0"), "Pump (OUT0)");
-  assert.equal(headingOf(settings, "OUT0"), "OUT0 · Pump");
+  assert.equal(nameOf(settings, "OUT0"), "Pump");
   assert.equal(nameOf(settings, "ENERGY1"), "");
   assert.equal(nameOf(settings, "T1"), "In");
-  assert.equal(withName(settings, "CO2"), "CO2");
+  assert.equal(nameOf(settings, "CO2"), "");
 });
 
 test("a setting is found by its path", () => {

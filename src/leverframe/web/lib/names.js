@@ -24,16 +24,3 @@ export function nameOf(settings, label) {
   }
   return "";
 }
-
-/** @param {Settings} settings @param {string} label */
-export function withName(settings, label) {
-  const name = nameOf(settings, label);
-  return name ? `${name} (${label})` : label;
-}
-
-// For cards, which are looked up by their label.
-/** @param {Settings} settings @param {string} label */
-export function headingOf(settings, label) {
-  const name = nameOf(settings, label);
-  return name ? `${label} · ${name}` : label;
-}

@@ -171,12 +171,14 @@ export class Page {
     this.#mark();
   }
 
-  // Where nobody points, the line stands where it was left.
+  // Where nobody points, the line stands where it was left; a chart without a time yet points
+  // nowhere.
   /** @param {number | null} time */
   #point(time) {
-    this.#isPointing = time !== null;
-    if (time === null) this.#mark();
-    if (!this.#legend.point(time ?? pointedAt())) return;
+    const at = Number.isNaN(time) ? null : time;
+    this.#isPointing = at !== null;
+    if (at === null) this.#mark();
+    if (!this.#legend.point(at ?? pointedAt())) return;
     this.#context.redraw();
   }
 

@@ -4,10 +4,11 @@ import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { Form } from "../lib/form.js";
 import { leverRow } from "../lib/lever.js";
-import { headingOf } from "../lib/names.js";
 import { shown } from "../lib/quantities.js";
 import { reading } from "../lib/reading.js";
+import { choices } from "../lib/schema.js";
 import { Switches } from "../lib/switches.js";
+import { thingName } from "../lib/things.js";
 import { decimal, t } from "../lib/words.js";
 import { Course, SPAN_S } from "./pid/course.js";
 import { StepCard } from "./pid/step_card.js";
@@ -60,9 +61,9 @@ export class Page {
         ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
         ${this.#present()}
         <p class="legend">
-          <span class="drawn input">${this.#source}</span>
+          <span class="drawn input">${thingName(this.#context, this.#source)}</span>
           <span class="drawn target">${t("target")}</span>
-          <span class="drawn driven">${t("duty")} PWM${this.#context.settings.pid.pwm}</span>
+          <span class="drawn driven">${this.#dutyName}</span>
         </p>
         <div role="img" aria-label=${t("trend", { minutes: SPAN_S / 60 })}>
           ${this.#trend.element}
@@ -116,6 +117,10 @@ export class Page {
     return `PWM${this.#context.settings.pid.pwm}.duty`;
   }
 
+  get #dutyName() {
+    return t("duty_of", { name: thingName(this.#context, `PWM${this.#context.settings.pid.pwm}`) });
+  }
+
   #present() {
     const { state } = this.#context.live;
     const { pid } = state;
@@ -125,13 +130,13 @@ export class Page {
         ${reading({ name: t("regulator"), value: t(pid.enabled ? "running" : "standing") })}
         ${reading({ name: t("target"), value: decimal(pid.target, 1), unit: input.unit })}
         ${reading({
-          name: `${t("source")} ${this.#source}`,
+          name: thingName(this.#context, this.#source),
           value: input.text,
           unit: input.unit,
           absent: input.absent,
         })}
         ${reading({
-          name: `${t("duty")} PWM${this.#context.settings.pid.pwm}`,
+          name: this.#dutyName,
           value: decimal(pid.duty, 1),
           unit: "%",
           detail: pid.enabled ? t("terms", shownTerms(pid.terms)) : "",
@@ -190,7 +195,7 @@ function settingCard(context) {
     note: "setting_note",
     fields: [
       { command: "pidvalue", letter: "A", label: "enabled" },
-      { command: "pidvalue", letter: "B", label: "source" },
+      { command: "pidvalue", letter: "B", label: "source", draw: inputs(context) },
       { command: "pidvalue", letter: "C", label: "target" },
       { command: "pidvalue", letter: "G", label: "output", draw: outputs(context) },
       { command: "pidvalue", letter: "D", label: "kp", per: 100 },
@@ -200,16 +205,30 @@ function settingCard(context) {
   });
 }
 
-// The number of an output, chosen by its label and name.
+// An input, chosen by its name.
+/** @param {AdminContext} context */
+const inputs =
+  (context) =>
+  (/** @type {DrawnField} */ field, /** @type {Drawn} */ { schema, change }) =>
+    html`<select id=${field.id} @change=${(event) => change(event.target.value)}>
+      ${choices(schema).map(
+        ([label]) =>
+          html`<option value=${label} .selected=${field.typed === label}>
+            ${thingName(context, label)}
+          </option>`,
+      )}
+    </select>`;
+
+// The number of an output, chosen by its name.
 /** @param {AdminContext} context */
 const outputs =
-  ({ settings }) =>
+  (context) =>
   (/** @type {DrawnField} */ field, /** @type {Drawn} */ { change }) =>
     html`<select id=${field.id} @change=${(event) => change(event.target.value)}>
-      ${settings.pwm.map(
+      ${context.settings.pwm.map(
         (_, index) =>
           html`<option value=${index} .selected=${field.typed === String(index)}>
-            ${headingOf(settings, `PWM${index}`)}
+            ${thingName(context, `PWM${index}`)}
           </option>`,
       )}
     </select>`;
