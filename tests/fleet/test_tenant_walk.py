@@ -136,6 +136,8 @@ METHODS = {endpoint.path: endpoint.methods[0] for endpoint in ENDPOINTS} | {"/":
 #: What differs in any two fleets: the identity of a new controller, a new password, the time.
 CHANCE = re.compile(
     r'"(?:mac|password|made|uptime|id|time|go_on_at|node)":(?:"[^"]*"|[\d.]+|null)|_seconds[^\n]*'
+    # Whether a controller was moved from node to node is in its journal.
+    r'|"happened":\[[\d,]*\]'
 )
 NOTHING = re.compile(r"(?!)")
 ACME = ("acme", ("acme-1", "acme-2"), "north")
