@@ -127,7 +127,10 @@ class FaultScene:
     async def _set_up(self, client: CountingClient) -> None:
         target = _TARGET.format(port=self._peer.port, name=client.name)
         for command in (target, *_SETTINGS):
-            answer = await client.client.ask(command)
+            async with asyncio.timeout(PATIENCE_S):
+                # On a busy machine a short lease may have run out for a moment.
+                while (answer := await client.client.ask(command)).status == 503:  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
             assert answer.status == 200, f"{command}: {answer.body!r}"
 
     # --- asking -------------------------------------------------------------------------------
