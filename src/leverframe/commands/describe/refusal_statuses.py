@@ -1,6 +1,6 @@
 """Every status that a request can be refused with, and when."""
 
-#: Status -> when it is the answer. After any of them nothing has changed.
+#: Status -> when it is the answer. After any of them but 504 nothing has changed.
 REFUSALS: dict[int, str] = {
     400: "The command or its body is malformed, a value is out of range, a list has the wrong "
     "length, or a text is too long. Texts are never cut.",
@@ -17,11 +17,14 @@ REFUSALS: dict[int, str] = {
     413: "The body is too large: 1 MiB for lists and forms (8 KiB to sign in), 16 MiB for files.",
     414: "The path or the query is too long; a query may have 8 KiB.",
     415: "The body is of a kind that the command does not take.",
+    421: "Several machines: the controller has just moved to another node; ask again.",
     423: "The outputs are locked (`outblock`) and the command would switch one.",
     429: "Too many wrong passwords came from this address; `Retry-After` says when to try again.",
     431: "The headers are too large.",
     502: "A Modbus module has not taken what was to be written, or gives something else back.",
     503: "The controller is starting or in its bootloader, or too busy; `Retry-After` says when to "
     "try again.",
+    504: "Several machines: another node was asked and has not answered; whether it did it is not "
+    "known.",
     507: "The change could not be written to the store.",
 }

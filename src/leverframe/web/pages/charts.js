@@ -175,7 +175,7 @@ export class Page {
   // nowhere.
   /** @param {number | null} time */
   #point(time) {
-    const at = Number.isNaN(time) ? null : time;
+    const at = time !== null && Number.isFinite(time) ? time : null;
     this.#isPointing = at !== null;
     if (at === null) this.#mark();
     if (!this.#legend.point(at ?? pointedAt())) return;
