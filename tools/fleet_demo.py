@@ -236,6 +236,8 @@ def main() -> int:
         "--port", type=int, default=8081, help="of the first node; the other one has the next"
     )
     given = parser.parse_args()
+    # A shell has what it starts in the background ignore Ctrl+C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         demonstrate(given.port)
