@@ -36,7 +36,7 @@ def test_whatever_is_lost_while_status_loads_comes_by_itself(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("status", allow=FAILURES)
-    for missing in ("words/frame.json", "api/start", "pages/status.js", "status/beside.js"):
+    for missing in ("words/frame.json", "api/start", "status/beside.js"):
         page.route(f"**/{missing}", lambda route: route.abort("connectionfailed"), times=1)
         with page.expect_event("requestfailed", partial(is_for, missing)):
             page.reload(wait_until="commit")
