@@ -21,8 +21,6 @@ from leverframe.storage.store import (
 from leverframe.storage.watched_file import WatchedFile
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-#: Parts of a transaction at most; what waits longer shares the next one.
-BATCH_SIZE = 512
 _CHOSEN = "controller IN (SELECT value FROM json_each(?))"
 
 
