@@ -32,6 +32,7 @@ from leverframe.process.build import NORMALLY
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.routes.router import THIS_MACHINE, Reach
+from leverframe.storage.store import Store
 from tests.clients.served_twin import HOST, LoopThread, ServedTwin, served
 from tests.conftest import CHROMIUM
 
@@ -53,11 +54,13 @@ REFUSALS = r"the server responded with a status of 4\d\d"
 LOSSES = r"net::ERR_|ERR_INCOMPLETE_CHUNKED"
 
 #: Waits until a page is there. To ask from outside takes a tenth of the time in which it opens.
+#: Chromium drops keys until a document has shown its first frame: the second one is waited for.
 OPENED = """async (patience) => {
   const parts = [".connection[data-kind=live]", "main[aria-busy=false]"];
   const isOpen = () => parts.every((part) => document.querySelector(part));
   for (const end = Date.now() + patience; !isOpen() && Date.now() < end; )
     await new Promise((next) => setTimeout(next, 10));
+  for (let frames = 0; frames < 2; frames++) await new Promise(requestAnimationFrame);
   return isOpen();
 }"""
 
@@ -151,10 +154,13 @@ def serve(loop_thread: LoopThread, ports: list[int]) -> Iterator[Serve]:
         free = iter(ports.copy())
 
         def serve(
-            *versions: str, reach: Reach = THIS_MACHINE, sending: Sending = NORMALLY
+            *versions: str,
+            reach: Reach = THIS_MACHINE,
+            sending: Sending = NORMALLY,
+            store: Store | None = None,
         ) -> ServedTwin:
             port = next(free, 0)
-            starting = served(loop_thread, Profile(*versions), port, reach, sending)
+            starting = served(loop_thread, Profile(*versions), port, reach, sending, store)
             twin = running.enter_context(starting)
             if not port:
                 ports.append(twin.port)
