@@ -2,7 +2,8 @@
 
 A node runs on one core, and the clients on the other. The neighbour switches an output every few
 milliseconds, as a program does that regulates by requests: in turns with nobody beside it, and
-beside another controller that is flooded on sixteen connections, or cannot get rid of its messages.
+beside another controller that is flooded on sixteen connections, cannot get rid of its messages, or
+has rules that set each other off for ever.
 """
 
 import http.client
@@ -33,6 +34,17 @@ TO_NOBODY = "/stm.cgi?snmptrap=1*127.0.0.1*9*alarm&snmpinform1=1"
 ALARM = "/inpa.cgi?event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1"
 #: More than the outbox keeps.
 MESSAGES = 1_200
+#: As many rules as there can be: eight reverse the event variable that they look at, and twelve an
+#: output each time that one of these is reversed. All of them act in every step, for ever.
+ENDLESS_RULES = "&".join(
+    f"event={n}*{104 + n % 8}*0*1*0*0*{10 + n if n < 8 else n % 6}*0*0*0*0*0*2*0*0*0&eventon={n}*1"
+    for n in range(20)
+)
+SET_OFF = "/outs.cgi?" + "&".join(f"vout{n}=1" for n in range(8))
+#: What gives them reasons to go on: four meters of a load that is on, with twenty pulses a second.
+METERS = "/sim.cgi?" + "&".join(
+    f"plant=meter*switch:PWM0*reading:INPD{n}*watts:7200*pulses:10000" for n in range(1, 5)
+)
 Trouble = Callable[[], AbstractContextManager[None]]
 
 
@@ -73,6 +85,8 @@ def measure(quick: bool) -> list[Figure]:
         ]
         full = _full_outbox(other, MESSAGES // (10 if quick else 1))
         figures.append(_compared(neighbour, "with a full outbox", full, rounds, switches))
+        endless = _endless_rules(other)
+        figures.append(_compared(neighbour, "with endless rules", endless, rounds, switches))
         return figures
 
 
@@ -121,6 +135,26 @@ def _full_outbox(place: Place, messages: int) -> Trouble:
         connection.close()
 
     return full_outbox
+
+
+def _endless_rules(place: Place) -> Trouble:
+    """Return what gives a controller rules that set each other off in every second."""
+
+    @contextmanager
+    def endless_rules() -> Iterator[None]:
+        connection = place.connection()
+        place.get(connection, f"/inpa.cgi?{ENDLESS_RULES}")
+        place.get(connection, SET_OFF)
+        place.get(connection, "/stm.cgi?pwmd=0100")
+        place.get(connection, "/outs.cgi?pwm0=1")
+        place.get(connection, METERS)
+        yield
+        place.get(connection, "/inpa.cgi?" + "&".join(f"eventon={n}*0" for n in range(20)))
+        place.get(connection, SET_OFF.replace("=1", "=0"))
+        place.get(connection, "/sim.cgi?plant=none")
+        connection.close()
+
+    return endless_rules
 
 
 def _compared(

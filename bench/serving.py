@@ -14,6 +14,8 @@ from typing import NamedTuple
 SERVER_CORE, LOAD_CORE = 1, 0
 HOST = "127.0.0.1"
 PATIENCE_S = 60
+#: A node that has just got thousands of controllers writes down the first values of each.
+STOP_PATIENCE_S = 300
 ADDRESS = re.compile(r"http://[\w.]+:\d+(?=/)")
 CONTROLLER = (sys.executable, "-m", "leverframe", "run", "--no-mdns", "--no-discovery")
 
@@ -37,7 +39,7 @@ def pinned(
             yield program
         finally:
             program.terminate()
-            program.wait(PATIENCE_S)
+            program.wait(STOP_PATIENCE_S)
 
 
 class Served(NamedTuple):

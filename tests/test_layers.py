@@ -130,12 +130,14 @@ class Import(NamedTuple):
     loaded: str
 
 
-parsed = functools.cache(ast.parse)
-
-
-def imports(tree: ast.AST, package: str) -> Iterator[Import]:
+@functools.cache
+def imports(source: str, package: str) -> list[Import]:
     """Every import in a file of `package`, wherever it stands in the file."""
-    for node in ast.walk(tree):
+    return list(_imports(ast.parse(source), package))
+
+
+def _imports(tree: ast.Module, package: str) -> Iterator[Import]:
+    for node in _statements(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 # `import a.b` makes a known, `import a.b as c` makes a.b known as c.
@@ -160,10 +162,19 @@ def dotted_name(node: ast.expr) -> str | None:
     return None
 
 
-def clock_readings(tree: ast.AST, package: str) -> Iterator[str]:
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Walk all statements; expressions, most of a file, hold no import."""
+    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        inner = getattr(node, field, None)
+        for one in inner if isinstance(inner, list) else ():
+            yield one
+            yield from _statements(one)
+
+
+def clock_readings(source: str, package: str) -> Iterator[str]:
     """Every use of a function that reads the clock, under whatever name it was imported."""
-    meanings = {found.name: found.meaning for found in imports(tree, package)}
-    for node in ast.walk(tree):
+    meanings = {found.name: found.meaning for found in imports(source, package)}
+    for node in ast.walk(ast.parse(source)):
         name = dotted_name(node) if isinstance(node, ast.Attribute | ast.Name) else None
         if name:
             first, dot, rest = name.partition(".")
@@ -177,11 +188,10 @@ def complaints(file: str, source: str) -> list[str]:
     path = Path(file)
     part = path.parts[0].removesuffix(".py")
     package = ".".join(["leverframe", *path.parts[:-1]])
-    tree = parsed(source)
     found = []
     if part not in MAY_IMPORT and part != "__init__":
         found.append(f"{file}: the part {part} has no place in MAY_IMPORT yet")
-    for imported in imports(tree, package):
+    for imported in imports(source, package):
         root, _, inner = imported.loaded.partition(".")
         target = inner.partition(".")[0]
         if part in PURE and root in IMPURE_MODULES:
@@ -193,7 +203,7 @@ def complaints(file: str, source: str) -> list[str]:
             found += strangers_within(file, inner)
     if part in PURE:
         found += [
-            f"{file}: {part} is pure and must not call {x}" for x in clock_readings(tree, package)
+            f"{file}: {part} is pure and must not call {x}" for x in clock_readings(source, package)
         ]
     return found
 
@@ -212,7 +222,7 @@ def imported_files(sources: Mapping[str, str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for file, source in sources.items():
         package = ".".join(["leverframe", *Path(file).parts[:-1]])
-        names = {x.loaded.removeprefix("leverframe.") for x in imports(parsed(source), package)}
+        names = {x.loaded.removeprefix("leverframe.") for x in imports(source, package)}
         # A name may be a module, or something in one.
         names |= {name.rpartition(".")[0] for name in names}
         found[file] = {modules[name] for name in names & modules.keys()} - {file}
@@ -353,8 +363,7 @@ def test_an_empty_module_name_is_found(file: str) -> None:
 def test_no_class_name_stands_for_two_things() -> None:
     places: dict[str, list[str]] = {}
     for file in source_files(PACKAGE):
-        tree = parsed((PACKAGE / file).read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
+        for node in _statements(ast.parse((PACKAGE / file).read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(file)
     assert {name: files for name, files in places.items() if len(files) > 1} == {}

@@ -20,15 +20,13 @@ from pathlib import Path
 
 CORES = 2
 #: More than cores: tests of browsers and of other processes wait a third of their time.
-WORKERS = 3
+WORKERS = 4
 
 #: The longest first, so that none is left at the end when all others are done.
 LINT = {
     "pages": ["tools.pages"],
     "types": ["mypy"],
     "weakness": ["tools.audit_dependencies"],
-    # What it finds with little confidence are assertions and SQL without any text from outside.
-    "security": ["bandit", "-q", "-r", "-ll", "-ii", "src"],
     "lint": ["ruff", "check"],
     "format": ["ruff", "format", "--check"],
 }
@@ -38,14 +36,25 @@ PYTEST = [
     # What new tests cost shows before it adds up.
     *("--durations", "12", "--durations-min", "3"),
 ]
+#: Where thorough tests take longest, most of it waiting: they begin first, so that none is left at
+#: the end when all others are done.
+LONGEST = (
+    *("tests/soak", "tests/docs", "tests/fleet/faults", "tests/fleet/cluster", "tests/crash"),
+    *("tests/recording", "tests/units", "tests/servers/test_refused_secrets.py", "tests/web"),
+)
 #: Is in every file of tests that try more in a thorough run; tests/conftest.py sees to it.
 TRIES_MORE = re.compile(r"\b(thorough|hypothesis|effort)\b")
 
 
 def files_that_try_more() -> list[str]:
     """Files of tests for a thorough run: each worker reads all of them before it begins."""
-    tests = sorted(Path("tests").rglob("test_*.py"))
-    return [str(file) for file in tests if TRIES_MORE.search(file.read_text(encoding="utf-8"))]
+    tests = sorted(map(str, Path("tests").rglob("test_*.py")), key=_turn)
+    return [file for file in tests if TRIES_MORE.search(Path(file).read_text(encoding="utf-8"))]
+
+
+def _turn(file: str) -> tuple[int, str]:
+    first = [turn for turn, place in enumerate(LONGEST) if file.startswith(place)]
+    return first[0] if first else len(LONGEST), file
 
 
 # Hypothesis marks its tests by itself; tests without a mark are the same in both runs.

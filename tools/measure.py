@@ -2,9 +2,9 @@
 
 On Python 3.11, tracing takes three times as long as the tests alone. Here every module of the
 package is rewritten when it is imported: before each statement, and where a branch is not taken, it
-sets a mark, which takes some nanoseconds. Marks are written to .coverage as coverage.py does with
-`sys.monitoring`: a line is a step to itself, a branch a step to the line it leads to. `coverage
-report` and tools/coverage_goals.py judge them as ever.
+sets a mark, which takes some nanoseconds. tools/coverage_goals.py writes the marks to .coverage as
+coverage.py does with `sys.monitoring`: a line is a step to itself, a branch a step to the line it
+leads to.
 """
 
 import ast
@@ -22,10 +22,12 @@ from types import CodeType, ModuleType
 from typing import Any
 
 import pytest
-from coverage import CoverageData
 from coverage.parser import PythonParser
 
-PACKAGE = Path(__file__).parents[1] / "src" / "leverframe"
+PROJECT = Path(__file__).parents[1]
+PACKAGE = PROJECT / "src" / "leverframe"
+#: What the last run has measured: the marks of each module by its path.
+MEASURED = PROJECT / "build" / "coverage-marks"
 #: The list in each rewritten module that has a place for every mark.
 MARKS = "__marks__"
 
@@ -164,11 +166,9 @@ class MarkingFinder:
         return spec
 
 
-def steps_of(path: str, marks: Sequence[int]) -> Iterator[Step]:
+def steps_of(path: str, marks: Sequence[int], parser: PythonParser) -> Iterator[Step]:
     """Turn the marks of a module into steps from line to line, as coverage.py knows them."""
     facts, _ = rewritten(path)
-    parser = PythonParser(filename=path)
-    parser.parse_source()
     leads: dict[int, set[int]] = defaultdict(set)
     for start, end in parser.arcs():
         leads[start].add(end)
@@ -183,12 +183,9 @@ def steps_of(path: str, marks: Sequence[int]) -> Iterator[Step]:
 
 
 def write() -> None:
-    """Write the marks of all workers to .coverage; modules that nothing imported have none."""
-    data = CoverageData()
-    data.erase()
-    data.add_arcs({path: list(steps_of(path, marks)) for path, marks in _marks_of.items()})
-    data.touch_files([str(path) for path in PACKAGE.rglob("*.py")])
-    data.write()
+    """Keep the marks of all workers for tools/coverage_goals.py."""
+    MEASURED.parent.mkdir(exist_ok=True)
+    MEASURED.write_bytes(marshal.dumps({path: bytes(marks) for path, marks in _marks_of.items()}))
 
 
 def pytest_addoption() -> None:

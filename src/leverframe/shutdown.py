@@ -7,11 +7,20 @@ takes the place of the cancellation.
 
 import asyncio
 import logging
+import signal
 from collections.abc import Awaitable, Callable, Iterable
 
 log = logging.getLogger(__name__)
 
 End = Callable[[], Awaitable[None]]
+
+
+def stop_by_signal() -> asyncio.Event:
+    """Return an event that SIGTERM and SIGINT set."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
 
 
 def is_being_cancelled() -> bool:

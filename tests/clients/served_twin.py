@@ -25,6 +25,7 @@ from leverframe.servers.http.server import HttpServer
 from leverframe.servers.http_faults import HttpFaults
 from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import THIS_MACHINE, Reach
+from leverframe.storage.store import Store
 from leverframe.testing import LoopTwin
 
 HOST = "127.0.0.1"
@@ -127,11 +128,12 @@ def served(
     port: int = 0,
     reach: Reach = THIS_MACHINE,
     sending: Sending = NORMALLY,
+    store: Store | None = None,
 ) -> Iterator[ServedTwin]:
     """Start a controller, at a port of its own if the wanted one was taken meanwhile."""
 
     async def start() -> tuple[LoopTwin, HttpServer]:
-        twin = await LoopTwin.start(profile, reach=reach, sending=sending)
+        twin = await LoopTwin.start(profile, reach=reach, sending=sending, store=store)
         handler = kept_by_browsers(opened_to(reach.names.origins, twin.web.handle))
         server = HttpServer(
             late_for_pages(handler, LATE_S) if LATE_S else handler,

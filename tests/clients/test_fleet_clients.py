@@ -138,10 +138,11 @@ def test_net_snmp_reads_and_sets_each_by_its_address(served: Served) -> None:
         assert ask("snmpset", "change", name, FIRST_OUTPUT, "i", "0") == "0"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", ["name", "address", "port"])
 @pytest.mark.usefixtures("wildcard_names")
 def test_labgrid_switches_power_by_each_way(served: Served, way: str) -> None:
-    pytest.importorskip("labgrid", reason="labgrid is not installed here")
+    # Here, because it loads all of its drivers: a second and a half.
     from labgrid import Target
     from labgrid.driver import NetworkPowerDriver
     from labgrid.resource import NetworkPowerPort

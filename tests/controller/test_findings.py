@@ -82,6 +82,12 @@ CASES = [
         ["/inpa.cgi?eventon=1*0"],
     ),
     Case(
+        "rules_endless",
+        "rules",
+        [set_rule(1, rule(source="OUT0", reference=0.0, action="OUT0"))],
+        ["/inpa.cgi?eventon=0*0"],
+    ),
+    Case(
         "pid_output_off.PWM1",
         "pid",
         ["/stm.cgi?pidvalue=1*0*300*200*0*0*1"],
@@ -276,7 +282,7 @@ async def test_names_that_people_gave_stand_in_the_sentence() -> None:
         await does(twin, ["/stm.cgi?oname=0Pump", "/sim.cgi?INPD1=1&advance=1"])
         await does(twin, [set_rule(1, LIT), "/inpa.cgi?rulename=0*Watering", "/outs.cgi?out0=0"])
         finding = (await found(twin))["rule_held.1.OUT0"]
-        assert finding["text"] == "Rule Watering is met, but a hand keeps Pump otherwise."
+        assert finding["text"] == "Pump is held by hand, but rule Watering is met."
         assert finding["figures"] == {"rule": "Watering"}
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from leverframe.clock import VirtualClock
+from leverframe.controller import persistent_state
 from leverframe.engine.journal import Cause
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.testing import LoopTwin
@@ -32,6 +33,22 @@ async def test_health_is_well_again_when_the_disk_is() -> None:
     await twin.refused("/stm.cgi?oname=0Lamp", 507)
     disk.is_full = False
     await twin.ok("/stm.cgi?oname=0Lamp")
+    assert (await twin.json("/health"))["status"] == "ok"
+
+
+async def test_a_disk_that_is_well_again_is_found_so_though_nobody_changes_anything(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(persistent_state, "PAUSE_S", 0.01)
+    disk = Disk()
+    twin = await LoopTwin.start(store=disk)
+    disk.is_full = True
+    await twin.refused("/stm.cgi?oname=0Lamp", 507)
+    tried = disk.refused
+    await until(lambda: disk.refused > tried + 1)
+    assert caplog.text.count("a change is not on disk") == 1
+    disk.is_full = False
+    await until(lambda: not twin.controller.troubles)
     assert (await twin.json("/health"))["status"] == "ok"
 
 

@@ -174,6 +174,40 @@ def test_what_a_loop_left_over_waits_for_the_next_change_from_outside() -> None:
     assert len(bench.effects(DriveOutput)) == MAX_STEPS
 
 
+def test_a_loop_of_rules_rests_for_a_second_while_the_other_rules_go_on() -> None:
+    bench = Bench(rules(LOOP, rule("INPD1", 1, "OUT1")))
+    bench.effects()
+    for step in range(30):
+        bench.sense(INPD1=step % 2)
+        assert bench.values["OUT1"] == step % 2
+        assert not [drive for drive in bench.effects(DriveOutput) if drive.index == 0]
+        bench.wait(1 / 32)
+    bench.wait(2 / 32)
+    bench.sense(INPD1=0)
+    of_loop = [drive for drive in bench.effects(DriveOutput) if drive.index == 0]
+    assert len(of_loop) == MAX_STEPS
+
+
+def test_what_changes_while_it_rests_is_judged_afterwards() -> None:
+    bench = Bench(rules(LOOP, rule("OUT0", 1, "OUT1")))
+    bench.wait(0.5)
+    bench.reverse("OUT0")
+    bench.reverse("OUT0")
+    bench.effects()
+    assert bench.due_in() == 0.5
+    bench.wait(0.5)
+    assert len([drive for drive in bench.effects(DriveOutput) if drive.index == 0]) == MAX_STEPS
+    assert bench.due_in() is None
+
+
+def test_rules_that_are_set_otherwise_are_judged_at_once() -> None:
+    bench = Bench(rules(LOOP, rule("OUT0", 1, "OUT1")))
+    assert bench.engine.machine.resting
+    bench.set(rules__0__enabled=False)
+    assert not bench.engine.machine.resting
+    assert bench.values["OUT1"] == bench.values["OUT0"]
+
+
 def test_a_long_chain_of_rules_that_ends_is_no_loop() -> None:
     chain = [
         rule(before, 1, after)

@@ -269,7 +269,7 @@ def test_a_ping_whose_answer_nobody_gets_is_sent_again_and_does_not_count_as_fai
 
 DAMAGE = {
     "a list that is too short": lambda state: state["outputs"][0].pop(),
-    "a label that nobody has": lambda state: state["machine"][9].update(OUT77=1),
+    "a label that nobody has": lambda state: state["machine"][10].update(OUT77=1),
     "a timer that nobody serves": lambda state: state["timers"].append([5.0, ["outputs", "x", 1]]),
     "a screen that there is not": lambda state: state["display"].__setitem__(1, 77),
     "another number of rules": lambda state: state["live_rules"].clear(),

@@ -1,6 +1,7 @@
 """Nodes of which a page is told without a database: they stay as a test sets them.
 
-This one is `north` and has all controllers; the other one is only told of.
+This one is `north` and has all controllers but those that are said to be elsewhere; the other one
+is only told of, and silent.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from leverframe.fleet.other_nodes import (
     SilentNode,
     Whereabouts,
 )
+from leverframe.storage.store import StoreUnavailable
 from leverframe.wire.prometheus import Family
 
 NORTH, SOUTH = "north", "south"
@@ -45,6 +47,10 @@ class StillNodes:
         self.free = 0
         self.is_in_doubt = False
         self.database = DatabaseReport(server="15.8", schema=6, standby="db2", standbys=1)
+        #: What this node does not have.
+        self.elsewhere: list[Whereabouts] = []
+        #: Where these have moved to meanwhile, by the database; None while that is away.
+        self.moved: list[Whereabouts] | None = []
         #: What was asked for: controllers, and the node that shall have them.
         self.moves: list[tuple[list[str], str | None]] = []
 
@@ -59,10 +65,13 @@ class StillNodes:
 
     def last_known(self) -> list[Whereabouts]:
         members = self._node.members.values()
-        return [Whereabouts(one.number, NORTH, one.record) for one in members]
+        return [*(Whereabouts(one.number, NORTH, one.record) for one in members), *self.elsewhere]
 
     async def whereabouts(self, numbers: Collection[int] | None = None) -> list[Whereabouts]:
-        return [one for one in self.last_known() if numbers is None or one.number in numbers]
+        if self.moved is None:
+            raise StoreUnavailable("The database is away.")
+        found = {one.number: one for one in (*self.last_known(), *self.moved)}
+        return [one for one in found.values() if numbers is None or one.number in numbers]
 
     async def holder_of(self, job: str) -> str | None:
         return NORTH

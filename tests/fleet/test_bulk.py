@@ -1,13 +1,15 @@
 """Commands to many controllers: a result for each, tried before, all or none."""
 
+import asyncio
 from typing import Any
 
 import msgspec
 import pytest
 
 from leverframe.commands.table.rights import Account
+from leverframe.fleet.bulk import AT_A_TIME, each
 from leverframe.fleet.bulk import BY_FLEET as FLEET
-from leverframe.fleet.node import Member
+from leverframe.fleet.members import Member
 from leverframe.log_context import CONTROLLER
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
@@ -221,3 +223,23 @@ async def test_what_a_controller_logs_is_under_its_name_also_after_it_was_rename
         await node.post("send", command="stm.cgi?oname=0Fan")
         assert set(seen) == {"b"}
         assert CONTROLLER.get().name == ""
+
+
+async def test_others_have_their_turns_while_something_is_done_to_many() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh")
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        async def work(_member: Member) -> None:
+            """Do something that waits for nothing."""
+
+        beside = asyncio.ensure_future(other())
+        assert (await each([node.member("gh")] * 4 * AT_A_TIME, work)).done == 4 * AT_A_TIME
+        beside.cancel()
+        assert turns >= 4

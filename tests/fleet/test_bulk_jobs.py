@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.fleet.node import Member
+from leverframe.fleet.members import Member
 from leverframe.storage.fleet.lane import MemoryLane
 from leverframe.storage.store import StoreUnavailable
 from tests.fleet.loop_node import LoopNode, loop_node

@@ -9,7 +9,7 @@ import pytest
 
 from leverframe.config import Config
 from leverframe.fleet import door as door_module
-from leverframe.fleet.node import NewController
+from leverframe.fleet.members import NewController
 from leverframe.fleet.records import MemberRecord
 from leverframe.process.reach import certificate_of
 from leverframe.profile import Profile

@@ -5,15 +5,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from io import StringIO
 from pathlib import Path
 from urllib.request import urlopen
 
 import msgspec
 import pytest
+from rich.console import Console
 
 from leverframe.command_line.entry import carry_out
 from leverframe.config.sources import Sources
-from leverframe.fleet.commands import _tell_made
+from leverframe.fleet.commands import _tell_made, table_of
 from leverframe.fleet.fleet_file import read_fleet
 from leverframe.testing import Twin
 from leverframe.testing.loop_thread import LOOP_THREAD
@@ -67,7 +69,13 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     assert "3.5/1.49" in listed
     assert len(fleet.json("list")) == 5
     assert fleet.json("list", "gh-5")[0]["address"] == "127.0.1.5"
-    assert 'outputs.0.name = "Pump"' in fleet("show", "gh-3")
+    assert "made: 2 (x-0 to x-1)" in fleet("add", "--name", "x-{n}", "--count", "2", "--first", "0")
+    assert "done: 2" in fleet("remove", "x-0", "x-1")
+    assert "Field count: " in fleet("add", "--name", "x-{n}", "--count", "0", ends_with=2)
+    assert "Field count: " in fleet("fork", "gh-1", "x-{n}", "--count", "0", ends_with=2)
+    shown = fleet("show", "gh-3")
+    assert 'outputs.0.name = "Pump"' in shown
+    assert "time = 2026-01-05 00:00:00 UTC" in shown
     assert fleet.json("show", "gh-3")[0]["settings"] == {"outputs.0.name": "Pump"}
     assert "cellar now, at http://cellar.localhost" in fleet("rename", "gh-1", "cellar")
     assert fleet.json("rename", "cellar", "attic")[0]["name"] == "attic"
@@ -305,3 +313,14 @@ def test_tenants_and_accounts_are_made_used_and_removed(
     assert "removed: zulu" in fleet("tenant", "remove", "zulu", *as_admin)
     assert "needs the NAME of a tenant" in fleet("tenant", "add", ends_with=2)
     assert "needs the NAME of an account" in fleet("account", "add", ends_with=2)
+
+
+def test_nothing_is_cut_in_a_table_on_a_narrow_terminal() -> None:
+    table = table_of("node", "inner address")
+    table.add_row("north", "127.0.0.1:44383")
+    console = Console(width=20, file=StringIO())
+    console.print(table)
+    assert isinstance(console.file, StringIO)
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    assert sorted(filter(str.isdigit, shown)) == sorted(filter(str.isdigit, "127.0.0.1:44383"))

@@ -8,13 +8,23 @@ from typing import Any
 import msgspec
 import pytest
 
+from leverframe.controller.findings import FindingsWatch
 from leverframe.engine.journal import Cause, Journal
 from leverframe.fleet import page_stream
-from leverframe.fleet.health_index import natural
+from leverframe.fleet.health_index import HEALTHS, natural
+from leverframe.fleet.other_nodes import Whereabouts
 from leverframe.fleet.page_stream import BAR_S, BARS, happened
+from leverframe.fleet.records import MemberRecord
 from leverframe.servers.http.messages import StreamReply
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.still_nodes import StillNodes
+
+#: Controllers that this node does not have, with the node that should.
+ELSEWHERE = (
+    ("north", MemberRecord("attic")),
+    ("south", MemberRecord("shed")),
+    (None, MemberRecord("well")),
+)
 
 
 class Told:
@@ -138,15 +148,35 @@ async def test_controllers_are_found_and_commanded_by_what_is_known_of_them(
             assert sorted(one["name"] for one in results) == found
 
 
-async def test_nothing_is_kept_and_nobody_is_watched_while_no_page_is_open() -> None:
+async def test_nothing_is_kept_and_nobody_is_watched_long_after_the_last_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.health_index.KEPT_S", 0.0)
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         watchers = [len(one.controller.watchers) for one in node.node.members.values()]
         async with page(node), page(node):
             watched = [len(one.controller.watchers) for one in node.node.members.values()]
             assert watched == [count + 1 for count in watchers]
+        await asyncio.sleep(0.001)
         left = [len(one.controller.watchers) for one in node.node.members.values()]
         assert (left, node.node.watchers, node.web.index.counts()["fine"]) == (watchers, set(), 0)
+
+
+async def test_a_page_that_looks_elsewhere_has_only_those_asked_again_that_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=3)
+        async with page(node):
+            pass
+        node.member("gh-2").controller.troubles["email"] = "The server refuses."
+        asked = []
+        report = FindingsWatch.report
+        monkeypatch.setattr(FindingsWatch, "report", lambda it: asked.append(it) or report(it))
+        async with page(node) as told:
+            assert names(told)[0] == "gh-2"
+        assert asked == [node.member("gh-2").controller.findings]
 
 
 def test_what_happened_is_counted_by_two_minutes() -> None:
@@ -187,3 +217,36 @@ async def test_roll_outs_and_other_nodes_are_told_as_they_change(
             assert told.view["cluster"]["nodes"][0]["name"] == "north"
             others.free = 3
             assert (await told.next())["cluster"]["free"] == 3
+
+
+async def test_controllers_for_which_no_node_answers_stay_in_view(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(page_stream, "FLEET_LOOK_S", 0.01)
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2)
+        node.node.cluster = others = StillNodes(node.node)
+        north, south, nobody = (Whereabouts(n, *one) for n, one in enumerate(ELSEWHERE, 90))
+        others.elsewhere = [north, south, nobody]
+        async with page(node) as told:
+            assert told.view["counts"] == {**dict.fromkeys(HEALTHS, 0), "fine": 2, "unknown": 3}
+            assert (told.view["matching"], told.view["node"]["controllers"]) == (5, 5)
+            found = {row["name"]: (row["health"], row["node"]) for row in told.view["rows"]}
+            assert found == {
+                # North answers, and does not have it yet.
+                "attic": ("unknown", "north"),
+                "shed": ("unknown", "south"),
+                "well": ("unknown", ""),
+                "gh-1": ("fine", "north"),
+                "gh-2": ("fine", "north"),
+            }
+            assert list(found) == told.view["order"]
+            # Without the database, as the last look found them.
+            others.moved = None
+            others.elsewhere = [south, nobody]
+            assert (await told.next())["order"] == ["shed", "well", "gh-1", "gh-2"]
+            # One that was unknown here, and is at a node that answers by now, tells of itself.
+            others.moved = [Whereabouts(south.number, "north", south.record)]
+            assert (await told.next())["order"] == ["well", "gh-1", "gh-2"]
+        async with page(node, "health=unknown") as told:
+            assert told.view["order"] == ["well"]

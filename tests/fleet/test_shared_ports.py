@@ -7,7 +7,7 @@ import pytest
 
 from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.loopback import bound_to_loopback
-from leverframe.fleet.node import NewController
+from leverframe.fleet.members import NewController
 from leverframe.fleet.records import MemberRecord
 from leverframe.profile import Profile
 from leverframe.servers.discovery.discovery import QUESTION

@@ -11,7 +11,8 @@ from leverframe.engine.effects import SendModem
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Gsm
 from leverframe.engine.tree import with_value
-from leverframe.hardware.modem import MAX_ATTEMPTS, NAME, Modem, ModemUnavailable
+from leverframe.hardware.absent_modem import ModemUnavailable
+from leverframe.hardware.modem import MAX_ATTEMPTS, NAME, Modem
 from leverframe.hardware.modem_line import CommandPace
 from leverframe.hardware.modem_status import ModemState
 from leverframe.hardware.serial_port import Pauses, SerialPortService

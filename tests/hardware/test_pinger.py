@@ -82,6 +82,18 @@ async def test_a_new_ping_of_an_entry_ends_the_one_before(pings: Pings) -> None:
     assert pings.answers.empty()
 
 
+async def test_a_host_that_cannot_be_reached_is_no_answer_and_not_logged(
+    pings: Pings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def unreachable(*_: object, **__: object) -> None:
+        raise icmplib.SocketAddressError(HERE)
+
+    monkeypatch.setattr(icmplib, "async_ping", unreachable)
+    pings.send(0, HERE)
+    assert await pings.answer() == (0, None)
+    assert caplog.records == []
+
+
 async def test_a_name_that_cannot_be_found_is_no_answer_and_logged_once(
     pings: Pings, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -98,9 +110,10 @@ PING_AS_NOBODY = """
 import asyncio, encodings.idna, os
 from concurrent.futures import ThreadPoolExecutor
 from leverframe.engine.effects import PingHost
-from leverframe.hardware.pinger import Pinger
+from leverframe.hardware.pinger import Pinger, load
 
 async def main():
+    load()
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)

@@ -19,6 +19,7 @@ from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Mqtt
+from leverframe.notify import mqtt_link
 from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.trust import Trust
 from leverframe.process.build import build
@@ -28,7 +29,7 @@ from leverframe.servers.mqtt.service import FAULT, NAME, REFUSED
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Store
 from leverframe.testing.loop_twin import NEWEST
-from tests.notify.broker import PASSWORD, USER, Broker, Listener, until
+from tests.notify.broker import PASSWORD, PATIENCE_S, USER, Broker, Listener, until
 from tests.ports import free_port
 
 pytestmark = [pytest.mark.needs_program("mosquitto"), pytest.mark.needs_program("mosquitto_sub")]
@@ -382,7 +383,11 @@ async def test_announcements_are_withdrawn_when_discovery_ends_or_has_another_pr
         await latecomer.stop()
 
 
-async def test_announcements_are_withdrawn_from_a_broker_that_is_left(tmp_path: Path) -> None:
+async def test_announcements_are_withdrawn_from_a_broker_that_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a busy machine a broker takes longer than a controller that stops may wait.
+    monkeypatch.setattr(mqtt_link, "FAREWELL_S", PATIENCE_S)
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
     second = Broker(tmp_path / "two")

@@ -10,6 +10,9 @@ from leverframe.process.feature_loading import FeatureLoader
 from leverframe.testing import LoopTwin
 from tests.hardware.waiting import until
 
+WATCH = "/stm.cgi?" + "&".join(
+    f"wdog{number}={int(number == 1)}*0*0*192.0.2.1*3*2*60*120*10*0*60" for number in range(1, 7)
+)
 SIGN_IN = "/stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*c2VjcmV0"
 
 
@@ -29,13 +32,19 @@ class Library:
 class Libraries:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.pages, self.passwords, self.pictures = Library(), Library(), Library()
+        self.pings = Library()
         patch.setattr(feature_loading, "pages", self.pages)
         patch.setattr(feature_loading.passwords, "load", self.passwords)
         patch.setattr(feature_loading.display_picture, "load", self.pictures)
+        patch.setattr(feature_loading.pinger, "load", self.pings)
 
     @property
-    def counts(self) -> tuple[int, int, int]:
-        return len(self.pages.threads), len(self.passwords.threads), len(self.pictures.threads)
+    def counts(self) -> tuple[int, int, int, int]:
+        pages, passwords, pictures, pings = (
+            len(library.threads)
+            for library in (self.pages, self.passwords, self.pictures, self.pings)
+        )
+        return pages, passwords, pictures, pings
 
 
 @pytest.fixture
@@ -56,7 +65,7 @@ async def test_the_pages_are_loaded_and_nothing_of_a_feature_that_is_off(
 ) -> None:
     twin, loader = await started()
     await loader.close()
-    assert libraries.counts == (1, 0, 0)
+    assert libraries.counts == (1, 0, 0, 0)
     assert libraries.pages.threads != [threading.main_thread()]
     await twin.controller.stop()
 
@@ -64,7 +73,7 @@ async def test_the_pages_are_loaded_and_nothing_of_a_feature_that_is_off(
 async def test_where_strangers_are_near_hashing_is_loaded(libraries: Libraries) -> None:
     twin, loader = await started(must_sign_in=True)
     await loader.close()
-    assert libraries.counts == (1, 1, 0)
+    assert libraries.counts == (1, 1, 0, 0)
     await twin.controller.stop()
 
 
@@ -73,9 +82,11 @@ async def test_who_switches_something_on_is_answered_when_it_is_loaded(
 ) -> None:
     twin, loader = await started()
     await twin.ok("/post.cgi?oled_save", "POST", b"enabled=1")
-    assert libraries.counts == (1, 0, 1)
+    assert libraries.counts == (1, 0, 1, 0)
+    await twin.ok(WATCH)
+    assert libraries.counts == (1, 0, 1, 1)
     await twin.ok(SIGN_IN)
-    assert libraries.counts == (1, 1, 1)
+    assert libraries.counts == (1, 1, 1, 1)
     await loader.close()
     await twin.controller.stop()
 
@@ -90,6 +101,6 @@ async def test_what_could_not_be_loaded_is_told_and_tried_again(
     libraries.pages.fault = None
     await twin.ok("/stm.cgi?oname=0Pump")
     await twin.ok("/stm.cgi?oname=0Lamp")
-    assert libraries.counts == (2, 0, 0)
+    assert libraries.counts == (2, 0, 0, 0)
     await loader.close()
     await twin.controller.stop()

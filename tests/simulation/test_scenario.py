@@ -135,7 +135,7 @@ def test_a_body_stands_behind_a_space(folder: Path) -> None:
         ),
         (
             '[[plants]]\nkind = "load"\nswitch = "OUT0"\nreading = "m1"',
-            "line 1: A load needs on: reading with power. Allowed: -1e+09 to 1e+09",
+            "line 1: A load needs on: reading with power. Allowed: -1000000000 to 1000000000",
         ),
     ],
 )

@@ -1,6 +1,7 @@
 """The journal beside the history: it outlives the process, and numbers go on."""
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from leverframe.storage.history import journal_keeper
 from leverframe.storage.history.compactor import Bounds, Compactor
 from leverframe.storage.history.entries import EntryQuestion
 from leverframe.storage.history.journal_keeper import BATCH, JournalKeeper
+from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory, ThreadHistoryWorker
 from leverframe.storage.store import StoreUnavailable
 from tests.hardware.waiting import until
@@ -130,7 +132,7 @@ async def test_a_small_file_keeps_the_newest(tmp_path: Path) -> None:
 class RefusingHistory(MemoryHistory):
     refuses = True
 
-    async def ask(self, work: Any) -> Any:
+    async def ask(self, work: Any, *, is_awaited: bool = True) -> Any:
         if self.refuses:
             raise StoreUnavailable("The disk is full.")
         return await super().ask(work)
@@ -211,3 +213,28 @@ async def test_a_journal_that_goes_on_is_told_on_by_its_numbers_and_no_start(
     elsewhere.happen()
     assert [entry["number"] for entry in await elsewhere.told()] == [601]
     await elsewhere.end()
+
+
+async def test_who_asks_takes_along_what_was_to_be_written_when_its_turn_comes() -> None:
+    histories = SharedHistory(None, Bounds())
+    mine, other = Run(histories.worker(1)), histories.worker(2)
+    entries = await mine.history.ask(lambda compactor: compactor.chunk_store.entries)
+    may_begin, seen = threading.Event(), []
+    tasks = [asyncio.create_task(other.ask(lambda _: may_begin.wait(10)))]
+    await asyncio.sleep(0)
+    # Before the turn of this one comes that of another.
+    look = other.ask(lambda _: seen.append(entries.newest()), is_awaited=False)
+    tasks.append(asyncio.create_task(look))
+    await asyncio.sleep(0)
+    for _ in range(BATCH):
+        mine.happen()
+    await asyncio.sleep(0)
+    asking = asyncio.create_task(mine.told())
+    await asyncio.sleep(0)
+    may_begin.set()
+    assert len(await asking) == BATCH + 1
+    await asyncio.gather(*tasks)
+    assert seen == [BATCH + 1]
+    await mine.end()
+    await other.close(START)
+    await histories.close()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.encrypting import KeyFile, Sealer
 from leverframe.storage.fleet.group_commit import GroupCommitLane, LaneStore
 from leverframe.storage.fleet.lane import MemoryLane
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
@@ -24,12 +24,11 @@ from tests.storage.fleet.postgres_lanes import postgres_lane
 Opener = Callable[[Path], Store]
 
 
-class PartOfLane(EncryptingStore):
+class PartOfLane(LaneStore):
     """A part of a lane that closes the lane with it."""
 
     def __init__(self, lane: GroupCommitLane, controller: int) -> None:
-        super().__init__(LaneStore(lane, controller), Path("unused"), controller)
-        self._lane = lane
+        super().__init__(lane, controller, Sealer(KeyFile(Path("unused"))))
 
     async def close(self) -> None:
         await self._lane.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from leverframe.storage.group_commit import GroupCommit
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable
 from leverframe.storage.writer import BATCH_SIZE, Commit, Writer
@@ -118,8 +119,9 @@ async def test_a_writer_that_is_cancelled_sees_through_what_it_has_begun(is_full
     writer = Writer(store)
     begun = writer.commit(Changes(settings={"a": 1}))
     write = await store.begun(0)
-    assert writer._task is not None
-    writer._task.cancel()
+    assert isinstance(writer._group, GroupCommit)
+    assert writer._group.task is not None
+    writer._group.task.cancel()
     await asyncio.sleep(0)
     assert not begun.done()
     if is_full:

@@ -6,6 +6,7 @@ from typing import Any
 
 import coverage
 import pytest
+from coverage.parser import PythonParser
 
 from tests.cases import for_each
 from tools import measure
@@ -191,7 +192,10 @@ def marked(source: str, calls: list[str]) -> tuple[list[int], dict[int, Any]]:
         eval(call, vars(module))
     measured = coverage.Coverage(data_file=None, branch=True, config_file=False, include=[source])
     data = measured.get_data()
-    data.add_arcs({source: list(measure.steps_of(source, vars(module)[measure.MARKS]))})
+    parser = PythonParser(filename=source)
+    parser.parse_source()
+    marks = vars(module)[measure.MARKS]
+    data.add_arcs({source: list(measure.steps_of(source, marks, parser))})
     return report(measured, source)
 
 

@@ -76,7 +76,7 @@ def test_thirty_units_of_five_versions_become_what_their_file_says(
         assert run("watch", "units.toml", "--once") == 1
         told = capsys.readouterr().out
         assert told.count("as it should be.") == UNITS - 1
-        assert '   -  OUT0 name is "Boiler", not "Pump 7"' in told
+        assert '   -  outputs.OUT0.name is "Boiler", not "Pump 7"' in told
         assert time.monotonic() - began < MAX_S
 
 

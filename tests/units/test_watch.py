@@ -215,7 +215,7 @@ async def test_one_look_tells_how_each_unit_is(
         assert await watch(path, 0, True, None, False) == 1
         told = capsys.readouterr().out
         assert told.startswith("cellar, HW 3.5 SW 1.49: It is not as its file wants it")
-        assert '   -  OUT0 name is nothing, not "Pump"' in told
+        assert '   -  outputs.OUT0.name is nothing, not "Pump"' in told
         await twin.acommand("/stm.cgi?oname=0Pump")
         assert await watch(path, 0, True, None, False) == 0
         assert capsys.readouterr().out == "cellar, HW 3.5 SW 1.49: as it should be.\n"

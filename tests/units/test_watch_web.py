@@ -186,10 +186,13 @@ async def test_a_unit_is_compared_planned_and_changed_by_the_plan_that_was_shown
     signed = {"Authorization": RIGHT}
     async with web_bench(await with_password(), wanted) as (bench, twin):
         (one,) = await bench.json("/api/units/diff?unit=cellar", "POST", **signed)
-        assert one["file"] == '"Pump"'
+        assert (one["path"], one["unit"], one["file"]) == ("outputs.0.name", "nothing", '"Pump"')
         plan = await bench.json("/api/units/plan?unit=cellar", "POST", **signed)
-        assert plan["steps"] == 1
-        assert any("Pump" in line for line in plan["lines"])
+        (step,) = plan["steps"]
+        assert step["changes"] == [{"path": "outputs.0.name", "old": '""', "new": '"Pump"'}]
+        assert (step["more"], step["doc"]) == (0, "Name an output.")
+        assert step["request"].endswith("oname=0Pump")
+        assert plan["left_out"] == []
         assert twin.settings["outputs"][0]["name"] == ""
         other = await bench.ask("/api/units/apply?unit=cellar&plan=other", "POST", **signed)
         assert other.status == 409

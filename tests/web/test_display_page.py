@@ -48,7 +48,7 @@ def test_a_code_is_put_where_the_line_was_edited(twin: ServedTwin, open_page: Op
     first_line.fill("VCC V")
     first_line.press("End")
     first_line.press("ArrowLeft")
-    page.get_by_label("Stands for").select_option(label="VCC")
+    page.get_by_label("Stands for").select_option(label="Supply voltage")
     page.get_by_label("Decimals").select_option("2")
     page.get_by_label("Least width").select_option("6")
     page.get_by_role("button", name="Insert").click()
@@ -94,5 +94,5 @@ def test_versions_with_one_screen_have_their_own_form(serve: Serve, open_page: O
 @pytest.mark.thorough
 def test_codes_have_as_many_digits_as_the_version_wants(serve: Serve, open_page: OpenPage) -> None:
     page = open_page("display", of=serve("3.0", "1.58a"))
-    page.get_by_label("Stands for").select_option(label="T1")
+    page.get_by_label("Stands for").select_option(label="Temperature")
     expect(page.locator("output.code")).to_have_text("!1410")

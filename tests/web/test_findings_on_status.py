@@ -10,8 +10,10 @@ from playwright.sync_api import Page, expect
 from leverframe.controller.findings import SENTENCES
 from leverframe.process.services import Sending
 from leverframe.servers.http.certificate import own_certificate
+from leverframe.storage.sqlite import SqliteStore
 from tests.clients.served_twin import HOST, PATIENCE_S, ServedTwin
 from tests.controller.test_findings import CASES, Case
+from tests.storage.test_sqlite_writing import held_by_another_program
 from tests.web.conftest import REFUSALS, OpenPage, Serve
 from tests.web.signing_in import ADMIN, ask_for_passwords, sign_in_as
 
@@ -19,6 +21,7 @@ pytestmark = pytest.mark.needs_program("chromium")
 
 WITHIN_A_SECOND = 1000
 DAY_S = 86_400
+DONE, NOT_STORED = 200, 507
 BROKER = Case(
     "trouble.MQTT broker",
     "mqtt",
@@ -31,6 +34,8 @@ WEAK = Case(
     ["POST /post.cgi?users_save &u0=guest*secret*1&&"],
     ["POST /post.cgi?users_save &u0=guest*a garden in May*1&&"],
 )
+#: What the settings of a twin alone do not make: how each is made real stands below.
+OF_PARTS = {"trouble", "password_weak", "certificate_ends", "certificate_ended"}
 
 
 def does(twin: ServedTwin, steps: list[str]) -> None:
@@ -56,6 +61,17 @@ def is_seen_and_goes(page: Page, twin: ServedTwin, case: Case) -> None:
     expect(finding).to_have_count(0, timeout=WITHIN_A_SECOND)
 
 
+def a_refusing_disk_is_seen_and_goes(page: Page, twin: ServedTwin, file: Path) -> None:
+    finding = page.locator(".glance .finding[data-id='trouble.store']")
+    rename = f"http://{HOST}:{twin.port}/stm.cgi?oname=1Pump"
+    with held_by_another_program(file):
+        assert requests.get(rename, timeout=PATIENCE_S).status_code == NOT_STORED
+        expect(finding).to_be_visible(timeout=WITHIN_A_SECOND)
+        expect(finding).to_contain_text("another program holds the store")
+    expect(finding).to_have_count(0, timeout=WITHIN_A_SECOND)
+    assert requests.get(rename, timeout=PATIENCE_S).status_code == DONE
+
+
 def of_certificate(twin: ServedTwin, folder: Path) -> list[Case]:
     """A twin has no certificate to end: it is given one, and the clock is set around its end."""
     controller = twin.twin.controller
@@ -77,6 +93,10 @@ def test_every_finding_is_seen_within_a_second_and_gone_within_a_second_of_its_r
     sending = serve(sending=Sending(capture=False))
     is_seen_and_goes(open_page("status", of=sending), sending, BROKER)
 
+    file = tmp_path / "store.db"
+    stored = serve(store=SqliteStore(file))
+    a_refusing_disk_is_seen_and_goes(open_page("status", of=stored), stored, file)
+
     twin = serve()
     page = open_page("status", of=twin, allow=REFUSALS)
     does(twin, ["POST /api/sim/snapshots?take=start "])
@@ -92,4 +112,9 @@ def test_every_finding_is_seen_within_a_second_and_gone_within_a_second_of_its_r
     page.goto(f"http://{HOST}:{twin.port}/#/status")
     expect(page.locator(".connection[data-kind=live]")).to_be_visible()
     is_seen_and_goes(page, twin, WEAK)
-    assert {case.id.split(".")[0] for case in (*cases, BROKER, WEAK)} == SENTENCES.keys()
+    made = {case.id.partition(".")[0] for case in (*cases, BROKER, WEAK)}
+    assert made - {case.id.partition(".")[0] for case in CASES} == OF_PARTS
+
+
+def test_every_kind_of_finding_has_a_case_that_is_seen_on_status() -> None:
+    assert {case.id.partition(".")[0] for case in CASES} | OF_PARTS == SENTENCES.keys()

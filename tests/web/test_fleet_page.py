@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from leverframe.fleet.other_nodes import Whereabouts
+from leverframe.fleet.records import MemberRecord
 from tests.clients.served_twin import HOST, LoopThread
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.still_nodes import StillNodes
@@ -300,6 +302,13 @@ def test_a_roll_out_is_planned_stops_and_goes_back_and_a_node_is_emptied(
         do(page, "move")
         expect(page.locator(".bulk")).to_have_count(0)
         assert others.moves == [(["garden", "pump"], "south")]
+        # What a silent node has stays in the list, and is marked.
+        others.elsewhere = [Whereabouts(99, "south", MemberRecord("shed"))]
+        shed = page.locator("tr[data-name=shed]")
+        expect(shed).to_have_attribute("data-health", "unknown")
+        expect(shed.locator(".f")).to_contain_text("south")
+        expect(page.locator("tr[data-name=pump] .at")).to_contain_text("north")
+        assert grave_violations(page, []) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport[0]
         assert watch.complaints == []
 

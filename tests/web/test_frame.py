@@ -17,7 +17,7 @@ def test_a_chosen_language_is_kept_and_changes_nothing_typed(open_page: OpenPage
     page = open_page("system")
     page.get_by_label("Name").first.fill("Lamp")
     page.get_by_label("This browser").click()
-    page.get_by_label("Language", exact=True).select_option("CZ")
+    page.get_by_label("Language", exact=True).select_option("Čeština")
     expect(page.get_by_role("heading", level=1)).to_have_text("Systém")
     expect(page.get_by_label("Název").first).to_have_value("Lamp")
     page.get_by_label("Název").first.press("Escape")

@@ -47,6 +47,24 @@ def test_whatever_is_lost_while_status_loads_comes_by_itself(
         expect(page.get_by_role("heading", name="Readings")).to_be_visible(timeout=AGAIN_MS)
 
 
+def test_a_page_whose_script_is_lost_says_so_and_comes_with_a_reload(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    # What was fetched ahead for the lost script is not used, of which a browser may complain.
+    page = open_page("rules", allow=rf"{FAILURES}|was preloaded using link preload", language="fr")
+    told = page.locator(".unstarted")
+    # As long as there is a page, nothing of it is seen, and nobody waits for it.
+    expect(told).to_be_hidden()
+    page.route("**/app.js", lambda route: route.abort("connectionfailed"), times=1)
+    with page.expect_event("requestfailed", partial(is_for, "/app.js")):
+        page.reload(wait_until="commit")
+    page.evaluate("document.getAnimations().forEach((one) => one.finish())")
+    expect(told.get_by_text("This page has not come whole.")).to_be_visible()
+    told.get_by_role("link", name="Rechargez-la").click()
+    expect(page.locator(".connection[data-kind=live]")).to_be_visible(timeout=AGAIN_MS)
+    expect(told).to_be_hidden()
+
+
 def test_a_page_that_misses_something_waits_for_the_controller_before_it_starts_anew(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -1,6 +1,7 @@
 """The Rules page in a real browser: rows that open in place, are tried, deleted and restored."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -43,6 +44,11 @@ def test_a_rule_is_a_row_that_tells_its_state_and_is_opened_closed_and_moved(
     expect(heating.locator(".l")).to_contain_text("Output 2 on")
     twin.get("/outs.cgi?out2=0")
     expect(heating.locator(".m")).to_have_text("met, held")
+    # What is found stands between the tools of the page and its rules, over neither.
+    boxes = [page.locator(part).bounding_box() for part in (".head", ".findings", ".rules")]
+    ends = [(box["y"], box["y"] + box["height"]) for box in boxes if box]
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(ends)), ends
+    assert len(ends) == 3
     expect(row(page, 2).locator(".m")).to_have_text("switched off")
     row(page, 2).get_by_role("switch", name="Rule 2 enabled").click()
     expect(row(page, 2).locator(".m")).to_have_text("met")
@@ -52,7 +58,7 @@ def test_a_rule_is_a_row_that_tells_its_state_and_is_opened_closed_and_moved(
 
     heating.get_by_role("link", name="Heating").click()
     expect(page).to_have_url(re.compile(r"#/rules\?edit=1$"))
-    expect(editor(page)).to_contain_text("A hand switched Output 2 otherwise")
+    expect(editor(page)).to_contain_text("Output 2 was switched by hand")
     expect(editor(page)).to_contain_text("Hysteresis: on at 21.5 °C, off at 21 °C.")
     editor(page).get_by_role("button", name="Give it back to the rule").click()
     expect(heating.locator(".m")).to_have_text("met")

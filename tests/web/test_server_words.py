@@ -8,6 +8,7 @@ whose sentences can come to a page, is taken for one: who writes one for others 
 
 import ast
 import errno
+import functools
 import json
 import os
 import re
@@ -103,7 +104,15 @@ COMPOSED = {
 }
 #: The parts whose sentences can come to a page, as refusals, troubles, findings or entries.
 PARTS = (
-    *("commands/table", "commands/version_change", "controller", "engine", "hardware", "notify"),
+    *(
+        "commands/plan",
+        "commands/table",
+        "commands/version_change",
+        "controller",
+        "engine",
+        "hardware",
+        "notify",
+    ),
     *("servers", "storage", "uploads", "wire", "fleet"),
     # The page of a watch shows what it finds on units, and what became of a plan.
     *(f"units/{name}.py" for name in ("applying", "client", "live_reading", "plan_making")),
@@ -163,8 +172,14 @@ def _text(node: ast.expr) -> str | None:
     return "".join(map(str, pieces))
 
 
-def _nodes(path: Path) -> Iterator[ast.AST]:
-    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+def _nodes(path: Path) -> list[ast.AST]:
+    return _walked(path.read_text(encoding="utf-8"))
+
+
+@functools.lru_cache(maxsize=1)
+def _walked(source: str) -> list[ast.AST]:
+    """Walk a file once for all that is looked for in it."""
+    return list(ast.walk(ast.parse(source)))
 
 
 def _made(path: Path) -> Iterator[str]:
@@ -216,10 +231,10 @@ def _constants(path: Path) -> Iterator[str]:
             yield text
 
 
-def _silent(tree: ast.Module) -> set[int]:
+def _silent(nodes: list[ast.AST]) -> set[int]:
     """Find the nodes whose texts are not told: docstrings, logs, descriptions, parts of texts."""
     found: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         left_out: list[ast.AST] = []
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             left_out = [one for one in node.body[:1] if isinstance(one, ast.Expr)]
@@ -235,9 +250,9 @@ def _silent(tree: ast.Module) -> set[int]:
 
 
 def _ending_as_sentences(path: Path) -> Iterator[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    silent = _silent(tree)
-    for node in ast.walk(tree):
+    nodes = _nodes(path)
+    silent = _silent(nodes)
+    for node in nodes:
         text = _text(node) if isinstance(node, ast.expr) and id(node) not in silent else None
         if text is not None and SENTENCE.search(text) and len(SPOKEN.findall(text)) > 1:
             yield text
@@ -248,6 +263,7 @@ def _files_of(part: str) -> Iterator[Path]:
     return iter([path]) if path.is_file() else path.rglob("*.py")
 
 
+@functools.cache
 def anywhere() -> set[str]:
     """Return whatever ends as a sentence does in the parts whose sentences come to pages."""
     return {
@@ -267,7 +283,8 @@ def fragments() -> set[str]:
         *modbus.EXCEPTION_WORDS.values(),
         *sqlite_file.REASONS.values(),
         *(text for kind in FAULTS.values() for text in (kind.doc, kind.real)),
-        *(text for field in _described_fields() for text in _spoken_by(field)),
+        *(plant.doc for plant in KINDS.values()),
+        *(text for field in _described_fields() for text in (field.doc, *_spoken_by(field))),
     }
 
 
@@ -289,11 +306,10 @@ def _spoken_by(field: Field) -> Iterator[str]:
 def sentences() -> set[str]:
     found: set[str] = set()
     for path in SOURCES.rglob("*.py"):
-        if not path.relative_to(SOURCES).as_posix().startswith(NOT_FOR_PAGES):
-            found.update(_made(path))
-            found.update(_allowed(path))
-    for part in ("hardware", "commands", "servers/routes"):
-        for path in (SOURCES / part).rglob("*.py"):
+        place = path.relative_to(SOURCES).as_posix()
+        if not place.startswith(NOT_FOR_PAGES):
+            found.update(_made(path), _allowed(path))
+        if place.startswith(("hardware/", "commands/", "servers/routes/")):
             found.update(_noted(path))
     for place in RETURNED:
         found.update(_returned(SOURCES / place))
@@ -302,6 +318,7 @@ def sentences() -> set[str]:
     return {text for text in found if not text.startswith(OF_COMMANDS)}
 
 
+@functools.cache
 def patterns() -> list[re.Pattern[str]]:
     """Return what the pages make of the English texts."""
     return [

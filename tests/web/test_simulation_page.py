@@ -82,10 +82,10 @@ def test_inputs_buses_and_codes_are_at_hand(twin: ServedTwin, open_page: OpenPag
     page = open_page("simulation", allow=REFUSALS)
     lever = page.get_by_role("switch", name=re.compile("INPD2"))
     expect(lever.locator(".word")).to_have_text("open")
-    for level in ("0", "1", "0"):
+    for word, level in (("closed", 0), ("open", 1), ("closed", 0)):
         lever.click()
-        expect(lever.locator(".word")).to_have_text(level)
-        assert twin.state()["INPD2"] == int(level)
+        expect(lever.locator(".word")).to_have_text(word)
+        assert twin.state()["INPD2"] == level
     page.get_by_role("button", name="Unplug Input 2").click()
     expect(lever.locator(".word")).to_have_text("open")
     assert twin.get("/api/sim").json()["levels"]["INPD2"] is None
@@ -214,9 +214,11 @@ def test_plants_are_wired_snapshots_taken_and_faults_set_and_what_lacks_somethin
     expect(faults.get_by_role("alert")).to_contain_text("needs delay")
     faults.get_by_label("Fault", exact=True).select_option("sensor_85")
     expect(faults.get_by_text("A DS18B20 that lost its supply")).to_be_visible()
-    faults.get_by_label("label", exact=True).select_option("DS2")
+    faults.get_by_label("The reading label", exact=True).select_option("DS2")
     faults.get_by_role("button", name="Let it fail").click()
-    expect(faults.locator(".wired")).to_contain_text("sensor_85 · label:DS2 acted: 1")
+    expect(faults.locator(".wired")).to_contain_text(
+        "thermometer shows 85 °C · the reading: Thermometer 2 acted: 1"
+    )
     assert twin.state()["DS2"] == 85
     faults.get_by_role("button", name="End fault 1").click()
     expect(faults.get_by_text("Nothing is broken.")).to_be_visible()

@@ -1,5 +1,6 @@
 """The page of units that `unit watch` serves, in a real browser."""
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -39,6 +40,18 @@ class Site(NamedTuple):
 
 #: Of the account that the watch asks for.
 LOGIN = UnitLogin("admin", "a long password")
+
+
+#: How the name that the file wants is told, in the languages that are tried.
+DRIFT = {
+    "en": 'outputs.OUT1.name is nothing, not "Pump"',
+    "hu": 'outputs.OUT1.name: semmi, nem "Pump"',
+}
+COMPARED = {
+    "en": r'Output 1 · Name\s+nothing\s+"Pump"',
+    "hu": r'1\. kimenet · Név\s+semmi\s+"Pump"',
+}
+PLANNED = {"en": "Output 1 · Name: “” → “Pump”", "hu": "1. kimenet · Név: “” → “Pump”"}
 
 
 async def accounts() -> Settings:
@@ -105,12 +118,13 @@ def test_units_are_listed_looked_at_compared_and_changed(
         cellar.locator("[data-do=pull]").click()
         expect(cellar).to_have_attribute("data-health", "attention")
         cellar.locator("summary").click()
-        expect(cellar.locator("details li")).to_contain_text('not "Pump"')
+        expect(cellar.locator("details li")).to_have_text(DRIFT[language])
         under = page.locator("[data-under=cellar]")
         cellar.locator("[data-do=compare]").click()
-        expect(under.locator("tbody td").nth(2)).to_have_text('"Pump"')
+        expect(under.locator("tbody tr")).to_have_text(re.compile(COMPARED[language]))
         cellar.locator("[data-do=plan]").click()
-        expect(under.locator("pre")).to_contain_text("oname")
+        expect(under.locator(".plan")).to_contain_text(PLANNED[language])
+        expect(under.locator(".plan code")).to_contain_text("oname")
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= viewport[0]
         assert site.twin.settings["outputs"][1]["name"] == ""

@@ -16,6 +16,11 @@ from leverframe.commands.table.bodies import Upload
 from leverframe.commands.table.matching import TABLE
 from leverframe.controller.findings import SENTENCES
 from leverframe.engine.facts import SENTENCES as FACTS
+from leverframe.engine.labels import DIGITAL_INPUTS, OUTPUTS
+from leverframe.hardware.described_fields import OneOf
+from leverframe.hardware.fault_catalogue import FAULTS, fields_of
+from leverframe.hardware.plant_wiring import KINDS
+from leverframe.hardware.simulated import SETTABLE
 from leverframe.profile import Profile
 from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
 from leverframe.wire.modbus_modules import MODULES
@@ -130,3 +135,28 @@ def test_every_reading_of_a_module_has_its_name_in_every_language() -> None:
     known = set(words("readings"))
     assert {n for n in names if n not in known and n.rpartition(" ")[0] not in known} == set()
     assert known - names - {name.rpartition(" ")[0] for name in names} == set()
+
+
+def test_every_fault_and_plant_of_the_simulated_board_is_named_in_every_language() -> None:
+    options = {
+        label
+        for kind in FAULTS
+        for field in fields_of(kind).values()
+        if isinstance(field.type, OneOf)
+        for label in field.type.labels
+    }
+    things = {*SETTABLE, *DIGITAL_INPUTS, *OUTPUTS}
+    needed = {
+        *(f"fails_{kind}" for kind in FAULTS),
+        *(f"option_{option.replace(' ', '_')}" for option in options - things),
+        *(f"plant_{kind}" for kind in KINDS),
+        *(f"field_{name}" for kind in KINDS.values() for name in kind.fields),
+    }
+    known = words("simulation")
+    assert needed - set(known) == set()
+    spare = ("fails_", "option_", "field_")
+    assert {key for key in known if key.startswith(spare)} - needed == set()
+    left_in_english = {
+        key for key in needed for text in list(known[key].values())[1:] if text == known[key]["en"]
+    }
+    assert left_in_english == set()

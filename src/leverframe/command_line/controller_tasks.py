@@ -2,11 +2,17 @@
 
 from pathlib import Path
 
-from leverframe.command_line.task import AS_JSON, CA_FILE, DATA, Task, argument, duration, step
+from leverframe.command_line.task import (
+    AS_JSON,
+    CA_FILE,
+    DATA,
+    FOR_HOW_LONG,
+    VERSION,
+    Task,
+    argument,
+    step,
+)
 from leverframe.durations import DAY_S
-from leverframe.profile import Profile
-
-_NEWEST = Profile()
 
 RUN = Task(
     "run",
@@ -43,14 +49,7 @@ SIMULATE = Task(
     "run a scenario on virtual time",
     (
         argument("scenario", metavar="SCENARIO.toml", type=Path),
-        argument(
-            "--for",
-            dest="for_s",
-            metavar="TIME",
-            type=duration,
-            default=DAY_S,
-            help="how long, like 90s, 1h30m or 7d (default 24h)",
-        ),
+        FOR_HOW_LONG,
         argument("--csv", metavar="FILE", type=Path, help="record values to this file"),
         argument(
             "--step",
@@ -200,17 +199,7 @@ LIST_COMMANDS = Task(
     "list the HTTP commands of a version",
     (
         argument("word", nargs="?", help="only commands that contain this word"),
-        argument(
-            "--hw",
-            metavar="VERSION",
-            default=_NEWEST.hw,
-            help=f"hardware version, 3.0 to 3.9 (default {_NEWEST.hw})",
-        ),
-        argument(
-            "--sw",
-            metavar="VERSION",
-            help="software version, like 1.49d (default the newest of the hardware)",
-        ),
+        *VERSION,
     ),
 )
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from leverframe.durations import BadDuration, seconds_from_text
+from leverframe.durations import DAY_S, BadDuration, seconds_from_text
+from leverframe.profile import Profile
 
 #: Keys of the configuration that a task takes as options: all, some, or only the file.
 ALL_KEYS = None
@@ -84,6 +85,28 @@ PASSPHRASE = argument(
     "--passphrase",
     action="store_true",
     help="take the sealed passwords along; the passphrase is asked for",
+)
+_NEWEST = Profile()
+VERSION = (
+    argument(
+        "--hw",
+        metavar="VERSION",
+        default=_NEWEST.hw,
+        help=f"hardware version, 3.0 to 3.9 (default {_NEWEST.hw})",
+    ),
+    argument(
+        "--sw",
+        metavar="VERSION",
+        help="software version, like 1.49d (default the newest of the hardware)",
+    ),
+)
+FOR_HOW_LONG = argument(
+    "--for",
+    dest="for_s",
+    metavar="TIME",
+    type=duration,
+    default=DAY_S,
+    help="how long, like 90s, 1h30m or 7d (default 24h)",
 )
 IMAGE = argument("image", metavar="IMAGE", type=Path)
 CA_FILE = argument(

@@ -5,6 +5,7 @@ from pathlib import Path
 from leverframe.command_line.task import (
     AS_JSON,
     CA_FILE,
+    VERSION,
     Group,
     Task,
     argument,
@@ -13,9 +14,6 @@ from leverframe.command_line.task import (
     step,
 )
 from leverframe.durations import DAY_S
-from leverframe.profile import Profile
-
-_NEWEST = Profile()
 
 _UNIT_USER = argument(
     "--user", metavar="NAME", help="sign in with this account; the password is asked for"
@@ -64,19 +62,7 @@ _UNIT_SCHEMA = Task(
     "schema",
     "units.check:schema",
     "print the JSON Schema of unit files, for editors",
-    (
-        argument(
-            "--hw",
-            metavar="VERSION",
-            default=_NEWEST.hw,
-            help=f"hardware version, 3.0 to 3.9 (default {_NEWEST.hw})",
-        ),
-        argument(
-            "--sw",
-            metavar="VERSION",
-            help="software version, like 1.49d (default the newest of the hardware)",
-        ),
-    ),
+    (*VERSION,),
 )
 
 _UNIT_FIND = Task(

@@ -472,13 +472,15 @@ class Controller(Hooks):
         if error is not None:
             # Everything that was staged on top of these fails with them.
             self.pending = self.engine.settings
+            self.persistent.note_refusal()
         self._tell_of_store(error)
         for change in changes:
             if error is not None:
                 self.audit.not_written(change.audit)
             else:
                 self.audit.written(change.audit)
-                self.persistent.are_on_disk(change.persisted)
+                if change.persisted:
+                    self.persistent.are_on_disk(change.persisted)
                 if change.also:
                     self.persistent.values.update(change.also)
         return changes

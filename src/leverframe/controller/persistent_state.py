@@ -1,7 +1,8 @@
 """Machine state that outlives a restart, on its way to the disk: counters, states of outputs.
 
 The engine says once what is to be remembered. Where the disk does not take it, it goes with the
-next change that is written, is tried again after growing pauses, and once more at the stop.
+next change that is written, is tried again and again, and once more at the stop. A disk that has
+refused anything is tried in the same way, so that it is known when it is well again.
 """
 
 import asyncio
@@ -11,11 +12,23 @@ from typing import Any
 from leverframe.storage.store import DELETED, Changes, StoreUnavailable
 from leverframe.storage.writer import Commit, Writer
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
-
+#: Between tries on a disk of its own: whoever looks sees within a second that it is well again.
+PAUSE_S = 0.5
+#: Where many controllers write together, each pause is twice the one before.
+LONGEST_PAUSE_S = 60.0
+#: Counts the refusals; something must be written to try a disk.
+REFUSALS = "store.refused"
 
 #: What is remembered of a controller as such, and not of its engine.
-_OF_THE_CONTROLLER = ("identity.", "snmp.", "profile.", "firmware", "mqtt", "job.")
+_OF_THE_CONTROLLER = (
+    "identity.",
+    "snmp.",
+    "profile.",
+    "firmware",
+    "mqtt",
+    "job.",
+    "store.",
+)
 
 
 class PersistentState:
@@ -31,7 +44,7 @@ class PersistentState:
         self._tell = tell
         #: Names whose newest value did not reach the disk.
         self._missing: set[str] = set()
-        self._pause_s = FIRST_PAUSE_S
+        self._pause_s = PAUSE_S
         self._again: asyncio.TimerHandle | None = None
         self._has_ended = False
 
@@ -80,10 +93,21 @@ class PersistentState:
         names = {name for commit in commits for name in commit.rows.kept}
         if error is None:
             self.are_on_disk(names)
-            self._pause_s = FIRST_PAUSE_S
+            self._pause_s = PAUSE_S
             return
         self._missing.update(names)
-        if self._again is None and not self._has_ended:
-            loop = asyncio.get_running_loop()
-            self._again = loop.call_later(self._pause_s, self.write_missing)
+        self._write_later()
+
+    def note_refusal(self) -> None:
+        """Try the disk, which has refused what somebody else wanted written."""
+        self.values[REFUSALS] = self.values.get(REFUSALS, 0) + 1
+        self._missing.add(REFUSALS)
+        self._write_later()
+
+    def _write_later(self) -> None:
+        if self._again is not None or self._has_ended:
+            return
+        loop = asyncio.get_running_loop()
+        self._again = loop.call_later(self._pause_s, self.write_missing)
+        if self._writer.store.shared_queue is not None:
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)

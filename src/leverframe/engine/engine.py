@@ -12,8 +12,10 @@ What happens in one instant, in this order:
 3. rules, all against this one snapshot of the values;
 4. actions of those rules, in the order of the rules;
 5. steps 2-4 again while actions changed something, at most `MAX_STEPS` times. Rules that keep
-   setting each other off are logged as "rule loop"; what is left waits for the next call that
-   changes something;
+   setting each other off are logged as "rule loop". What is left rests for `REST_S`: until then no
+   rule looks at it, nor at another change of the same labels; all other rules go on. It is taken up
+   by the next call after that which changes something, or by a deadline if one of them changed
+   meanwhile. So loops neither chatter by themselves, nor take the time of other controllers;
 6. timers whose deadline is this instant, one after the other, each followed by steps 2-5.
 
 Deadlines before the moment of a call are served first, each at its own moment, so that nothing
@@ -69,7 +71,7 @@ from leverframe.engine.moment import Moment
 from leverframe.engine.outputs import Outputs
 from leverframe.engine.pid import PidRegulator
 from leverframe.engine.pwm import PwmOutputs
-from leverframe.engine.rules import Rules
+from leverframe.engine.rules import RESTED, Rules
 from leverframe.engine.schedule import Schedule
 from leverframe.engine.settings import Settings
 from leverframe.engine.texts import TEST_TEXT
@@ -79,10 +81,15 @@ from leverframe.profile import Profile
 MAX_STEPS = 24
 #: A deadline that is missed by more is served as if it were missed by this much.
 MAX_LATE_S = 0.5
+#: How long rests what rules left unsettled.
+REST_S = 1.0
 
 Persisted = Mapping[str, bool | int | float | None]
 NOTHING_PERSISTED: Persisted = MappingProxyType({})
 NOTHING_SENSED: Mapping[str, Any] = MappingProxyType({})
+
+#: The settings that decide which labels are derived from or looked at by rules.
+_LISTENING = ("rules", "power", "differentials")
 
 _BY_RULE_LOOP = Cause("rule loop")
 _AS_IF_UTC = datetime(1970, 1, 1, tzinfo=UTC)
@@ -289,6 +296,8 @@ class Engine:
                 return
             changed = machine.changed
             machine.changed = set()
+            if machine.resting:
+                self._leave_to_rest(changed)
             if self._listened_to.isdisjoint(changed):
                 # As nearly always when an output is switched: 6 us less.
                 return
@@ -298,10 +307,23 @@ class Engine:
             self.differentials.derive(changed)
             self._add_changed(changed)
             self.rules.evaluate(changed)
-        if machine.changed:
-            labels = ", ".join(sorted(machine.changed))
+        unsettled = machine.changed & self._listened_to
+        machine.changed = set()
+        if unsettled:
+            machine.resting |= dict.fromkeys(unsettled, machine.at.now + REST_S)
+            labels = ", ".join(sorted(unsettled))
             figures = {"steps": MAX_STEPS, "labels": labels}
             machine.log(_BY_RULE_LOOP, Fact("rules_stopped", figures=figures))
+
+    def _leave_to_rest(self, changed: set[str]) -> None:
+        """Take out what rests, and add what has rested."""
+        machine = self.machine
+        resting, now = machine.resting, machine.at.now
+        changed.update(label for label, until in resting.items() if until <= now)
+        machine.resting = {label: until for label, until in resting.items() if until > now}
+        if held := changed & machine.resting.keys():
+            changed -= held
+            machine.timers.set(RESTED, max(machine.resting.values()))
 
     def _add_changed(self, changed: set[str]) -> None:
         """Add what a derivation changed to what the next one looks at."""
@@ -320,7 +342,8 @@ class Engine:
             self.schedule.clock_changed()
         for feature in self._features.values():
             feature.adopt(old)
-        self._note_listeners()
+        if any(getattr(settings, name) is not getattr(old, name) for name in _LISTENING):
+            self._note_listeners()
 
     def _note_listeners(self) -> None:
         listeners = (self.inputs, self.energy, self.differentials, self.rules)

@@ -30,8 +30,9 @@ SENTENCES = {
     "sensor_lost": "{name} has fallen silent.",
     "sensor_silent": "{name} is set up, but has never answered.",
     "rule_waits": "Rule {rule} waits for {name}, which has never been seen.",
-    "rule_held": "Rule {rule} is met, but a hand keeps {name} otherwise.",
+    "rule_held": "{name} is held by hand, but rule {rule} is met.",
     "rules_fight": "Rules {rule} and {other} can be met together and want {name} different.",
+    "rules_endless": "Rules set each other off without end, once a second at most: {labels}.",
     "pid_output_off": "The PID regulator is on, but its output {name} is off.",
     "pid_input_missing": "The PID regulator holds its duty: {name} has no value.",
     "watchdog_restarts": "Watchdog {number} restarts {name}, because {host} does not answer.",
@@ -71,6 +72,7 @@ def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
     """Find all that the state shows, in the order of the engine's features."""
     yield from _silent_sensors(engine)
     yield from _rules(engine)
+    yield from _endless_rules(engine)
     yield from _pid(engine)
     yield from _watchdog(engine)
     schedule = engine.settings.schedule
@@ -108,6 +110,11 @@ def _rules(engine: Engine) -> Iterator[Finding]:
                 yield Finding("rule_held", page, label, figures, held)
         elif absent not in machine.absent_since:
             yield Finding("rule_waits", page, absent, figures)
+
+
+def _endless_rules(engine: Engine) -> Iterator[Finding]:
+    if unsettled := engine.machine.resting:
+        yield Finding("rules_endless", "rules", None, {"labels": ", ".join(sorted(unsettled))})
 
 
 def _held_since(engine: Engine, number: int) -> float | None:

@@ -43,6 +43,7 @@ class Machine:
         "profile",
         "regulated",
         "restart_flag",
+        "resting",
         "running",
         "settings",
         "started",
@@ -81,6 +82,8 @@ class Machine:
         self.samples: Samples | None = None
         #: Labels whose value changed and that rules have not seen yet.
         self.changed: set[str] = set()
+        #: Labels that rules left unsettled, and until when no rule looks at them.
+        self.resting: dict[str, float] = {}
         #: Grows with every change that a status file could show.
         self.version = 0
         self.restart_flag = False

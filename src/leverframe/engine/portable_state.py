@@ -26,6 +26,7 @@ from leverframe.engine.journal import KEPT_ENTRIES, Cause, Journal
 from leverframe.engine.live_rule import Firing, LiveRule
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
+from leverframe.engine.rules import RESTED
 from leverframe.engine.schedule import _Plan
 from leverframe.engine.settings import Settings
 from leverframe.engine.timers import Key
@@ -34,7 +35,7 @@ from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
 
 #: Raised with every change of what is exported; another number is not taken.
-FORMAT = 1
+FORMAT = 2
 
 _DAMAGED = "The live state is damaged"
 Switched = dict[str, tuple[float, Cause, int]]
@@ -55,6 +56,7 @@ class MachineState(_State):
     dsid: str
     regulated: Switched
     restart_flag: bool
+    resting: dict[str, float]
     running: set[str]
     started: Moment
     switched: Switched
@@ -347,7 +349,7 @@ def _fill_plans(engine: Engine, plans: Mapping[int, PlanState]) -> None:
 def _keys_of(engine: Engine, state: EngineState) -> Iterator[Key]:
     """Yield the keys that timers of this engine can have."""
     yield from (("pid", "sample"), ("display", "dark"), ("schedule",), ("http period",))
-    yield from (("rules", "unconfirmed"), ("energy", "show"), ("energy", "keep"))
+    yield from (("rules", "unconfirmed"), RESTED, ("energy", "show"), ("energy", "keep"))
     yield from engine.rules._waiting
     indexed: tuple[tuple[Key, Iterable[int]], ...] = (
         *((("outputs", kind), range(6)) for kind in ("return", "pulse", "phase", "delay")),

@@ -39,9 +39,11 @@ class RuleMemory:
             self._store(live.number - 1, self._held(live))
 
     def keep_all(self, lives: list[LiveRule]) -> None:
-        self.keep(lives)
-        for place in range(len(lives), MAX_RULES):
-            self._store(place, None)
+        held = [self._held(live) for live in lives]
+        held += [None] * (MAX_RULES - len(held))
+        if held != self._stored:
+            for place, state in enumerate(held):
+                self._store(place, state)
 
     def _held(self, live: LiveRule) -> int | None:
         """Return the state of a remembered output that this rule has set and not undone."""

@@ -59,6 +59,8 @@ from leverframe.engine.traces import ANOTHER_RULE, RULE_TRACES
 
 #: How long a restored result holds while its sources are absent.
 CONFIRMED_WITHIN_S = 60
+#: The deadline at which what rules left unsettled is looked at again.
+RESTED: Key = ("rules", "rested")
 _UNCONFIRMED: Key = ("rules", "unconfirmed")
 
 
@@ -138,6 +140,9 @@ class Rules:
             for live in gone:
                 self._drop_delay(live)
             self._trace_moved(old.rules)
+            # Other rules may come to rest.
+            self._machine.changed.update(self._machine.resting)
+            self._machine.resting = {}
             self._begin()
             self.trace()
         # Other settings may have touched what a permanent rule keeps, e.g. periodic switching.
@@ -146,6 +151,9 @@ class Rules:
             self._memory.keep_all(self._live)
 
     def on_timer(self, key: Key) -> None:
+        if key == RESTED:
+            self._machine.changed.update(self._machine.resting)
+            return
         if key == _UNCONFIRMED:
             self._end_unconfirmed()
             return

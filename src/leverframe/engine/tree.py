@@ -69,37 +69,36 @@ def value_at(tree: Any, path: str) -> Any:
     return tree
 
 
-def leaf_at(settings: Settings, path: str) -> Any:
-    """Read a leaf; MISSING where the path leads to a branch, or into a leaf that is a list."""
-    node: Any = None
-    value: Any = settings
-    for step in path.split("."):
-        node = value
-        value = node[int(step)] if isinstance(node, tuple) else getattr(node, step)
-    if isinstance(node, tuple) or (type(node), step) in _BRANCH_LISTS:
-        return MISSING
-    return MISSING if isinstance(value, Node) else value
-
-
 def with_value(settings: Settings, path: str, value: object) -> Settings:
     """Return a tree with one value changed; the same object if it had that value already."""
-    steps = path.split(".")
-    branches: list[Any] = []
-    branch: Any = settings
-    for step in steps:
-        branches.append(branch)
-        branch = branch[int(step)] if isinstance(branch, tuple) else getattr(branch, step)
-    if is_same(branch, value):
-        return settings
+    return exchanged(settings, path, value)[0]
+
+
+def exchanged(settings: Settings, path: str, value: object) -> tuple[Settings, Any]:
+    """Return a tree with one value changed, as `with_value` does, and the value that was there.
+
+    That is MISSING where the path leads to a branch, or into a leaf that is a list.
+    """
+    steps: list[tuple[Any, Any]] = []
+    old: Any = settings
+    for name in path.split("."):
+        if isinstance(old, tuple):
+            steps.append((old, int(name)))
+            old = old[int(name)]
+        else:
+            steps.append((old, name))
+            old = getattr(old, name)
+    if is_same(old, value):
+        return settings, old
+    branch, step = steps[-1]
+    in_list = isinstance(branch, tuple) or (type(branch), step) in _BRANCH_LISTS
     changed: Any = value
-    while steps:
-        branch, step = branches.pop(), steps.pop()
+    for branch, step in reversed(steps):
         if isinstance(branch, tuple):
-            index = int(step)
-            changed = (*branch[:index], changed, *branch[index + 1 :])
+            changed = (*branch[:step], changed, *branch[step + 1 :])
         else:
             changed = replace(branch, **{step: changed})
-    return changed  # type: ignore[no-any-return]
+    return changed, MISSING if in_list or isinstance(old, Node) else old
 
 
 def is_same(old: object, new: object) -> bool:

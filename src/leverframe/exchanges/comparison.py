@@ -194,7 +194,7 @@ def values_in(text: str, kind: str) -> dict[str, Any] | None:
     # An entity of a document type can grow without end.
     if text[:1] == "<" and kind != "text/html" and "<!DOCTYPE" not in text:
         try:
-            return dict(_flat(_content(ElementTree.fromstring(text))))  # nosec B314
+            return dict(_flat(_content(ElementTree.fromstring(text))))  # noqa: S314
         except (ElementTree.ParseError, RecursionError, ValueError):
             return None
     return None

@@ -28,7 +28,7 @@ from leverframe.engine.actions import ON, Switch, after_switching
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import MISSING, is_confidential
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.node import Member, check_that_all_are_here
+from leverframe.fleet.members import Member, check_that_all_are_here
 from leverframe.log_context import finished_within, within
 from leverframe.naming.names import name_of
 from leverframe.servers.accounts.passwords import Passwords
@@ -95,7 +95,9 @@ async def each(
 ) -> BulkReport:
     """Do something to controllers one after the other; those that refuse it are told."""
     results = []
-    for member in members:
+    for number, member in enumerate(members, start=1):
+        if number % AT_A_TIME == 0:
+            await asyncio.sleep(0)
         try:
             check_that_all_are_here([member])
             await finished_within(member.entrance.logged, work(member))

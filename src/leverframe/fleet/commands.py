@@ -57,16 +57,15 @@ def list_controllers(
     of_tenants = ("tenant",) if any(one["tenant"] for one in found) else ()
     of_nodes = ("node",) if any(one["node"] for one in found) else ()
     columns = ("name", "version", "tags", *of_tenants, "health", "time", "address", *of_nodes)
-    table = Table(*columns)
+    table = table_of(*columns)
     for one in found:
-        known = one["time"] is not None
         table.add_row(
             one["name"],
             f"{one['hw']}/{one['sw']}",
             ", ".join(one["tags"]),
             *(one[key] for key in of_tenants),
             "; ".join(one["troubles"]) or "ok",
-            f"{datetime.fromtimestamp(one['time'], UTC):%Y-%m-%d %H:%M:%S} UTC" if known else "",
+            "" if one["time"] is None else _moment(one["time"]),
             one["url"],
             *(one[key] or "" for key in of_nodes),
         )
@@ -83,6 +82,8 @@ def show_controller(
         return
     report = told.pop("report")
     settings = told.pop("settings")
+    if report["time"] is not None:
+        report["time"] = _moment(report["time"])
     for key, value in {**report, **told}.items():
         shown = ", ".join(value) if isinstance(value, list) else value
         print(f"{key} = {'' if shown is None else shown}")
@@ -208,8 +209,7 @@ def advance_time(
     given: Told = {"tag": tag, "to": to, "step": step}
     with asked_node(node, user, ca_file) as client:
         if freeze or rate is not None:
-            # A rate of 0 has to be said.
-            told = client.post("advance", {**given, "rate": "0" if freeze else str(rate)})
+            told = client.post("advance", {**given, "rate": 0 if freeze else rate})
         elif duration is None:
             told = client.post("advance", given)
         else:
@@ -223,9 +223,8 @@ def advance_time(
     if as_json:
         print_json([told])
     else:
-        moment = datetime.fromtimestamp(told["time"], UTC)
         runs = f", running at {told['rate']:g}" if told["rate"] else ""
-        print(f"It is {moment:%Y-%m-%d %H:%M:%S} UTC{runs}")
+        print(f"It is {_moment(told['time'])}{runs}")
 
 
 def _of_snapshot(
@@ -305,6 +304,10 @@ def export_controllers(
 # --- telling --------------------------------------------------------------------------------------
 
 
+def _moment(wall: float) -> str:
+    return f"{datetime.fromtimestamp(wall, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def _bulk(
     node: str,
     user: str | None,
@@ -328,7 +331,7 @@ def say_results(told: Told) -> None:
     refused = [one for one in told["results"] if one["status"] != 200]
     would = "would be " if told["dry_run"] else ""
     if refused:
-        table = Table("name", "status", "why")
+        table = table_of("name", "status", "why")
         for one in refused:
             table.add_row(one["name"], str(one["status"]), one.get("detail", ""))
         tables().print(table)
@@ -352,6 +355,14 @@ def _tell_made(made: list[Told], as_json: bool) -> None:
 def print_json(objects: list[Any]) -> None:
     for one in objects:
         print(msgspec.json.encode(one).decode())
+
+
+def table_of(*titles: str) -> Table:
+    """Make a table in which nothing is cut: what is too long for a column goes on below."""
+    table = Table()
+    for title in titles:
+        table.add_column(title, overflow="fold")
+    return table
 
 
 def tables() -> Console:

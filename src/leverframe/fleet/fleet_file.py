@@ -35,7 +35,7 @@ from leverframe.config.sources import Sources
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.cluster.cluster_table import CLUSTER, ClusterTable
 from leverframe.fleet.given_settings import template_leaves, version_for
-from leverframe.fleet.node import NewController
+from leverframe.fleet.members import NewController
 from leverframe.fleet.records import (
     MAX_CONTROLLERS,
     MemberRecord,
@@ -124,11 +124,18 @@ def _tenants(sources: Sources) -> tuple[str, ...]:
 
 
 def _cluster(sources: Sources, given: Mapping[str, Any]) -> ClusterTable | None:
-    table = {**sources.values.pop(CLUSTER, {}), **given}
+    written = sources.values.pop(CLUSTER, {})
+    if not isinstance(written, dict):
+        raise BadConfiguration(
+            f"{sources.line((CLUSTER,))}: {CLUSTER} is written as a [{CLUSTER}] table."
+        )
+    table = {**written, **given}
     if not table:
         return None
     for mistake in misshapen_table(table, ClusterTable, (CLUSTER,)):
-        raise BadConfiguration(f"{sources.line(mistake.place)}: {mistake.sentence}")
+        key = mistake.place[-1]
+        where = f"--{key}" if key in given else sources.line(mistake.place)
+        raise BadConfiguration(f"{where}: {mistake.sentence}")
     return msgspec.convert(table, ClusterTable)
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from leverframe import __version__
 from leverframe.fleet.jobs.job import FleetJob
-from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.members import Member
+from leverframe.fleet.node import FleetNode
 from leverframe.servers.routes.metrics import (
     controller_families,
     process_families,

@@ -29,7 +29,8 @@ from leverframe.exit_codes import DONE, NO
 from leverframe.fleet.bulk import BulkReport, each, send
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.group_time import WINDOW_S, advance_together, journal_digest
-from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.members import Member
+from leverframe.fleet.node import FleetNode
 from leverframe.fleet.serve import node_of, start_controllers
 from leverframe.process.json_lines import print_json
 from leverframe.process.serve import clock_of

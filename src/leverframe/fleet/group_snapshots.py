@@ -19,7 +19,8 @@ from leverframe.controller.live_snapshot import (
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.fleet.bulk import BulkReport, each
-from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.members import Member
+from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import Moved, SnapshotRecord
 from leverframe.fleet.tenants import (
     OPERATOR,
@@ -94,6 +95,8 @@ class GroupSnapshots:
         node, known = self._node, self._node.registry.snapshots
         parts: dict[int, int] = {}
         free = await node.registry.reserve(len(members))
+        # A node that was killed may have left something under these numbers.
+        await node.lane.forget(free)
 
         async def take(member: Member) -> None:
             controller, part = member.controller, free.pop()
@@ -103,8 +106,6 @@ class GroupSnapshots:
             remembered = controller.persistent.of_engine().items()
             kept = {name: value for name, value in remembered if value is not None}
             kept |= {_HW: controller.profile.hw, _SW: controller.profile.sw}
-            # A node that was killed may have left something under this number.
-            await node.lane.forget([part])
             await node.lane.store(part).commit(Changes(settings=stored.settings, kept=kept))
             parts[member.number] = part
             if live is not None:

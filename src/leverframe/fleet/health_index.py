@@ -1,7 +1,8 @@
 """The health of all controllers of a node, for whoever looks for some among thousands.
 
 While somebody looks, controllers tell when something about them changed, and are asked again: those
-that are in view at once, the others in turn, some at a time. While nobody looks, nothing is kept.
+that are in view at once, the others in turn, some at a time. When nobody looks any more, all is
+forgotten after a while: a page that searches or turns over looks anew with each step.
 """
 
 import asyncio
@@ -15,16 +16,19 @@ from msgspec import Struct
 
 from leverframe.config.fields import MAX_NAME_LETTERS
 from leverframe.controller.findings import FindingReport
-from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.members import Member
+from leverframe.fleet.node import FleetNode
 from leverframe.fleet.tenants import is_seen
 from leverframe.naming.names import name_of
 
 #: Controllers that are asked again at a time, and in one look besides those in view.
 ASKED_AT_A_TIME = 50
 ASKED_AGAIN = 250
+#: Seconds that everything is kept while nobody looks.
+KEPT_S = 30.0
 
-Health = Literal["fault", "attention", "off", "fine"]
-#: Worst first.
+Health = Literal["fault", "attention", "off", "fine", "unknown"]
+#: How a node finds its own controllers, worst first: none of these is unknown.
 HEALTHS: tuple[Health, ...] = ("fault", "attention", "off", "fine")
 Order = Literal["worst", "name"]
 
@@ -66,10 +70,14 @@ class HealthIndex:
         #: Who looks, and at whose controllers.
         self._looking: dict[Callable[[], None], str | None] = {}
         self._revision = 0
+        self._forgetting: asyncio.TimerHandle | None = None
 
     @contextmanager
     def looking(self, tell: Callable[[], None], tenant: str | None = None) -> Iterator[None]:
         """Have `tell` called when something of a tenant changed, for as long as this lasts."""
+        if self._forgetting is not None:
+            self._forgetting.cancel()
+            self._forgetting = None
         self._looking[tell] = tenant
         self._node.watchers.add(tell)
         try:
@@ -78,7 +86,8 @@ class HealthIndex:
             del self._looking[tell]
             self._node.watchers.discard(tell)
             if not self._looking:
-                self._forget_all()
+                loop = asyncio.get_running_loop()
+                self._forgetting = loop.call_later(KEPT_S, self._forget_all)
 
     async def look(self, first: Iterable[int] = (), *, at_most: int | None = None) -> bool:
         """Ask controllers that changed, `first` ones first; tell whether some are left to ask."""

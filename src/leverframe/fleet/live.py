@@ -14,7 +14,8 @@ from leverframe.controller.faults import MAX_FAULTS
 from leverframe.controller.live_snapshot import go_back, take_snapshot
 from leverframe.fleet.bulk import BulkReport, each
 from leverframe.fleet.group_time import WINDOW_S, advance_together, next_step_s
-from leverframe.fleet.node import FleetNode, Member, NewController
+from leverframe.fleet.members import Member, NewController
+from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.tenants import TenantRecord
 from leverframe.hardware.fault_catalogue import FAULTS, BadFault, fault_from_text

@@ -8,45 +8,40 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from datetime import UTC, tzinfo
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
-from leverframe.clock import Clock, SystemClock, VirtualClock
+from leverframe.clock import Clock
 from leverframe.commands.table.refusals import Conflict
-from leverframe.config import AskedVersion, NodeConfig
-from leverframe.controller import Controller
-from leverframe.controller.hand_over import SavedLive, hand_over, resumption
+from leverframe.config import AskedVersion
+from leverframe.controller.hand_over import SavedLive, hand_over
 from leverframe.controller.hooks import SettingsWatcher
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.door import Door, DoorNames, Entrance
+from leverframe.fleet.door import Door
+from leverframe.fleet.member_start import MemberStarter
+from leverframe.fleet.members import (
+    NORMALLY,
+    SIMULATED,
+    Member,
+    NewController,
+    NodeManner,
+    check_that_all_are_here,
+    selected,
+)
 from leverframe.fleet.other_nodes import CallHandler, OtherNodes
 from leverframe.fleet.records import (
     MAX_CONTROLLERS,
     MemberRecord,
-    Moved,
-    NoSuchController,
     Registry,
     Taken,
     checked_name,
 )
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.fleet.tenants import OPERATOR, TenantRecord, is_seen, no_such_tenant
-from leverframe.log_context import CONTROLLER, LoggedName
-from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.node_services import NodeServices
-from leverframe.process.ports import connect_bus, connect_modbus_server, connect_snmp
-from leverframe.process.services import Sending, Service
 from leverframe.process.version_change import settle_version
-from leverframe.profile import Profile
-from leverframe.servers import journal_log
-from leverframe.servers.http.messages import Handler
-from leverframe.servers.http_faults import HttpFaults
-from leverframe.servers.journal_log import JournalLog
-from leverframe.servers.routes.router import Reach
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import OF_NODE, Lane
 from leverframe.storage.history.shared import SharedHistory
@@ -55,72 +50,12 @@ from leverframe.wiring import Wiring
 
 log = logging.getLogger(__name__)
 
-SIMULATED = Wiring()
 #: Before the number of a trouble: a controller does not start.
 NOT_STARTED = "start "
 #: Controllers whose rows are read at once.
 READ_AT_A_TIME = 50
 #: Controllers whose first rows share transactions; other requests have their turn after them.
 MADE_AT_A_TIME = 10
-
-
-class NodeManner(Struct, frozen=True):
-    """How the controllers of a node run."""
-
-    timezone: tzinfo = UTC
-    lenient: bool = False
-    sending: Sending = Sending()
-    #: Strangers can reach the node: everybody has to sign in.
-    must_sign_in: bool = False
-    #: Where Modbus TCP and SNMP answer, and who may write by the former.
-    ports: NodeConfig = NodeConfig()
-    #: Returns why nothing may be done for controllers now, where other nodes may have them.
-    why_refused: Callable[[], str | None] | None = None
-    #: What is added to the answers of controllers.
-    marked: Callable[[Handler], Handler] = lambda handler: handler
-
-
-NORMALLY = NodeManner()
-
-
-class NewController(Struct, frozen=True):
-    """A controller that is to be made, with the settings that it begins with."""
-
-    record: MemberRecord
-    profile: Profile
-    leaves: dict[str, Any] = {}
-    #: What is remembered besides settings.
-    kept: dict[str, Any] = {}
-    wiring: Wiring = SIMULATED
-
-
-class Member:
-    """A controller of a node that runs."""
-
-    def __init__(
-        self,
-        number: int,
-        record: MemberRecord,
-        built: BuiltController,
-        entrance: Entrance,
-        beside: tuple[Service, ...],
-    ) -> None:
-        self.number = number
-        self.record = record
-        self.built = built
-        self.entrance = entrance
-        #: What answers at other ports.
-        self.beside = beside
-        #: It stops here, or has: nothing more is begun with it.
-        self.has_left = False
-
-    @property
-    def name(self) -> str:
-        return self.record.name
-
-    @property
-    def controller(self) -> Controller:
-        return self.built.controller
 
 
 class FleetNode:
@@ -165,6 +100,17 @@ class FleetNode:
         self.jobs_lost: Callable[[], Coroutine[Any, Any, None]] = _nothing_to_do
         #: One change of the fleet at a time.
         self.changing = asyncio.Lock()
+        self._starter = MemberStarter(
+            door,
+            lane,
+            clock,
+            manner,
+            history,
+            self.services,
+            self.modbus,
+            self.snmp,
+            self.settings_watchers,
+        )
 
     @property
     def is_virtual(self) -> bool:
@@ -224,7 +170,7 @@ class FleetNode:
                 await member.controller.writer.settled()
                 if (live := hand_over(member.controller)) is not None:
                     handed[member.number] = live
-                await _end(member)
+                await member.end()
         self._tell_watchers()
         return handed
 
@@ -242,7 +188,8 @@ class FleetNode:
         if [profile.hw, profile.sw, record.sw] != known:
             await settle_version(self.lane.store(number), asked, stored)
             stored = (await self.lane.fetch([number]))[number]
-        await self._start(number, record, profile, wiring, stored, live)
+        member = await self._starter.start(number, record, profile, wiring, stored, live)
+        self.members[member.name] = member
 
     async def take_over(self, records: Sequence[MemberRecord]) -> None:
         """Let what a file says of known controllers count: tags, version, address and port.
@@ -334,73 +281,8 @@ class FleetNode:
             Changes(settings=new.leaves, kept={**new.kept, **kept})
         )
         stored = Stored(new.leaves.copy(), {**new.kept, **kept}, [])
-        return await self._start(number, new.record, profile, new.wiring, stored)
-
-    async def _start(
-        self,
-        number: int,
-        record: MemberRecord,
-        profile: Profile,
-        wiring: Wiring,
-        stored: Stored,
-        saved: SavedLive | None = None,
-    ) -> Member:
-        manner = self.manner
-        names = DoorNames(secure=self.door.is_secure)
-        # What it begins now, timers and tasks, is logged under its name.
-        logged = LoggedName(record.name)
-        before = CONTROLLER.set(logged)
-        try:
-            live, clock = resumption(saved, profile, self.clock)
-            if clock is None:
-                clock = VirtualClock(self.clock.wall()) if self.is_virtual else SystemClock()
-            built = await build(
-                profile,
-                self.lane.store(number),
-                clock,
-                manner.timezone,
-                lenient=manner.lenient,
-                wiring=wiring,
-                sending=manner.sending,
-                reach=Reach(names, must_sign_in=manner.must_sign_in),
-                configured=ConfiguredIdentity(name=record.name),
-                history=None if self._history is None else self._history.worker(number),
-                node=self.services,
-                stored=stored,
-                live=live,
-            )
-        finally:
-            CONTROLLER.reset(before)
-        controller = built.controller
-        controller.settings_watchers += self.settings_watchers
-        controller.ports["http"] = lambda: self.door.open_port
-        # A node has no port for firmware.
-        controller.takes_firmware = False
-        controller.why_refused = manner.why_refused
-        entrance = Entrance(
-            logged,
-            manner.marked(self.door.outward(built.noting(built.web.handle))),
-            self.door.outward(built.web.admit_body),
-        )
-        built.mqtt.pages_are_at(self.door.pages_of(record.name))
-        if controller.faults is not None:
-            HttpFaults(controller.faults, entrance, controller.request_journal)
-        beside: list[Service] = []
-        if journal_log.is_wanted():
-            beside.append(JournalLog(controller))
-        try:
-            await self.door.open(entrance, record.address, record.port)
-            place = self.modbus.place(record.address)
-            beside.append(
-                await connect_modbus_server(controller, manner.ports, self.door.descriptors, place)
-            )
-            beside += connect_bus(controller, None)
-            beside.append(await connect_snmp(built, manner.ports, self.snmp.place(record.address)))
-        except BaseException:
-            await close_all([*(one.close for one in beside), built.stop])
-            raise
-        member = Member(number, record, built, entrance, tuple(beside))
-        self.members[record.name] = member
+        member = await self._starter.start(number, new.record, profile, new.wiring, stored)
+        self.members[member.name] = member
         return member
 
     async def remove(self, members: Sequence[Member]) -> None:
@@ -421,7 +303,7 @@ class FleetNode:
             member.has_left = True
             self.members.pop(member.name, None)
             await self.door.close(member.entrance)
-            await _end(member)
+            await member.end()
 
     async def close(self) -> None:
         """Stop all controllers, each by itself; what must be remembered is on disk then."""
@@ -462,16 +344,7 @@ class FleetNode:
 
         An unknown name or tag is refused, and so is what another tenant has.
         """
-        seen = self.seen_by(tenant)
-        for name in names:
-            if name not in seen:
-                raise no_such_name(name)
-        chosen = [seen[name] for name in dict.fromkeys(names)] or seen.values()
-        known = {tag for member in seen.values() for tag in member.record.tags}
-        for tag in tags:
-            if tag not in known:
-                raise no_such_tag(tag, known)
-        return [member for member in chosen if set(tags) <= set(member.record.tags)]
+        return selected(self.seen_by(tenant), names, tags)
 
     async def rename(self, member: Member, name: str) -> None:
         async with self.changing:
@@ -529,27 +402,6 @@ class FleetNode:
     def _tell_watchers(self) -> None:
         for watcher in tuple(self.watchers):
             watcher()
-
-
-async def _end(member: Member) -> None:
-    await close_all([*(one.close for one in member.beside), member.built.stop])
-
-
-def no_such_name(name: str) -> NoSuchController:
-    return NoSuchController(f"There is no controller {name[:40]!r}.", field="name")
-
-
-def no_such_tag(tag: str, known: Iterable[str]) -> NoSuchController:
-    allowed = ", ".join(sorted(known)[:40]) or "none: no controller has a tag"
-    return NoSuchController(
-        f"No controller has the tag {tag[:40]!r}.", field="tag", allowed=allowed
-    )
-
-
-def check_that_all_are_here(members: Iterable[Member]) -> None:
-    for member in members:
-        if member.has_left:
-            raise Moved(member.name)
 
 
 async def _nothing_to_do() -> None:

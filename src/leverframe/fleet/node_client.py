@@ -58,7 +58,8 @@ class NodeClient:
         query = "&".join(
             f"{name}={quote(_text(value), safe='')}"
             for name, value in given.items()
-            if value not in (None, False, [], "")
+            # A number that is 0 has to be said.
+            if value is not False and value not in (None, [], "")
         )
         target, headers = f"{PATHS}/{what}".rstrip("/"), self._headers
         if method == "POST" and body is None:
@@ -72,7 +73,10 @@ class NodeClient:
             answer = reply.read()
         except (OSError, http.client.HTTPException) as error:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise NodeRefused(f"{self._url} does not answer: {why}.") from error
+            raise NodeRefused(
+                f"{self._url} does not answer: {why}. `leverframe fleet run` starts a node, and"
+                " --node says where one is."
+            ) from error
         try:
             told = msgspec.json.decode(answer)
         except (msgspec.DecodeError, UnicodeDecodeError):

@@ -19,7 +19,8 @@ from leverframe.engine.labels import OUTPUTS
 from leverframe.fleet.api.reading import NodeReport
 from leverframe.fleet.health_index import ASKED_AGAIN, Health, HealthIndex, Wanted
 from leverframe.fleet.jobs.job_state import JobReport
-from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.members import Member
+from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import ClusterReport
 from leverframe.servers.routes.stream import STILL_HERE_S, message, within
 
@@ -56,6 +57,9 @@ class FleetRow(Struct, frozen=True):
         list[int],
         Meta(description="Entries in its journal of the last hour, every two minutes."),
     ]
+    node: Annotated[
+        str, Meta(description="Which of several nodes has it; empty where none has at present.")
+    ] = ""
 
 
 class FleetView(Struct, frozen=True):
@@ -105,6 +109,7 @@ def row_of(node: FleetNode, index: HealthIndex, member: Member) -> FleetRow:
         known.about,
         [values[label] for label in OUTPUTS],  # type: ignore[misc]
         happened(controller.engine.machine.journal, controller.clock.wall()),
+        "" if node.cluster is None else node.cluster.name,
     )
 
 

@@ -6,11 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich.table import Table
 
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
-from leverframe.fleet.commands import asked_node, print_json, say_results, tables
+from leverframe.fleet.commands import (
+    asked_node,
+    print_json,
+    say_results,
+    table_of,
+    tables,
+)
 from leverframe.maintenance.readable_backup import read
 
 Told = dict[str, Any]
@@ -92,7 +97,7 @@ def _say_plan(told: Told, as_json: bool) -> int:
 
 
 def _list(found: list[Told]) -> None:
-    table = Table("id", "kind", "what", "status", "done", "failed", "of", "by", "made")
+    table = table_of("id", "kind", "what", "status", "done", "failed", "of", "by", "made")
     for one in found:
         table.add_row(
             one["id"],
@@ -117,7 +122,7 @@ def _show(told: Told) -> int:
         print(f"group {number}: {group['done']} of {group['size']}, {group['failed']} failed{back}")
     failed = [one for one in told["results"] if one["status"] != 200]
     if failed:
-        table = Table("name", "status", "why")
+        table = table_of("name", "status", "why")
         for one in failed:
             table.add_row(one["name"], str(one["status"]), one.get("detail", ""))
         tables().print(table)
@@ -172,7 +177,7 @@ def show_changes(
     if as_json:
         print_json(found)
         return
-    table = Table("when", "name", "who", "from", "what")
+    table = table_of("when", "name", "who", "from", "what")
     for one in found:
         entry = one["entry"]
         what = "\n".join(

@@ -5,7 +5,6 @@ import logging
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -25,12 +24,13 @@ from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.fleet_mdns import FleetMdns
-from leverframe.fleet.node import NOT_STARTED, FleetNode, NewController, NodeManner
+from leverframe.fleet.members import NewController, NodeManner
+from leverframe.fleet.node import NOT_STARTED, FleetNode
 from leverframe.fleet.node_storage import FileStorage, NodeStorage
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import Registry
 from leverframe.fleet.tenants import TenantRecord
-from leverframe.hardware import display_picture
+from leverframe.hardware import display_picture, pinger
 from leverframe.process.json_lines import print_json
 from leverframe.process.logs import set_up as set_up_logs
 from leverframe.process.open_files import descriptor_budget
@@ -42,11 +42,11 @@ from leverframe.process.reach import (
 )
 from leverframe.process.run import loop_runner
 from leverframe.process.serve import (
-    LOOK_AT_CLOCK_S,
     clock_of,
     http_limits,
     listen_to_signals,
     told_if_it_cannot_listen,
+    told_to_stop,
 )
 from leverframe.process.services import Sending
 from leverframe.process.supervisor import Supervisor
@@ -213,7 +213,7 @@ async def _serve(fleet: FleetFile) -> None:
             door.node.handler = door.outward(web.handle)
             door.node.admission = door.outward(web.admit_body)
             # What requests need is loaded before the first of them, beside the loop.
-            for load in (pages, passwords.load, display_picture.load):
+            for load in (pages, passwords.load, display_picture.load, pinger.load):
                 await asyncio.to_thread(load)
             if config.discovery:
                 discovery.start(config.host)
@@ -235,7 +235,9 @@ async def _serve(fleet: FleetFile) -> None:
             log.info("leverframe %s started a node with %d controllers", __version__, count)
             supervisor = Supervisor()
             supervisor.ready()
-            await _told_to_stop(stop, node, supervisor)
+            await told_to_stop(
+                stop, lambda: [one.controller for one in node.members.values()], supervisor
+            )
             supervisor.stopping()
         finally:
             await close_all(
@@ -272,16 +274,3 @@ def _say_where(node: FleetNode, config: NodeConfig, failed: int) -> None:
         " - stop with Ctrl+C",
         flush=True,
     )
-
-
-async def _told_to_stop(stop: asyncio.Event, node: FleetNode, supervisor: Supervisor) -> None:
-    """Wait for the stop; meanwhile check the machine's clock and notify the supervisor."""
-    interval_s = min(LOOK_AT_CLOCK_S, supervisor.interval_s or LOOK_AT_CLOCK_S)
-    while not stop.is_set():
-        with suppress(TimeoutError):
-            async with asyncio.timeout(interval_s):
-                await stop.wait()
-        supervisor.alive()
-        for member in tuple(node.members.values()):
-            if member.controller.clock.was_stepped():
-                member.controller.clock_changed()

@@ -8,23 +8,18 @@ A socket is opened with the first controller that wants it, and closed with the 
 import asyncio
 import errno
 import socket
-import struct
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import cast
 
 from leverframe.commands.table.refusals import Conflict
 from leverframe.fleet.loopback import bound_to_loopback
-from leverframe.servers.discovery.shared_port import IP_PKTINFO
 from leverframe.servers.modbus.listening_place import ListeningPlace
 from leverframe.servers.snmp.datagram_place import DatagramEndpoint, DatagramPlace, Receive
+from leverframe.servers.udp_socket import PACKET_INFO, datagrams, send_from, tell_addresses
 
 Factory = Callable[[], asyncio.Protocol]
 
-#: Index of the interface, the local address that the datagram is for, the address it was sent to.
-_PACKET_INFO = struct.Struct("=I4s4s")
 _MAX_BYTES = 65535
-_MAX_READ_AT_ONCE = 64
 _NO_ADDRESS = "the controller has no address of its own, by which it is told from others"
 _GIVE_ONE = (
     "This controller of a node has no address of its own, by which it is told from others;"
@@ -187,7 +182,7 @@ class SharedUdpPort:
     def enter(self, address: str) -> None:
         if self._socket is None:
             opened = _bound(socket.SOCK_DGRAM, self._host, self._wanted_port)
-            opened.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
+            tell_addresses(opened)
             self._socket = opened
             asyncio.get_running_loop().add_reader(opened, self._read)
         self._receivers[address] = None
@@ -203,28 +198,16 @@ class SharedUdpPort:
             self._socket = None
 
     def _read(self) -> None:
-        for _ in range(_MAX_READ_AT_ONCE):
-            if self._socket is None:
-                return
-            try:
-                data, notes, _, client = self._socket.recvmsg(
-                    _MAX_BYTES, socket.CMSG_SPACE(_PACKET_INFO.size)
-                )
-            except OSError:  # nothing more, or an answer that did not reach a client
-                return
-            for level, kind, note in notes:
-                if (level, kind) == (socket.IPPROTO_IP, IP_PKTINFO):
-                    _, _, sent_to = _PACKET_INFO.unpack(note[: _PACKET_INFO.size])
-                    receive = self._receivers.get(socket.inet_ntoa(sent_to))
-                    if receive is not None:
-                        receive(data, client)
+        assert self._socket is not None
+        for data, note, client in datagrams(self._socket, _MAX_BYTES):
+            _, _, sent_to = PACKET_INFO.unpack(note)
+            receive = self._receivers.get(socket.inet_ntoa(sent_to))
+            if receive is not None:
+                receive(data, client)
 
     def send(self, address: str, data: bytes, client: tuple[str, int]) -> None:
-        note = _PACKET_INFO.pack(0, socket.inet_aton(address), bytes(4))
-        # A client that has left needs no answer.
-        with suppress(OSError):
-            if self._socket is not None:
-                self._socket.sendmsg([data], [(socket.IPPROTO_IP, IP_PKTINFO, note)], 0, client)
+        if self._socket is not None:
+            send_from(self._socket, 0, address, data, client)
 
 
 class DatagramPlaceByAddress:

@@ -2,11 +2,15 @@
 
 from typing import Any
 
-from rich.table import Table
-
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
-from leverframe.fleet.commands import asked_node, print_json, say_results, tables
+from leverframe.fleet.commands import (
+    asked_node,
+    print_json,
+    say_results,
+    table_of,
+    tables,
+)
 
 Told = dict[str, Any]
 
@@ -49,7 +53,7 @@ def tenants(
 
 
 def _list_tenants(found: list[Told]) -> None:
-    table = Table("tenant", "controllers", "may have", "accounts")
+    table = table_of("tenant", "controllers", "may have", "accounts")
     for one in found:
         counts = (one["controllers"], one["max_controllers"], one["accounts"])
         table.add_row(one["name"], *map(str, counts))
@@ -78,7 +82,7 @@ def accounts(
     if as_json:
         print_json(found)
     elif what == "list":
-        table = Table("account", "role", "tenant")
+        table = table_of("account", "role", "tenant")
         for one in found:
             table.add_row(one["name"], one["role"], one["tenant"] or "(the operator)")
         tables().print(table)

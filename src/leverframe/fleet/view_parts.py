@@ -1,22 +1,26 @@
 """What a page of one node shows of the controllers of all: each node gives its part of the view.
 
 First every node tells the keys by which its controllers are ordered, then the rows of those that
-are in view. A node that was asked goes on looking at its controllers for a while, as it does for
-pages of its own: who asks again gets what has changed.
+are in view. Controllers for which no node answers are shown as unknown: whoever looks for one must
+not think that it was removed. A node that was asked goes on looking at its controllers for a while,
+as it does for pages of its own: who asks again gets what has changed.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from leverframe.fleet.api.reading import NodeReport
 from leverframe.fleet.health_index import HEALTHS, Health, HealthIndex, Wanted, natural
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.other_nodes import OtherNodes, SilentNode
+from leverframe.fleet.other_nodes import OtherNodes, SilentNode, Whereabouts
 from leverframe.fleet.page_stream import FleetRow, FleetView, ViewPlace, row_of
+from leverframe.fleet.tenants import is_seen
+from leverframe.storage.store import StoreUnavailable
 
 #: How long a node may take, and how long it goes on looking after it was asked.
 ASK_S = 3.0
@@ -24,44 +28,127 @@ LOOK_ON_S = 10.0
 
 #: The health as a number or 0, the name or nothing, and the number of a controller.
 Key = tuple[int, str, int]
+#: As a health, before all others: nobody knows what is wrong there.
+UNKNOWN = -1
+#: Instead of a node, where none answers.
+NOBODY = ""
 
 
 class KeysCall(Struct, frozen=True):
     wanted: Wanted
     #: So many are enough.
     count: int
+    #: The controllers that the node has, as far as the others know.
+    expected: list[int] = []
 
 
 class KeysPart(Struct, frozen=True):
     counts: dict[Health, int]
     matching: int
     keys: list[Key]
+    #: What is expected and not there.
+    missing: list[int] = []
 
 
 async def view_of_all(
     node: FleetNode, others: OtherNodes, place: ViewPlace, about: NodeReport
 ) -> FleetView:
-    """Return what is in view of all nodes; those that do not answer are left out."""
-    end = place.first + place.count
-    call = msgspec.msgpack.encode(KeysCall(place.wanted, end))
-    told = await _asked(node, others, "view.keys", dict.fromkeys(others.living(), call))
+    """Return what is in view of all nodes."""
+    end, wanted = place.first + place.count, place.wanted
+    placed: dict[str, list[int]] = {}
+    for where in others.last_known():
+        if is_seen(wanted.tenant, where.record.tenant):
+            placed.setdefault(where.node or NOBODY, []).append(where.number)
+    calls = {
+        one: msgspec.msgpack.encode(KeysCall(wanted, end, placed.get(one, [])))
+        for one in others.living()
+    }
+    told = await _asked(node, others, "view.keys", calls)
     parts = {one: msgspec.msgpack.decode(answer, type=KeysPart) for one, answer in told.items()}
-    counts: dict[Health, int] = dict.fromkeys(HEALTHS, 0)
+    unknown = await _unknown(others, placed, parts)
+    counts: dict[Health, int] = dict.fromkeys(HEALTHS, 0) | {"unknown": len(unknown)}
     for part in parts.values():
         for health, count in part.counts.items():
             counts[health] += count
-    keys = sorted((key, one) for one, part in parts.items() for key in part.keys)
-    shown = keys[place.first : end]
+    looked_for = {one.number: one for one in unknown if _is_wanted(one, wanted)}
+    keys = [(key, one) for one, part in parts.items() for key in part.keys]
+    keys += [(_key(one, wanted), NOBODY) for one in looked_for.values()]
+    shown = sorted(keys)[place.first : end]
+    found = {number: _unknown_row(node, one) for number, one in looked_for.items()}
+    found |= await _rows(node, others, [(one, key[-1]) for key, one in shown if one != NOBODY])
+    rows = [found[key[-1]] for key, _ in shown if key[-1] in found]
+    matching = sum(part.matching for part in parts.values()) + len(looked_for)
+    # Nodes were counted a moment ago, or not at all.
+    about = replace(about, controllers=sum(counts.values()))
+    return FleetView(about, counts, matching, [row.name for row in rows], rows)
+
+
+async def _rows(
+    node: FleetNode, others: OtherNodes, shown: list[tuple[str, int]]
+) -> dict[int, FleetRow]:
+    """Ask nodes for the rows of some of their controllers."""
     numbers: dict[str, list[int]] = {}
-    for key, one in shown:
-        numbers.setdefault(one, []).append(key[-1])
+    for one, number in shown:
+        numbers.setdefault(one, []).append(number)
     calls = {one: msgspec.msgpack.encode(some) for one, some in numbers.items()}
     found: dict[int, FleetRow] = {}
     for answer in (await _asked(node, others, "view.rows", calls)).values():
         found |= msgspec.msgpack.decode(answer, type=dict[int, FleetRow])
-    rows = [found[key[-1]] for key, _ in shown if key[-1] in found]
-    matching = sum(part.matching for part in parts.values())
-    return FleetView(about, counts, matching, [row.name for row in rows], rows)
+    return found
+
+
+async def _unknown(
+    others: OtherNodes, placed: Mapping[str, list[int]], parts: Mapping[str, KeysPart]
+) -> list[Whereabouts]:
+    """Find the controllers for which no node answers; those that have moved are left out."""
+    silent = {number for one, some in placed.items() if one not in parts for number in some}
+    missing = {one: set(part.missing) for one, part in parts.items()}
+    lost = silent.union(*missing.values())
+    if not lost:
+        return []
+    # One that moved while the nodes were asked may have told its key from its new place.
+    lost -= {key[-1] for part in parts.values() for key in part.keys}
+    found = await _whereabouts(others, lost)
+    return [one for one in found if one.number in missing.get(one.node or NOBODY, lost)]
+
+
+async def _whereabouts(others: OtherNodes, numbers: Collection[int]) -> list[Whereabouts]:
+    """Look up controllers, without those that were removed; by the last look if need be."""
+    try:
+        return await others.whereabouts(numbers)
+    except StoreUnavailable:
+        return [one for one in others.last_known() if one.number in numbers]
+
+
+def _is_wanted(one: Whereabouts, wanted: Wanted) -> bool:
+    record = one.record
+    known = "\n".join((record.name, record.address or "", *record.tags, record.tenant)).lower()
+    return (
+        wanted.health in (None, "unknown")
+        and set(wanted.tags) <= set(record.tags)
+        and all(word in known for word in wanted.search.lower().split())
+    )
+
+
+def _key(one: Whereabouts, wanted: Wanted) -> Key:
+    if wanted.order == "name":
+        return 0, natural(one.name), one.number
+    return UNKNOWN, "", one.number
+
+
+def _unknown_row(node: FleetNode, one: Whereabouts) -> FleetRow:
+    record = one.record
+    return FleetRow(
+        *(record.name, node.door.url_of(record.name), record.address, record.port),
+        *(record.hw or "", record.sw or "", record.tags, record.tenant),
+        health="unknown",
+        findings=0,
+        worst=None,
+        about=None,
+        levers=[],
+        happened=[],
+        node=one.node or NOBODY,
+    )
 
 
 async def _asked(
@@ -103,9 +190,10 @@ class ViewParts:
             else (HEALTHS.index(self._index.of(one).health), "", one.number)
             for one in matching[: call.count]
         ]
-        return msgspec.msgpack.encode(
-            KeysPart(self._index.counts(call.wanted.tenant), len(matching), keys)
-        )
+        here = {member.number for member in self._node.members.values()}
+        missing = [number for number in call.expected if number not in here]
+        counts = self._index.counts(call.wanted.tenant)
+        return msgspec.msgpack.encode(KeysPart(counts, len(matching), keys, missing))
 
     async def _asked_for_rows(self, content: bytes) -> bytes:
         numbers = msgspec.msgpack.decode(content, type=set[int])

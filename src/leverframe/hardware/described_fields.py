@@ -40,7 +40,7 @@ class Number(Struct, frozen=True):
 
     @property
     def allowed(self) -> str:
-        return f"{self.low:g} to {self.high:g} {self.unit}"
+        return f"{self.low:.10g} to {self.high:.10g} {self.unit}"
 
 
 class Duration(Struct, frozen=True):

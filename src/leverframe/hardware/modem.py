@@ -16,6 +16,7 @@ from msgspec import Struct, field
 
 from leverframe.engine.effects import SendModem
 from leverframe.engine.settings import Gsm, Settings
+from leverframe.hardware.absent_modem import NOT_CONNECTED, ModemUnavailable
 from leverframe.hardware.modem_line import (
     CommandPace,
     ModemLine,
@@ -43,10 +44,6 @@ _NEW_MESSAGE = "+CMTI:"
 _BOOTED = "SMS Ready"
 
 PACE = CommandPace()
-
-
-class ModemUnavailable(Exception):
-    """The modem cannot do this now: one sentence why."""
 
 
 class _Message(Struct):
@@ -98,7 +95,7 @@ class Modem:
     async def send_sms(self, number: str, text: str) -> None:
         """Send a message; raises ModemUnavailable if the network does not take all parts."""
         if not self._open:
-            raise ModemUnavailable("No GSM modem is connected.")
+            raise ModemUnavailable(NOT_CONNECTED)
         self._reference = (self._reference + 1) & 0xFF
         sent = asyncio.get_running_loop().create_future()
         self._add(_Message(deque(submits(number, text, self._reference)), sent))
@@ -110,7 +107,7 @@ class Modem:
         if self._open:
             self._add(_Command(effect.command))
         else:
-            self.status.answered(("No GSM modem is connected.",))
+            self.status.answered((NOT_CONNECTED,))
 
     def adopt(self, old: Settings, new: Settings) -> None:
         if new.gsm.apn != old.gsm.apn:

@@ -9,6 +9,7 @@ A raw socket is tried first, then the kernel's ping socket, which needs no right
 """
 
 import asyncio
+import importlib
 import logging
 import socket
 import time
@@ -16,8 +17,6 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
 from ipaddress import ip_address
-
-import icmplib  # type: ignore[import-untyped]
 
 from leverframe.engine.effects import PingHost
 
@@ -73,7 +72,7 @@ class Pinger:
         except (socket.gaierror, UnicodeError):
             # A name with an empty part cannot even be asked for: that is the UnicodeError.
             self._log_once(f"the watchdog's host {effect.host} cannot be found by its name")
-        except (TimeoutError, OSError, icmplib.ICMPLibError):
+        except (TimeoutError, OSError):
             # A host that cannot be reached gives no answer, which the watchdog handles.
             pass
         except Exception as error:
@@ -100,6 +99,9 @@ class Pinger:
 
     async def _echo(self, address: str, timeout_s: float) -> float | None:
         """Return the milliseconds until the answer, by a clock that nobody sets."""
+        # Loaded by now, beside the loop, because there are entries.
+        import icmplib  # type: ignore[import-untyped]
+
         for privileged in (True, False):
             sent = time.monotonic()
             try:
@@ -108,6 +110,8 @@ class Pinger:
                 )
             except icmplib.SocketPermissionError:
                 continue
+            except icmplib.ICMPLibError:
+                return None
             return (time.monotonic() - sent) * 1000 if host.is_alive else None
         self._log_once(_NO_PERMISSION)
         return None
@@ -116,6 +120,11 @@ class Pinger:
         if text not in self._logged:
             self._logged.add(text)
             log.warning("%s", text)
+
+
+def load() -> None:
+    """Load what pings take, in a thread, before the first: few controllers watch hosts."""
+    importlib.import_module("icmplib")
 
 
 def _is_address(host: str) -> bool:

@@ -83,7 +83,7 @@ def _readable_rows(store_path: Path, table: str, key: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
     try:
         with closing(connect(store_path)) as connection:
-            query = f"SELECT CAST({key} AS BLOB), CAST(value AS BLOB) FROM {table}"
+            query = f"SELECT CAST({key} AS BLOB), CAST(value AS BLOB) FROM {table}"  # noqa: S608
             for name, text in connection.execute(query):
                 try:
                     if (path := name.decode()).isprintable():

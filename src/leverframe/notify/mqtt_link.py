@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 ONLINE, OFFLINE = "online", "offline"
 ANSWER_S = 15.0
 LONGEST_PAUSE_S = 60.0
+#: How long a broker that is left has for what it is told last.
+FAREWELL_S = 1.0
 #: A connection that was shorter counts as a failure: two clients with one name throw out each
 #: other, and must not do so a hundred times a second.
 SHORT_S = 5.0
@@ -162,7 +164,7 @@ class MqttLink:
                 # On purpose, so the broker will not publish the will.
                 farewell = connection.publish(status_topic(settings), OFFLINE, True)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(farewell, 1.0)
+                    await asyncio.wait_for(farewell, FAREWELL_S)
             raise
         finally:
             self._connection = None

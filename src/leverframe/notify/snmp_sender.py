@@ -143,7 +143,7 @@ class TrapSender:
             self._engine.speak_for_nobody()
             number = len(self._communities)
             index = self._communities.setdefault(trap.community, f"trap {number}")
-            return snmp_api.CommunityData(index, trap.community.encode(), mpModel=1)
+            return snmp_api.CommunityData(index, trap.community.encode(), mpModel=1)  # noqa: S508
         if not has_v3(snmp):
             raise CannotSend(
                 "Traps need a community (snmptrap=...) or an SNMPv3 user with its keys"

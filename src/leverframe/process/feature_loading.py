@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from leverframe.controller import Controller
 from leverframe.engine.settings import Settings
-from leverframe.hardware import display_picture
+from leverframe.hardware import display_picture, pinger
 from leverframe.servers.accounts import passwords
 from leverframe.servers.routes.pages import pages
 
@@ -67,3 +67,5 @@ class FeatureLoader:
             yield passwords.load
         if settings.oled.enabled:
             yield display_picture.load
+        if any(entry.enabled for entry in settings.watchdog):
+            yield pinger.load

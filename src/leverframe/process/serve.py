@@ -7,7 +7,7 @@ import logging
 import platform
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -36,9 +36,8 @@ from leverframe.process.services import Sending, Service, connect_snapshots, his
 from leverframe.process.supervisor import Supervisor
 from leverframe.process.version_change import settle_version
 from leverframe.servers import journal_log
-from leverframe.servers.bootloader import BootloaderServer
+from leverframe.servers.accounts.cross_site import is_loopback
 from leverframe.servers.descriptors import DescriptorBudget
-from leverframe.servers.discovery.announcing import Announcing, announce
 from leverframe.servers.http.certificate import Certificate
 from leverframe.servers.http.forwarded import NamedProxies
 from leverframe.servers.http.messages import Handler
@@ -51,7 +50,7 @@ from leverframe.servers.routes.endpoints import ENDPOINTS
 from leverframe.servers.routes.metrics import server_families
 from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import Reach, without_doubled_slashes
-from leverframe.shutdown import close_all
+from leverframe.shutdown import close_all, stop_by_signal
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.opening import open_store
@@ -152,7 +151,7 @@ async def serve(config: Config) -> None:
             loader = FeatureLoader(built.controller, must_sign_in=reach.must_sign_in)
             loader.start()
             beside.append(loader)
-            await _told_to_stop(stop, built.controller, supervisor)
+            await told_to_stop(stop, lambda: [built.controller], supervisor)
             log.info("stopping")
             supervisor.stopping()
         finally:
@@ -228,19 +227,35 @@ async def _services(
     public_key = config.public_key()
     controller.takes_firmware = public_key is not None
     if public_key is not None:
+        # Imported here, as what announces a controller is: most controllers have neither.
+        from leverframe.servers.bootloader import BootloaderServer
+
         bootloader = BootloaderServer(controller, config.host, config.tftp_port, public_key)
         controller.ports["tftp"] = lambda: bootloader.port
         yield bootloader
-    for service in await announce(
-        controller,
+    for service in await announced(built, config, http_port):
+        yield service
+
+
+async def announced(built: BuiltController, config: Config, http_port: int) -> Sequence[Service]:
+    """Let the controller be found in the network as far as it is wanted, never on loopback.
+
+    There nobody else could reach it anyway, and a twin on a developer's machine must not answer
+    for a device in the network.
+    """
+    if is_loopback(config.host):
+        return []
+    from leverframe.servers.discovery.announcing import Announcing, announce
+
+    return await announce(
+        built.controller,
         Announcing(config.discovery, config.udp_bootloader, config.mdns),
         name=built.name,
         host_label=built.host_label,
         mac=built.mac,
         host=config.host,
         port=http_port,
-    ):
-        yield service
+    )
 
 
 #: How people call what is spoken at the ports beside HTTP.
@@ -309,16 +324,13 @@ def _why_not(error: OSError, config: NodeConfig) -> str:
 
 def listen_to_signals(certificate: Certificate | None) -> asyncio.Event:
     """Return an event that SIGTERM and SIGINT set; reload the certificate on SIGHUP."""
-    stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, take_up_certificate, certificate)
-    return stop
+    return stop_by_signal()
 
 
-async def _told_to_stop(
-    stop: asyncio.Event, controller: Controller, supervisor: Supervisor
+async def told_to_stop(
+    stop: asyncio.Event, controllers: Callable[[], Iterable[Controller]], supervisor: Supervisor
 ) -> None:
     """Wait for the stop; meanwhile check the machine's clock and notify the supervisor."""
     interval_s = min(LOOK_AT_CLOCK_S, supervisor.interval_s or LOOK_AT_CLOCK_S)
@@ -327,5 +339,6 @@ async def _told_to_stop(
             async with asyncio.timeout(interval_s):
                 await stop.wait()
         supervisor.alive()
-        if controller.clock.was_stepped():
-            controller.clock_changed()
+        for controller in controllers():
+            if controller.clock.was_stepped():
+                controller.clock_changed()

@@ -6,7 +6,7 @@ Each function joins one service to the controller: its effects out, its readings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -17,9 +17,7 @@ from leverframe.controller.faults import Faults
 from leverframe.controller.faulty_unit import FaultyUnit
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
-from leverframe.hardware.modem import NAME as MODEM
-from leverframe.hardware.modem import Modem
-from leverframe.hardware.serial_port import SerialPortService, SerialSession
+from leverframe.hardware.absent_modem import AbsentModem
 from leverframe.notify.email import Mail
 from leverframe.notify.http_call import HttpCalls
 from leverframe.notify.mqtt import MqttMessages
@@ -34,7 +32,6 @@ from leverframe.process.firmware_check import FirmwareCheck
 from leverframe.process.release_check import ask_for_release
 from leverframe.servers.mqtt.service import MqttService
 from leverframe.servers.routes.metrics import history_families, outbox_families
-from leverframe.servers.sms_commands import SmsCommands
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.journal_keeper import JournalKeeper
@@ -47,6 +44,9 @@ from leverframe.storage.message_store import PersistentMessageStore
 from leverframe.storage.snapshot_service import SnapshotService
 from leverframe.storage.snapshots import Snapshots
 from leverframe.wiring import OledWiring
+
+if TYPE_CHECKING:
+    from leverframe.hardware.modem import Modem
 
 
 class Service(Protocol):
@@ -189,24 +189,25 @@ def connect_mqtt(
 
 def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> list[Service]:
     """Connect the module on the serial port, and the modem, which says so without a port."""
+    if port is None:
+        _connect_modem(controller, AbsentModem(), outbox)
+        return []
+    from leverframe.hardware.modem import NAME, Modem
+    from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
+    from leverframe.hardware.serial_port import SerialPortService, SerialSession
+    from leverframe.servers.sms_commands import SmsCommands
+
     modem = Modem(
         lambda: controller.engine.settings.gsm,
         SmsCommands(controller).take,
         controller.troubles,
     )
-    controller.on_modem = modem.command
-    outbox.add("sms", Sms(modem))
-    controller.reports["modem"] = modem.status.shown
-    controller.modem_report = modem.status.shown_in_full
-    if port is None:
-        return []
-    from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
-
+    _connect_modem(controller, modem, outbox)
     sessions: dict[str, Callable[[], SerialSession]] = {
         name: partial(SensorSession, name, sensor, controller.sense, controller.troubles)
         for name, sensor in SENSORS.items()
     }
-    sessions[MODEM] = lambda: modem
+    sessions[NAME] = lambda: modem
     service = SerialPortService(port, sessions, controller.troubles, unreadable=UNREADABLE)
 
     def follow(*_: object) -> None:
@@ -216,6 +217,13 @@ def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> 
     controller.power_watchers.append(follow)
     service.start(controller.engine.settings)
     return [service]
+
+
+def _connect_modem(controller: Controller, modem: "Modem | AbsentModem", outbox: Outbox) -> None:
+    controller.on_modem = modem.command
+    outbox.add("sms", Sms(modem))
+    controller.reports["modem"] = modem.status.shown
+    controller.modem_report = modem.status.shown_in_full
 
 
 def connect_firmware_check(

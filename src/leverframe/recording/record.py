@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import signal
 from pathlib import Path
 
 from leverframe.errors import ErrorForPeople
@@ -10,6 +9,7 @@ from leverframe.exchanges.exchange import Exchange
 from leverframe.process.json_lines import print_json
 from leverframe.recording.proxy import Proxy
 from leverframe.recording.unit_client import unit_client
+from leverframe.shutdown import stop_by_signal
 from leverframe.storage.recording_file import RecordingFile
 
 MAX_PORT = 65_535
@@ -22,7 +22,7 @@ class CannotRecord(ErrorForPeople):
 async def record(unit: str, out: Path, port: int, ca_file: str | None, as_json: bool) -> None:
     """Record what clients exchange with a unit, until SIGTERM or SIGINT."""
     async with unit_client(unit, ca_file) as client:
-        stop = _told_to_stop()
+        stop = stop_by_signal()
         recording = Recording(out, stop)
         proxy = Proxy(client, recording.add)
         await _listen(proxy, port)
@@ -66,13 +66,6 @@ class Recording:
                 f"{self._path} cannot be written any more: {self._failure.strerror}; the recording"
                 f" has ended after {self.file.exchanges} exchanges."
             )
-
-
-def _told_to_stop() -> asyncio.Event:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return stop
 
 
 async def _listen(proxy: Proxy, port: int) -> None:

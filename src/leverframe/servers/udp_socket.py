@@ -1,6 +1,16 @@
-"""A UDP socket that listens, for servers that open and close their port while the program runs."""
+"""UDP sockets that listen, and datagrams with the local address that each was sent to."""
 
 import socket
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+
+#: Linux's number; the socket module of Python 3.11 does not have it.
+IP_PKTINFO = 8
+#: Index of the interface, the local address that the datagram is for, the address it was sent to.
+PACKET_INFO = struct.Struct("=I4s4s")
+#: Others have their turn after so many.
+_MAX_READ_AT_ONCE = 64
 
 
 def bound_udp(host: str, port: int) -> socket.socket:
@@ -14,3 +24,34 @@ def bound_udp(host: str, port: int) -> socket.socket:
         listening.close()
         raise
     return listening
+
+
+def tell_addresses(listening: socket.socket) -> None:
+    """Let the kernel tell with each datagram what it was sent to."""
+    listening.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
+
+
+def datagrams(
+    listening: socket.socket, max_bytes: int
+) -> Iterator[tuple[bytes, bytes, tuple[str, int]]]:
+    """Take what has arrived: each datagram, the packet info that came with it, and who sent it."""
+    for _ in range(_MAX_READ_AT_ONCE):
+        try:
+            data, notes, _, client = listening.recvmsg(
+                max_bytes, socket.CMSG_SPACE(PACKET_INFO.size)
+            )
+        except OSError:  # nothing more, an answer that did not reach a client, or closed meanwhile
+            return
+        for level, kind, note in notes:
+            if (level, kind) == (socket.IPPROTO_IP, IP_PKTINFO):
+                yield data, note[: PACKET_INFO.size], client
+
+
+def send_from(
+    listening: socket.socket, interface: int, address: str, data: bytes, client: tuple[str, int]
+) -> None:
+    """Answer from an interface, 0 for any, and an address of this machine."""
+    note = PACKET_INFO.pack(interface, socket.inet_aton(address), bytes(4))
+    # A client that has left needs no answer.
+    with suppress(OSError):
+        listening.sendmsg([data], [(socket.IPPROTO_IP, IP_PKTINFO, note)], 0, client)

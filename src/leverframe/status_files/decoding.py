@@ -25,7 +25,7 @@ def _in_xml(body: bytes) -> dict[str, Any]:
     if b"<!DOCTYPE" in body.upper():
         raise NotReadable("is no plain XML")
     try:
-        root = ElementTree.fromstring(body)  # nosec B314
+        root = ElementTree.fromstring(body)  # noqa: S314
     except (ElementTree.ParseError, ValueError, LookupError):
         raise NotReadable("is no XML") from None
     found = {element.tag: element.text or "" for element in root if not len(element)}

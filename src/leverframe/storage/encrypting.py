@@ -11,7 +11,6 @@ import asyncio
 import logging
 import secrets
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
@@ -32,7 +31,7 @@ _MARK = "sealed:1:"
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
 #: What stands in the place of a secret that is not set, or is removed.
-_NOT_SET = frozenset({'""', "null", None})
+_NOT_SET = frozenset({'""', "null"})
 
 
 class Cipher(Protocol):
@@ -48,26 +47,16 @@ class KeyUnusable(StoreUnavailable):
 class EncryptingStore(Store):
     """A store that seals secrets on their way in and opens them on their way out."""
 
-    def __init__(self, store: Store, key: "Path | KeyFile", controller: int | None = None) -> None:
-        """Seal with the key of a file, or with one made from it for one controller of several."""
+    def __init__(self, store: Store, key_path: Path) -> None:
         self._store = store
-        self._key_file = key if isinstance(key, KeyFile) else KeyFile(key)
-        self._controller = controller
-        self._cipher: Cipher | None = None
+        self._sealer = Sealer(KeyFile(key_path))
 
     def load(self) -> Stored:
         return self.opened(self._store.load())
 
     def opened(self, stored: Stored) -> Stored:
         """Open the secrets in what the store beneath holds."""
-        for path, value in list(stored.settings.items()):
-            if isinstance(value, str) and value.startswith(_MARK) and _is_sealed(path):
-                opened = self._opened(path, value)
-                if opened is None:
-                    del stored.settings[path]
-                else:
-                    stored.settings[path] = opened
-        return stored
+        return self._sealer.opened(stored)
 
     async def audit(self, prefix: str = "") -> dict[str, str]:
         return await self._store.audit(prefix)
@@ -79,22 +68,47 @@ class EncryptingStore(Store):
         return self._store.messages()
 
     async def write(self, rows: Rows) -> None:
-        secrets_in = {
-            path: text
-            for path, text in rows.settings.items()
-            if text not in _NOT_SET and _is_sealed(path)
-        }
-        if secrets_in:
+        if secrets_in(rows):
             # The key may have to be read first, and the library loaded.
-            sealed = await asyncio.to_thread(self._sealed, secrets_in)
-            rows = replace(rows, settings=rows.settings | sealed)
+            rows = await asyncio.to_thread(self._sealer.sealed, rows)
         await self._store.write(rows)
 
     async def close(self) -> None:
         await self._store.close()
 
-    def _sealed(self, texts: Mapping[str, str | None]) -> dict[str, str | None]:
-        return {path: self._sealed_text(path, text or "") for path, text in texts.items()}
+
+def secrets_in(rows: Rows) -> dict[str, str]:
+    """Return the settings among rows that must not be stored as they are."""
+    return {
+        path: text
+        for path, text in rows.settings.items()
+        if text is not None and text not in _NOT_SET and _is_sealed(path)
+    }
+
+
+class Sealer:
+    """Seals and opens with the key of a file, or with one made from it for one of several."""
+
+    def __init__(self, key_file: "KeyFile", controller: int | None = None) -> None:
+        self._key_file = key_file
+        self._controller = controller
+        self._cipher: Cipher | None = None
+
+    def sealed(self, rows: Rows) -> Rows:
+        """Return rows with their secrets sealed; not on the event loop, since it reads a file."""
+        texts = {path: self._sealed_text(path, text) for path, text in secrets_in(rows).items()}
+        return replace(rows, settings=rows.settings | texts) if texts else rows
+
+    def opened(self, stored: Stored) -> Stored:
+        """Open the secrets among what is stored; those that it cannot open count as not set."""
+        for path, value in list(stored.settings.items()):
+            if isinstance(value, str) and value.startswith(_MARK) and _is_sealed(path):
+                opened = self._opened(path, value)
+                if opened is None:
+                    del stored.settings[path]
+                else:
+                    stored.settings[path] = opened
+        return stored
 
     def _sealed_text(self, path: str, text: str) -> str:
         nonce = secrets.token_bytes(_NONCE_BYTES)

@@ -5,8 +5,6 @@ Nothing can be saved until the next start, and every attempt is told why. SQLite
 where it may not write, so what is read is a copy in a private folder that is gone afterwards.
 """
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -69,7 +67,7 @@ def rows_in(path: Path) -> Rows | None:
         # Opened as for writing, so that a store in an older format is brought to the present one.
         with sentences(copy), closing(open_file(copy)) as connection:
             settings, kept, messages = (
-                dict(connection.execute(f"SELECT {key}, value FROM {table}"))  # nosec B608
+                dict(connection.execute(f"SELECT {key}, value FROM {table}"))  # noqa: S608
                 for table, key in (("setting", "path"), ("kept", "name"), ("message", "number"))
             )
             blobs = dict(connection.execute("SELECT name, data FROM blob"))
@@ -83,6 +81,10 @@ def rows_in(path: Path) -> Rows | None:
 
 @contextmanager
 def _private_copy(path: Path) -> Iterator[Path]:
+    # Imported here: a store is hardly ever on a disk that cannot be written.
+    import shutil
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="leverframe-") as folder:
         copy = Path(folder) / path.name
         try:

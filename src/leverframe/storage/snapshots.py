@@ -7,7 +7,6 @@ look for more in it than the last snapshot has.
 """
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -105,6 +104,9 @@ def set_aside(store_path: Path) -> Path:
 
 def put_back(snapshot: Path, store_path: Path) -> None:
     """Make a copy of a snapshot the store; the snapshot stays."""
+    # Imported here: a store is hardly ever damaged.
+    import shutil
+
     new = store_path.with_name(store_path.name + ".new")
     _remove(new)
     os.close(create_private(new))

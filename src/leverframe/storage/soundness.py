@@ -42,7 +42,7 @@ def check(path: Path) -> bool:
         texts = {
             # Names of our own tables, nothing from outside.
             table: dict(
-                connection.execute(f"SELECT {_BLOBS.format(key)} FROM {table}")  # nosec B608
+                connection.execute(f"SELECT {_BLOBS.format(key)} FROM {table}")  # noqa: S608
             )
             for table, key in (("setting", "path"), ("kept", "name"), ("message", "number"))
             if table in tables

@@ -44,9 +44,9 @@ class SqliteStore(Store):
             connection.execute("BEGIN")
             try:
                 settings = _texts(connection, _SETTINGS)
-                kept = _texts(connection, f"{_KEPT} WHERE NOT {IS_AUDIT}")  # nosec B608
+                kept = _texts(connection, f"{_KEPT} WHERE NOT {IS_AUDIT}")
                 found = connection.execute(
-                    f"SELECT name FROM kept WHERE {IS_AUDIT}"  # nosec B608
+                    f"SELECT name FROM kept WHERE {IS_AUDIT}"  # noqa: S608
                 )
                 audit = [name for (name,) in found]
             finally:
@@ -58,7 +58,7 @@ class SqliteStore(Store):
 
     def _read_audit(self, prefix: str) -> dict[str, str]:
         with self._file.reading() as connection:
-            query = f"{_KEPT} WHERE {IS_AUDIT} AND name GLOB ?"  # nosec B608
+            query = f"{_KEPT} WHERE {IS_AUDIT} AND name GLOB ?"
             return values_from_texts(_texts(connection, query, f"{prefix}*"))
 
     def messages(self) -> dict[int, Any]:

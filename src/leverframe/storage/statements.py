@@ -57,12 +57,12 @@ def _text_statements(table: str, key: str, texts: dict[str, str | None]) -> Iter
     if written:
         # WHERE true: without it SQLite reads ON as part of a join.
         yield (
-            f"INSERT INTO {table} ({key}, value) SELECT key, value FROM json_each(?) WHERE true "
+            f"INSERT INTO {table} ({key}, value) SELECT key, value FROM json_each(?) WHERE true "  # noqa: S608
             f"ON CONFLICT ({key}) DO UPDATE SET value = excluded.value",
             (msgspec.json.encode(written).decode(),),
         )
     if removed:
         yield (
-            f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))",
+            f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))",  # noqa: S608
             (msgspec.json.encode(removed).decode(),),
         )

@@ -79,8 +79,31 @@ class Rows(msgspec.Struct):
         self.messages.update(later.messages)
 
 
+class BatchPart(Protocol):
+    """One of those whose changes share a transaction."""
+
+    #: Of the controller.
+    number: int
+
+    def take(self) -> Rows | None:
+        """Hand over what waits; None where nothing does any more."""
+
+    def settle(self, error: BaseException | None) -> None:
+        """Hear that what was taken is durable, or what went wrong."""
+
+
+class WriteQueue(Protocol):
+    def add(self, part: BatchPart) -> None:
+        """Have a part asked for what waits, soon and in turn; it may be added several times."""
+
+
 class Store(Protocol):
     """The durable storage of a controller's settings."""
+
+    #: What writes for several stores at once; None where this one is written for itself.
+    shared_queue: WriteQueue | None = None
+    #: Its number among those.
+    number: int = 0
 
     def load(self) -> Stored:
         """Read all settings and remembered state."""
@@ -107,13 +130,14 @@ class Store(Protocol):
 
 def rows_from_changes(changes: Changes) -> Rows:
     """Convert changes to rows that no longer depend on the caller's objects."""
-    return Rows(
-        settings=_texts(changes.settings),
-        kept=_texts(changes.kept),
-        blobs={_checked(name): data for name, data in changes.blobs.items()},
-        replace_settings=changes.replace_settings,
-        messages=_texts({str(number): value for number, value in changes.messages.items()}),
-    )
+    rows = Rows(_texts(changes.settings), _texts(changes.kept))
+    rows.replace_settings = changes.replace_settings
+    if changes.blobs:
+        rows.blobs = {_checked(name): data for name, data in changes.blobs.items()}
+    if changes.messages:
+        texts = {str(number): value for number, value in changes.messages.items()}
+        rows.messages = _texts(texts)
+    return rows
 
 
 def values_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """The one ordered writer: everything that a running controller must remember goes through here.
 
-Group commit: what is queued in rounds of the event loop that follow each other, and while a batch
-is being written, goes into the next transaction together, so that the cost of reaching the disk is
-shared by everybody who waits. One task writes, and lives while there is something to write.
+What is queued while a batch is being written goes into the next one together (`group_commit.py`),
+with what other controllers want where they share a lane.
 
 A batch is written whole or not at all. When it fails, everything queued behind it fails with it,
 because that was computed on top of what is now missing; what is queued afterwards is tried afresh.
@@ -11,21 +10,29 @@ Whoever queued a commit is told in the order of the queue, before anybody who wa
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from leverframe.storage.store import Changes, Rows, Store, StoreUnavailable, rows_from_changes
+from leverframe.storage.group_commit import Faults, GroupCommit, merged, see_through
+from leverframe.storage.store import (
+    BatchPart,
+    Changes,
+    Rows,
+    Store,
+    StoreUnavailable,
+    rows_from_changes,
+)
 
 log = logging.getLogger(__name__)
 
-_Result = TypeVar("_Result")
-
 #: So many commits are worth a transaction, whatever else may come.
 BATCH_SIZE = 64
+LOG_AGAIN_S = 60.0
 
 
 class Commit(msgspec.Struct, eq=False):
@@ -44,16 +51,21 @@ class Commit(msgspec.Struct, eq=False):
 OnCommitted = Callable[[Sequence[Commit], StoreUnavailable | None], None]
 
 
-class Writer:
+class Writer(BatchPart):
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.number = store.number
+        self._group = store.shared_queue or GroupCommit(self._write_alone, BATCH_SIZE)
         self._queue: list[Commit] = []
-        self._task: asyncio.Task[None] | None = None
+        self._being_written: list[Commit] = []
+        self._waiting: list[asyncio.Future[None]] = []
+        #: What was logged of refusals last, and until when that is enough.
+        self._logged = ("", 0.0)
 
     @property
     def is_idle(self) -> bool:
         """Whether everything that was queued has been settled."""
-        return self._task is None or self._task.done()
+        return not self._queue and not self._being_written
 
     def commit(
         self, changes: Changes, on_committed: OnCommitted | None = None, subject: Any = None
@@ -62,48 +74,73 @@ class Writer:
 
         Whoever waits for the future may give up: that does not take the changes back.
         """
-        loop = asyncio.get_running_loop()
-        commit = Commit(rows_from_changes(changes), loop.create_future(), on_committed, subject)
-        if self._task is None or self._task.done():
-            self._task = loop.create_task(self._run())
+        done = asyncio.get_running_loop().create_future()
+        commit = Commit(rows_from_changes(changes), done, on_committed, subject)
+        self._group.add(self)
         # The last step: whatever failed before it, nothing has been queued.
         self._queue.append(commit)
-        return commit.done
+        return done
 
     async def settled(self) -> None:
         """Wait until everything that was queued is durable, or refused."""
-        while self._task is not None and not self._task.done():
-            await asyncio.wait([self._task])
+        while not self.is_idle:
+            self._waiting.append(asyncio.get_running_loop().create_future())
+            await self._waiting[-1]
 
     async def close(self) -> None:
         """Write what is queued, then close the store."""
         await self.settled()
         await self.store.close()
 
-    async def _run(self) -> None:
-        while self._queue:
-            batch: list[Commit] = []
-            refusal: StoreUnavailable | None = None
-            try:
-                await self._collect_batch()
-                batch, self._queue = self._queue, []
-                await see_through(self.store.write(_merged(batch)))
-            except BaseException as error:
-                batch, self._queue = batch + self._queue, []
-                refusal = _refusal(error)
-            try:
-                self._report_outcome(batch, refusal)
-                _resolve(batch, refusal)
-            except BaseException as fault:
-                log.exception("what follows a commit failed")
-                _resolve(batch, refusal or fault)
+    async def _write_alone(self, parts: Mapping[int, Rows]) -> Faults:
+        await see_through(self.store.write(parts[self.number]))
+        return {}
 
-    async def _collect_batch(self) -> None:
-        """Wait while rounds of the loop bring something more."""
-        before = 0
-        while before < len(self._queue) < BATCH_SIZE:
-            before = len(self._queue)
-            await asyncio.sleep(0)
+    def take(self) -> Rows | None:
+        if not self._queue:
+            return None
+        batch, self._queue = self._queue, []
+        self._being_written = batch
+        return batch[0].rows if len(batch) == 1 else merged(commit.rows for commit in batch)
+
+    def settle(self, error: BaseException | None) -> None:
+        batch, refusal = self._being_written, None
+        if error is not None:
+            batch, self._queue = batch + self._queue, []
+        if not batch:
+            # It went with a batch before.
+            return
+        try:
+            if error is not None:
+                refusal = self._refusal(error)
+            self._report_outcome(batch, refusal)
+            _resolve(batch, refusal)
+        except BaseException as fault:
+            log.exception("what follows a commit failed")
+            _resolve(batch, refusal or error or fault)
+        self._being_written = []
+        if self._waiting and self.is_idle:
+            waiting, self._waiting = self._waiting, []
+            for waiter in waiting:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    def _refusal(self, error: BaseException) -> StoreUnavailable:
+        """Return what is told to who waits, and log it: the same once a minute."""
+        if isinstance(error, StoreUnavailable):
+            now = time.monotonic()
+            sentence, until = self._logged
+            if sentence != str(error) or now >= until:
+                self._logged = (str(error), now + LOG_AGAIN_S)
+                log.error("a change is not on disk: %s", error)
+            return error
+        log.error("a change is not on disk", exc_info=error)
+        refusal = StoreUnavailable(
+            f"The change could not be saved ({type(error).__name__}; the log says more). "
+            "Nothing was changed."
+        )
+        refusal.__cause__ = error
+        return refusal
 
     def _report_outcome(self, batch: Sequence[Commit], refusal: StoreUnavailable | None) -> None:
         """Report the outcome to those that queued commits; their faults change nothing on disk."""
@@ -116,43 +153,6 @@ class Writer:
             except Exception as fault:
                 log.exception("what follows a commit failed")
                 _resolve(commits, refusal or fault)
-
-
-async def see_through(write: Awaitable[_Result]) -> _Result:
-    """Wait for the end of a write, whatever interrupts: only then it is known what is on disk.
-
-    A write that is a coroutine begins here, so that none begins that nobody waits for.
-    """
-    writing = asyncio.ensure_future(write)
-    while not writing.done():
-        try:
-            await asyncio.wait([writing])
-        except BaseException:
-            log.warning("the writer was interrupted and sees a write through")
-    return writing.result()
-
-
-def _merged(batch: Sequence[Commit]) -> Rows:
-    """Merge a batch into the rows that result from writing its commits in order."""
-    if len(batch) == 1:
-        return batch[0].rows
-    rows = Rows()
-    for commit in batch:
-        rows.add(commit.rows)
-    return rows
-
-
-def _refusal(error: BaseException) -> StoreUnavailable:
-    if isinstance(error, StoreUnavailable):
-        log.error("a change is not on disk: %s", error)
-        return error
-    log.error("a change is not on disk", exc_info=error)
-    refusal = StoreUnavailable(
-        f"The change could not be saved ({type(error).__name__}; the log says more). "
-        "Nothing was changed."
-    )
-    refusal.__cause__ = error
-    return refusal
 
 
 def _resolve(commits: Sequence[Commit], error: BaseException | None) -> None:

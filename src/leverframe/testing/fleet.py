@@ -12,7 +12,7 @@ from leverframe.fleet.bulk import BulkReport, send
 from leverframe.fleet.group_time import advance_together, journal_digest
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import Carefulness
-from leverframe.fleet.node import Member
+from leverframe.fleet.members import Member
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.member_twin import MemberTwin, TwinNode

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-MAIL_SERVER, MAIL_PORT = "mail.example", "25"
+MAIL_SERVER = "mail.example"
 RECIPIENT, SENDER = "keeper@example.org", "twin@example.org"
 NUMBER = "+48600000000"
 SERVER = "hook.example"

@@ -6,9 +6,12 @@ from leverframe.units.unit_file import UnitFile
 
 
 def drift_from(file: UnitFile, pulled: PulledUnit) -> list[str]:
-    """Return a sentence without its end for each setting that is not as the file wants it."""
+    """Return a sentence without its end for each setting that is not as the file wants it.
+
+    Settings are called what the file calls them, in whatever language that is read.
+    """
     return [
-        f"{one.words} is {one.first}, not {one.second}"
+        f"{one.key} is {one.first}, not {one.second}"
         for one in compared_with(file, pulled).differences
     ]
 

@@ -3,46 +3,94 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import MASK
 from leverframe.units.file_keys import key_of
 from leverframe.units.rule_sentences import sentence_about
-from leverframe.units.unit_plan import UnitPlan, UnitStep
+from leverframe.units.unit_plan import NOTHING, UnitPlan, UnitStep
 
 _MAX_CHANGES = 8
 _MAX_LETTERS = 100
 
 
+class ToldChange(Struct, frozen=True):
+    """One change of a step, with values as a unit file writes them."""
+
+    path: str
+    #: None where it could not be read.
+    old: str | None
+    new: str
+
+
+class ToldStep(Struct, frozen=True):
+    """A step as people read it; each says it in its own language."""
+
+    #: What the command does, as the reference says it.
+    doc: str
+    changes: tuple[ToldChange, ...]
+    #: So many changes are left out.
+    more: int
+    request: str
+
+
+def told_steps(plan: UnitPlan) -> Iterator[ToldStep]:
+    """Yield what the steps of a plan do; secrets are not shown."""
+    for step, before, after in plan.walked():
+        changes = tuple(_changes(step, before, after))
+        request = step.shown_request(plan.profile)
+        yield ToldStep(
+            step.doc(plan.profile),
+            changes[:_MAX_CHANGES],
+            max(0, len(changes) - _MAX_CHANGES),
+            _short(f"{request.method} {request.target}"),
+        )
+
+
+def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[ToldChange]:
+    """Say what a step changes: a rule as a sentence, anything else by its settings."""
+    name, _, value = step.request.query.partition("=")
+    if name in ("event", "eventdel"):
+        index = int(value.partition("*")[0])
+        old, new = (rules[index : index + 1] for rules in (before.rules, after.rules))
+        now = sentence_about(new[0]) if name == "event" else NOTHING
+        yield ToldChange(f"rules.{index}", sentence_about(old[0]) if old else NOTHING, now)
+        return
+    for change in step.changes:
+        old_text = None if change.old == change.new else _short(change.shown(change.old))
+        yield ToldChange(change.path, old_text, _short(change.shown(change.new)))
+
+
 def plan_in_words(plan: UnitPlan) -> Iterator[str]:
-    """Yield the lines of a plan."""
+    """Yield the lines of a plan, for the terminal."""
     head = f"{plan.unit}, {plan.profile}"
     if not plan.steps:
         yield f"{head}: nothing to send."
     else:
         yield f"{head}: {_counted(len(plan.steps), 'step')}, proven on a twin."
-    for number, (step, before, after) in enumerate(plan.walked(), start=1):
-        yield f"{number:4}. {step.words(plan.profile)}"
-        yield from (f"      {line}" for line in _changes(step, before, after))
-        request = step.shown_request(plan.profile)
-        yield f"      {_short(f'{request.method} {request.target}')}"
+    for number, (own, step) in enumerate(zip(plan.steps, told_steps(plan), strict=True), start=1):
+        yield f"{number:4}. {own.words(plan.profile)}"
+        yield from (f"      {line}" for change in step.changes for line in _lines(change))
+        if step.more:
+            yield f"      and {_counted(step.more, 'setting')} more"
+        yield f"      {step.request}"
     for one in plan.left_out:
         yield f"   -  {key_of(one.path)} is not reached. {one.reason}"
 
 
-def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[str]:
-    """Say what a step changes: a rule as a sentence, anything else by its keys."""
-    name, _, value = step.request.query.partition("=")
-    if name in ("event", "eventdel"):
-        index = int(value.partition("*")[0])
-        old, new = (rules[index : index + 1] for rules in (before.rules, after.rules))
-        if old:
-            yield f"rule {index + 1} was: {sentence_about(old[0])}"
-        if name == "event":
-            yield f"rule {index + 1}: {sentence_about(new[0])}"
-        return
-    yield from (_short(str(change)) for change in step.changes[:_MAX_CHANGES])
-    if (more := len(step.changes) - _MAX_CHANGES) > 0:
-        yield f"and {_counted(more, 'setting')} more"
+def _lines(change: ToldChange) -> Iterator[str]:
+    section, _, rule = change.path.partition(".")
+    if section == "rules" and rule.isdigit():
+        number = int(rule) + 1
+        if change.old != NOTHING:
+            yield f"rule {number} was: {change.old}"
+        if change.new != NOTHING:
+            yield f"rule {number}: {change.new}"
+    elif change.old is None:
+        yield _short(f"{key_of(change.path)}: set to {change.new}")
+    else:
+        yield _short(f"{key_of(change.path)}: {change.old} -> {change.new}")
 
 
 def plan_as_curl(plan: UnitPlan, user: str | None) -> Iterator[str]:

@@ -22,7 +22,7 @@ from leverframe.storage.store import Changes, MemoryStore
 from leverframe.units.client import PoliteClient
 
 #: Nobody but the trial knows the twin, and it ends with the trial.
-_PASSWORD = "of a twin for a trial"  # nosec B105
+_PASSWORD = "of a twin for a trial"
 _ADDRESS = "http://twin"
 _LOOPBACK = "127.0.0.1"
 

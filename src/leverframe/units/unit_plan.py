@@ -30,6 +30,8 @@ from leverframe.units.file_keys import key_of
 
 FORMAT = 1
 _DELETES = "/inpa.cgi?eventdel="
+#: Instead of a value, in words: no text in a unit file is without quotes.
+NOTHING = "nothing"
 
 
 class BadPlan(ErrorForPeople):
@@ -46,7 +48,7 @@ class SettingChange(Struct, frozen=True, omit_defaults=True):
     def shown(self, value: Any) -> str:
         """Return a value as others may see it."""
         if value is UNSET:
-            return "nothing"
+            return NOTHING
         return MASK if is_confidential(self.path) else msgspec.json.encode(value).decode()
 
     def __str__(self) -> str:
@@ -83,11 +85,14 @@ class UnitStep(Struct, frozen=True):
             request.method, target, MASK if request.body and is_secret else request.body
         )
 
-    def words(self, profile: Profile) -> str:
-        """Return what the command does, as the reference says it: the first sentence."""
+    def doc(self, profile: Profile) -> str:
+        """Return what the command does, as the reference says it."""
         found = find(self.request.method, self.request.path, items_of(self.request.query), profile)
-        docs = (call.row.doc for call in found if isinstance(call, Call))
-        return next((doc.partition(". ")[0].rstrip(".") for doc in docs), "")
+        return next((call.row.doc for call in found if isinstance(call, Call)), "")
+
+    def words(self, profile: Profile) -> str:
+        """Return the first sentence of that, without its end."""
+        return self.doc(profile).partition(". ")[0].rstrip(".")
 
 
 class LeftOutSetting(Struct, frozen=True):

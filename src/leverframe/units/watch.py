@@ -7,7 +7,6 @@ same kind as a controller's, notices through an outbox that survives a restart.
 import asyncio
 import errno
 import logging
-import signal
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -27,7 +26,7 @@ from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.server import HttpLimits, HttpServer
 from leverframe.servers.routes.metrics import history_families, outbox_families
-from leverframe.shutdown import close_all
+from leverframe.shutdown import close_all, stop_by_signal
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.worker import HistoryRecorder, ThreadHistoryWorker
@@ -81,7 +80,7 @@ async def watch(inventory: Path, port: int, once: bool, ca_file: str | None, as_
     order = order_of(load_inventory(inventory), port, ca_file)
     if once:
         return await look_once(order, as_json=as_json)
-    await serve_watch(order, _told_to_stop(), as_json=as_json)
+    await serve_watch(order, stop_by_signal(), as_json=as_json)
     return DONE
 
 
@@ -245,11 +244,3 @@ def _say_where(order: WatchOrder, port: int, *, as_json: bool) -> None:
         print_json({"event": "ready", "url": url, "units": len(order.units)})
     else:
         print(f"Watching {len(order.units)} units: {url} - stop with Ctrl+C", flush=True)
-
-
-def _told_to_stop() -> asyncio.Event:
-    """Return what SIGTERM and SIGINT set."""
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return stop

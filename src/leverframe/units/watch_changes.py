@@ -20,11 +20,12 @@ from leverframe.profile import Profile
 from leverframe.units.apply_journal import ApplyJournal, unfinished
 from leverframe.units.applying import Applier
 from leverframe.units.drift import compared_with
+from leverframe.units.file_keys import path_of
 from leverframe.units.plan_making import plan_for_file
-from leverframe.units.plan_text import plan_in_words
+from leverframe.units.plan_text import ToldStep, told_steps
 from leverframe.units.pulling import pull_unit
 from leverframe.units.unit_file import UnitFile
-from leverframe.units.unit_plan import UnitPlan
+from leverframe.units.unit_plan import LeftOutSetting, UnitPlan
 from leverframe.units.watcher import UnitWatcher
 
 log = logging.getLogger(__name__)
@@ -38,12 +39,12 @@ class CannotChange(ErrorForPeople):
 
 
 class ShownPlan(Struct, frozen=True):
-    """A plan as the page shows it."""
+    """A plan as the page shows it, in its language."""
 
     #: Stands for this plan and no other.
     key: str
-    steps: int
-    lines: tuple[str, ...]
+    steps: tuple[ToldStep, ...]
+    left_out: tuple[LeftOutSetting, ...]
 
 
 class ChangeProgress(Struct):
@@ -72,7 +73,7 @@ class UnitChanges:
         file = self._file(name, pulled.profile)
         found = compared_with(file, pulled)
         return [
-            {"what": one.words, "unit": one.first, "file": one.second, "note": one.note}
+            {"path": path_of(one.key) or one.key, "unit": one.first, "file": one.second}
             for one in found.differences
         ]
 
@@ -84,7 +85,7 @@ class UnitChanges:
         plan = await plan_for_file(name, pulled, self._file(name, pulled.profile))
         key = _key_of(plan)
         self._plans[name] = key, plan
-        return ShownPlan(key, len(plan.steps), tuple(plan_in_words(plan)))
+        return ShownPlan(key, tuple(told_steps(plan)), plan.left_out)
 
     def apply(self, name: str, key: str) -> ChangeProgress:
         """Begin to carry out the plan that was shown; its progress is told by name."""

@@ -313,7 +313,7 @@ class App {
           aria-busy=${this.#opening ? "true" : "false"}
           data-page=${this.#entry?.name ?? ""}
         >
-          ${title ? html`<h1 class=${this.#entry?.bare ? "unseen" : ""}>${title}</h1>` : nothing}
+          ${title ? this.#head(title) : nothing}
           ${findingsHere(this.#context, this.#entry)} ${this.#content()}
         </main>
         ${alone ? nothing : phoneBar(this.#context, this.#entry)}
@@ -330,6 +330,14 @@ class App {
     this.#search.drawn();
     const question = /** @type {HTMLDialogElement?} */ (document.querySelector("dialog.leave"));
     if (question && !question.open) question.showModal();
+  }
+
+  // What a page offers as a whole stands beside its title.
+  /** @param {string} title */
+  #head(title) {
+    if (this.#entry?.bare) return html`<h1 class="unseen">${title}</h1>`;
+    const tools = this.#trouble ? nothing : this.#page?.tools?.();
+    return html`<div class="head"><h1>${title}</h1>${tools}</div>`;
   }
 
   #content() {

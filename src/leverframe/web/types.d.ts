@@ -37,6 +37,8 @@ interface PageEntry {
 interface Page {
   open(params: URLSearchParams): Promise<void>;
   view(): Template;
+  // What stands beside the title.
+  tools?(): Template;
   // What can be done only when the page is there: to measure it, to scroll.
   drawn?(): void;
   close(): void;
@@ -116,10 +118,19 @@ type WatchedUnit = {
   progress: { done: number; steps: number; is_over: boolean; trouble: string } | null;
 };
 type WatchedUnits = { time: number; may_apply: boolean; units: WatchedUnit[] };
-type UnitDifference = { what: string; unit: string; file: string; note: string };
-type UnitPlan = { key: string; steps: number; lines: string[] };
+type UnitDifference = { path: string; unit: string; file: string };
+type UnitPlan = {
+  key: string;
+  steps: {
+    doc: string;
+    changes: { path: string; old: string | null; new: string }[];
+    more: number;
+    request: string;
+  }[];
+  left_out: { path: string; reason: string }[];
+};
 // What the page of a node with many controllers is told.
-type FleetHealth = "fine" | "attention" | "fault" | "off";
+type FleetHealth = "fine" | "attention" | "fault" | "off" | "unknown";
 type FleetRow = {
   name: string;
   url: string;
@@ -135,6 +146,8 @@ type FleetRow = {
   about: string | null;
   levers: (number | null)[];
   happened: number[];
+  // Of several nodes, the one that has it; "" where none has.
+  node: string;
 };
 type FleetNode = {
   controllers: number;
@@ -152,7 +165,8 @@ type FleetNode = {
 };
 type FleetView = {
   node: FleetNode;
-  counts: Record<FleetHealth, number>;
+  // Where there is one node, nothing is unknown.
+  counts: Partial<Record<FleetHealth, number>>;
   matching: number;
   order: string[];
   rows: FleetRow[];

@@ -12,12 +12,14 @@ import leverframe.fleet.cluster.member
 from leverframe.clock import SystemClock
 from leverframe.config import Config
 from leverframe.fleet.cluster import membership
+from leverframe.fleet.cluster.beginning import NodeIdentity
 from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.cluster.doors import FleetDoor
-from leverframe.fleet.cluster.member import ClusterMember, NodeIdentity
+from leverframe.fleet.cluster.member import ClusterMember
 from leverframe.fleet.cluster.opening import open_cluster
 from leverframe.fleet.cluster.registry import ClusterRegistry
-from leverframe.fleet.node import FleetNode, Member, NewController
+from leverframe.fleet.members import Member, NewController
+from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import node_of
 from leverframe.profile import Profile

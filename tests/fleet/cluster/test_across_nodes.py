@@ -190,9 +190,20 @@ async def test_the_page_of_one_node_shows_the_controllers_of_all(
     assert [(row["name"], row["levers"][0]) for row in change["rows"]] == [(other, 1)]
     await cluster._doors["b"].inner.close()
     change = told(await _not_idle(stream))
-    assert change["matching"] == 2
+    # Controllers of a node that does not answer stay in view, before all others.
+    far = sorted(cluster.names("b"), key=NAMES.index)
+    assert (change["counts"]["unknown"], change["counts"]["fine"]) == (2, 2)
+    assert {row["name"]: row["health"] for row in change["rows"]} == dict.fromkeys(far, "unknown")
+    assert {row["node"] for row in change["rows"]} == {"b"}
+    assert change["order"][:2] == far
+    assert "matching" not in change
     assert "b: It does not answer." in change["node"]["troubles"]
     await stream.aclose()
+    for wanted, names in (("health=unknown", far), (f"search={far[1]}", [far[1]]), ("tag=x", [])):
+        looked = await a.ask(f"/api/fleet/stream?{wanted}&order=name", method="GET")
+        assert isinstance(looked, StreamReply)
+        assert told(await anext(looked.chunks))["order"] == sorted(names)
+        await looked.chunks.aclose()
     # A node that is asked no more stops looking.
     await until(lambda: not cluster.asked["b"].web.index._looking)
 

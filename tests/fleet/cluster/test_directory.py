@@ -20,27 +20,19 @@ def test_it_tells_where_a_controller_is() -> None:
     assert [directory.knows(f"gh-{n}") for n in (3, 5)] == [True, False]
 
 
-async def test_who_waits_gets_the_place_as_soon_as_there_is_one() -> None:
+async def test_who_waits_goes_on_as_soon_as_it_is_so() -> None:
     directory = filled()
-    assert await directory.wait_for_place("gh-2", 0) == B
-    waiting = asyncio.create_task(directory.wait_for_place("gh-3", 60))
+
+    def is_at_b() -> bool:
+        return directory.place_of("gh-3") == B
+
+    assert not await directory.wait_until(is_at_b, "gh-3", 0.001)
+    waiting = asyncio.create_task(directory.wait_until(is_at_b, "gh-3", 60))
     await asyncio.sleep(0)
     assert directory.awaited["gh-3"] == 1
     directory.replace({"gh-3": "b"}, {"a": A, "b": B})
-    assert await waiting == B
+    assert await waiting
     assert not directory.awaited
-
-
-async def test_where_it_was_missed_it_is_not_expected() -> None:
-    directory = filled()
-    assert await directory.wait_for_place("gh-2", 0.001, besides=B) is None
-    waiting = asyncio.create_task(directory.wait_for_place("gh-2", 60, besides=B))
-    await asyncio.sleep(0)
-    directory.replace({"gh-2": None}, {"a": A, "b": B})
-    await asyncio.sleep(0)
-    assert not waiting.done()
-    directory.replace({"gh-2": "a"}, {"a": A, "b": B})
-    assert await waiting == A
 
 
 async def test_what_does_not_change_wakes_nobody() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from leverframe.fleet.node import NewController
+from leverframe.fleet.members import NewController
 from leverframe.fleet.other_nodes import CallUnanswered
 from leverframe.fleet.records import MemberRecord
 from leverframe.profile import Profile
@@ -54,7 +54,7 @@ class MortalNode:
         self._is_last_done = is_last_done
         node, member = cluster.nodes[name], cluster.members[name]
         for owner, what in (
-            (node.lane, "write"),
+            (node.lane, "written"),
             (node.registry, "put_job"),
             (member, "ask"),
         ):

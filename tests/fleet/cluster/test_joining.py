@@ -12,6 +12,7 @@ import pytest
 from leverframe.config import Config
 from leverframe.fleet.cluster import joining, joint
 from leverframe.fleet.cluster.directory import Place
+from leverframe.fleet.cluster.introduction import Client
 from leverframe.process.reach import certificate_of
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.fair_shares import FairShares
@@ -534,3 +535,20 @@ async def test_by_tls_a_name_of_another_node_is_joined_and_without_it_led_to_htt
         assert (await ask(streams, "/", GH)).body == "gh-1 at b"
         streams[1].close()
         await until(lambda: is_idle(nodes["a"], nodes["b"]))
+
+
+async def test_who_gives_up_while_an_owner_is_asked_leaves_no_connection_to_it() -> None:
+    async with joined_nodes() as nodes:
+        came: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
+        silent = await asyncio.start_server(lambda *streams: came.put_nowait(streams), HOME, 0)
+        port = silent.sockets[0].getsockname()[1]
+        nodes["a"].directory.replace({"gh-1": "c"}, {"c": Place("c", HOME, port)})
+        client = Client(HOME, 1, HOME, 2)
+        reaching = asyncio.create_task(nodes["a"].fleet_door.joining.reach("gh-1", client))
+        reader, writer = await asyncio.wait_for(came.get(), 10)
+        reaching.cancel()
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+        writer.close()
+        await writer.wait_closed()
+        silent.close()
+        await until(lambda: is_idle(nodes["a"]))

@@ -162,17 +162,20 @@ async def test_what_has_changed_is_saved_by_whoever_has_it_and_now_and_then_the_
 
 def taken_in_turn(connection: Connection, number: int) -> None:
     """Who does not have a controller any more saves nothing of it, and takes nothing."""
-    assert len(take_live(connection, "a", [number])) == 1
+    own = Claim("a", 1)
+    assert len(take_live(connection, own, [number])) == 1
     live = {number: SavedLive(b"{}", 2.0, time.monotonic())}
-    for claim in (Claim("a", 0), Claim("b", 1)):
+    others = (Claim("a", 0), Claim("b", 1))
+    for claim in others:
         put_live(connection, claim, live)
-        assert take_live(connection, "a", [number]) == {}
-    put_live(connection, Claim("a", 1), live)
-    assert take_live(connection, "b", [number]) == {}
-    (taken,) = take_live(connection, "a", [number]).values()
+        assert take_live(connection, own, [number]) == {}
+    put_live(connection, own, live)
+    for claim in others:
+        assert take_live(connection, claim, [number]) == {}
+    (taken,) = take_live(connection, own, [number]).values()
     assert taken.data == b"{}"
     assert 2.0 <= taken.seconds_old() < 10.0
-    assert take_live(connection, "a", [number]) == {}
+    assert take_live(connection, own, [number]) == {}
 
 
 async def told_and_tried_again(

@@ -2,21 +2,25 @@
 
 import asyncio
 import inspect
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import psycopg
 import pytest
 
 from leverframe.commands.table.refusals import BadValue
 from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.fleet.cluster import member as member_module
-from leverframe.fleet.cluster import membership
-from leverframe.fleet.cluster.member import NameTaken
+from leverframe.fleet.cluster import membership, start_attempts
+from leverframe.fleet.cluster.beginning import NameTaken
+from leverframe.fleet.cluster.heartbeat import BeatResult
+from leverframe.fleet.cluster.peer_watch import LEASE_S
 from leverframe.servers.http.messages import Request
-from leverframe.storage.fleet.postgres_connection import connect
-from leverframe.storage.fleet.postgres_lane import InDoubt
+from leverframe.storage.fleet.postgres_connection import AWAY, Connection, connect
+from leverframe.storage.fleet.postgres_lane import Claim, InDoubt
 from leverframe.storage.store import StoreUnavailable
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
 from tests.hardware.waiting import until
@@ -98,6 +102,21 @@ async def test_a_wish_whose_connection_breaks_is_told_as_not_known(
         await cluster.members["a"].move(["one"], "a")
 
 
+async def test_a_wish_while_the_database_is_away_is_refused_without_telling_where_it_is(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await cluster.join("a")
+    await cluster.nodes["a"].add(new("one"))
+    await cluster.settled(1)
+    member = cluster.members["a"]
+    monkeypatch.setattr(member_module, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(member, "_address", "host=/nowhere")
+    with pytest.raises(StoreUnavailable) as refused:
+        await member.move(["one"], "a")
+    assert str(refused.value) == AWAY
+    monkeypatch.undo()
+
+
 async def asked(cluster: Cluster, node: str, path: str, query: str = "") -> bytes:
     """Ask the controller `one` at a node."""
     request = Request("GET", path, query, {}, b"", "127.0.0.1")
@@ -161,7 +180,7 @@ async def test_what_does_not_start_is_told_once_and_tried_again(
     await cluster.join("a")
     await cluster.nodes["a"].add(new("one"))
     await cluster.join("b")
-    monkeypatch.setattr(member_module, "START_AGAIN_S", 0.0)
+    monkeypatch.setattr(start_attempts, "START_AGAIN_S", 0.0)
     node, tries = cluster.nodes["b"], iter(range(3))
     go_on = node._go_on
 
@@ -177,3 +196,70 @@ async def test_what_does_not_start_is_told_once_and_tried_again(
         "one does not start: The database is away."
     ]
     assert node.troubles == {}
+
+
+async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_back(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await cluster.join("a")
+    await cluster.nodes["a"].add(new("one"))
+    member = await cluster.join("b")
+    monkeypatch.setattr(start_attempts, "START_AGAIN_S", 1000.0)
+    node = cluster.nodes["b"]
+    go_on = node._go_on
+
+    async def fail(*given: Any) -> None:
+        raise StoreUnavailable("The database is away.")
+
+    monkeypatch.setattr(node, "_go_on", fail)
+    await cluster.members["a"].move(["one"], "b")
+    await until(lambda: len(member._attempts.not_before) == 1)
+    monkeypatch.setattr(node, "_go_on", go_on)
+    for one in cluster.members.values():
+        # As after an error of its connection.
+        one._note_away(StoreUnavailable("The database is away."))
+    await cluster.settled(0, 1)
+
+
+async def test_a_lease_is_kept_while_looking_at_others_waits(cluster: Cluster) -> None:
+    """What claims, reads and accounts wait for does not hold up a beat."""
+    member = await cluster.join("a")
+    beats = "SELECT beat FROM node"
+
+    def counted(connection: Connection) -> int:
+        row = connection.execute(beats).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    with psycopg.connect(cluster.database) as others, connect(cluster.database) as reading:
+        others.execute("LOCK controller, account IN ACCESS EXCLUSIVE MODE")
+        waits = "SELECT 1 FROM pg_locks WHERE NOT granted"
+        await until(lambda: reading.execute(waits).fetchone() is not None)
+        from_here = counted(reading)
+        await until(lambda: counted(reading) >= from_here + 5)
+        assert member.lease.age_s < LEASE_S / 2
+
+
+async def test_a_node_takes_its_share_as_soon_as_its_next_life_has_a_lease(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """News that come before the first beat of a life are looked at again after it."""
+    monkeypatch.setattr(member_module, "LOOK_AT_ALL_BEATS", 10**6)
+    member = await cluster.join("a")
+    await cluster.nodes["a"].add(new("one"))
+    beat, placed, looks = member._heart.beat, membership.placed, Counter[int]()
+
+    def counted(connection: Connection) -> list[membership.Placed]:
+        looks[member._claim.epoch] += 1
+        return placed(connection)
+
+    async def late(claim: Claim, *given: Any) -> BeatResult:
+        if claim.epoch == 3:
+            await until(lambda: looks[3] > 0)
+        return await beat(claim, *given)
+
+    monkeypatch.setattr(membership, "placed", counted)
+    monkeypatch.setattr(member._heart, "beat", late)
+    await cluster.declare_dead("a")
+    await until(lambda: member._claim.epoch == 3)
+    await cluster.settled(1)

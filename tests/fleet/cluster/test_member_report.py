@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from leverframe import __version__
+from leverframe.fleet.cluster import member as member_module
 from leverframe.fleet.records import NoSuchController
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
 from tests.hardware.waiting import until
@@ -46,3 +47,16 @@ async def test_a_node_tells_of_all_nodes_of_the_database_and_of_what_it_has_done
     assert cluster.members["b"].figures.claims == 1
     with pytest.raises(NoSuchController, match="no controller 'three'"):
         await member.move(["one", "three"], "b")
+
+
+async def test_a_database_that_hangs_is_told_as_one_that_is_away(
+    cluster: Cluster, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(member_module, "LEASE_S", 0.2)
+    await cluster.join("a")
+    node, member = cluster.nodes["a"], cluster.members["a"]
+    with postgres.frozen():
+        await until(lambda: "database" in node.troubles)
+        assert not member.report().database.is_reachable
+        assert b"degraded" in (await cluster.asked["a"].ask("/health", b"", "GET")).body
+    await until(lambda: not node.troubles and member.report().database.is_reachable)

@@ -33,28 +33,34 @@ class DoorAnswer(Struct, frozen=True):
     body: bytes
 
 
+class GivenUp(Struct, frozen=True):
+    """A change that nobody answered: the door it was asked of, and when, by the machine's clock."""
+
+    port: int
+    asked_at: float
+    given_up_at: float
+
+
 class Told(Struct):
     """What was told about one number of a controller."""
 
     last: int = 0
     acknowledged: set[int] = field(default_factory=set)
     doubtful: set[int] = field(default_factory=set)
-    #: Those of them that nobody answered: they may still be on their way to a node that hangs.
-    unanswered: set[int] = field(default_factory=set)
+    #: Those of them that nobody answered: they may still be on their way.
+    unanswered: dict[int, GivenUp] = field(default_factory=dict)
     refused: set[int] = field(default_factory=set)
     #: When the newest acknowledged change was asked for.
     newest_at: float = 0.0
 
-    def note(self, number: int, asked_at: float, answer: DoorAnswer | None) -> bool:
+    def note(self, number: int, asked_at: float, answer: DoorAnswer) -> bool:
         """Sort a change by its answer; return whether it is acknowledged."""
-        if answer is not None and answer.status == 200:
+        if answer.status == 200:
             self.acknowledged.add(number)
             self.newest_at = asked_at
             return True
-        if answer is None or (answer.status == 503 and _NOT_KNOWN in answer.body):
+        if answer.status == 503 and _NOT_KNOWN in answer.body:
             self.doubtful.add(number)
-            if answer is None:
-                self.unanswered.add(number)
         else:
             self.refused.add(number)
         return False
@@ -73,12 +79,12 @@ class DoorClient:
         self._fleet = fleet
         self._chance = chance
         self._door = door
-        self._port = 0
+        self.port = 0
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         fleet.clients.add(self)
 
     def leave(self, port: int) -> None:
-        if self._port == port and self._door is None:
+        if self.port == port and self._door is None:
             self.close()
 
     def close(self) -> None:
@@ -91,9 +97,9 @@ class DoorClient:
         while self._streams is None:
             doors = self._fleet.doors() if self._door is None else [self._door]
             try:
-                self._port = self._chance.choice(doors)
+                self.port = self._chance.choice(doors)
                 async with asyncio.timeout(ANSWER_S):
-                    self._streams = await asyncio.open_connection("127.0.0.1", self._port)
+                    self._streams = await asyncio.open_connection("127.0.0.1", self.port)
             except (OSError, IndexError, TimeoutError):
                 await asyncio.sleep(0.05)
 
@@ -102,7 +108,7 @@ class DoorClient:
         await self.connect()
         assert self._streams is not None
         reader, writer = self._streams
-        head = f"{method} {target} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\n"
+        head = f"{method} {target} HTTP/1.1\r\nHost: {self._host}:{self.port}\r\n"
         length = f"Content-Length: {len(body)}\r\n" if body else ""
         try:
             async with asyncio.timeout(ANSWER_S):
@@ -150,11 +156,13 @@ class CountingClient:
         await client.connect()
         told = self.told[place]
         told.last += 1
-        number, asked_at = told.last, time.monotonic()
+        number, asked_at, clock_at = told.last, time.monotonic(), time.time()
         try:
             answer = await client.ask(f"/eeprom.cgi?dword{place}={number}")
         except Gone:
-            return told.note(number, asked_at, None)
+            told.doubtful.add(number)
+            told.unanswered[number] = GivenUp(client.port, clock_at, time.time())
+            return False
         self._judge_status(answer)
         return told.note(number, asked_at, answer)
 

@@ -4,10 +4,13 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection
 
+from msgspec import Struct
+
 from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S
 from tests.fleet.faults.clients import DIRECT, DoorClient
 from tests.fleet.faults.processes import NodeProcess
 from tests.fleet.faults.scene import FaultScene
+from tests.fleet.faults.witness import changed_hands
 from tests.soak.controller import Gone
 
 DATABASE, NODE = "database", "node"
@@ -161,20 +164,33 @@ async def away(scene: FaultScene) -> None:
 
 async def frozen_database(scene: FaultScene) -> None:
     """All its processes are stopped for a while: what was sent to it may be stored later."""
-    owners = scene.fleet.owners()
+    before = await _before(scene)
     with scene.ledger.fault(DATABASE):
         with scene.server.frozen():
             gaps = await _gaps(scene, _seconds(scene, AWAY_S))
-        await _back(scene, owners, gaps)
+        await _back(scene, before, gaps)
 
 
 async def _database_away(scene: FaultScene, mode: str, seconds: float) -> None:
-    owners = scene.fleet.owners()
+    before = await _before(scene)
     with scene.ledger.fault(DATABASE):
         await asyncio.to_thread(scene.server.stop, mode)
         gaps = await _gaps(scene, _seconds(scene, seconds)) if seconds else {}
         await asyncio.to_thread(scene.server.start)
-        await _back(scene, owners, gaps)
+        await _back(scene, before, gaps)
+
+
+class Before(Struct, frozen=True):
+    """Where controllers were, and which of them ran, before a fault of the database."""
+
+    at: float
+    owners: dict[str, str | None]
+    running: set[str]
+
+
+async def _before(scene: FaultScene) -> Before:
+    at, owners = time.time(), scene.fleet.owners()
+    return Before(at, owners, await scene.running())
 
 
 async def _gaps(scene: FaultScene, seconds: float) -> dict[str, float]:
@@ -186,11 +202,14 @@ async def _gaps(scene: FaultScene, seconds: float) -> dict[str, float]:
     return await looking
 
 
-async def _back(scene: FaultScene, owners: dict[str, str | None], gaps: dict[str, float]) -> None:
+async def _back(scene: FaultScene, before: Before, gaps: dict[str, float]) -> None:
     """Wait until all take changes again; they have stayed where they were, and went on switching.
 
-    One that somebody was moving when the database went stood still, of course.
+    One that was on its way when the database went stood still, of course: its former node has
+    stopped it, and the next one cannot read it. It did not answer just before, or changed hands
+    since: nobody starts again what may have been given up already.
     """
+    owners = before.owners
     since = time.monotonic()
     scene.measured["served again"].append(await scene.served_again(scene.clients, since))
     still = scene.fleet.owners()
@@ -198,7 +217,9 @@ async def _back(scene: FaultScene, owners: dict[str, str | None], gaps: dict[str
     scene.ledger.counts["moved by a fault of the database"] += len(moved)
     if scene.size.shorten == 1.0 and not scene.is_moving:
         scene.ledger.require(not moved, f"controllers have moved: {sorted(moved)[:5]}")
-    for name in gaps.keys() - set(moved):
+    stayed = before.running - await asyncio.to_thread(changed_hands, scene.fleet, before.at)
+    scene.ledger.counts["on their way when the database went"] += len(gaps.keys() - stayed)
+    for name in gaps.keys() & stayed:
         scene.ledger.note("s between switches without a database", gaps[name])
         scene.ledger.require(
             gaps[name] < 1 + LATE_S, f"{name} was not switched for {gaps[name]:.1f} s"

@@ -7,17 +7,27 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+from math import inf
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakSet
 
 import psycopg
+from msgspec import Struct
 from psycopg.conninfo import make_conninfo
 
 from tests.ports import free_port
 
 START_S = 60.0
 STOP_S = 30.0
+
+
+class Hang(Struct):
+    """A time in which a node did nothing, by the clock of the machine."""
+
+    since: float
+    until: float = inf
 
 
 class NodeProcess:
@@ -30,6 +40,7 @@ class NodeProcess:
         self.log = folder / f"{name}.log"
         #: Is it worth asking? Not one that was killed or frozen.
         self.is_open = False
+        self.hangs: list[Hang] = []
         config = folder / f"{name}.toml"
         config.write_text(
             f"port = {self.port}\ndata = {json.dumps(str(self.data))}\ndiscovery = false\n"
@@ -75,10 +86,12 @@ class NodeProcess:
 
     def freeze(self) -> None:
         self.is_open = False
+        self.hangs.append(Hang(time.time()))
         self._signal(signal.SIGSTOP)
 
     def wake(self) -> None:
         """Let it go on; who asks it from now on is at its door."""
+        self.hangs[-1].until = time.time()
         self._signal(signal.SIGCONT)
         self.is_open = True
 

@@ -34,6 +34,8 @@ _TARGET = "/stm.cgi?http1=127.0.0.1:{port}/in/{name}?n=%250590"
 TAG = "counted"
 PATIENCE_S = 60.0
 LOOK_S = 0.02
+#: Less than a request is held for a controller that nobody has.
+RUNNING_WITHIN_S = 2.0
 
 
 class Size(Struct, frozen=True):
@@ -184,6 +186,24 @@ class FaultScene:
                 self.ledger.violation("the controllers are not shared out")
                 return
             await asyncio.sleep(0.1)
+
+    async def running(self) -> set[str]:
+        """Return the controllers that answer at once, which those on their way do not."""
+        found = set()
+
+        async def look(name: str) -> None:
+            client = DoorClient(self.fleet, name, self.dice)
+            try:
+                async with asyncio.timeout(RUNNING_WITHIN_S):
+                    await client.json("/api/state")
+                found.add(name)
+            except (Gone, TimeoutError):
+                pass
+            finally:
+                client.close()
+
+        await asyncio.gather(*map(look, self.clients))
+        return found
 
     async def switch_times(self, names: Collection[str], over: asyncio.Event) -> dict[str, float]:
         """Look at controllers until it is over; return the longest time between two switches."""

@@ -3,7 +3,7 @@
 Triggers note it in the transaction that writes, so that what is noted is what was stored.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, json
 
@@ -20,8 +20,16 @@ CREATE TABLE witness.batch (
 );
 CREATE TABLE witness.row (
     seen bigint DEFAULT nextval('witness.seen'), txid bigint, kind text, name text, owner text,
-    key text, value text, is_new boolean
+    key text, value text, is_new boolean, at timestamptz DEFAULT clock_timestamp()
 );
+CREATE TABLE witness.placement (at timestamptz DEFAULT clock_timestamp(), name text, node text);
+CREATE FUNCTION witness.placement() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO witness.placement (name, node) VALUES (NEW.name, NEW.node);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER witness AFTER UPDATE ON controller FOR EACH ROW
+    WHEN (NEW.node IS DISTINCT FROM OLD.node) EXECUTE FUNCTION witness.placement();
 CREATE FUNCTION witness.batch() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO witness.batch (txid, node, epoch, batch)
@@ -59,7 +67,7 @@ CREATE TRIGGER witness AFTER INSERT ON message FOR EACH ROW
 """
 _ROWS = """
 SELECT row.seen, row.name, row.owner, row.key, row.value, row.is_new,
-       batch.node, batch.epoch, batch.batch
+       batch.node, batch.epoch, batch.batch, extract(epoch FROM row.at)::float8
 FROM witness.row LEFT JOIN witness.batch USING (txid) WHERE kind = %s ORDER BY row.seen
 """
 
@@ -76,6 +84,8 @@ class SeenRow(Struct, frozen=True):
     node: str | None
     epoch: int | None
     batch: int | None
+    #: By the clock of the machine.
+    at: float
 
     @property
     def numbers(self) -> list[int]:
@@ -85,6 +95,17 @@ class SeenRow(Struct, frozen=True):
 
 def install(fleet: FaultedFleet) -> None:
     fleet.ask(TABLES)
+
+
+class StoredNumber(NamedTuple):
+    number: int
+    at: float
+
+
+def changed_hands(fleet: FaultedFleet, since: float) -> set[str]:
+    """Return the controllers that somebody has taken or given up since then."""
+    query = "SELECT name FROM witness.placement WHERE at >= to_timestamp(%s)"
+    return {name for (name,) in fleet.ask(query, since)}
 
 
 class Witness:
@@ -127,13 +148,13 @@ class Witness:
             last[row.name] = row.key
         return wrong
 
-    def stored(self, place: int) -> dict[str, list[int]]:
+    def stored(self, place: int) -> dict[str, list[StoredNumber]]:
         """Return the values that one number of each controller has had, in order."""
-        found: dict[str, list[int]] = {}
+        found: dict[str, list[StoredNumber]] = {}
         for row in self.numbers:
             values = found.setdefault(row.name, [])
-            if not values or values[-1] != row.numbers[place]:
-                values.append(row.numbers[place])
+            if not values or values[-1].number != row.numbers[place]:
+                values.append(StoredNumber(row.numbers[place], row.at))
         return found
 
 

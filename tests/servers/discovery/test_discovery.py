@@ -7,12 +7,17 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from datetime import UTC
 from typing import Any
 
 import pytest
 from tinytoolslib.constants import LK_UDP_BOOTLOADER_MSG, LK_UDP_DISCOVERY_MSG
 from tinytoolslib.discovery import DiscoveryServerAuto, run_discovery
 
+from leverframe.clock import VirtualClock
+from leverframe.config import Config
+from leverframe.process.build import build
+from leverframe.process.serve import announced
 from leverframe.profile import Profile
 from leverframe.servers.discovery.announcing import Announcing, announce
 from leverframe.servers.discovery.discovery import (
@@ -24,6 +29,7 @@ from leverframe.servers.discovery.discovery import (
 )
 from leverframe.servers.discovery.mdns import MdnsAnnouncer
 from leverframe.servers.discovery.own_address import OwnAddress, find_own_address
+from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
 from tests.ports import free_port
 
@@ -309,12 +315,11 @@ async def test_the_version_at_the_moment_of_the_question_decides(bench: Bench) -
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
-async def test_nothing_is_announced_on_loopback(bench: Bench, host: str) -> None:
-    everything = Announcing(discovery=True, bootloader=False, mdns=True)
-    started = await announce(
-        bench.twin.controller, everything, name=NAME, host_label=NAME, mac=MAC, host=host, port=80
-    )
-    assert started == []
+async def test_nothing_is_announced_on_loopback(host: str) -> None:
+    built = await build(Profile(), MemoryStore(), VirtualClock(), UTC)
+    config = Config(host=host, discovery=True, mdns=True)
+    assert await announced(built, config, 80) == []
+    await built.stop()
 
 
 async def test_what_is_switched_off_is_not_started(bench: Bench) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import tracemalloc
 
 from leverframe.servers.routes.pages import pages
 from leverframe.testing import LoopTwin
@@ -46,3 +47,15 @@ async def test_the_first_view_is_small() -> None:
     assert any(path.endswith("/app.js") for path in linked)
     packed = [len((await twin.ask(path, accept_encoding="gzip")).body) for path in ("/", *linked)]
     assert sum(packed) < 160_000
+
+
+def test_loading_the_pages_takes_little_more_memory_than_they_keep() -> None:
+    """What is let go again stays with the process, because what is kept lies in between."""
+    tracemalloc.start()
+    try:
+        loaded = pages.__wrapped__()
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert loaded.keys() == pages().keys()
+    assert peak < 2 * kept

@@ -202,7 +202,7 @@ async def test_csv_that_cannot_be_read_to_its_end_says_why(
     reply = await twin.ask(f"/api/history.csv?labels=DS1&from={START}")
     assert isinstance(reply, StreamReply)
 
-    def refuse(*_arguments: object) -> None:
+    def refuse(*_arguments: object, **_others: object) -> None:
         raise StoreUnavailable("The disk reported an error.")
 
     monkeypatch.setattr(MemoryHistory, "ask", refuse)

@@ -24,8 +24,12 @@ MODULES = {
 FIRST = ["pages/first.js", "lib/api.js", "vendor/lit.js"]
 
 
+def joined_by_path() -> dict[str, str]:
+    return dict(joined(MODULES, MODULES.__getitem__, "app.js", FIRST))
+
+
 def test_modules_are_joined_in_the_order_in_which_they_need_each_other() -> None:
-    whole = joined(MODULES, "app.js", FIRST)["app.js"]
+    whole = joined_by_path()["app.js"]
     places = [whole.index(f'firstView["{path}"] = ') for path in ("lib/api.js", "pages/first.js")]
     assert places == sorted(places)
     assert whole.index('firstView["vendor/lit.js"] = ') < places[1] < whole.index("open();")
@@ -33,7 +37,7 @@ def test_modules_are_joined_in_the_order_in_which_they_need_each_other() -> None
 
 
 def test_each_takes_from_the_others_what_it_imports() -> None:
-    whole = joined(MODULES, "app.js", FIRST)["app.js"]
+    whole = joined_by_path()["app.js"]
     assert 'const api = firstView["lib/api.js"];' in whole
     assert 'nothing: none,\n} = firstView["vendor/lit.js"];' in whole
     assert "return { html: a, nothing: b };" in whole
@@ -41,13 +45,13 @@ def test_each_takes_from_the_others_what_it_imports() -> None:
 
 
 def test_addresses_are_those_of_the_module_and_not_of_the_file() -> None:
-    whole = joined(MODULES, "app.js", FIRST)["app.js"]
+    whole = joined_by_path()["app.js"]
     assert "fetched(`./pages/${name}.js`)" in whole
     assert 'new URL("..", new URL("lib/api.js", import.meta.url))' in whole
 
 
 def test_what_comes_later_shares_the_joined_modules() -> None:
-    served = joined(MODULES, "app.js", FIRST)
+    served = joined_by_path()
     assert served["pages/later.js"] == (
         'import { firstView } from "../app.js"; const { OWN } = firstView["lib/api.js"];\n'
         'import { near } from "./near.js";\nexport class Page {}\n'
@@ -72,3 +76,15 @@ def test_the_front_page_names_one_script_and_the_others_keep_their_modules() -> 
 
 def _text(path: str) -> str:
     return pages()[path].reply_to(Request("GET", path)).body.decode()
+
+
+def test_every_page_says_what_to_do_when_its_script_does_not_come() -> None:
+    found = {
+        path: reply.reply_to(Request("GET", path, None, {}, b"", "127.0.0.1")).body.decode()
+        for path, reply in pages().items()
+        if path == "/" or path.endswith(".html")
+    }
+    assert len(found) == 3
+    for path, text in found.items():
+        assert text.count('<a href="">') == 5, path
+        assert "<!--" not in text, path

@@ -48,7 +48,7 @@ async def test_a_bad_query_is_refused_with_what_is_allowed(query: str) -> None:
 async def test_an_unreadable_file_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     twin = await LoopTwin.start()
 
-    async def ask(self: MemoryHistory, work: Any) -> Any:
+    async def ask(self: MemoryHistory, work: Any, **_: object) -> Any:
         raise StoreUnavailable("The disk does not answer.")
 
     monkeypatch.setattr(MemoryHistory, "ask", ask)

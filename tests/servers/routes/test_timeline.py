@@ -1,5 +1,7 @@
 """`/api/timeline`: lanes with causes, from what was recorded and what is to come."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -102,24 +104,23 @@ async def test_a_rule_that_moved_leaves_the_past_of_its_place_unknown() -> None:
 
 async def test_causes_are_still_known_after_a_restart_of_the_program(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
-    async with await LoopTwin.start() as twin:
-        await keep(twin, path)
+    async with await LoopTwin.start() as twin, kept(twin, path):
         await twin.ok("/outs.cgi?out1=1")
         await twin.ok("/sim.cgi?advance=60")
-        assert twin.controller.history is not None
-        await twin.controller.history.close()
-    async with await LoopTwin.start() as twin:
-        await keep(twin, path)
+    async with await LoopTwin.start() as twin, kept(twin, path):
         await twin.ok("/sim.cgi?advance=600")
         found = await asked(twin, f"from={START}&to={START + 50}")
         assert told(lane(found, "OUT1"))[0][3] == "command"
 
 
-async def keep(twin: LoopTwin, path: Path) -> None:
+@asynccontextmanager
+async def kept(twin: LoopTwin, path: Path) -> AsyncIterator[None]:
     """Record in a file from now on, as a controller with a data folder does."""
     worker = ThreadHistoryWorker(path, Bounds(), may_wait=True)
     twin.controller.history = HistoryRecorder(worker, twin.controller.clock)
     twin.controller.engine.machine.samples = twin.controller.history.samples
+    yield
+    await twin.controller.history.close()
 
 
 @for_each(

@@ -1,8 +1,10 @@
 """The history in a database: whose it is, what an absent database costs, and what it asks."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from random import Random
+from threading import Thread
 from typing import Any
 
 import psycopg
@@ -21,7 +23,8 @@ from leverframe.storage.fleet.postgres_history import (
 )
 from leverframe.storage.history import shared
 from leverframe.storage.history.chunks import ChunkStore
-from leverframe.storage.history.compactor import MERGED, Bounds, Compactor
+from leverframe.storage.history.columns import TIERS
+from leverframe.storage.history.compactor import MERGED, SIZES, Bounds, Compactor
 from leverframe.storage.history.entries import EntryQuestion, EntryRow
 from leverframe.storage.history.reading import answer, raw
 from leverframe.storage.history.worker import WaitingRoom
@@ -92,6 +95,42 @@ def test_an_earlier_life_of_the_same_node_writes_nothing(
     database.given_to("a")
     with pytest.raises(StoreUnavailable, match="does not have the controller"):
         former.add([sample(1)])
+
+
+@pytest.mark.parametrize("is_in_transaction", [False, True])
+def test_what_waits_while_a_life_ends_is_not_written_though_the_next_has_the_controller(
+    database: HistoryDatabase, session: HistorySession, is_in_transaction: bool
+) -> None:
+    chunks = chunks_in(session)
+    former = Compactor(chunks, BOUNDS)
+    refused: list[str] = []
+
+    def write() -> None:
+        try:
+            if is_in_transaction:
+                chunks.tell(Cause("command", "late"))
+            else:
+                former.add([sample(1)])
+        except StoreUnavailable as error:
+            refused.append(str(error))
+
+    writing = Thread(target=write)
+    with connect(database.address) as connection:
+        with connection.transaction():
+            # Death, next life and claim are done before the statement sees any of them.
+            (seen,) = membership.seen_nodes(connection)
+            assert membership.declare_dead(connection, seen)
+            membership.register(connection, "a", "", 1)
+            connection.execute("UPDATE controller SET node = 'a'")
+            writing.start()
+            waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            with connect(database.address) as other:
+                until = time.monotonic() + 10
+                while other.execute(waiting).fetchone() == (0,) and time.monotonic() < until:
+                    time.sleep(0.01)
+        writing.join()
+    assert refused == [postgres_history._NOT_OURS]
+    assert database.count("chunk") == database.count("told") == 0
 
 
 def test_a_controller_is_taken_over_when_what_is_being_written_is_written(
@@ -292,6 +331,15 @@ def test_a_controller_is_opened_and_written_with_few_statements(
     statements.clear()
     compactor.add([(START + 100, label, 2.0) for label in labels])
     assert len(statements) == 1
+    # Merging asks nothing: it takes the chunks of a label out by one statement.
+    for number in range(2, MERGED):
+        statements.clear()
+        compactor.add([(START + 100 + number, label, number + 1.0) for label in labels])
+    assert [query.partition(" ")[0] for query in statements] == [
+        *("BEGIN", "SELECT"),
+        *["DELETE"] * len(labels),
+        *("WITH", "COMMIT"),
+    ]
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -307,6 +355,16 @@ def test_who_opens_it_again_goes_on_as_in_a_file(seed: int, session: HistorySess
             samples = [(at, f"DS{random.randrange(1, 4)}", random.randrange(4)) for _ in range(2)]
             model.add(samples)
             compactor.add(samples)
+        chunks = compactor.chunk_store
+        counted = [
+            (store.chunks(tier, label, *size), store.cost(tier), store.points(tier))
+            for store in (chunks, chunks_in(session), model_chunks)
+            for tier in TIERS
+            for label in ("DS1", "DS2", "DS3")
+            for size in SIZES
+        ]
+        third = len(counted) // 3
+        assert counted[:third] == counted[third : 2 * third] == counted[2 * third :]
         assert [str(answer(one, span(START, at, 60))) for one in (compactor, model)] == [
             str(answer(model, span(START, at, 60)))
         ] * 2

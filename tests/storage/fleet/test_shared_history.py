@@ -106,6 +106,24 @@ async def test_a_restart_goes_on_with_what_each_had(
     await single.close()
 
 
+async def test_a_stop_opens_no_history_again(
+    history: SharedHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node may have ten thousand that are quiet; each would take milliseconds."""
+    monkeypatch.setattr(shared, "MAX_OPEN", 1)
+    workers = [history.worker(number) for number in (1, 2, 3)]
+    for number, worker in enumerate(workers):
+        worker.add(samples(number, 0, 5))
+        await worker.ask(told)
+
+    def opened_again(*_: object) -> None:
+        raise AssertionError("a history was opened for its end")
+
+    monkeypatch.setattr(shared, "Compactor", opened_again)
+    for worker in workers:
+        await worker.close(START + 200)
+
+
 async def test_there_is_one_thread_for_all(history: SharedHistory) -> None:
     before = set(threading.enumerate())
     workers = [history.worker(number) for number in range(1, 21)]
@@ -176,3 +194,29 @@ async def test_many_have_a_share_of_the_bytes_each(history: SharedHistory) -> No
     assert history.bounds().max_bytes == BOUNDS.max_bytes // 4
     await asyncio.gather(*(worker.close(START) for worker in (first, *rest)))
     assert history.bounds() == BOUNDS
+
+
+async def test_who_asks_does_not_wait_for_what_is_recorded_of_others(
+    history: SharedHistory,
+) -> None:
+    workers = [history.worker(number) for number in range(1, 11)]
+    may_go_on, done = threading.Event(), []
+    loop = asyncio.get_running_loop()
+    busy = loop.create_task(workers[0].ask(lambda _: may_go_on.wait(10)))
+    await asyncio.sleep(0)
+    nobody_waits = [
+        loop.create_task(one.ask(lambda _, n=n: done.append(n), is_awaited=False))
+        for n, one in enumerate(workers)
+    ]
+    await asyncio.sleep(0)
+    workers[-1].add(samples(9, 0, 3))
+    asking = loop.create_task(workers[-1].ask(Compactor.labels))
+    await asyncio.sleep(0)
+    may_go_on.set()
+    # With all that came before it of the same controller, and nothing of others.
+    assert await asking == ["DS1", "OUT0"]
+    assert done[:1] == [9]
+    await asyncio.gather(busy, *nobody_waits)
+    assert sorted(done) == list(range(10))
+    for worker in workers:
+        await worker.close(START + 100)

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
+import { digitsOf } from "../../../src/leverframe/web/lib/chart/axes.js";
 import { Fingers } from "../../../src/leverframe/web/lib/chart/fingers.js";
 import { roomy } from "../../../src/leverframe/web/lib/chart/lines.js";
 import {
@@ -256,4 +257,8 @@ test("the address keeps what stands behind", () => {
   one.putBehind(null);
   assert.ok(!location.hash.includes("behind"));
   assert.equal(view("behind=century").behind, null);
+});
+
+test("an axis has the decimals that its steps need", () => {
+  assert.deepEqual([10, 2.5, 0.5, 0.25, 0.001].map(digitsOf), [0, 1, 1, 2, 3]);
 });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
+import { causeOf } from "../../../src/leverframe/web/lib/causes.js";
 import { Lever } from "../../../src/leverframe/web/lib/lever.js";
 import { mover, standing } from "../../../src/leverframe/web/lib/lever_state.js";
 import { shown } from "../../../src/leverframe/web/lib/quantities.js";
@@ -116,3 +117,8 @@ function press(template) {
   const listeners = template.values.filter((value) => typeof value === "function");
   return listeners[0]();
 }
+
+test("the regulator goes by a reading, as rules do; a return time by the clock", () => {
+  assert.equal(causeOf("timer", "PID regulator").name, "rule");
+  assert.equal(causeOf("timer", "return time").name, "schedule");
+});

@@ -26,8 +26,8 @@ test("a code has marker, number and decimals, on the display a width, too", asyn
 });
 
 test("labels are offered in the order of their numbers, with their names", async () => {
-  context.settings.weather.t1_name = "Cellar";
-  assert.match(textOf((await codes({ marker: "%" })).view()), /VCC.*T1 · Cellar/);
+  context.overview.name = (label) => (label === "T1" ? "Cellar" : "");
+  assert.match(textOf((await codes({ marker: "%" })).view()), /Supply voltage.*Cellar/);
 });
 
 test("a code stands where the text was last edited", async () => {

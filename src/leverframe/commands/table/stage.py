@@ -12,7 +12,7 @@ from leverframe.commands.table.refusals import Locked
 from leverframe.engine.actions import Action, Switch
 from leverframe.engine.sent_secrets import redirected
 from leverframe.engine.settings import Node, Settings
-from leverframe.engine.tree import MISSING, difference, is_same, leaf_at, value_at, with_value
+from leverframe.engine.tree import MISSING, difference, exchanged, is_same, value_at
 from leverframe.profile import Profile
 
 NO_HASHES: Mapping[str, str] = {}
@@ -76,12 +76,11 @@ class Stage:
     def set(self, path: str, value: object) -> None:
         self.given.append(path)
         before = self.settings
-        self.settings = after = with_value(before, path, value)
-        if after is not before and self._noted_up_to is before:
-            self._note(before, path, value)
+        self.settings, old = exchanged(before, path, value)
+        if self.settings is not before and self._noted_up_to is before:
+            self._note(path, old, value)
 
-    def _note(self, before: Settings, path: str, value: object) -> None:
-        old = leaf_at(before, path)
+    def _note(self, path: str, old: Any, value: object) -> None:
         if old is MISSING or isinstance(value, Node):
             self._noted_up_to = None
             return

@@ -18,7 +18,7 @@ from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.bulk import BulkReport, MemberResult, report_of
 from leverframe.fleet.jobs.jobs import NoSuchJob
-from leverframe.fleet.node import no_such_name, no_such_tag
+from leverframe.fleet.members import no_such_name, no_such_tag
 from leverframe.fleet.node_accounts import Asking
 from leverframe.fleet.other_nodes import OtherNodes, SilentNode, Whereabouts
 from leverframe.fleet.records import Moved

@@ -21,7 +21,8 @@ from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import Health, HealthIndex, Wanted
 from leverframe.fleet.jobs.jobs import Asker, FleetJobs
 from leverframe.fleet.live import GroupTime
-from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.members import Member
+from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import Asking, NodeAccounts
 from leverframe.fleet.records import Moved
 from leverframe.fleet.tenants import TenantRecord

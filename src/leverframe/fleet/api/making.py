@@ -13,7 +13,7 @@ from leverframe.fleet.api.reading import MemberReport, changed_settings_of, repo
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
 from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.live import fork
-from leverframe.fleet.node import Member, NewController
+from leverframe.fleet.members import Member, NewController
 from leverframe.fleet.records import (
     MemberRecord,
     checked_address,

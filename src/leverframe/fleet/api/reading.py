@@ -15,7 +15,8 @@ from leverframe.engine.tree import MISSING, difference, is_confidential
 from leverframe.fleet.api.context import FleetContext
 from leverframe.fleet.bulk import AT_A_TIME
 from leverframe.fleet.fleet_metrics import MAX_SINGLE, node_families
-from leverframe.fleet.node import NOT_STARTED, FleetNode, Member
+from leverframe.fleet.members import Member
+from leverframe.fleet.node import NOT_STARTED, FleetNode
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.tenants import Role
 from leverframe.profile import HARDWARE, newest_software

@@ -4,11 +4,9 @@ import time
 from typing import Any
 
 import msgspec
-from rich.console import Console
-from rich.table import Table
 
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.commands import asked_node
+from leverframe.fleet.commands import asked_node, table_of, tables
 
 #: Between two looks at a node that is being emptied.
 LOOK_S = 0.5
@@ -34,7 +32,7 @@ def list_nodes(node: str, user: str | None, ca_file: str | None, as_json: bool) 
     if as_json:
         print(msgspec.json.encode(report).decode())
         return
-    table = Table("node", "state", "controllers", "capacity", "life", "inner address")
+    table = table_of("node", "state", "controllers", "capacity", "life", "inner address")
     for one in report["nodes"]:
         name = f"{one['name']} (asked)" if one["is_this"] else one["name"]
         table.add_row(
@@ -45,8 +43,7 @@ def list_nodes(node: str, user: str | None, ca_file: str | None, as_json: bool) 
             str(one["epoch"]),
             one["inner"],
         )
-    console = Console(soft_wrap=True)
-    console.print(table)
+    tables().print(table)
     if report["free"]:
         print(f"{report['free']} controllers wait for a node.")
     if report["is_in_doubt"]:

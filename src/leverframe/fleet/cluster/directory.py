@@ -84,16 +84,6 @@ class Directory:
             async with asyncio.timeout(seconds):
                 await self._changed.wait()
 
-    async def wait_for_place(
-        self, name: str, seconds: float, besides: Place | None = None
-    ) -> Place | None:
-        """Wait until a controller is somewhere besides where it was missed; None after the time."""
-
-        def elsewhere() -> bool:
-            return self.place_of(name) not in (None, besides)
-
-        return self.place_of(name) if await self.wait_until(elsewhere, name, seconds) else None
-
     async def wait_until(self, condition: Callable[[], bool], name: str, seconds: float) -> bool:
         """Wait for what a change of the directory, or `wake`, brings about; False after that time.
 

@@ -31,6 +31,10 @@ class NodeLease:
         """Count a beat that has arrived, from the moment before it was sent."""
         self._until = sent_at + self._lease_s
 
+    def lapse(self) -> None:
+        """End it before its time: somebody has declared this life over."""
+        self._until = min(self._until, self.now())
+
     @property
     def is_in_doubt(self) -> bool:
         return self.ended is not None or self.now() >= self._until

@@ -1,7 +1,7 @@
 """The live state of controllers in the database: put there by their node, taken by the next one.
 
 How old it is goes by the clock of the database alone, so that no clocks are compared. Who writes
-holds the row of its node: a death waits for it, and who was declared dead writes nothing.
+holds the row of its node: a death waits for it, and who was declared dead writes and takes nothing.
 """
 
 import time
@@ -10,21 +10,22 @@ from collections.abc import Mapping, Sequence
 from leverframe.controller.hand_over import SavedLive
 from leverframe.storage.fleet.postgres_connection import Connection
 from leverframe.storage.fleet.postgres_lane import Claim
+from leverframe.storage.fleet.postgres_statements import ALIVE
 
 _PUT = (
-    "WITH alive AS (SELECT 1 FROM node"
-    " WHERE name = %(node)s AND epoch = %(epoch)s AND is_alive FOR SHARE)"
+    f"WITH alive AS ({ALIVE})"  # noqa: S608
     " INSERT INTO live (controller, at, data)"
     " SELECT own.number, clock_timestamp() - make_interval(secs => saved.age), saved.data"
     " FROM unnest(%(numbers)s::integer[], %(ages)s::float8[], %(data)b::bytea[])"
     " AS saved (number, age, data)"
-    " JOIN controller AS own ON own.number = saved.number AND own.node = %(node)s"
-    " WHERE EXISTS (SELECT 1 FROM alive)"
+    " JOIN controller AS own ON own.number = saved.number JOIN alive ON alive.name = own.node"
     " ON CONFLICT (controller) DO UPDATE SET at = EXCLUDED.at, data = EXCLUDED.data"
 )
 _TAKE = (
-    "DELETE FROM live USING controller AS own WHERE own.number = live.controller"
-    " AND own.node = %s AND live.controller = ANY(%s) RETURNING live.controller, live.data,"
+    f"WITH alive AS ({ALIVE})"  # noqa: S608
+    " DELETE FROM live USING alive, controller AS own WHERE own.number = live.controller"
+    " AND own.node = alive.name AND live.controller = ANY(%(numbers)s)"
+    " RETURNING live.controller, live.data,"
     " extract(epoch FROM clock_timestamp() - live.at)::float8"
 )
 
@@ -41,9 +42,10 @@ def put_live(connection: Connection, claim: Claim, live: Mapping[int, SavedLive]
     connection.execute(_PUT, values)
 
 
-def take_live(connection: Connection, node: str, numbers: Sequence[int]) -> dict[int, SavedLive]:
+def take_live(connection: Connection, claim: Claim, numbers: Sequence[int]) -> dict[int, SavedLive]:
     """Take the live state of controllers that a node has; it is gone then."""
-    rows = connection.execute(_TAKE, (node, list(numbers))).fetchall()
+    values = {"node": claim.node, "epoch": claim.epoch, "numbers": list(numbers)}
+    rows = connection.execute(_TAKE, values).fetchall()
     as_of = time.monotonic()
     # A clock that was set back makes nothing younger than now.
     return {one: SavedLive(bytes(data), max(0.0, age), as_of) for one, data, age in rows}

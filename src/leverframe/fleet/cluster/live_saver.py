@@ -17,7 +17,8 @@ from leverframe.engine.portable_state import changes_of
 from leverframe.engine.settings import Settings
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.live_rows import put_live
-from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.members import Member
+from leverframe.fleet.node import FleetNode
 from leverframe.log_throttle import LogThrottle
 from leverframe.storage.fleet.postgres_connection import SharedConnection, first_line
 from leverframe.storage.fleet.postgres_lane import Claim

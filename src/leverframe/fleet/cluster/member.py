@@ -1,9 +1,9 @@
 """A node among others: it beats, watches them, and has the controllers that the database gives it.
 
-Two things go on beside each other. A thread keeps the lease: every half second it beats, reads all
-nodes, declares the dead ones dead and takes free controllers up to the fair share. The loop brings
-the controllers that run here into line with what the database says: it starts those that were
-taken, and stops and releases those that another node shall have.
+Three things go on beside each other. One thread keeps the lease, by a beat every half second.
+Another one reads all nodes as often, declares the dead ones dead and takes free controllers up to
+the fair share. The loop brings the controllers that run here into line with what the database says:
+it starts those that were taken, and stops and releases those that another node shall have.
 
 Where the lease is in doubt nothing is done for anybody; controllers regulate on. A node that was
 declared dead drops all of them without writing, and begins another life.
@@ -13,11 +13,11 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 from msgspec import Struct
@@ -25,24 +25,32 @@ from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import BadValue
 from leverframe.controller.hand_over import SavedLive
-from leverframe.errors import ErrorForPeople
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.asking import AskingNode
 from leverframe.fleet.cluster.batch_rate import BatchRate
+from leverframe.fleet.cluster.beginning import NodeIdentity
 from leverframe.fleet.cluster.cluster_metrics import MemberFigures, cluster_families
 from leverframe.fleet.cluster.directory import Directory, Place
-from leverframe.fleet.cluster.fair_share import fair_shares
+from leverframe.fleet.cluster.heartbeat import BeatResult, Heartbeat
 from leverframe.fleet.cluster.lease import NodeLease
+from leverframe.fleet.cluster.leaving import leaving_members
 from leverframe.fleet.cluster.live_saver import LiveSaver
 from leverframe.fleet.cluster.membership import ClaimedJob, Placed
 from leverframe.fleet.cluster.node_calls import NodeCaller
 from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, PeerWatch, SeenNode
 from leverframe.fleet.cluster.registry import ClusterRegistry
-from leverframe.fleet.node import NOT_STARTED, FleetNode, Member
+from leverframe.fleet.cluster.start_attempts import StartAttempts
+from leverframe.fleet.members import Member
+from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import ClusterReport, DatabaseReport, PeerReport
 from leverframe.fleet.records import NoSuchController
 from leverframe.storage.fleet.group_commit import ConcernsAll
-from leverframe.storage.fleet.postgres_connection import Connection, first_line
+from leverframe.storage.fleet.postgres_connection import (
+    PATIENCE_S,
+    Connection,
+    connected_until,
+    first_line,
+)
 from leverframe.storage.fleet.postgres_lane import IN_DOUBT, Claim, Fenced, InDoubt, PostgresLane
 from leverframe.storage.fleet.postgres_schema import opened
 from leverframe.storage.store import StoreUnavailable
@@ -57,25 +65,7 @@ LOOK_AT_ALL_BEATS = 10
 #: Controllers that are started before others have their turn, and given up in one step.
 STARTED_AT_A_TIME = 50
 GIVEN_UP_AT_A_TIME = 20
-#: What does not start is tried again after this.
-START_AGAIN_S = 5.0
 _DATABASE = "database"
-
-
-class NameTaken(ErrorForPeople):
-    """Another node of this name lives: one sentence."""
-
-
-class NodeIdentity(Struct, frozen=True):
-    """The name of a node, where the others reach it, and what it carries beside them."""
-
-    name: str
-    place: Place
-    capacity: int = 1
-
-    @property
-    def address(self) -> str:
-        return f"{self.place.host}:{self.place.port}"
 
 
 class Seen(Struct, frozen=True):
@@ -85,32 +75,6 @@ class Seen(Struct, frozen=True):
     #: None where nothing has changed since the last step.
     placed: list[Placed] | None
     jobs: list[ClaimedJob]
-
-
-def begin_life(address: str, identity: NodeIdentity) -> Claim:
-    """Register a node; raise NameTaken where another one of its name lives.
-
-    One that was killed has no session any more, or its counter stands still for a lease.
-    """
-    with opened(address) as connection:
-        known = _named(connection, identity.name)
-        until = time.monotonic() + LEASE_S
-        while known is not None and known.is_alive and known.has_session:
-            if time.monotonic() >= until:
-                break
-            time.sleep(BEAT_S)
-            now = _named(connection, identity.name)
-            if now is not None and now.epoch == known.epoch and now.beat > known.beat:
-                raise NameTaken(
-                    f"A node {identity.name} runs already. Give this one another name with --name."
-                )
-            known = now
-        return membership.register(connection, identity.name, identity.address, identity.capacity)
-
-
-def _named(connection: Connection, name: str) -> SeenNode | None:
-    found = (one for one in membership.seen_nodes(connection) if one.name == name)
-    return next(found, None)
 
 
 class ClusterMember(AskingNode):
@@ -139,6 +103,7 @@ class ClusterMember(AskingNode):
         #: What was stopped here and could not be released: it goes on here.
         self._handed_over: dict[int, SavedLive] = {}
         self._watch = PeerWatch(identity.name)
+        self._heart = Heartbeat(address, lease)
         self._thread = ThreadPoolExecutor(1, "membership")
         # Only the thread touches these.
         self._connection: Connection | None = None
@@ -146,8 +111,7 @@ class ClusterMember(AskingNode):
         self._changed = asyncio.Event()
         self._is_fenced = False
         self._stored_late: set[int] = set()
-        #: When a controller that did not start is tried again, by its number.
-        self._not_before: dict[int, float] = {}
+        self._attempts = StartAttempts(node.troubles)
         self._tasks: list[asyncio.Task[None]] = []
         self._is_leaving = False
         self.figures = MemberFigures()
@@ -163,10 +127,13 @@ class ClusterMember(AskingNode):
         """Tell where it is, take a share, start it, and go on beside what follows."""
         address = self.identity.address
         await self._in_thread(lambda it: membership.announce(it, self._claim, address))
-        await self._step()
+        await self._beat_once()
+        await self._look_once()
         await self._settle()
         loop = asyncio.get_running_loop()
-        self._tasks = [loop.create_task(self._beat()), loop.create_task(self._act())]
+        steps = (self._beat_once, self._look_once)
+        self._tasks = [loop.create_task(self._repeat(step)) for step in steps]
+        self._tasks.append(loop.create_task(self._act()))
         if self._live_state_every is not None:
             self._tasks.append(loop.create_task(self._saver.run(self._live_state_every)))
 
@@ -181,15 +148,16 @@ class ClusterMember(AskingNode):
             with suppress(psycopg.Error, StoreUnavailable):
                 await self._give_up(tuple(self._node.members.values()))
                 await self._in_thread(lambda it: membership.resign(it, self._claim))
+        self._heart.close()
         self._thread.shutdown()
         if self._connection is not None:
             self._connection.close()
         self._saver.close()
 
-    async def _beat(self) -> None:
+    async def _repeat(self, step: Callable[[], Coroutine[Any, Any, None]]) -> None:
         while True:
             try:
-                await self._step()
+                await step()
             except asyncio.CancelledError:
                 raise
             except Exception:
@@ -276,8 +244,10 @@ class ClusterMember(AskingNode):
         """Do what somebody waits for, on a connection of its own: the other one may be waiting."""
 
         def ask() -> Result:
+            # Where it is reached is not told to whoever asks a node.
+            connection = connected_until(self._address, time.monotonic() + PATIENCE_S)
             try:
-                with opened(self._address) as connection:
+                with connection:
                     return work(connection)
             except psycopg.Error as error:
                 raise InDoubt(IN_DOUBT) from error
@@ -286,25 +256,44 @@ class ClusterMember(AskingNode):
 
     # --- keeping the lease ------------------------------------------------------------------------
 
-    async def _step(self) -> None:
-        """Wait for news or the time of the next beat, then beat and read what there is."""
-        sent: list[float] = []
-        was_connected = self._connection is not None
+    async def _beat_once(self) -> None:
+        """Beat when it is time, and note what has become of it."""
+        claim, lane, began = self._claim, self._lane, time.monotonic()
+        was_connected = self._heart.is_connected
+        loop = asyncio.get_running_loop()
+        # A database that hangs breaks no connection; it has to be told all the same.
+        hangs = loop.call_later(LEASE_S, self._note_away, StoreUnavailable("it does not answer"))
         try:
-            seen = await self._in_thread(lambda it: self._beat_and_look(it, sent))
+            pulse = await self._heart.beat(claim, lambda: lane.batch, BEAT_S)
         except (psycopg.Error, StoreUnavailable) as error:
             self._note_away(error)
             # One that broke is made again at once, before others miss it twice.
             if not was_connected:
                 await asyncio.sleep(BEAT_S)
             return
-        if seen is None:
+        finally:
+            hangs.cancel()
+        was_away = self._node.troubles.pop(_DATABASE, None) is not None
+        if was_away or time.monotonic() - began > LEASE_S:
+            # What could not start without the database need not wait any longer.
+            self._attempts.try_now()
+        if pulse is BeatResult.WENT_BACK:
+            lane.note_lost()
+        # What was sent by a life that is known to be over tells nothing about the next one.
+        elif pulse is BeatResult.LIFE_IS_OVER and claim == self._claim:
             self._is_fenced = True
             self._changed.set()
-            await asyncio.sleep(BEAT_S)
+
+    async def _look_once(self) -> None:
+        """Wait for news or the time of the next look, then read what there is."""
+        was_connected = self._connection is not None
+        try:
+            seen = await self._in_thread(self._look_and_claim)
+        except (psycopg.Error, StoreUnavailable):
+            self._watch.forget()
+            if not was_connected:
+                await asyncio.sleep(BEAT_S)
             return
-        self.lease.renew(sent[0])
-        self._node.troubles.pop(_DATABASE, None)
         self.nodes = seen.nodes
         self._batch_rate.note(sum(one.batch for one in seen.nodes), time.monotonic())
         if seen.placed is not None:
@@ -312,8 +301,6 @@ class ClusterMember(AskingNode):
             self._registry.take_jobs(seen.jobs)
             with suppress(psycopg.Error, StoreUnavailable):
                 await self._registry.load_accounts()
-        if self._lane.is_unclear:
-            await self._lane.look_again()
         if seen.placed is not None or self._work_is_left():
             self._changed.set()
 
@@ -324,7 +311,6 @@ class ClusterMember(AskingNode):
             "The database cannot be reached. Controllers go on with what they have; nothing can be"
             " changed until it is back."
         )
-        self._watch.forget()
 
     def _take_placement(self, placed: list[Placed]) -> None:
         self._placed = placed
@@ -349,30 +335,24 @@ class ClusterMember(AskingNode):
             self._connection = None
             raise
 
-    def _beat_and_look(self, connection: Connection, sent: list[float]) -> Seen | None:
-        """Beat and read, in the thread; return None where this life is over."""
-        # On a new connection at once: others look whether its session is there.
+    def _look_and_claim(self, connection: Connection) -> Seen:
+        """Read what there is, and take what is free, in the thread."""
         pause = 0.0 if self._beats_until_all < 0 else BEAT_S
         is_told = any(True for _ in connection.notifies(timeout=pause, stop_after=1))
-        sent.append(self.lease.now())
-        known_batch = self._lane.batch
-        if not membership.beat(connection, self._claim):
-            return None
-        batch = membership.batch_of(connection, self._claim)
-        if batch is not None and batch < known_batch:
-            with suppress(ConcernsAll):
-                self._lane.note_lost(batch)
         nodes = membership.seen_nodes(connection)
         for dead in self._watch.look(nodes, self.lease.now()):
-            if membership.declare_dead(connection, dead):
+            if not self.lease.is_in_doubt and membership.declare_dead(connection, dead):
                 log.warning("the node %s is dead; its controllers are free", dead.name)
                 self.figures.takeovers += 1
                 is_told = True
         self._beats_until_all -= 1
         if not (is_told or self._beats_until_all < 0):
             return Seen(nodes, None, [])
-        self._beats_until_all = LOOK_AT_ALL_BEATS
-        if self.lease.ended is None and not self._is_leaving:
+        # What came while the lease is in doubt is looked at again as soon as it is not.
+        is_in_doubt = self.lease.is_in_doubt
+        is_soon_clear = is_in_doubt and self.lease.ended is None
+        self._beats_until_all = 0 if is_soon_clear else LOOK_AT_ALL_BEATS
+        if not (is_in_doubt or self._is_leaving):
             nodes = membership.seen_nodes(connection)
             self.figures.claims += len(membership.claim_free(connection, self._claim, nodes))
             membership.claim_jobs(connection, self._claim, nodes)
@@ -383,32 +363,37 @@ class ClusterMember(AskingNode):
     # --- bringing into line -----------------------------------------------------------------------
 
     def _work_is_left(self) -> bool:
-        return bool(self._stored_late) or any(
-            when <= time.monotonic() for when in self._not_before.values()
-        )
+        is_unsettled = bool(self._stored_late) or self._lane.is_unclear
+        return is_unsettled or self._attempts.any_due()
 
     async def _settle(self) -> None:
         """Let run here what the database says."""
+        if self.lease.ended is not None:
+            # It serves nobody until somebody starts it again: to go on would hide what is lost.
+            return
         if self._is_fenced:
             await self._begin_anew()
             return
         if self.lease.is_in_doubt:
             return
+        if self._lane.is_unclear:
+            await self._lane.look_again()
         await self._reload_stored_late()
         await self._start_taken()
         await self._node.jobs_taken()
-        await self._give_up(self._leaving_members())
+        capacities = membership.capacities_of(self.nodes)
+        leaving = leaving_members(self.identity.name, self._members(), self._placed, capacities)
+        await self._give_up(leaving[:GIVEN_UP_AT_A_TIME])
 
     async def _start_taken(self) -> None:
         """Start controllers that this node has and that do not run yet."""
         own = [one for one in self._placed if one.node == self.identity.name]
         running = {member.number for member in self._node.members.values()}
-        self._forget_troubles_except({one.number for one in own})
-        now = time.monotonic()
+        self._attempts.forget_except({one.number for one in own})
         due = [
             one.number
             for one in sorted(own, key=lambda it: it.name not in self._directory.awaited)
-            if one.number not in running and self._not_before.get(one.number, now) <= now
+            if one.number not in running and self._attempts.is_due(one.number)
         ]
         for begin in range(0, len(due), STARTED_AT_A_TIME):
             batch = due[begin : begin + STARTED_AT_A_TIME]
@@ -417,48 +402,10 @@ class ClusterMember(AskingNode):
             live |= {one: it for one, it in self._handed_over.items() if one in batch}
             failed = await self._node.start_some(batch, live=live)
             for number in batch:
-                self._note_start(number, failed.get(number))
-
-    def _note_start(self, number: int, trouble: str | None) -> None:
-        """Note that a controller runs, or why not; each reason is logged once."""
-        name = f"{NOT_STARTED}{number}"
-        if trouble is None:
-            self._not_before.pop(number, None)
-            self._node.troubles.pop(name, None)
-            return
-        if self._node.troubles.get(name) != trouble:
-            log.error("%s", trouble)
-        self._node.troubles[name] = trouble
-        self._not_before[number] = time.monotonic() + START_AGAIN_S
-
-    def _forget_troubles_except(self, own: Collection[int]) -> None:
-        """Forget that controllers did not start which another node has by now."""
-        for number in [one for one in self._not_before if one not in own]:
-            del self._not_before[number]
-            self._node.troubles.pop(f"{NOT_STARTED}{number}", None)
+                self._attempts.note(number, failed.get(number))
 
     def _members(self) -> tuple[Member, ...]:
         return tuple(self._node.members.values())
-
-    def _leaving_members(self) -> list[Member]:
-        """Choose controllers that another node shall have: wanted there, or above the share."""
-        me = self.identity.name
-        capacities = membership.capacities_of(self.nodes)
-        others = {name for name in capacities if name != me}
-        if not others:
-            return []
-        wanted = {one.number: one.wanted for one in self._placed}
-        members = self._members()
-        leaving = [one for one in members if wanted.get(one.number) in others]
-        share = fair_shares(len(self._placed), capacities).get(me, 0)
-        # A controller that nobody has yet is on its way to somebody.
-        if all(one.node is not None for one in self._placed):
-            above = len(members) - len(leaving) - share
-            movable = [
-                one for one in members if wanted.get(one.number) is None or me not in capacities
-            ]
-            leaving += movable[len(movable) - max(0, above) :] if above > 0 else []
-        return list(dict.fromkeys(leaving))[:GIVEN_UP_AT_A_TIME]
 
     async def _give_up(self, members: Sequence[Member]) -> None:
         """Stop controllers cleanly and release them."""

@@ -20,7 +20,7 @@ from leverframe.fleet.cluster.peer_watch import SeenNode
 from leverframe.fleet.other_nodes import DatabaseReport
 from leverframe.storage.fleet.postgres_connection import Connection
 from leverframe.storage.fleet.postgres_lane import Claim
-from leverframe.storage.fleet.postgres_statements import LAST_BATCH
+from leverframe.storage.fleet.postgres_statements import ALIVE
 
 #: What nodes wake each other by when controllers change hands.
 CHANNEL = "leverframe_controllers"
@@ -54,6 +54,8 @@ def register(connection: Connection, name: str, address: str, capacity: int) -> 
     A node that was drained stays empty in its next lives.
     """
     with connection.transaction():
+        # What an earlier life is writing comes first.
+        connection.execute("SELECT 1 FROM node WHERE name = %s FOR UPDATE", (name,))
         row = connection.execute(
             "INSERT INTO node (name, epoch, is_alive, address, session, capacity, carries)"
             " VALUES (%(name)s, 1, true, %(address)s, 0, %(capacity)s, %(capacity)s)"
@@ -83,14 +85,32 @@ def announce(connection: Connection, claim: Claim, address: str) -> None:
     )
 
 
-def beat(connection: Connection, claim: Claim) -> bool:
-    """Count up; return False where this life is over."""
-    done = connection.execute(
-        "UPDATE node SET beat = beat + 1, session = pg_backend_pid()"
-        " WHERE name = %s AND epoch = %s AND is_alive",
+class LifeRow(Struct, frozen=True):
+    """How far a node has come, by the database."""
+
+    epoch: int
+    beat: int
+    batch: int
+
+
+def beat(connection: Connection, claim: Claim) -> LifeRow | None:
+    """Count up; return None where this life is over."""
+    row = connection.execute(
+        "UPDATE node SET beat = beat + 1, session = pg_backend_pid() FROM lane"
+        " WHERE name = %s AND node.epoch = %s AND is_alive AND lane.node = name"
+        " RETURNING node.epoch, beat, batch",
         (claim.node, claim.epoch),
-    )
-    return done.rowcount == 1
+    ).fetchone()
+    return None if row is None else LifeRow(*row)
+
+
+def life_of(connection: Connection, name: str) -> LifeRow | None:
+    """Read how far a node has come, in whichever life; None where it is not known."""
+    row = connection.execute(
+        "SELECT node.epoch, beat, batch FROM node JOIN lane ON lane.node = name WHERE name = %s",
+        (name,),
+    ).fetchone()
+    return None if row is None else LifeRow(*row)
 
 
 def seen_nodes(connection: Connection) -> list[SeenNode]:
@@ -145,13 +165,16 @@ def about_database(connection: Connection) -> DatabaseReport:
 def declare_dead(connection: Connection, node: SeenNode) -> bool:
     """End a node's life, if it is as it was seen; return whether this call has done it."""
     with connection.transaction():
-        ended = connection.execute(
-            "UPDATE node SET is_alive = false, epoch = epoch + 1"
-            " WHERE name = %s AND epoch = %s AND beat = %s AND is_alive",
+        # Waits for records, live state and history that are being written.
+        as_seen = connection.execute(
+            "SELECT 1 FROM node WHERE name = %s AND epoch = %s AND beat = %s AND is_alive"
+            " FOR UPDATE",
             (node.name, node.epoch, node.beat),
         )
-        if ended.rowcount == 0:
+        if as_seen.fetchone() is None:
             return False
+        query = "UPDATE node SET is_alive = false, epoch = epoch + 1 WHERE name = %s"
+        connection.execute(query, (node.name,))
         # Waits for a batch that is being written; one that comes later writes nothing.
         connection.execute(
             "UPDATE lane SET epoch = %s WHERE node = %s", (node.epoch + 1, node.name)
@@ -220,7 +243,7 @@ def claim_jobs(connection: Connection, claim: Claim, nodes: Iterable[SeenNode]) 
         return
     with connection.transaction():
         taken = connection.execute(
-            "UPDATE job SET node = %(node)s, epoch = %(epoch)s WHERE number IN ("  # nosec B608
+            "UPDATE job SET node = %(node)s, epoch = %(epoch)s WHERE number IN ("  # noqa: S608
             f" SELECT number FROM job WHERE {_IS_FREE} FOR UPDATE SKIP LOCKED)"
             " AND EXISTS (SELECT 1 FROM node"
             "  WHERE name = %(node)s AND epoch = %(epoch)s AND is_alive)",
@@ -239,7 +262,7 @@ def jobs(connection: Connection) -> list[ClaimedJob]:
 def holder_of(connection: Connection, id: str) -> str | None:
     """Read which node goes on with a job; "" for none at present, None for no such job."""
     row = connection.execute(
-        f"SELECT CASE WHEN {_IS_FREE} THEN '' ELSE node END FROM job WHERE id = %s",  # nosec B608
+        f"SELECT CASE WHEN {_IS_FREE} THEN '' ELSE node END FROM job WHERE id = %s",  # noqa: S608
         (id,),
     ).fetchone()
     return None if row is None else str(row[0])
@@ -256,8 +279,9 @@ def release(
         if live:
             put_live(connection, claim, live)
         connection.execute(
-            "UPDATE controller SET node = NULL WHERE node = %s AND number = ANY(%s)",
-            (claim.node, list(numbers)),
+            f"WITH alive AS ({ALIVE}) UPDATE controller SET node = NULL FROM alive"  # noqa: S608
+            " WHERE node = alive.name AND number = ANY(%(numbers)s)",
+            {"node": claim.node, "epoch": claim.epoch, "numbers": list(numbers)},
         )
         tell(connection)
 
@@ -289,12 +313,6 @@ def set_drained(connection: Connection, name: str, *, is_drained: bool) -> None:
             {"name": name, "is_drained": is_drained},
         )
         tell(connection)
-
-
-def batch_of(connection: Connection, claim: Claim) -> int | None:
-    """Read the number of the last batch of this life."""
-    row = connection.execute(LAST_BATCH, (claim.node, claim.epoch)).fetchone()
-    return None if row is None else int(row[0])
 
 
 def resign(connection: Connection, claim: Claim) -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from leverframe.fleet.cluster.beginning import NodeIdentity, begin_life
 from leverframe.fleet.cluster.directory import Directory
 from leverframe.fleet.cluster.lease import NodeLease
-from leverframe.fleet.cluster.member import ClusterMember, NodeIdentity, begin_life
+from leverframe.fleet.cluster.member import ClusterMember
 from leverframe.fleet.cluster.node_calls import NodeCaller
 from leverframe.fleet.cluster.registry import ClusterRegistry
 from leverframe.fleet.node import FleetNode

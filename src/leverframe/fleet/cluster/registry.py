@@ -20,16 +20,47 @@ from leverframe.fleet.records import JobTaken, MemberRecord, Moved, Registry, Sn
 from leverframe.fleet.tenants import OPERATOR, FleetAccount, TenantRecord, no_such_tenant
 from leverframe.storage.fleet.postgres_connection import Connection, SharedConnection
 from leverframe.storage.fleet.postgres_lane import Claim
+from leverframe.storage.fleet.postgres_statements import ALIVE
+from leverframe.storage.store import StoreUnavailable
 
 Result = TypeVar("Result")
 
+# Who has lost a controller, or lives no more, must not write anything of it: each of these finds
+# the node in its present life and holds that row, as a batch of changes does with that of the lane.
+_ALIVE = f"WITH alive AS ({ALIVE})"
 _PUT = (
-    "INSERT INTO controller (number, name, record, tenant, node)"
-    " SELECT *, %s FROM unnest(%s::integer[], %s::text[], %s::text[], %s::text[])"
+    f"{_ALIVE} INSERT INTO controller (number, name, record, tenant, node)"  # noqa: S608
+    " SELECT given.*, alive.name FROM alive, unnest(%(numbers)s::integer[], %(names)s::text[],"
+    " %(records)s::text[], %(tenants)s::text[]) AS given"
     " ON CONFLICT (number) DO UPDATE SET name = EXCLUDED.name, record = EXCLUDED.record,"
-    " tenant = EXCLUDED.tenant"
-    # Who has lost it must not write it.
-    " WHERE controller.node = EXCLUDED.node"
+    " tenant = EXCLUDED.tenant WHERE controller.node = EXCLUDED.node"
+)
+_REMOVE = (
+    f"{_ALIVE} DELETE FROM controller USING alive"  # noqa: S608
+    " WHERE number = ANY(%(numbers)s) AND node = alive.name"
+)
+_FORGET_SNAPSHOT = (
+    f"{_ALIVE} DELETE FROM snapshot USING alive, controller AS own"  # noqa: S608
+    " WHERE label = %(label)s AND own.number = snapshot.controller AND own.node = alive.name"
+)
+_PUT_SNAPSHOT = (
+    f"{_ALIVE} INSERT INTO snapshot (label, controller, at, part)"  # noqa: S608
+    " SELECT %(label)s, given.number, %(at)s, given.part FROM alive"
+    " JOIN controller AS own ON own.node = alive.name"
+    " JOIN unnest(%(numbers)s::integer[], %(parts)s::integer[]) AS given (number, part)"
+    " ON given.number = own.number"
+)
+_PUT_JOB = (
+    f"{_ALIVE} INSERT INTO job (number, id, node, epoch)"  # noqa: S608
+    " SELECT %(number)s, %(id)s, alive.name, %(epoch)s FROM alive"
+)
+_REMOVE_JOB = (
+    f"{_ALIVE} DELETE FROM job USING alive WHERE number = %(number)s"  # noqa: S608
+    " AND node = alive.name AND epoch IN (0, %(epoch)s)"
+)
+_NO_LIFE = (
+    "This node was declared dead meanwhile, and begins anew. Nothing was done; try again in a few"
+    " seconds."
 )
 
 
@@ -80,12 +111,12 @@ class ClusterRegistry(Registry):
             self._stepped.add(job)
 
     async def put_job(self, number: int, id: str) -> None:
-        claim = self._claim
+        given = self._fenced(number=number, id=id)
 
         def write(connection: Connection) -> None:
             with connection.transaction():
-                query = "INSERT INTO job (number, id, node, epoch) VALUES (%s, %s, %s, %s)"
-                connection.execute(query, (number, id, claim.node, claim.epoch))
+                if not connection.execute(_PUT_JOB, given).rowcount:
+                    raise StoreUnavailable(_NO_LIFE)
                 tell(connection)
 
         try:
@@ -95,7 +126,17 @@ class ClusterRegistry(Registry):
         self.jobs[number] = id
 
     async def remove_job(self, number: int) -> None:
-        await self._ask(lambda it: it.execute("DELETE FROM job WHERE number = %s", (number,)))
+        given = self._fenced(number=number)
+
+        def write(connection: Connection) -> None:
+            if connection.execute(_REMOVE_JOB, given).rowcount:
+                return
+            # Another node may go on with it, or it is gone already.
+            query = "SELECT 1 FROM job WHERE number = %(number)s"
+            if connection.execute(query, given).fetchone() is not None:
+                raise StoreUnavailable(_NO_LIFE)
+
+        await self._ask(write)
         self.jobs.pop(number, None)
 
     async def whereabouts(self, numbers: Collection[int] | None) -> list[Whereabouts]:
@@ -132,7 +173,8 @@ class ClusterRegistry(Registry):
 
     async def take_live(self, numbers: Sequence[int]) -> dict[int, SavedLive]:
         """Take what controllers go on from that this node has now; nobody finds it again."""
-        return await self._ask(lambda it: take_live(it, self._node, numbers))
+        claim = self._claim
+        return await self._ask(lambda it: take_live(it, claim, numbers))
 
     def let_go(self, numbers: Iterable[int]) -> None:
         """Forget controllers that this node no longer has."""
@@ -150,10 +192,11 @@ class ClusterRegistry(Registry):
         names = [one.name for one in records.values()]
         texts = [_text(one) for one in records.values()]
         tenants = [one.tenant or None for one in records.values()]
+        numbers = list(records)
+        given = self._fenced(numbers=numbers, names=names, records=texts, tenants=tenants)
 
         def write(connection: Connection) -> None:
             with connection.transaction():
-                given = (self._node, list(records), names, texts, tenants)
                 if connection.execute(_PUT, given).rowcount < len(names):
                     raise Moved(names[0] if len(names) == 1 else "One of them")
                 tell(connection)
@@ -171,12 +214,11 @@ class ClusterRegistry(Registry):
 
     async def remove(self, numbers: Iterable[int]) -> None:
         chosen = list(numbers)
+        given = self._fenced(numbers=chosen)
 
         def write(connection: Connection) -> None:
             with connection.transaction():
-                query = "DELETE FROM controller WHERE number = ANY(%s) AND node = %s"
-                gone = connection.execute(query, (chosen, self._node))
-                if gone.rowcount < len(chosen):
+                if connection.execute(_REMOVE, given).rowcount < len(chosen):
                     raise Moved("One of them")
                 tell(connection)
 
@@ -185,14 +227,17 @@ class ClusterRegistry(Registry):
             del self.records[number]
 
     async def put_snapshot(self, label: str, record: SnapshotRecord | None) -> None:
-        own = list(self.records)
-        rows = [] if record is None else [(label, n, record.at, p) for n, p in record.parts.items()]
+        new = record or SnapshotRecord(0.0)
+        numbers, parts = list(new.parts), list(new.parts.values())
+        given = self._fenced(label=label, at=new.at, numbers=numbers, parts=parts)
 
         def write(connection: Connection) -> None:
-            with connection.transaction(), connection.cursor() as cursor:
-                query = "DELETE FROM snapshot WHERE label = %s AND controller = ANY(%s)"
-                cursor.execute(query, (label, own))
-                cursor.executemany("INSERT INTO snapshot VALUES (%s, %s, %s, %s)", rows)
+            with connection.transaction():
+                if connection.execute(ALIVE, given).fetchone() is None:
+                    raise Moved("One of them")
+                connection.execute(_FORGET_SNAPSHOT, given)
+                if connection.execute(_PUT_SNAPSHOT, given).rowcount < len(parts):
+                    raise Moved("One of them")
 
         await self._ask(write)
         self.snapshots.pop(label, None)
@@ -268,6 +313,10 @@ class ClusterRegistry(Registry):
 
         await self._ask(write)
         await self.load_accounts()
+
+    def _fenced(self, **values: Any) -> dict[str, Any]:
+        """Return values for a statement that does nothing when this life is over."""
+        return {"node": self._claim.node, "epoch": self._claim.epoch, **values}
 
     async def _ask(self, work: Callable[[Connection], Result]) -> Result:
         return await asyncio.to_thread(self._database.use, work)

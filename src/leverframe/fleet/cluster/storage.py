@@ -3,10 +3,11 @@
 from msgspec.structs import replace
 
 from leverframe.config import NodeConfig
+from leverframe.fleet.cluster.beginning import NodeIdentity
 from leverframe.fleet.cluster.cluster_table import ClusterTable
 from leverframe.fleet.cluster.doors import FleetDoor
 from leverframe.fleet.cluster.lease import NodeLease
-from leverframe.fleet.cluster.member import ClusterMember, NodeIdentity
+from leverframe.fleet.cluster.member import ClusterMember
 from leverframe.fleet.cluster.opening import OpenedCluster, open_cluster
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_storage import history_bounds

@@ -18,7 +18,8 @@ import msgspec
 from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
-from leverframe.fleet.bulk import AT_A_TIME, DONE, MemberResult
+from leverframe.fleet.bulk import AT_A_TIME, MemberResult
+from leverframe.fleet.jobs.job_outcomes import JobOutcomes
 from leverframe.fleet.jobs.job_plan import JobPlan
 from leverframe.fleet.jobs.job_state import (
     ALLOWED,
@@ -40,8 +41,6 @@ from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
 log = logging.getLogger(__name__)
 
 _PLAN, _STATE, _RESULT, _BEFORE = "plan", "state", "result.", "before."
-#: Of a controller that has done it and has a new finding since.
-UNHEALTHY = 409
 _PERCENT = 100
 #: A job that cannot write how far it is tries again after this.
 AGAIN_S = 5.0
@@ -67,7 +66,7 @@ class FleetJob:
         #: None where the key that opens it is not there.
         self.work = work
         self.state = JobState()
-        self.outcomes: dict[int, JobOutcome] = {}
+        self.outcomes = JobOutcomes()
         #: Findings of the controllers of a group before it was begun.
         self._before: dict[int, list[str]] = {}
         self._store = store
@@ -140,9 +139,9 @@ class FleetJob:
     def can(self) -> list[Operation]:
         status = self.state.status
         found: list[Operation] = [one for one, among in ALLOWED.items() if status in among]
-        if "retry" in found and not self._failed():
+        if "retry" in found and not self.outcomes.failed():
             found.remove("retry")
-        if "undo" in found and not self._to_undo():
+        if "undo" in found and not (self.plan.takes_snapshots and self.outcomes.to_undo()):
             found.remove("undo")
         if any(one.undone for one in self.outcomes.values()):
             return [one for one in found if one in ("stop", "undo")]
@@ -164,7 +163,8 @@ class FleetJob:
         # A pause is cut short, or nothing is under way.
         await self.stop("")
         state = self.state
-        rows = self._failed_again() if what == "retry" else {}
+        again = self.outcomes.again() if what == "retry" else {}
+        self.outcomes |= again
         if what == "undo":
             state.status = "undoing"
         elif state.status == "waiting":
@@ -172,25 +172,15 @@ class FleetJob:
         else:
             state.status = "running"
             accepts = what == "resume"
-            state.accepted = len(self._failed()) if accepts else 0
+            state.accepted = len(self.outcomes.failed()) if accepts else 0
             state.accepted_group = state.group if accepts else -1
         if what == "retry":
             state.group = 0
         state.why = None
         # Those that have their turn from now on have a snapshot of their own.
         state.round += 1
-        await self._save(rows)
+        await self._save(_result_rows(again))
         self.go_on()
-
-    def _failed_again(self) -> dict[str, Any]:
-        """Let those that failed have their turn again; what they have decided is another try."""
-        rows = {}
-        for number in self._failed():
-            before = self.outcomes[number]
-            outcome = msgspec.structs.replace(before, again=True)
-            self.outcomes[number] = outcome
-            rows[f"{_RESULT}{number}"] = msgspec.to_builtins(outcome)
-        return rows
 
     async def stop(self, why: str) -> None:
         """End the work after what is being asked now; without a reason only here."""
@@ -249,7 +239,7 @@ class FleetJob:
         while not self._is_behind():
             group = plan.groups[state.group]
             if state.status == "running":
-                left = [number for number in group if self._is_left(number)]
+                left = [number for number in group if self.outcomes.is_left(number)]
                 if left and not (await self._prepare(left) and await self._each(left)):
                     return
                 if await self._has_failed(group):
@@ -275,10 +265,6 @@ class FleetJob:
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, seconds)):
                 await self._stop.wait()
-
-    def _is_left(self, number: int) -> bool:
-        outcome = self.outcomes.get(number)
-        return outcome is None or outcome.again
 
     async def _prepare(self, left: Sequence[int]) -> bool:
         """Take a snapshot, and note what is wrong already."""
@@ -307,7 +293,10 @@ class FleetJob:
                 return False
             some = left[begin : begin + AT_A_TIME]
             results = await self._send(some)
-            await self._note({number: self._outcome(number, results[number]) for number in some})
+            snapshot = self.state.snapshot
+            await self._note(
+                {one: self.outcomes.after(one, results[one], snapshot) for one in some}
+            )
             if await self._has_too_many_errors():
                 return False
         return True
@@ -328,19 +317,8 @@ class FleetJob:
         by = Account(plan.by or "fleet", plan.role, joins_commands=plan.role == ADMIN)
         return JobStep(plan.id, part, by, plan.source)
 
-    def _outcome(self, number: int, result: MemberResult) -> JobOutcome:
-        before = self.outcomes.get(number) or JobOutcome(0)
-        return JobOutcome(
-            result.status,
-            result.detail,
-            before.tries + (result.status < UNDECIDED),
-            before.changed or result.status == DONE,
-            # Of several changes, the way back leads to before the first.
-            before.snapshot if before.changed else self.state.snapshot,
-        )
-
     async def _note(self, new: Mapping[int, JobOutcome]) -> None:
-        await self._save({f"{_RESULT}{n}": msgspec.to_builtins(one) for n, one in new.items()})
+        await self._save(_result_rows(new))
         self.outcomes |= new
 
     # --- thresholds -------------------------------------------------------------------------------
@@ -353,7 +331,7 @@ class FleetJob:
                 return True
         if self.state.group == self.state.accepted_group:
             return False
-        done = sum(self._is_done(number) for number in group)
+        done = sum(self.outcomes.is_done(number) for number in group)
         if done * _PERCENT >= self.plan.success_percent * len(group):
             return False
         await self._end(
@@ -363,24 +341,13 @@ class FleetJob:
         return True
 
     async def _check_health(self, group: Sequence[int]) -> None:
-        worse: dict[int, JobOutcome] = {}
-        done = [one for one in group if self._is_done(one)]
+        done = [one for one in group if self.outcomes.is_done(one)]
         found = await self._reaching.findings(done, self.plan.tenant)
-        for number, findings in found.items():
-            known = self._before.get(number, ())
-            if findings is None:
-                why = "It does not answer."
-            elif new := [text for id, text in findings.items() if id not in known]:
-                why = f"It has a new finding: {new[0]}"
-            else:
-                continue
-            outcome = self.outcomes[number]
-            worse[number] = msgspec.structs.replace(outcome, status=UNHEALTHY, detail=why)
-        if worse:
+        if worse := self.outcomes.worse(found, self._before):
             await self._note(worse)
 
     async def _has_too_many_errors(self) -> bool:
-        errors = len(self._failed()) - self.state.accepted
+        errors = len(self.outcomes.failed()) - self.state.accepted
         if self.plan.max_errors is None or errors < self.plan.max_errors:
             return False
         await self._end(f"{errors} have failed, and {self.plan.max_errors} stop it.")
@@ -392,15 +359,8 @@ class FleetJob:
 
     # --- the way back -----------------------------------------------------------------------------
 
-    def _to_undo(self) -> list[int]:
-        return [
-            number
-            for number, one in reversed(self.outcomes.items())
-            if one.changed and one.snapshot and not one.undone and self.plan.takes_snapshots
-        ]
-
     async def _undo(self) -> None:
-        left = self._to_undo()
+        left = self.outcomes.to_undo()
         for begin in range(0, len(left), AT_A_TIME):
             if self._stop.is_set():
                 return
@@ -408,30 +368,13 @@ class FleetJob:
             step = self._step(f"undo{self.state.round}")
             labels = {number: self.outcomes[number].snapshot for number in some}
             results = await self._reaching.undo(labels, step)
-            await self._note({number: self._gone_back(number, results[number]) for number in some})
-        count = len(self._to_undo())
+            await self._note({one: self.outcomes.gone_back(one, results[one]) for one in some})
+        count = len(self.outcomes.to_undo())
         self.state.status = "undone"
         self.state.why = f"{count} could not go back." if count else None
         await self._save()
 
-    def _gone_back(self, number: int, result: MemberResult) -> JobOutcome:
-        return msgspec.structs.replace(
-            self.outcomes[number],
-            status=result.status,
-            detail=result.detail,
-            undone=result.status == DONE,
-        )
-
     # --- telling ----------------------------------------------------------------------------------
-
-    def _is_done(self, number: int) -> bool:
-        outcome = self.outcomes.get(number)
-        return outcome is not None and outcome.status == DONE and not outcome.again
-
-    def _failed(self) -> list[int]:
-        return [
-            number for number, one in self.outcomes.items() if one.status != DONE and not one.again
-        ]
 
     def results(self) -> list[MemberResult]:
         """List what became of it for those that have answered, in the order of the plan."""
@@ -452,3 +395,7 @@ class FleetJob:
 
 def _number(row: str) -> int:
     return int(row.rpartition(".")[2])
+
+
+def _result_rows(outcomes: Mapping[int, JobOutcome]) -> dict[str, Any]:
+    return {f"{_RESULT}{n}": msgspec.to_builtins(one) for n, one in outcomes.items()}

@@ -12,7 +12,8 @@ from leverframe.fleet.bulk import AT_A_TIME, MemberResult, refused
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.jobs.job_work import TAKE_SETTINGS, JobWork
 from leverframe.fleet.jobs.steps import JobStep, MemberSteps, gone
-from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.members import Member
+from leverframe.fleet.node import FleetNode
 from leverframe.fleet.tenants import is_seen, tenant_within
 
 Findings = dict[str, str] | None

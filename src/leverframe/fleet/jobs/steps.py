@@ -21,7 +21,7 @@ from leverframe.controller.controller import Command, NeedsHashing, NotOursNow
 from leverframe.engine.journal import Cause
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.bulk import DONE, MemberResult, check_that_it_runs, refused
-from leverframe.fleet.node import Member, check_that_all_are_here
+from leverframe.fleet.members import Member, check_that_all_are_here
 from leverframe.fleet.records import Moved, Registry
 from leverframe.fleet.tenants import is_seen, tenant_within
 from leverframe.log_context import finished_within

@@ -1,15 +1,10 @@
-"""Being found in the network: UDP discovery and mDNS together, never on loopback.
-
-On a loopback address nobody else could reach the controller anyway, and a twin on a developer's
-machine must not answer for a device in the network.
-"""
+"""Being found in the network: UDP discovery and mDNS together."""
 
 import asyncio
 
 from msgspec import Struct
 
 from leverframe.controller import Controller
-from leverframe.servers.accounts.cross_site import is_loopback
 from leverframe.servers.discovery.discovery import DiscoveryServer
 from leverframe.servers.discovery.mdns import MdnsAnnouncer, MdnsResponder, follow
 from leverframe.servers.discovery.own_address import find_own_address
@@ -39,8 +34,6 @@ async def announce(
     `name` is what the controller is called as long as nobody has named it.
     """
     started: list[DiscoveryServer | MdnsAnnouncer] = []
-    if is_loopback(host):
-        return started
     if wanted.discovery:
         server = DiscoveryServer(
             controller, name=name, mac=mac, http_port=port, bootloader=wanted.bootloader

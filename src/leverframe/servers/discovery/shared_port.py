@@ -13,19 +13,16 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-#: Linux's number; the socket module of Python 3.11 does not have it.
-IP_PKTINFO = 8
-#: Index of the interface, the local address that the datagram is for, the address it was sent to.
-_PACKET_INFO = struct.Struct("=I4s4s")
+from leverframe.servers.udp_socket import PACKET_INFO, datagrams, send_from, tell_addresses
+
 #: Marks what a neighbour passes on: its token, who asks (address, port), and where.
 _PASSED_ON = struct.Struct("=16s8s4sH12s")
 _MARK = b"leverframe-asked"
 NEIGHBOURS = "127.255.255.255"
 #: Broadcasts only arrive at a socket that is bound to no single address.
-ANY_ADDRESS = "0.0.0.0"  # nosec B104
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104
 #: Longer than every datagram that means anything here.
 _MAX_BYTES = 256
-_MAX_READ_AT_ONCE = 64
 
 
 class Asked(Struct, frozen=True):
@@ -63,7 +60,7 @@ class SharedPort:
             self._socket.setblocking(False)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-            self._socket.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
+            tell_addresses(self._socket)
             if interface is not None:
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface)
             self._socket.bind((ANY_ADDRESS, port))
@@ -80,24 +77,12 @@ class SharedPort:
 
     def read(self) -> None:
         """Take what has arrived, with pauses for others where that is a lot."""
-        for _ in range(_MAX_READ_AT_ONCE):
-            try:
-                data, notes, _, client = self._socket.recvmsg(
-                    _MAX_BYTES, socket.CMSG_SPACE(_PACKET_INFO.size)
-                )
-            except OSError:  # nothing more, or an answer that did not reach a client
-                return
-            for level, kind, note in notes:
-                if (level, kind) == (socket.IPPROTO_IP, IP_PKTINFO):
-                    self._sort(data, _asked(client, note))
+        for data, note, client in datagrams(self._socket, _MAX_BYTES):
+            self._sort(data, _asked(client, note))
 
     def answer(self, data: bytes, asked: Asked) -> None:
         """Answer from the interface and the address that were asked."""
-        own = socket.inet_aton(asked.address)
-        note = _PACKET_INFO.pack(asked.interface, own, bytes(4))
-        # A client that has left needs no answer.
-        with suppress(OSError):
-            self._socket.sendmsg([data], [(socket.IPPROTO_IP, IP_PKTINFO, note)], 0, asked.client)
+        send_from(self._socket, asked.interface, asked.address, data, asked.client)
 
     def _sort(self, data: bytes, asked: Asked) -> None:
         if data.startswith(_MARK):
@@ -110,7 +95,7 @@ class SharedPort:
     def _pass_on(self, data: bytes, asked: Asked) -> None:
         host, port = asked.client
         own = socket.inet_aton(asked.address)
-        where = _PACKET_INFO.pack(asked.interface, own, own)
+        where = PACKET_INFO.pack(asked.interface, own, own)
         head = _PASSED_ON.pack(_MARK, self._token, socket.inet_aton(host), port, where)
         # Without a loopback interface there are no neighbours to hear it.
         with suppress(OSError):
@@ -127,5 +112,5 @@ class SharedPort:
 
 
 def _asked(client: tuple[str, int], note: bytes) -> Asked:
-    interface, own, sent_to = _PACKET_INFO.unpack(note[: _PACKET_INFO.size])
+    interface, own, sent_to = PACKET_INFO.unpack(note)
     return Asked(client, interface, socket.inet_ntoa(own), by_broadcast=own != sent_to)

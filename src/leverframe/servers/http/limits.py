@@ -5,7 +5,8 @@ the others. Times are in seconds of real time, also where the controller runs on
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -24,8 +25,7 @@ def never(_path: str, _query: str | None) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class HttpLimits:
+class HttpLimits(Struct, frozen=True):
     #: Longer paths and queries are answered with 414.
     path_bytes: int = KIB
     query_bytes: int = 8 * KIB

@@ -8,9 +8,11 @@ from hashlib import sha256
 from leverframe.servers.http.messages import Headers, Reply, Request
 
 #: Browsers ask every time whether what they keep is still right; mostly it is.
-_ASKED_AGAIN = "no-cache"
+_ASKED_AGAIN = ("Cache-Control", "no-cache")
 #: No proxy keeps it: who has not signed in is shown no page.
-_FOR_GOOD = "private, max-age=31536000, immutable"
+_FOR_GOOD = ("Cache-Control", "private, max-age=31536000, immutable")
+_VARY = ("Vary", "Accept-Encoding")
+_GZIP = ("Content-Encoding", "gzip")
 #: Less than this is sent as it is.
 _SMALL = 1000
 
@@ -21,9 +23,8 @@ class CompressedReply:
     Where hardly anybody wants the plain form, it need not be kept: it is made for whoever asks.
     """
 
-    __slots__ = (
-        *("_compressed", "_content_type", "_headers", "_kept", "_not_modified", "_plain", "_tag"),
-    )
+    # A controller keeps hundreds of them, and few are ever asked for.
+    __slots__ = ("_compressed", "_content_type", "_headers", "_how", "_plain", "_tag")
 
     def __init__(
         self, content_type: str, body: bytes, headers: Headers = (), *, keeps_plain: bool = True
@@ -31,37 +32,25 @@ class CompressedReply:
         self._tag = f'W/"{sha256(body).hexdigest()[:16]}"'
         self._content_type = content_type
         self._headers = headers
-        self._keep(_ASKED_AGAIN, gzip.compress(body, mtime=0), body if keeps_plain else None)
+        self._how = _ASKED_AGAIN
+        self._compressed = gzip.compress(body, mtime=0)
+        self._plain = body if keeps_plain else None
 
     def kept_for_good(self) -> "CompressedReply":
         """Return the same under an address whose content never changes."""
         reply = copy(self)
-        plain = None if self._plain is None else self._plain.body
-        reply._keep(_FOR_GOOD, self._compressed.body, plain)
+        reply._how = _FOR_GOOD
         return reply
-
-    def _keep(self, how: str, compressed: bytes, plain: bytes | None) -> None:
-        kept: Headers = (
-            *self._headers,
-            ("Cache-Control", how),
-            ("ETag", self._tag),
-            ("Vary", "Accept-Encoding"),
-        )
-        kind = self._content_type
-        self._kept = kept
-        self._plain = None if plain is None else Reply(200, kind, plain, kept)
-        self._compressed = Reply(200, kind, compressed, (*kept, ("Content-Encoding", "gzip")))
-        self._not_modified = Reply(304, "", b"", kept)
 
     def reply_to(self, request: Request) -> Reply:
         """Choose the form that the client can read and does not have yet."""
+        kept: Headers = (*self._headers, self._how, ("ETag", self._tag), _VARY)
         if self._tag in request.headers.get("if-none-match", ""):
-            return self._not_modified
+            return Reply(304, "", b"", kept)
         if accepts_gzip(request):
-            return self._compressed
-        return self._plain or Reply(
-            200, self._content_type, gzip.decompress(self._compressed.body), self._kept
-        )
+            return Reply(200, self._content_type, self._compressed, (*kept, _GZIP))
+        plain = self._plain or gzip.decompress(self._compressed)
+        return Reply(200, self._content_type, plain, kept)
 
 
 def accepts_gzip(request: Request) -> bool:
@@ -77,5 +66,5 @@ def packed(request: Request, content_type: str, body: bytes, headers: Headers = 
     """Compress a large reply that is different each time: 0.4 ms for 32 kB, which become 5."""
     if len(body) < _SMALL or not accepts_gzip(request):
         return Reply(200, content_type, body, headers)
-    headers = (*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
+    headers = (*headers, _GZIP, _VARY)
     return Reply(200, content_type, gzip.compress(body, compresslevel=1, mtime=0), headers)

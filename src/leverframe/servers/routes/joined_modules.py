@@ -8,7 +8,7 @@ the top, exports of declarations, and the list of names with which a vendored mo
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}|\* as \w+) from "(\.[^"]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (\w+))", re.MULTILINE)
@@ -20,25 +20,30 @@ _BEGIN = """export const firstView = {};
 const fetched = async (path) => firstView[path.slice(2)] ?? import(path);"""
 
 
-def joined(modules: Mapping[str, str], start: str, first: Sequence[str]) -> dict[str, str]:
-    """Return all modules by path, with those of the first view in the one that starts it all."""
+def joined(
+    paths: Iterable[str], text_of: Callable[[str], str], start: str, first: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Give all modules with their paths, those of the first view in the one that starts it all."""
     wanted = {start, *first}
-    found = {
-        path: _reexport(path, text, start) if path in wanted else _late(path, text, start, wanted)
-        for path, text in modules.items()
-    }
-    parts = [_part(path, modules[path]) for path in _in_order(modules, start, wanted)]
-    found[start] = "\n".join([_BEGIN, *parts, ""])
-    return found
+    for path in paths:
+        text = text_of(path)
+        if path == start:
+            ordered = _in_order(text_of, start, wanted)
+            parts = (_part(module, text_of(module)) for module in ordered)
+            yield path, "\n".join([_BEGIN, *parts, ""])
+        elif path in wanted:
+            yield path, _reexport(path, text, start)
+        else:
+            yield path, _late(path, text, start, wanted)
 
 
-def _in_order(modules: Mapping[str, str], start: str, wanted: set[str]) -> list[str]:
+def _in_order(text_of: Callable[[str], str], start: str, wanted: set[str]) -> list[str]:
     """Order modules so that each comes after those that it imports; the start is the last."""
     ordered: dict[str, None] = {}
 
     def add(path: str) -> None:
         if path not in ordered:
-            for _, needed in _imports(path, modules[path]):
+            for _, needed in _imports(path, text_of(path)):
                 add(needed)
             ordered[path] = None
 

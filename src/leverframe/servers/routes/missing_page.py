@@ -4,7 +4,13 @@ from typing import NamedTuple
 
 from leverframe.servers.http.messages import NOT_KEPT, Reply, Request
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
-from leverframe.servers.routes.sign_in_page import OWN_STYLE_PATH, STYLE_PATH, language_of
+from leverframe.servers.routes.sign_in_page import (
+    MARK,
+    OWN_STYLE_PATH,
+    RAIL,
+    STYLE_PATH,
+    language_of,
+)
 
 
 class MissingWords(NamedTuple):
@@ -59,10 +65,12 @@ def missing_page(request: Request) -> Reply:
 </head>
 <body class="sign">
 <main>
+<p class="product">{MARK}Leverframe</p>
 <h1>{words.title}</h1>
 <p>{words.advice}</p>
 <p><a href="/">{words.way}</a></p>
 </main>
+{RAIL}
 </body>
 </html>
 """

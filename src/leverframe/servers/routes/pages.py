@@ -6,6 +6,7 @@ front page has such a path of its own, below which the modules of its first view
 """
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -30,8 +31,9 @@ _KINDS = {
 #: Everything but the front page stands under this path.
 PREFIX = "/web/"
 _VERSION_LETTERS = 12
-#: What the heads of all pages have in common, and where it stands in each.
-_HEAD, _HEAD_PLACE = "head.html", b"<!-- head.html -->\n"
+#: What all pages have in common: their head, and what they say while their script is missing. Each
+#: page has a place for it, `<!-- NAME -->`.
+_SHARED = ("head.html", "unstarted.html")
 _FRONT, _START = "index.html", "app.js"
 #: The front page names here what its first view needs besides its start.
 _FIRST = re.compile(rf'<link rel="modulepreload" href="{PREFIX}([^"]+)">\n')
@@ -39,33 +41,54 @@ _FIRST = re.compile(rf'<link rel="modulepreload" href="{PREFIX}([^"]+)">\n')
 
 @lru_cache(maxsize=1)
 def pages() -> dict[str, CompressedReply]:
-    """Read every file; gives its reply by path."""
-    files = _files(Path(leverframe.__file__).parent / "web", "")
-    _, head = files.pop(_HEAD)
-    front = files[_FRONT][1].decode()
-    scripts = {name: body.decode() for name, (kind, body) in files.items() if kind == _SCRIPT}
-    of_front = joined(scripts, _START, _FIRST.findall(front))
-    files[_FRONT] = _HTML, _FIRST.sub("", front).encode()
-    versioned = f"{PREFIX}{_version(files)}/"
-    start = _SCRIPT, of_front[_START].encode()
-    of_front_versioned = f"{PREFIX}{_version({**files, _START: start})}/"
+    """Read every file; gives its reply by path.
+
+    Each file is read, compressed and let go: all at once would take twice the memory, of which the
+    process would give hardly anything back.
+    """
+    folder = Path(leverframe.__file__).parent / "web"
+    kinds = dict(_kinds(folder, ""))
+    shared = {f"<!-- {name} -->\n".encode(): (folder / name).read_bytes() for name in _SHARED}
+    for name in _SHARED:
+        del kinds[name]
+    front = (folder / _FRONT).read_bytes().decode()
+    first_view = _FIRST.findall(front)
+
+    def content(name: str) -> bytes:
+        return _FIRST.sub("", front).encode() if name == _FRONT else (folder / name).read_bytes()
+
+    digests: dict[str, bytes] = {}
+    replies: dict[str, CompressedReply] = {}
+    for name, kind in kinds.items():
+        body = content(name)
+        digests[name] = sha256(body).digest()
+        if kind != _HTML:
+            headers = PART_HEADERS if kind in (_SCRIPT, _STYLE) else PAGE_HEADERS
+            replies[name] = _reply(kind, body, headers)
+    scripts = [name for name, kind in kinds.items() if kind == _SCRIPT]
+    own_digests, own_replies = digests.copy(), replies.copy()
+    for name, text in joined(scripts, lambda name: content(name).decode(), _START, first_view):
+        body = text.encode()
+        if (digest := sha256(body).digest()) != digests[name]:
+            own_replies[name] = _reply(_SCRIPT, body, PART_HEADERS)
+        if name == _START:
+            own_digests[name] = digest
+    versioned = f"{PREFIX}{_version(digests)}/"
+    of_front_versioned = f"{PREFIX}{_version(own_digests)}/"
     found = {}
-    for name, (kind, body) in files.items():
-        if kind == _HTML:
-            whole = body.replace(_HEAD_PLACE, head)
-            place = of_front_versioned if name == _FRONT else versioned
-            linked = whole.replace(f'"{PREFIX}'.encode(), f'"{place}'.encode())
-            found[PREFIX + name] = _reply(kind, linked, PAGE_HEADERS)
-            continue
-        headers = PART_HEADERS if kind in (_SCRIPT, _STYLE) else PAGE_HEADERS
-        reply = _reply(kind, body, headers)
+    for name, reply in replies.items():
         found[PREFIX + name], found[versioned + name] = reply, reply.kept_for_good()
-        own = of_front.get(name, "").encode()
+        own = own_replies[name]
         found[of_front_versioned + name] = (
-            _reply(kind, own, headers).kept_for_good()
-            if own not in (b"", body)
-            else found[versioned + name]
+            found[versioned + name] if own is reply else own.kept_for_good()
         )
+    for name in kinds.keys() - replies.keys():
+        whole = content(name)
+        for mark, part in shared.items():
+            whole = whole.replace(mark, part)
+        place = of_front_versioned if name == _FRONT else versioned
+        linked = whole.replace(f'"{PREFIX}'.encode(), f'"{place}'.encode())
+        found[PREFIX + name] = _reply(_HTML, linked, PAGE_HEADERS)
     found["/"] = found.pop(PREFIX + _FRONT)
     return found
 
@@ -75,21 +98,19 @@ def _reply(kind: str, body: bytes, headers: Headers) -> CompressedReply:
     return CompressedReply(kind, body, headers, keeps_plain=False)
 
 
-def _files(folder: Path, path: str) -> dict[str, tuple[str, bytes]]:
-    """Read what browsers may have, by its path below the folder: kind and content."""
-    found: dict[str, tuple[str, bytes]] = {}
+def _kinds(folder: Path, path: str) -> Iterator[tuple[str, str]]:
+    """List what browsers may have: its path below the folder, and its kind."""
     for item in sorted(folder.iterdir()):
         kind = _KINDS.get(item.suffix)
         if item.is_dir() and not item.name.startswith("_"):
-            found |= _files(item, f"{path}{item.name}/")
+            yield from _kinds(item, f"{path}{item.name}/")
         elif kind is not None:
-            found[path + item.name] = kind, item.read_bytes()
-    return found
+            yield path + item.name, kind
 
 
-def _version(files: dict[str, tuple[str, bytes]]) -> str:
+def _version(digests: dict[str, bytes]) -> str:
     """Name the content of all files: a change of one changes the path of all."""
-    digest = sha256()
-    for name, (_, body) in files.items():
-        digest.update(name.encode() + b"\0" + sha256(body).digest())
-    return digest.hexdigest()[:_VERSION_LETTERS]
+    whole = sha256()
+    for name, digest in digests.items():
+        whole.update(name.encode() + b"\0" + digest)
+    return whole.hexdigest()[:_VERSION_LETTERS]

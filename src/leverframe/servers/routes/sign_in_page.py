@@ -188,11 +188,11 @@ def _page(
 </head>
 <body class="sign">
 <main data-words="{WORDS_PATH}">
-<p class="product">{_MARK}Leverframe</p>
+<p class="product">{MARK}Leverframe</p>
 <h1>{escaped(device) or words.sign_in}</h1>
 <p class="on-to" data-sentence="{words.go_on}" hidden></p>
 {_sign_in_form(words, message)}{_account_forms(words, message) if signed_in else ""}</main>
-{_RAIL}
+{RAIL}
 </body>
 </html>
 """
@@ -266,7 +266,7 @@ def _field(
 
 
 #: Three levers on a rail, one of them pulled.
-_MARK = (
+MARK = (
     '<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path class="rail" d="M2 27h28"/>'
     + "".join(
         f'<g transform="rotate({lean} {x} 26)"><path d="M{x} 26V10"/>'
@@ -291,7 +291,7 @@ def _lever(index: int) -> str:
 
 
 #: The frame of levers at the foot of the page, the only ornament of the product.
-_RAIL = (
+RAIL = (
     f'<div class="rail"><svg viewBox="0 0 {_LEVERS * _LEVER_WIDTH} 96" height="96" '
     'preserveAspectRatio="xMidYMax slice" aria-hidden="true">'
     + "".join(_lever(index) for index in range(_LEVERS))

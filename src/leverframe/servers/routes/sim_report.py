@@ -227,7 +227,7 @@ def _with_range(field: PlantField, kind: FieldType) -> PlantField:
         case OneOf(labels):
             return structs.replace(field, labels=labels)
         case Number(low, high):
-            return structs.replace(field, least=f"{low:g}", most=f"{high:g}")
+            return structs.replace(field, least=f"{low:.10g}", most=f"{high:.10g}")
         case Duration(low, high):
             return structs.replace(
                 field, least=text_from_seconds(low), most=text_from_seconds(high)

@@ -1,8 +1,8 @@
 """Lanes that are written by one thread: whatever waits goes to the disk together.
 
-Group commit: what waits, of whichever controllers, goes into the next transaction. A transaction
-that fails is tried again with the part of each controller alone, so that only those fail whose part
-cannot be written; their `Writer` takes along what they have built on it.
+What waits, of whichever controllers, goes into the next transaction. One that fails is tried again
+with the part of each controller alone, so that only those fail whose part cannot be written; their
+`Writer` takes along what they have built on it.
 """
 
 import asyncio
@@ -12,25 +12,36 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
-from leverframe.storage.encrypting import EncryptingStore, KeyFile
+from leverframe.storage.encrypting import KeyFile, Sealer
 from leverframe.storage.fleet.lane import Lane
 from leverframe.storage.fleet.lane_figures import LaneFigures
+from leverframe.storage.group_commit import Faults, GroupCommit, see_through
 from leverframe.storage.sqlite import CLOSED, not_saved
-from leverframe.storage.store import Rows, Store, Stored, StoreUnavailable
-from leverframe.storage.writer import see_through
+from leverframe.storage.store import BatchPart, Rows, Store, Stored, StoreUnavailable
 
 #: Parts of a transaction at most; what waits longer shares the next one.
 BATCH_SIZE = 512
 
 
-class WaitingPart(Struct, eq=False):
-    """What a controller wants written, and who waits for it."""
+class OneWrite(BatchPart):
+    """What somebody wants written of a controller that does not run."""
 
-    controller: int
-    rows: Rows
-    done: asyncio.Future[None]
+    def __init__(self, number: int, rows: Rows, done: asyncio.Future[None]) -> None:
+        self.number = number
+        self._rows = rows
+        self._done = done
+
+    def take(self) -> Rows:
+        return self._rows
+
+    def settle(self, error: BaseException | None) -> None:
+        if self._done.done():
+            # The waiting task has given up.
+            return
+        if error is None:
+            self._done.set_result(None)
+        else:
+            self._done.set_exception(error)
 
 
 class GroupCommitLane(Lane):
@@ -39,13 +50,12 @@ class GroupCommitLane(Lane):
     def __init__(self, key_path: Path) -> None:
         self._key_file = KeyFile(key_path)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lane")
-        self._waiting: list[WaitingPart] = []
-        self._task: asyncio.Task[None] | None = None
+        self.queue = GroupCommit(self._write_batch, BATCH_SIZE)
         self._is_closed = False
         self.figures = LaneFigures()
 
-    def store(self, controller: int) -> EncryptingStore:
-        return EncryptingStore(LaneStore(self, controller), self._key_file, controller)
+    def store(self, controller: int) -> "LaneStore":
+        return LaneStore(self, controller, Sealer(self._key_file, controller))
 
     # --- what each does in its own way ------------------------------------------------------------
 
@@ -79,45 +89,39 @@ class GroupCommitLane(Lane):
 
     # --- writing ----------------------------------------------------------------------------------
 
-    async def write(self, controller: int, rows: Rows) -> None:
-        """Make the rows of a controller durable with what others have, all of them or none."""
-        if self._is_closed:
-            raise StoreUnavailable(CLOSED)
-        loop = asyncio.get_running_loop()
-        part = WaitingPart(controller, rows, loop.create_future())
-        self._waiting.append(part)
-        if self._task is None or self._task.done():
-            self._task = loop.create_task(self._run())
-        await part.done
+    async def _write_batch(self, parts: Mapping[int, Rows]) -> Faults:
+        refused = {
+            controller: refusal
+            for controller in parts
+            if (refusal := self.why_refused(controller)) is not None
+        }
+        if refused:
+            parts = {one: rows for one, rows in parts.items() if one not in refused}
+        faults: Faults = refused
+        if parts:
+            faults = refused | await self.written(parts)
+            self.figures.count_batch(len(parts))
+        self.figures.count_outcomes(len(parts) + len(refused), faults.values())
+        return faults
 
-    async def _run(self) -> None:
-        while self._waiting:
-            await self._collect_batch()
-            batch, self._waiting = self._waiting[:BATCH_SIZE], self._waiting[BATCH_SIZE:]
-            faults = await self.written(_merged(batch))
-            self.figures.count_batch(len(batch))
-            for part in batch:
-                _resolve(part, faults.get(part.controller))
+    def why_refused(self, controller: int) -> StoreUnavailable | None:
+        """Return why nothing of a controller is written now, where that is so."""
+        return StoreUnavailable(CLOSED) if self._is_closed else None
 
     async def written(self, parts: Mapping[int, Rows]) -> dict[int, BaseException]:
         """Write parts in the lane's thread; return what went wrong by controller."""
         loop = asyncio.get_running_loop()
         return await see_through(loop.run_in_executor(self._thread, self._write, parts))
 
-    async def _collect_batch(self) -> None:
-        """Wait while rounds of the loop bring something more."""
-        before = 0
-        while before < len(self._waiting) < BATCH_SIZE:
-            before = len(self._waiting)
-            await asyncio.sleep(0)
-
     def _write(self, parts: Mapping[int, Rows]) -> dict[int, BaseException]:
         """Write parts in one transaction, or else each by itself; return what went wrong."""
         try:
-            self.write_parts(parts)
+            self.write_parts(
+                {one: Sealer(self._key_file, one).sealed(rows) for one, rows in parts.items()}
+            )
         except BaseException as error:
             if len(parts) == 1 or isinstance(error, ConcernsAll):
-                return dict.fromkeys(parts, error)
+                return dict.fromkeys(parts, _refusal(error))
             faults: dict[int, BaseException] = {}
             for controller, rows in parts.items():
                 faults |= self._write({controller: rows})
@@ -136,9 +140,8 @@ class GroupCommitLane(Lane):
     async def close(self) -> None:
         if self._is_closed:
             return
+        await self.queue.settled()
         self._is_closed = True
-        if self._task is not None:
-            await asyncio.wait([self._task])
         await asyncio.to_thread(self._finish)
 
     def _finish(self) -> None:
@@ -160,62 +163,42 @@ class ConcernsAll(StoreUnavailable):
 
 
 class LaneStore(Store):
-    """One controller's part of a lane."""
+    """One controller's part of a lane. What is written is sealed in the lane's thread."""
 
-    def __init__(self, lane: GroupCommitLane, controller: int) -> None:
+    def __init__(self, lane: GroupCommitLane, controller: int, sealer: Sealer) -> None:
         self._lane = lane
-        self._controller = controller
+        self._sealer = sealer
+        self.shared_queue = lane.queue
+        self.number = controller
 
     def load(self) -> Stored:
-        return self._lane.read([self._controller])[self._controller]
+        return self.opened(self._lane.read([self.number])[self.number])
+
+    def opened(self, stored: Stored) -> Stored:
+        """Open the secrets in what the lane holds."""
+        return self._sealer.opened(stored)
 
     async def audit(self, prefix: str = "") -> dict[str, str]:
-        return await asyncio.to_thread(self._lane.read_audit, self._controller, prefix)
+        return await asyncio.to_thread(self._lane.read_audit, self.number, prefix)
 
     async def blob(self, name: str) -> bytes | None:
-        return await asyncio.to_thread(self._lane.read_blob, self._controller, name)
+        return await asyncio.to_thread(self._lane.read_blob, self.number, name)
 
     def messages(self) -> dict[int, Any]:
-        return self._lane.read_messages(self._controller)
+        return self._lane.read_messages(self.number)
 
     async def write(self, rows: Rows) -> None:
-        try:
-            await self._lane.write(self._controller, rows)
-        except StoreUnavailable as error:
-            self._lane.figures.count_failed(error)
-            raise
-        self._lane.figures.durable += 1
+        done = asyncio.get_running_loop().create_future()
+        self._lane.queue.add(OneWrite(self.number, rows, done))
+        await done
 
     async def close(self) -> None:
         """Leave the lane open, which others use, too."""
 
 
-def _merged(batch: Sequence[WaitingPart]) -> dict[int, Rows]:
-    """Merge parts of the same controller into the rows that result from writing them in order."""
-    parts: dict[int, Rows] = {}
-    merged: set[int] = set()
-    for part in batch:
-        former = parts.get(part.controller)
-        if former is None:
-            parts[part.controller] = part.rows
-            continue
-        if part.controller not in merged:
-            merged.add(part.controller)
-            parts[part.controller] = Rows()
-            parts[part.controller].add(former)
-        parts[part.controller].add(part.rows)
-    return parts
-
-
-def _resolve(part: WaitingPart, error: BaseException | None) -> None:
-    if part.done.done():
-        # The waiting task has given up.
-        return
-    if error is None:
-        part.done.set_result(None)
-    elif isinstance(error, StoreUnavailable) or not isinstance(error, Exception):
-        part.done.set_exception(error)
-    else:
-        refusal = not_saved(error)
-        refusal.__cause__ = error
-        part.done.set_exception(refusal)
+def _refusal(error: BaseException) -> BaseException:
+    if isinstance(error, StoreUnavailable) or not isinstance(error, Exception):
+        return error
+    refusal = not_saved(error)
+    refusal.__cause__ = error
+    return refusal

@@ -1,10 +1,9 @@
 """What a lane has written since the start, for `/metrics` and for whoever looks at a node."""
 
 import time
+from collections.abc import Collection
 
 from msgspec import Struct, field
-
-from leverframe.storage.store import StoreUnavailable
 
 #: Batches are counted by how many changes they hold, up to each of these.
 SIZES = {1: "1", 8: "2-8", 64: "9-64"}
@@ -27,9 +26,11 @@ class LaneFigures(Struct):
         size = next((word for most, word in SIZES.items() if changes <= most), LARGEST)
         self.batches[size] += 1
 
-    def count_failed(self, error: StoreUnavailable) -> None:
-        if error.is_in_doubt:
-            self.in_doubt += 1
+    def count_outcomes(self, changes: int, faults: Collection[BaseException]) -> None:
+        """Count changes that were tried, some of which met with a fault."""
+        in_doubt = sum(getattr(fault, "is_in_doubt", False) for fault in faults)
+        self.durable += changes - len(faults)
+        self.refused += len(faults) - in_doubt
+        self.in_doubt += in_doubt
+        if in_doubt:
             self.last_doubt = time.time()
-        else:
-            self.refused += 1

@@ -1,6 +1,7 @@
 """Connections to the database server: how they are made, and one that many take turns at."""
 
 import os
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -36,6 +37,20 @@ _CONNECT: dict[str, Any] = {
 def connect(address: str) -> Connection:
     """Connect to the database; statements commit by themselves unless they are in a block."""
     return psycopg.connect(address, autocommit=True, **_CONNECT)
+
+
+#: As libpq tells of each place that it has tried: where, and why not.
+_TRIED = re.compile(r"connection to server (?:at|on) (.+) failed: (?:FATAL: +)?(.+)")
+#: What may be a part of a password: words of an address that are taken for something else.
+_MAY_BE_SECRET = re.compile(r"""(?<=after )"[^"]*"|(?<=')[^']*@""")
+
+
+def why_not_connected(error: Exception) -> str:
+    """Return in one line why each place could not be reached, without anything secret."""
+    tried = dict.fromkeys(_TRIED.findall(str(error)))
+    if tried:
+        return "; ".join(f"{why} (at {where})" for where, why in tried)
+    return _MAY_BE_SECRET.sub("...", first_line(error))
 
 
 def first_line(error: Exception) -> str:

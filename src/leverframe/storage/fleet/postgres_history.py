@@ -13,9 +13,10 @@ controller is refused whole, however late it comes.
 import asyncio
 import logging
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -30,8 +31,8 @@ from leverframe.storage.fleet.postgres_connection import (
     is_broken,
 )
 from leverframe.storage.fleet.postgres_lane import Claim
-from leverframe.storage.history.chunks import ChunkRow, readable
-from leverframe.storage.history.columns import TIERS, Columns, Tier, join
+from leverframe.storage.history.chunks import OF_SIZE, ChunkRow, readable
+from leverframe.storage.history.columns import TIERS, TIME, Columns, Tier, join
 from leverframe.storage.history.compactor import SIZES, Bounds, Compactor
 from leverframe.storage.history.connection import Found
 from leverframe.storage.history.shared import SharedHistory, WorkerOfOne
@@ -52,15 +53,18 @@ _AWAY = (
     " without it."
 )
 _NOT_OURS = "This node does not have the controller; its history is recorded by the node that has."
+# The row of the node first, as whoever ends its life does. Both are locked, so both are looked at
+# again where somebody was changing one of them: also a node that has the controller again in its
+# next life finds that the life of which this is has ended.
 _FENCE = (
-    "SELECT controller.number FROM controller JOIN lane ON lane.node = controller.node"
-    " WHERE controller.number = %(controller)s"
-    " AND lane.node = %(node)s AND lane.epoch = %(epoch)s FOR SHARE OF controller"
+    "SELECT controller.number FROM node JOIN controller ON controller.node = node.name"
+    " WHERE controller.number = %(controller)s AND node.name = %(node)s"
+    " AND node.epoch = %(epoch)s AND node.is_alive FOR KEY SHARE OF node FOR SHARE OF controller"
 )
 _MARK = "ON CONFLICT (id) DO UPDATE SET at = excluded.at, ended = NULL"
 #: Writes chunks and the mark, where there is one; returns 0 where the fence held it back.
 _PUT = (
-    f"WITH fence AS ({_FENCE}), "  # nosec B608
+    f"WITH fence AS ({_FENCE}), "  # noqa: S608
     'put AS (INSERT INTO chunk (controller, tier, label, start, "end", points, cost, data)'
     " SELECT fence.number, given.* FROM fence, unnest(%(tiers)b::smallint[], %(labels)b::text[],"
     " %(starts)b::double precision[], %(ends)b::double precision[], %(points)b::integer[],"
@@ -69,8 +73,10 @@ _PUT = (
     f" WHERE %(at)s::double precision IS NOT NULL {_MARK}) "
     "SELECT count(*) FROM fence"
 )
+#: More than any number that the database gives a chunk.
+_LATER = 2**63
 _ROW = ("tiers", "labels", "starts", "ends", "points", "costs", "data")
-_END = f"WITH fence AS ({_FENCE}) UPDATE mark SET ended = %(at)s FROM fence WHERE id = number"  # nosec B608
+_END = f"WITH fence AS ({_FENCE}) UPDATE mark SET ended = %(at)s FROM fence WHERE id = number"  # noqa: S608
 _TABLES = (("chunk", "controller"), ("entry", "controller"), ("told", "controller"), ("mark", "id"))
 
 
@@ -215,21 +221,24 @@ class ChunksInDatabase(ChunksOfOne):
         #: What was read ahead, by tier and label.
         self._ahead: dict[tuple[int, str], list[ChunkAhead]] | None = None
         super().__init__(session, controller, max_bytes)
-        self._committed = (self._cost.copy(), self._points.copy())
+        self._keep_counts()
 
     def _count_tiers(self) -> None:
         self._cost = {tier.number: 0 for tier in TIERS}
         self._points = dict(self._cost)
-        self._small: dict[tuple[Tier, str], int] = {}
+        #: How many chunks of each size there are, by tier and label.
+        self._sized: Counter[tuple[int, str, int]] = Counter()
+        of_size = "count(*) FILTER (WHERE points >= ? AND points < ?)"
         query = (
-            "SELECT tier, label, sum(cost), sum(points), count(*) FILTER (WHERE points < ?)"
+            f"SELECT tier, label, sum(cost), sum(points), {', '.join([of_size] * len(SIZES))}"  # noqa: S608
             " FROM chunk WHERE controller = ? GROUP BY tier, label"
         )
-        values = (SIZES[0][1], self._controller)
-        for number, label, cost, points, small in self._session.execute(query, values):
+        values = (*chain.from_iterable(SIZES), self._controller)
+        for number, label, cost, points, *sized in self._session.execute(query, values):
             self._cost[number] += cost
             self._points[number] += points
-            self._small[TIERS[number], label] = small
+            for (_, below), count in zip(SIZES, sized, strict=True):
+                self._sized[number, label, below] = count
 
     # --- questions --------------------------------------------------------------------------------
 
@@ -240,7 +249,15 @@ class ChunksInDatabase(ChunksOfOne):
         return super()._find(query, *values)
 
     def small_chunks(self) -> dict[tuple[Tier, str], int]:
-        return self._small
+        smallest = SIZES[0][1]
+        return {
+            (TIERS[tier], label): count
+            for (tier, label, below), count in self._sized.items()
+            if below == smallest
+        }
+
+    def chunks(self, tier: Tier, label: str, min_rows: int, below: int) -> int:
+        return self._sized[tier.number, label, below]
 
     @contextmanager
     def reading_ahead(self, since: float) -> Iterator[None]:
@@ -286,6 +303,38 @@ class ChunksInDatabase(ChunksOfOne):
     def _put(self, row: ChunkRow) -> None:
         self._waiting.append(row)
 
+    def _count(self, tier: int, label: str, cost: int, points: int) -> None:
+        super()._count(tier, label, cost, points)
+        for min_rows, below in SIZES:
+            if min_rows <= abs(points) < below:
+                self._sized[tier, label, below] += 1 if points > 0 else -1
+
+    def merge(self, tier: Tier, label: str, min_rows: int, below: int) -> None:
+        """Take the chunks out in one statement; those that wait were never sent."""
+        taken: list[ChunkRow] = []
+        kept: list[ChunkRow] = []
+        for row in self._waiting:
+            is_one = row[:2] == (tier.number, label) and min_rows <= row[4] < below
+            (taken if is_one else kept).append(row)
+        self._waiting = kept
+        found = [(start, number, data) for number, (_, _, start, *_, data) in enumerate(taken)]
+        for *_, points, cost, _ in taken:
+            self._count(tier.number, label, -cost, -points)
+        if self._sized[tier.number, label, below]:
+            self._begin()
+            query = (
+                f"DELETE FROM chunk WHERE {self._own} AND {OF_SIZE} "  # noqa: S608
+                "RETURNING start, id, data, cost, points"
+            )
+            values = (*self._which, tier.number, label, min_rows, below)
+            for start, number, data, cost, points in self._session.execute(query, values):
+                # Those that wait are later than any that is stored.
+                found.append((start, number - _LATER, data))
+                self._count(tier.number, label, -cost, -points)
+        rows = join(readable((data for _, _, data in sorted(found)), tier), tier.columns)
+        if rows[TIME]:
+            self.append(tier, label, rows)
+
     def set_recorded_until(self, at: float) -> None:
         self._until = at
 
@@ -298,7 +347,7 @@ class ChunksInDatabase(ChunksOfOne):
             self._session.put(self._controller, self._waiting, self._until)
         elif self._until is not None:
             self._begin()
-            query = f"INSERT INTO mark (id, at) VALUES (?, ?) {_MARK}"  # nosec B608
+            query = f"INSERT INTO mark (id, at) VALUES (?, ?) {_MARK}"  # noqa: S608
             self._session.execute(query, (self._controller, self._until))
         self._waiting.clear()
         self._until = None
@@ -306,14 +355,18 @@ class ChunksInDatabase(ChunksOfOne):
     def commit(self) -> None:
         self._send()
         super().commit()
-        self._committed = (self._cost.copy(), self._points.copy())
+        self._keep_counts()
+
+    def _keep_counts(self) -> None:
+        self._committed = (self._cost.copy(), self._points.copy(), self._sized.copy())
 
     def roll_back(self) -> None:
         self._waiting.clear()
         self._until = None
         self._texts = None
         self._session.roll_back()
-        self._cost, self._points = (kept.copy() for kept in self._committed)
+        cost, points, sized = self._committed
+        self._cost, self._points, self._sized = cost.copy(), points.copy(), sized.copy()
 
 
 class DatabaseHistory(SharedHistory):
@@ -338,7 +391,7 @@ class DatabaseHistory(SharedHistory):
 
     def worker(self, controller: int) -> "WorkerInDatabase":
         self._controllers += 1
-        return WorkerInDatabase(self, controller, self._executor, self._retry_s)
+        return WorkerInDatabase(self, controller, self._turns, self._retry_s)
 
     def give_up_waiting(self) -> None:
         # Others may have waited for their turn before that.
@@ -381,7 +434,7 @@ class DatabaseHistory(SharedHistory):
             self.require()
             # The marks last: they tell what is to be removed.
             for table, key in _TABLES:
-                self._session.remove(f"DELETE FROM {table} WHERE {key} IN {gone}", controllers)  # nosec B608
+                self._session.remove(f"DELETE FROM {table} WHERE {key} IN {gone}", controllers)  # noqa: S608
         except StoreUnavailable as error:
             log.warning("the history of removed controllers is still there: %s", error)
 
@@ -406,15 +459,3 @@ class WorkerInDatabase(WorkerOfOne):
         if stored:
             del self._unwritten[: stored[-1] + 1]
         return compactor
-
-    def _end(self, at: float) -> None:
-        try:
-            if self._unwritten:
-                self._opened().add(self._unwritten)
-            if self._was_opened:
-                # Whoever opens it next writes the gap: it need not be opened for that now.
-                self._shared.note_stop(self._controller, at)
-        except StoreUnavailable as error:
-            self._log(str(error))
-        finally:
-            self._shared.note_end(self)

@@ -14,8 +14,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import psycopg
 from msgspec import Struct
@@ -33,13 +34,12 @@ from leverframe.storage.fleet.postgres_connection import (
     is_broken,
 )
 from leverframe.storage.fleet.postgres_statements import (
-    BATCH,
+    ALIVE,
     FENCE,
     LAST_BATCH,
-    ROWS,
     TABLES,
     VOID,
-    arrays_of,
+    Batch,
     needs_transaction,
 )
 from leverframe.storage.store import (
@@ -128,6 +128,7 @@ class PostgresLane(GroupCommitLane):
         #: Called likewise with controllers of which something is stored that was told as in doubt.
         self.on_stored_late: Callable[[Collection[int]], None] = lambda controllers: None
         #: The last batch that is known to be stored.
+        self.batch = 0
         self.batch = self._last_batch(time.monotonic())
 
     @property
@@ -164,25 +165,28 @@ class PostgresLane(GroupCommitLane):
         if self._late is None:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._settle_quietly)
 
-    def note_lost(self, batch: int) -> None:
-        """Compare the number of the last batch that somebody has read; end where it went back."""
-        if batch < self.batch and self._ended is None:
-            self._end(WentBack(_LOST))
+    def note_lost(self) -> None:
+        """End: somebody has seen that the database has gone back in time."""
+        if not isinstance(self._ended, WentBack):
+            with suppress(WentBack):
+                self._end(WentBack(_LOST))
 
     # --- writing ----------------------------------------------------------------------------------
 
-    async def write(self, controller: int, rows: Rows) -> None:
-        self._require_life()
+    def why_refused(self, controller: int) -> StoreUnavailable | None:
+        if self._ended is not None:
+            return self._ended
         if controller in self._unclear:
-            raise ConcernsAll(_UNCLEAR)
+            return ConcernsAll(_UNCLEAR)
         if self._late is not None:
-            raise ConcernsAll(AWAY)
-        if rows.messages:
-            self._messages.pop(controller, None)
-        await super().write(controller, rows)
+            return ConcernsAll(AWAY)
+        return super().why_refused(controller)
 
     async def written(self, parts: Mapping[int, Rows]) -> dict[int, BaseException]:
         """Write parts as the others do, but do not wait for a database that does not answer."""
+        for controller, rows in parts.items():
+            if rows.messages:
+                self._messages.pop(controller, None)
         loop = asyncio.get_running_loop()
         writing = loop.run_in_executor(self._thread, self._write, parts)
         done, _ = await asyncio.wait([writing], timeout=ANSWER_WITHIN_S)
@@ -235,16 +239,17 @@ class PostgresLane(GroupCommitLane):
 
     def _send(self, connection: Connection, number: int, parts: Mapping[int, Rows]) -> bool:
         fence = self._fence(number)
-        values = fence | arrays_of(parts)
+        batch = Batch.of(parts)
         if not needs_transaction(parts.values()):
-            row = connection.execute(BATCH, values).fetchone()
+            row = connection.execute(batch.fenced(), fence | batch.arrays).fetchone()
             return bool(row and row[0])
         with connection.transaction():
             if connection.execute(FENCE, fence).rowcount == 0:
                 return False
             replaced = [one for one, rows in parts.items() if rows.replace_settings]
             connection.execute("DELETE FROM setting WHERE controller = ANY(%s)", (replaced,))
-            connection.execute(ROWS, values)
+            if batch.rows:
+                connection.execute(batch.unfenced(), batch.arrays)
             for controller, rows in parts.items():
                 _write_blobs(connection, controller, rows.blobs)
         return True
@@ -252,11 +257,10 @@ class PostgresLane(GroupCommitLane):
     def _fence(self, number: int) -> dict[str, Any]:
         return {"node": self._claim.node, "epoch": self._claim.epoch, "batch": number}
 
-    def _explain_fence(self, connection: Connection) -> None:
+    def _explain_fence(self, connection: Connection) -> NoReturn:
         """Raise why the fence held a batch back."""
-        row = self._read_lane(connection)
-        gone_back = row is not None and row < self.batch
-        self._end(WentBack(_LOST) if gone_back else Fenced(_FENCED))
+        self._read_lane(connection)
+        self._end(Fenced(_FENCED))
 
     def _settle_doubt(self) -> None:
         """Find out what became of a batch in doubt; raise where it stays open."""
@@ -285,12 +289,10 @@ class PostgresLane(GroupCommitLane):
         except ConcernsAll as error:
             # Also where another node has taken over by now: it may have been stored before.
             self._unclear.update(doubt.controllers)
-            if until is None:
+            if until is None or isinstance(error, WentBack):
                 raise
             raise InDoubt(IN_DOUBT) from error
         self._doubt = None
-        if last < doubt.number - 1:
-            self._end(WentBack(_LOST))
         self.batch = last
         return last == doubt.number
 
@@ -300,20 +302,26 @@ class PostgresLane(GroupCommitLane):
         try:
             if voided is not None:
                 connection.execute(VOID, self._fence(voided))
-            last = self._read_lane(connection)
+            return self._read_lane(connection)
         except psycopg.Error as error:
             self._drop_connection()
             raise ConcernsAll(AWAY) from error
-        if last is None:
+
+    def _read_lane(self, connection: Connection) -> int:
+        """Read the number of the last batch; end where this life is over, or is not there yet.
+
+        Lives and batches only count up, also through the deaths of a node: what is smaller than
+        what this process knows is a database that has gone back in time.
+        """
+        row = connection.execute(LAST_BATCH, (self._claim.node,)).fetchone()
+        epoch, batch = row or (0, 0)
+        if epoch < self._claim.epoch or batch < self.batch:
+            self._end(WentBack(_LOST))
+        if epoch > self._claim.epoch:
             self._end(Fenced(_FENCED))
-        assert last is not None
-        return last
+        return int(batch)
 
-    def _read_lane(self, connection: Connection) -> int | None:
-        row = connection.execute(LAST_BATCH, (self._claim.node, self._claim.epoch)).fetchone()
-        return None if row is None else int(row[0])
-
-    def _end(self, error: ConcernsAll) -> None:
+    def _end(self, error: ConcernsAll) -> NoReturn:
         self._ended = error
         self.on_end(error)
         raise error
@@ -345,6 +353,8 @@ class PostgresLane(GroupCommitLane):
         connection = self._connected(time.monotonic() + PATIENCE_S)
         try:
             with connection.transaction():
+                if connection.execute(ALIVE, self._fence(0)).fetchone() is None:
+                    self._explain_fence(connection)
                 for table in TABLES:
                     query = sql.SQL("DELETE FROM {} WHERE controller = ANY(%s)")
                     connection.execute(query.format(sql.Identifier(table)), (list(controllers),))

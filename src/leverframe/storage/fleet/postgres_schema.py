@@ -11,10 +11,17 @@ from pathlib import Path
 import psycopg
 
 from leverframe.storage.encrypting import KeyFile
-from leverframe.storage.fleet.postgres_connection import Connection, connect, first_line
+from leverframe.storage.fleet.postgres_connection import (
+    Connection,
+    connect,
+    first_line,
+    why_not_connected,
+)
 from leverframe.storage.store import StoreUnavailable
 
 MIGRATIONS = Path(__file__).parent / "postgres_migrations"
+#: The main version of PostgreSQL that is tried; older ones may lack what statements use.
+OLDEST = 15
 #: Who migrates holds this lock; any number will do that nobody else uses.
 _LOCK = 0x4C656672
 _PRESENT = "SELECT number FROM migration"
@@ -52,11 +59,20 @@ def migrate(address: str) -> list[str]:
 def opened(address: str) -> Connection:
     """Connect, or raise CannotUseDatabase with the reason."""
     try:
-        return connect(address)
-    except psycopg.Error as error:
-        # The last line names the reason; those before repeat where it was tried.
-        reason = str(error).strip().splitlines()[-1].strip()
-        raise CannotUseDatabase(f"The database cannot be used: {reason}") from error
+        connection = connect(address)
+    # A name that can be none of a host is no error of the driver's.
+    except (psycopg.Error, ValueError) as error:
+        raise CannotUseDatabase(
+            f"The database cannot be used: {why_not_connected(error)}."
+        ) from error
+    version = connection.info.server_version // 10_000
+    if version < OLDEST:
+        connection.close()
+        raise CannotUseDatabase(
+            f"The database cannot be used: it is PostgreSQL {version}, and this program needs"
+            f" {OLDEST} or newer."
+        )
+    return connection
 
 
 def check_tables(connection: Connection) -> None:
@@ -66,7 +82,7 @@ def check_tables(connection: Connection) -> None:
     except psycopg.errors.UndefinedTable:
         present = set()
     except psycopg.Error as error:
-        raise CannotUseDatabase(f"The database cannot be used: {first_line(error)}") from error
+        raise CannotUseDatabase(f"The database cannot be used: {first_line(error)}.") from error
     needed = {number for number, _ in _migrations()}
     if not needed <= present:
         raise CannotUseDatabase(
@@ -77,17 +93,22 @@ def check_tables(connection: Connection) -> None:
 
 def check_key(connection: Connection, key_file: KeyFile) -> None:
     """Raise CannotUseDatabase where other nodes seal secrets with another key."""
-    own = blake2b(b"leverframe fleet", key=key_file.key(), digest_size=16).hexdigest()
+    find = "SELECT value FROM agreed WHERE name = %s"
     try:
+        row = connection.execute(find, (_KEY_CHECK,)).fetchone()
+        if row is not None and not key_file.path.exists():
+            raise CannotUseDatabase(
+                f"There is no {key_file.path}, and the nodes of this fleet have a key: copy"
+                " fleet.key from the data folder of a node that runs."
+            )
+        own = blake2b(b"leverframe fleet", key=key_file.key(), digest_size=16).hexdigest()
         connection.execute(
             "INSERT INTO agreed (name, value) VALUES (%s, %s) ON CONFLICT DO NOTHING",
             (_KEY_CHECK, own),
         )
-        row = connection.execute(
-            "SELECT value FROM agreed WHERE name = %s", (_KEY_CHECK,)
-        ).fetchone()
+        row = connection.execute(find, (_KEY_CHECK,)).fetchone()
     except psycopg.Error as error:
-        raise CannotUseDatabase(f"The database cannot be used: {first_line(error)}") from error
+        raise CannotUseDatabase(f"The database cannot be used: {first_line(error)}.") from error
     if row is not None and row[0] != own:
         raise CannotUseDatabase(
             f"{key_file.path} is not the key of this fleet: copy fleet.key from the data folder of"

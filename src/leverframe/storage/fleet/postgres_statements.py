@@ -6,12 +6,18 @@ was declared dead meanwhile writes nothing, however late its bytes arrive.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from leverframe.storage.store import Rows
 
-#: Table, key column and its type; rows of text by controller and key.
-_TEXTS = (("setting", "path", "text"), ("kept", "name", "text"), ("message", "number", "bigint"))
+#: Table, key column and its type, and the field of `Rows`: texts by controller and key.
+_TEXTS = (
+    ("setting", "path", "text", "settings"),
+    ("kept", "name", "text", "kept"),
+    ("message", "number", "bigint", "messages"),
+)
 TABLES = ("setting", "kept", "message", "blob")
 
 FENCE = (
@@ -26,63 +32,91 @@ VOID = (
     " WHERE node = %(node)s AND epoch = %(epoch)s AND batch = %(batch)s - 1"
 )
 
-#: The number of the last batch, where this is still the epoch of the node.
-LAST_BATCH = "SELECT batch FROM lane WHERE node = %s AND epoch = %s"
+#: The life of a node and the number of its last batch.
+LAST_BATCH = "SELECT epoch, batch FROM lane WHERE node = %s"
+
+#: Finds a node that is still in this life, and lets nobody end that before the transaction ends. It
+#: does not hold up its beats, which change no key; who ends a life locks the row FOR UPDATE.
+ALIVE = (
+    "SELECT name FROM node WHERE name = %(node)s AND epoch = %(epoch)s AND is_alive FOR KEY SHARE"
+)
 
 
-def _rows_statement(fence: str, condition: str) -> str:
-    """Return the statement that writes and removes rows of text, each under a condition."""
-    parts = [fence] if fence else []
-    for table, key, kind in _TEXTS:
-        parts.append(
-            f"{table}_put AS (INSERT INTO {table} (controller, {key}, value)"  # nosec B608
-            f" SELECT * FROM unnest(%({table}_controllers)s::integer[], %({table}_keys)s::{kind}[],"
-            f" %({table}_values)s::text[]) WHERE {condition}"
+class TextRows(Struct, frozen=True):
+    """What a batch does with the rows of one table."""
+
+    table: str
+    key: str
+    kind: str
+    field: str
+    is_removal: bool
+
+    def clause(self, condition: str) -> str:
+        """Return the part of a statement that does it, under a condition.
+
+        Arrays go in binary form: as text, the quotes in a row of the audit trail alone would take
+        100 us of the node, and so take 1.
+        """
+        table, key, name = self.table, self.key, self.name
+        arrays = f"%({name}_controllers)b::integer[], %({name}_keys)b::{self.kind}[]"
+        if self.is_removal:
+            return (
+                f"{name} AS (DELETE FROM {table} USING unnest({arrays})"  # noqa: S608
+                f" AS gone (controller, key) WHERE {table}.controller = gone.controller"
+                f" AND {table}.{key} = gone.key AND {condition})"
+            )
+        return (
+            f"{name} AS (INSERT INTO {table} (controller, {key}, value)"  # noqa: S608
+            f" SELECT * FROM unnest({arrays}, %({name}_values)b::text[]) WHERE {condition}"
             f" ON CONFLICT (controller, {key}) DO UPDATE SET value = EXCLUDED.value)"
         )
-        parts.append(
-            f"{table}_gone AS (DELETE FROM {table} USING"  # nosec B608
-            f" unnest(%({table}_gone_controllers)s::integer[], %({table}_gone_keys)s::{kind}[])"
-            f" AS gone (controller, key) WHERE {table}.controller = gone.controller"
-            f" AND {table}.{key} = gone.key AND {condition})"
-        )
-    return f"WITH {', '.join(parts)} SELECT {'count(*) FROM fence' if fence else '1'}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.table}_{'gone' if self.is_removal else 'put'}"
+
+    def arrays(self, parts: Mapping[int, Rows]) -> dict[str, list[Any]]:
+        """Return the arrays of these rows in a batch; nothing where it has none."""
+        found = [
+            (controller, int(key) if self.kind == "bigint" else key, text)
+            for controller, rows in parts.items()
+            for key, text in getattr(rows, self.field).items()
+            if (text is None) is self.is_removal
+        ]
+        if not found:
+            return {}
+        controllers, keys, texts = map(list, zip(*found, strict=True))
+        arrays = {f"{self.name}_controllers": controllers, f"{self.name}_keys": keys}
+        return arrays if self.is_removal else arrays | {f"{self.name}_values": texts}
 
 
-#: Returns 1 where it was written, and 0 where the fence held it back.
-BATCH = _rows_statement(f"fence AS ({FENCE} RETURNING 1)", "EXISTS (SELECT 1 FROM fence)")
-#: The same for a transaction that has passed the fence.
-ROWS = _rows_statement("", "true")
+_ALL = [TextRows(*one, is_removal) for one in _TEXTS for is_removal in (False, True)]
 
 
-def arrays_of(parts: Mapping[int, Rows]) -> dict[str, list[Any]]:
-    """Return the arrays of a batch: all rows of text, written and removed."""
-    arrays: dict[str, list[Any]] = {}
-    for table, _, kind in _TEXTS:
-        put: tuple[list[int], list[Any], list[str]] = ([], [], [])
-        gone: tuple[list[int], list[Any]] = ([], [])
-        for controller, rows in parts.items():
-            for key, text in _texts(rows, table).items():
-                typed: Any = int(key) if kind == "bigint" else key
-                if text is None:
-                    gone[0].append(controller)
-                    gone[1].append(typed)
-                else:
-                    put[0].append(controller)
-                    put[1].append(typed)
-                    put[2].append(text)
-        arrays |= {
-            f"{table}_controllers": put[0],
-            f"{table}_keys": put[1],
-            f"{table}_values": put[2],
-            f"{table}_gone_controllers": gone[0],
-            f"{table}_gone_keys": gone[1],
-        }
-    return arrays
+class Batch(NamedTuple):
+    """What a batch does, and with which arrays."""
 
+    rows: tuple[TextRows, ...]
+    arrays: dict[str, list[Any]]
 
-def _texts(rows: Rows, table: str) -> Mapping[str, str | None]:
-    return {"setting": rows.settings, "kept": rows.kept, "message": rows.messages}[table]
+    @classmethod
+    def of(cls, parts: Mapping[int, Rows]) -> "Batch":
+        by_rows = {rows: found for rows in _ALL if (found := rows.arrays(parts))}
+        arrays = {name: array for found in by_rows.values() for name, array in found.items()}
+        return cls(tuple(by_rows), arrays)
+
+    def fenced(self) -> str:
+        """Return the whole batch as a statement: 1 where it was written, 0 where it was fenced."""
+        condition = "EXISTS (SELECT 1 FROM fence)"
+        clauses = [f"fence AS ({FENCE} RETURNING 1)", *self._clauses(condition)]
+        return f"WITH {', '.join(clauses)} SELECT count(*) FROM fence"  # noqa: S608
+
+    def unfenced(self) -> str:
+        """Return the statement for a transaction that has passed the fence."""
+        return f"WITH {', '.join(self._clauses('true'))} SELECT 1"
+
+    def _clauses(self, condition: str) -> list[str]:
+        return [rows.clause(condition) for rows in self.rows]
 
 
 def needs_transaction(parts: Iterable[Rows]) -> bool:

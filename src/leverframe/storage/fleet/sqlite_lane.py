@@ -69,7 +69,7 @@ class SqliteLane(GroupCommitLane):
                 without = f" AND NOT {IS_AUDIT}"
                 for one, texts in _by_controller(connection, "kept", "name", without, chosen):
                     kept[one] = values_from_texts(texts)
-                query = f"SELECT controller, name FROM kept WHERE {_CHOSEN} AND {IS_AUDIT}"
+                query = f"SELECT controller, name FROM kept WHERE {_CHOSEN} AND {IS_AUDIT}"  # noqa: S608
                 for one, name in connection.execute(query, (chosen,)):
                     audit.setdefault(one, []).append(name)
             finally:
@@ -126,7 +126,7 @@ def _by_controller(
     In an error, sqlite3 would repeat a text that it cannot decode, which may be a password.
     """
     query = (
-        f"SELECT controller, CAST({key} AS BLOB), CAST(value AS BLOB) FROM {table} "  # nosec B608
+        f"SELECT controller, CAST({key} AS BLOB), CAST(value AS BLOB) FROM {table} "  # noqa: S608
         f"WHERE {_CHOSEN}{where} ORDER BY controller"
     )
     found = connection.execute(query, (chosen, *values))

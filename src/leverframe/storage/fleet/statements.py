@@ -18,7 +18,7 @@ def fleet_statements(parts: Mapping[int, Rows]) -> list[Statement]:
     statements: list[Statement] = []
     replaced = [controller for controller, rows in parts.items() if rows.replace_settings]
     if replaced:
-        statements.append((f"DELETE FROM setting WHERE {_CHOSEN}", (_json(replaced),)))
+        statements.append((f"DELETE FROM setting WHERE {_CHOSEN}", (_json(replaced),)))  # noqa: S608
     settings = {controller: rows.settings for controller, rows in parts.items()}
     statements += _text_statements("setting", "path", settings)
     statements += _text_statements(
@@ -35,7 +35,7 @@ def fleet_statements(parts: Mapping[int, Rows]) -> list[Statement]:
 def forgetting(controllers: Iterable[int]) -> list[Statement]:
     """Return the SQL that removes all rows of controllers."""
     chosen = _json(list(controllers))
-    return [(f"DELETE FROM {table} WHERE {_CHOSEN}", (chosen,)) for table in _TABLES]
+    return [(f"DELETE FROM {table} WHERE {_CHOSEN}", (chosen,)) for table in _TABLES]  # noqa: S608
 
 
 def _text_statements(
@@ -59,7 +59,7 @@ def _text_statements(
         )
     if removed:
         yield (
-            f"DELETE FROM {table} WHERE (controller, {key}) IN "
+            f"DELETE FROM {table} WHERE (controller, {key}) IN "  # noqa: S608
             f"(SELECT CAST(own.key AS INTEGER), CAST(row.value AS {_TYPES[key]}) {_EACH})",
             (_json(removed),),
         )

@@ -64,7 +64,7 @@ _PAGE_BYTES = 4096
 #: What a chunk costs besides its data, about.
 _CHUNK_BYTES = 80
 CHUNK_COLUMNS = 'tier, label, start, "end", points, cost, data'
-_OF_SIZE = "tier = ? AND label = ? AND points >= ? AND points < ?"
+OF_SIZE = "tier = ? AND label = ? AND points >= ? AND points < ?"
 _OVERLAPPING = 'tier = ? AND label = ? AND start <= ? AND "end" >= ?'
 
 #: Tier, label, first and last time, number of rows, cost, packed columns.
@@ -81,7 +81,7 @@ class ChunkStore:
     #: Which rows are ours, with the value for that; how one is added, and the number of our mark.
     _own = "true"
     _which: tuple[int, ...] = ()
-    _insert = f"INSERT INTO chunk ({CHUNK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    _insert = f"INSERT INTO chunk ({CHUNK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
     _tell = "INSERT INTO told (number, text) VALUES (?, ?)"
     _mark = (1,)
     #: What explains values, as far as it was looked for.
@@ -107,7 +107,7 @@ class ChunkStore:
     def _count_tiers(self) -> None:
         self._cost = {tier.number: 0 for tier in TIERS}
         self._points = dict(self._cost)
-        query = f"SELECT tier, sum(cost), sum(points) FROM chunk WHERE {self._own} GROUP BY tier"  # nosec B608
+        query = f"SELECT tier, sum(cost), sum(points) FROM chunk WHERE {self._own} GROUP BY tier"  # noqa: S608
         for number, cost, points in self._find(query):
             self._cost[number], self._points[number] = cost, points
 
@@ -126,13 +126,13 @@ class ChunkStore:
 
     def labels(self) -> list[str]:
         """List the labels that have chunks."""
-        query = f"SELECT DISTINCT label FROM chunk WHERE {self._own} ORDER BY label"  # nosec B608
+        query = f"SELECT DISTINCT label FROM chunk WHERE {self._own} ORDER BY label"  # noqa: S608
         return [label for (label,) in self._find(query)]
 
     def since(self, tier: Tier) -> float | None:
         """Find the earliest time in a tier."""
         # The chunk that ends first also begins first, unless the clock was set back meanwhile.
-        query = f'SELECT start FROM chunk WHERE {self._own} AND tier = ? ORDER BY "end" LIMIT 1'  # nosec B608
+        query = f'SELECT start FROM chunk WHERE {self._own} AND tier = ? ORDER BY "end" LIMIT 1'  # noqa: S608
         found = self._find(query, tier.number).fetchone()
         return None if found is None else float(found[0])
 
@@ -161,14 +161,14 @@ class ChunkStore:
 
     def chunks(self, tier: Tier, label: str, min_rows: int, below: int) -> int:
         """Count the chunks of a label that have at least `min_rows` and fewer than `below` rows."""
-        query = f"SELECT count(*) FROM chunk WHERE {self._own} AND {_OF_SIZE}"  # nosec B608
+        query = f"SELECT count(*) FROM chunk WHERE {self._own} AND {OF_SIZE}"  # noqa: S608
         (count,) = self._find(query, tier.number, label, min_rows, below).fetchone()
         return int(count)
 
     def count(self, tier: Tier, label: str, first: float, last: float) -> int:
         """Count the rows of all chunks that overlap a span of time."""
         query = (
-            "SELECT coalesce(sum(points), 0) FROM chunk "  # nosec B608
+            "SELECT coalesce(sum(points), 0) FROM chunk "  # noqa: S608
             f"WHERE {self._own} AND {_OVERLAPPING}"
         )
         (count,) = self._find(query, tier.number, label, last, first).fetchone()
@@ -187,13 +187,13 @@ class ChunkStore:
     def told(self) -> dict[int, str]:
         """Return the texts that explain values, by their numbers."""
         if self._texts is None:
-            query = f"SELECT number, text FROM told WHERE {self._own}"  # nosec B608
+            query = f"SELECT number, text FROM told WHERE {self._own}"  # noqa: S608
             self._texts = dict(self._find(query).fetchall())
         return self._texts
 
     def _read(self, tier: Tier, where: str, values: tuple[float | str, ...]) -> Columns:
         # Conditions of our own; what comes from outside is in the values.
-        query = f"SELECT data FROM chunk WHERE {self._own} AND {where}"  # nosec B608
+        query = f"SELECT data FROM chunk WHERE {self._own} AND {where}"  # noqa: S608
         found = (data for (data,) in self._find(query, *values))
         return join(readable(found, tier), tier.columns)
 
@@ -217,8 +217,7 @@ class ChunkStore:
         times, data = columns[TIME], pack(columns)
         cost = len(data) + _CHUNK_BYTES
         self._put((tier.number, label, min(times), max(times), len(times), cost, data))
-        self._cost[tier.number] += cost
-        self._points[tier.number] += len(times)
+        self._count(tier.number, label, cost, len(times))
 
     def _put(self, row: ChunkRow) -> None:
         self._begin()
@@ -227,8 +226,8 @@ class ChunkStore:
     def merge(self, tier: Tier, label: str, min_rows: int, below: int) -> None:
         """Make one chunk of all that have at least `min_rows` and fewer than `below` rows."""
         which = (tier.number, label, min_rows, below)
-        rows = self._read(tier, f"{_OF_SIZE} ORDER BY start, id", which)
-        self._delete(tier, _OF_SIZE, which)
+        rows = self._read(tier, f"{OF_SIZE} ORDER BY start, id", which)
+        self._delete(tier, OF_SIZE, which)
         if rows[TIME]:
             self.append(tier, label, rows)
 
@@ -237,10 +236,10 @@ class ChunkStore:
 
         With `keep_newest` the newest chunk of every label stays, so that what holds is known.
         """
-        newest = f"SELECT max(id) FROM chunk WHERE {self._own} AND tier = ? GROUP BY label"  # nosec B608
+        newest = f"SELECT max(id) FROM chunk WHERE {self._own} AND tier = ? GROUP BY label"  # noqa: S608
         stays = f"AND id NOT IN ({newest})" if keep_newest else ""
         oldest = (
-            f"id IN (SELECT id FROM chunk WHERE {self._own} AND tier = ? "  # nosec B608
+            f"id IN (SELECT id FROM chunk WHERE {self._own} AND tier = ? "  # noqa: S608
             f'AND "end" < ? {stays} ORDER BY "end" LIMIT ?)'
         )
         kept = (*self._which, tier.number) if keep_newest else ()
@@ -248,11 +247,19 @@ class ChunkStore:
 
     def _delete(self, tier: Tier, where: str, values: tuple[float | str, ...]) -> int:
         self._begin()
-        query = f"DELETE FROM chunk WHERE {self._own} AND {where} RETURNING cost, points"  # nosec B608
+        query = (
+            f"DELETE FROM chunk WHERE {self._own} AND {where} "  # noqa: S608
+            "RETURNING label, cost, points"
+        )
         deleted = self._find(query, *values).fetchall()
-        self._cost[tier.number] -= sum(cost for cost, _ in deleted)
-        self._points[tier.number] -= sum(points for _, points in deleted)
+        for label, cost, points in deleted:
+            self._count(tier.number, label, -cost, -points)
         return len(deleted)
+
+    def _count(self, tier: int, label: str, cost: int, points: int) -> None:
+        """Count a chunk that has come; with less than nothing, one that is gone."""
+        self._cost[tier] += cost
+        self._points[tier] += points
 
     def add_entries(self, rows: Sequence[EntryRow]) -> None:
         """Add entries of the journal."""

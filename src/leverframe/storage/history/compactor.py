@@ -233,9 +233,9 @@ class Compactor:
             self._rows.clear()
 
     def silence(self, at: float | None = None) -> None:
-        """Record that nothing is known from a time on; without one, from the last sample on."""
+        """Record that nothing is known from a time on, and not before the last sample."""
         if self._newest > -inf:
-            wall = self._newest if at is None else at
+            wall = self._newest if at is None else max(at, self._newest)
             self.add([(wall, label, None) for label in list(self._reductions)])
 
     def _add(self, samples: Iterable[Traced]) -> None:

@@ -60,20 +60,20 @@ class EntryTable:
         self._which: tuple[int, ...] = () if controller is None else (controller,)
         column, value = ("", "") if controller is None else ("controller, ", "?, ")
         self._insert = (
-            f"INSERT INTO entry ({column}{ENTRY_COLUMNS}) VALUES ({value}?, ?, ?, ?, ?) "  # nosec B608
+            f"INSERT INTO entry ({column}{ENTRY_COLUMNS}) VALUES ({value}?, ?, ?, ?, ?) "  # noqa: S608
             f"ON CONFLICT ({column}number) DO UPDATE SET {_REPLACED}"
         )
 
     def newest(self) -> int:
         """Return the number of the newest entry; 0 where there is none."""
-        query = f"SELECT coalesce(max(number), 0) FROM entry WHERE {self._own}"  # nosec B608
+        query = f"SELECT coalesce(max(number), 0) FROM entry WHERE {self._own}"  # noqa: S608
         (number,) = self._connection.execute(query, self._which).fetchone()
         return int(number)
 
     def add(self, rows: Iterable[EntryRow]) -> None:
         """Add entries; the oldest go where there are too many."""
         self._connection.executemany(self._insert, [(*self._which, *row) for row in rows])
-        query = f"DELETE FROM entry WHERE {self._own} AND number <= ?"  # nosec B608
+        query = f"DELETE FROM entry WHERE {self._own} AND number <= ?"  # noqa: S608
         self._connection.execute(query, (*self._which, self.newest() - self._most))
 
     def ask(self, question: EntryQuestion) -> list[bytes]:
@@ -87,7 +87,7 @@ class EntryTable:
         wanted += [("which = ?", which)] if which is not None else []
         wanted += [("cause = ?", cause)] if cause is not None else []
         where = " AND ".join((self._own, *(text for text, _ in wanted)))
-        query = f"SELECT data FROM entry WHERE {where} ORDER BY number DESC LIMIT ?"  # nosec B608
+        query = f"SELECT data FROM entry WHERE {where} ORDER BY number DESC LIMIT ?"  # noqa: S608
         values = (*self._which, *(value for _, value in wanted), most)
         found = self._connection.execute(query, values)
         return [data for (data,) in found][::-1]

@@ -118,7 +118,7 @@ class JournalKeeper:
     async def _try_to_write(self) -> None:
         # They wait and are written with the next ones.
         with suppress(StoreUnavailable):
-            await self._write()
+            await self._write(is_awaited=False)
 
     def _take_over(self) -> None:
         journal = self._journal()
@@ -137,11 +137,14 @@ class JournalKeeper:
             count = sum(_entries_in(entry) for entry in gone)
             self._waiting[: over + 1] = [_gap(count, gone[-1].number, gone[-1].wall)]
 
-    async def _write(self) -> None:
+    async def _write(self, *, is_awaited: bool = True) -> None:
+        if is_awaited and self._order.locked():
+            # Its turn may be far off; a question takes along what came before it.
+            await self._history.ask(_nothing)
         async with self._order:
-            await self._write_all()
+            await self._write_all(is_awaited)
 
-    async def _write_all(self) -> None:
+    async def _write_all(self, is_awaited: bool) -> None:
         self._take_over()
         if self._base is None and self._told_elsewhere is None:
             started = Fact("started", figures={"version": self._version()})
@@ -153,7 +156,7 @@ class JournalKeeper:
         base, before = self._base, self._told_elsewhere
         try:
             self._base = await self._history.ask(
-                lambda compactor: _add(compactor, entries, base, before)
+                lambda compactor: _add(compactor, entries, base, before), is_awaited=is_awaited
             )
         except StoreUnavailable:
             has_start = base is None and before is None
@@ -161,6 +164,10 @@ class JournalKeeper:
             self._waiting = [*kept, *self._waiting]
             self._bound_waiting()
             raise
+
+
+def _nothing(_: Compactor) -> None:
+    """Ask nothing."""
 
 
 def _gap(count: int, number: int, wall: float) -> Entry:

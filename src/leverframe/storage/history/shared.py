@@ -9,13 +9,13 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from msgspec.structs import astuple, replace
 
 from leverframe.storage.history.compactor import Bounds, Compactor
 from leverframe.storage.history.shared_chunks import ChunksOfOne, SharedChunks
+from leverframe.storage.history.turns import Turns
 from leverframe.storage.history.worker import (
     ALONE,
     GATHER_S,
@@ -51,7 +51,9 @@ class SharedHistory:
         self._path = path
         self._bounds = bounds
         self._retry_s = retry_s
-        self._executor = ThreadPoolExecutor(1, "history")
+        self._turns = Turns("history")
+        #: For what concerns all of them.
+        self._executor = self._turns.of(None, is_awaited=True)
         self._controllers = 0
         # Only the thread touches these.
         self._file: SharedChunks | None = None
@@ -61,7 +63,7 @@ class SharedHistory:
     def worker(self, controller: int) -> "WorkerOfOne":
         """Return the worker of a controller, which is closed with it."""
         self._controllers += 1
-        return WorkerOfOne(self, controller, self._executor, self._retry_s)
+        return WorkerOfOne(self, controller, self._turns, self._retry_s)
 
     def leave(self) -> None:
         """Note that a worker is closed; the others have more room."""
@@ -76,7 +78,7 @@ class SharedHistory:
         """Close the file, after the workers have been closed."""
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._executor, self.give_up)
-        self._executor.shutdown(wait=False)
+        self._turns.end()
 
     def room(self) -> WaitingRoom:
         """Return how much of one controller may wait in memory: its share."""
@@ -109,6 +111,10 @@ class SharedHistory:
 
     def chunks_of(self, controller: int) -> ChunksOfOne:
         return self._opened().of(controller, self.bounds().max_bytes)
+
+    def note_stop(self, controller: int, at: float) -> None:
+        """Note when a controller was stopped in order."""
+        self._opened().note_stop(controller, at)
 
     def note_use(self, worker: "WorkerOfOne") -> None:
         """Keep a worker's intervals in memory, and no longer those of who was quiet longest."""
@@ -163,9 +169,10 @@ class WorkerOfOne(ThreadHistoryWorker):
     """The worker of one controller of several."""
 
     def __init__(
-        self, shared: SharedHistory, controller: int, executor: ThreadPoolExecutor, retry_s: float
+        self, shared: SharedHistory, controller: int, turns: Turns, retry_s: float
     ) -> None:
-        super().__init__(None, shared.bounds(), retry_s=retry_s, executor=executor)
+        super().__init__(None, shared.bounds(), retry_s=retry_s, executor=turns.of(controller))
+        self._asked = turns.of(controller, is_awaited=True)
         self.gather_s = shared.gather_s
         self._shared = shared
         self._controller = controller
@@ -175,7 +182,9 @@ class WorkerOfOne(ThreadHistoryWorker):
         """Free the memory; the file has all that is needed to go on."""
         self._compactor = None
 
-    async def ask(self, work: Callable[[Compactor], Result]) -> Result:
+    async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
+        if not is_awaited:
+            return await super().ask(work, is_awaited=False)
         try:
             async with asyncio.timeout(self._shared.answer_within_s):
                 return await super().ask(work)
@@ -208,8 +217,12 @@ class WorkerOfOne(ThreadHistoryWorker):
         super()._end(at)
         self._shared.note_end(self)
 
-    def _used(self) -> Compactor | None:
-        return self._opened() if self._was_opened else None
+    def _record_end(self, at: float) -> None:
+        if self._unwritten:
+            self._opened().add(self._unwritten)
+        if self._was_opened:
+            # Whoever opens it next writes the gap: opening thousands would hold up the stop.
+            self._shared.note_stop(self._controller, at)
 
     def _succeeded(self, loop: asyncio.AbstractEventLoop) -> None:
         super()._succeeded(loop)

@@ -12,6 +12,7 @@ from leverframe.storage.history.chunks import (
     ChunkStore,
     opened_file,
 )
+from leverframe.storage.history.compactor import Bounds, Compactor
 from leverframe.storage.history.connection import HistoryConnection
 from leverframe.storage.history.entries import ENTRY_COLUMNS, ENTRY_TABLE, EntryTable
 from leverframe.storage.sqlite_file import roll_back, sentences
@@ -19,8 +20,11 @@ from leverframe.storage.sqlite_file import roll_back, sentences
 #: The tables of a file of many, and the column that says whose a row is.
 _TABLES_OF_ONE = (
     *(("chunk", "controller"), ("entry", "controller")),
-    *(("mark", "id"), ("told", "controller")),
+    *(("mark", "id"), ("told", "controller"), ("stopped", "controller")),
 )
+#: When controllers were stopped in order, until they record again. Files of earlier programs lack
+#: it; those know nothing of it and leave it alone.
+_STOPPED = "CREATE TABLE IF NOT EXISTS stopped (controller INTEGER PRIMARY KEY, at REAL NOT NULL)"
 
 
 class SharedChunks:
@@ -31,16 +35,21 @@ class SharedChunks:
         self._max_bytes = max_bytes
         with sentences(self._path):
             self._connection = opened_file(path, max_bytes, OF_MANY)
+            self._connection.execute(_STOPPED)
 
     def of(self, controller: int, max_bytes: int = 0) -> "ChunksOfOne":
         """Lend the chunks of a controller; without its share of the bytes, with all of them."""
         with sentences(self._path):
             return ChunksOfOne(self._connection, controller, max_bytes or self._max_bytes)
 
+    def note_stop(self, controller: int, at: float) -> None:
+        """Note when a controller was stopped in order; who opens it next writes the gap."""
+        self._connection.execute("REPLACE INTO stopped VALUES (?, ?)", (controller, at))
+
     def forget(self, controllers: Iterable[int]) -> None:
         """Remove the histories of controllers."""
         self._transact(
-            (f"DELETE FROM {table} WHERE {key} = ?", (controller,))  # nosec B608
+            (f"DELETE FROM {table} WHERE {key} = ?", (controller,))  # noqa: S608
             for controller in controllers
             for table, key in _TABLES_OF_ONE
         )
@@ -61,34 +70,37 @@ class SharedChunks:
                 [
                     ("DELETE FROM chunk WHERE controller = ?", (controller,)),
                     (
-                        f"INSERT INTO main.chunk (controller, {CHUNK_COLUMNS}) "  # nosec B608
+                        f"INSERT INTO main.chunk (controller, {CHUNK_COLUMNS}) "  # noqa: S608
                         f"SELECT ?, {CHUNK_COLUMNS} FROM own.chunk ORDER BY id",
                         (controller,),
                     ),
                     ("DELETE FROM entry WHERE controller = ?", (controller,)),
                     (
-                        f"INSERT INTO main.entry (controller, {ENTRY_COLUMNS}) "  # nosec B608
+                        f"INSERT INTO main.entry (controller, {ENTRY_COLUMNS}) "  # noqa: S608
                         f"SELECT ?, {ENTRY_COLUMNS} FROM own.entry",
                         (controller,),
                     ),
                     ("REPLACE INTO main.mark SELECT ?, at FROM own.mark", (controller,)),
                     ("DELETE FROM told WHERE controller = ?", (controller,)),
+                    ("DELETE FROM stopped WHERE controller = ?", (controller,)),
                     *([texts] if has_texts else ()),
                 ]
             )
 
     def give_out(self, controller: int, path: Path) -> None:
         """Write the history of a controller to an empty file of its own."""
+        chunks = self.of(controller)
+        Compactor(chunks, Bounds()).silence(chunks.ended_at())
         with self._beside(path):
             self._transact(
                 [
                     (
-                        f"INSERT INTO own.chunk ({CHUNK_COLUMNS}) SELECT {CHUNK_COLUMNS} "  # nosec B608
+                        f"INSERT INTO own.chunk ({CHUNK_COLUMNS}) SELECT {CHUNK_COLUMNS} "  # noqa: S608
                         "FROM main.chunk WHERE controller = ? ORDER BY id",
                         (controller,),
                     ),
                     (
-                        f"INSERT INTO own.entry ({ENTRY_COLUMNS}) SELECT {ENTRY_COLUMNS} "  # nosec B608
+                        f"INSERT INTO own.entry ({ENTRY_COLUMNS}) SELECT {ENTRY_COLUMNS} "  # noqa: S608
                         "FROM main.entry WHERE controller = ?",
                         (controller,),
                     ),
@@ -133,7 +145,7 @@ class ChunksOfOne(ChunkStore):
     """The chunks of one controller in a file of many, which it leaves open."""
 
     _own = "controller = ?"
-    _insert = f"INSERT INTO chunk (controller, {CHUNK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    _insert = f"INSERT INTO chunk (controller, {CHUNK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
     _tell = "INSERT INTO told (controller, number, text) VALUES (?, ?, ?)"
 
     def __init__(self, connection: HistoryConnection, controller: int, max_bytes: int) -> None:
@@ -141,6 +153,11 @@ class ChunksOfOne(ChunkStore):
         self.entries = EntryTable(connection, max_bytes, controller)
         self._which = self._mark = (controller,)
         self._count_tiers()
+
+    def ended_at(self) -> float | None:
+        query = "SELECT at FROM stopped WHERE controller = ?"
+        found = self._connection.execute(query, self._which).fetchone()
+        return None if found is None else found[0]
 
     def used(self) -> int:
         return sum(self._cost.values())

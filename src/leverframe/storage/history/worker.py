@@ -11,7 +11,7 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -96,8 +96,11 @@ class HistoryWorker(Protocol):
     def add(self, samples: Sequence[Traced]) -> None:
         """Record samples, soon."""
 
-    async def ask(self, work: Callable[[Compactor], Result]) -> Result:
-        """Run a question after all that was added; raises StoreUnavailable if it cannot."""
+    async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
+        """Run a question after all that was added; raises StoreUnavailable if it cannot.
+
+        What nobody waits for lets the questions of others go first.
+        """
 
     def forget(self) -> None:
         """Forget everything where it is not durable; what is durable stays."""
@@ -122,7 +125,7 @@ class MemoryHistory:
         self._compactor.add(samples)
         self.figures.update(self._compactor.chunk_store)
 
-    async def ask(self, work: Callable[[Compactor], Result]) -> Result:
+    async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
         return work(self._compactor)
 
     def forget(self) -> None:
@@ -159,7 +162,7 @@ class ThreadHistoryWorker:
         *,
         may_wait: bool = False,
         retry_s: float = RETRY_S,
-        executor: ThreadPoolExecutor | None = None,
+        executor: Executor | None = None,
     ) -> None:
         self.figures = Figures()
         self.tell: Tell = _tell_nobody
@@ -170,6 +173,8 @@ class ThreadHistoryWorker:
         self._retry: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._executor = executor or ThreadPoolExecutor(1, "history")
+        #: Takes what somebody waits for.
+        self._asked = self._executor
         self._handed_over = 0
         self._done = 0
         self._newest_job: Future[None] | None = None
@@ -197,8 +202,9 @@ class ThreadHistoryWorker:
         loop = asyncio.get_running_loop()
         self._newest_job = self._executor.submit(self._add, samples, loop)
 
-    async def ask(self, work: Callable[[Compactor], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, self._ask, work)
+    async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
+        executor = self._asked if is_awaited else self._executor
+        return await asyncio.get_running_loop().run_in_executor(executor, self._ask, work)
 
     def forget(self) -> None:
         """Do nothing: the file is for years."""
@@ -208,7 +214,7 @@ class ThreadHistoryWorker:
         if self._retry is not None:
             self._retry.cancel()
         try:
-            await asyncio.get_running_loop().run_in_executor(self._executor, self._end, at)
+            await asyncio.get_running_loop().run_in_executor(self._asked, self._end, at)
         finally:
             self._leave()
 
@@ -250,15 +256,15 @@ class ThreadHistoryWorker:
 
     def _end(self, at: float) -> None:
         try:
-            if (compactor := self._used()) is not None:
-                compactor.silence(at)
-                compactor.chunk_store.close()
+            self._record_end(at)
         except _TROUBLES as error:
-            log.error("%s", _sentence(error, "recorded"))
+            self._log(_sentence(error, "recorded"))
 
-    def _used(self) -> Compactor | None:
-        """Return the compactor if anything was recorded or asked for."""
-        return self._compactor
+    def _record_end(self, at: float) -> None:
+        """Record that nothing is known from now on, if anything was recorded or asked for."""
+        if self._compactor is not None:
+            self._compactor.silence(at)
+            self._compactor.chunk_store.close()
 
     def _opened(self) -> Compactor:
         if self._compactor is None:
@@ -367,10 +373,10 @@ class HistoryRecorder:
             self.samples.clear()
             self._worker.add(samples)
 
-    async def ask(self, work: Callable[[Compactor], Result]) -> Result:
+    async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
         """Run a question on everything that came until now."""
         self.flush()
-        return await self._worker.ask(work)
+        return await self._worker.ask(work, is_awaited=is_awaited)
 
     def forget(self) -> None:
         """Forget all samples of a history that ends with its controller."""

@@ -4,7 +4,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { icon, mark } from "../lib/icon.js";
 import { closeByEscape, closeWhenLeft } from "../lib/menu.js";
 import { THEMES, chooseTheme, currentTheme } from "../lib/theme.js";
-import { LANGUAGES, chooseLanguage, clock, currentLanguage, t } from "../lib/words.js";
+import { chooseLanguage, clock, currentLanguage, languageChoices, t } from "../lib/words.js";
 import { addressWith } from "./address.js";
 import { troublesOf } from "./nodes.js";
 import { underWay } from "./rollouts.js";
@@ -32,7 +32,7 @@ export function header({ connection, time, view }, current, redraw) {
       <summary aria-label=${t("own_choices")}>${icon("more")}</summary>
       <div class="menu">
         <div class="choices">
-          ${choice(t("language"), Object.entries(LANGUAGES), currentLanguage(), (name) => {
+          ${choice(t("language"), languageChoices(), currentLanguage(), (name) => {
             chooseLanguage(name);
             redraw();
           })}

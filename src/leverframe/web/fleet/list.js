@@ -6,7 +6,7 @@ import { moment } from "../lib/moments.js";
 import { findingSentence, t } from "../lib/words.js";
 import { addressWith } from "./address.js";
 
-const HEALTHS = /** @type {const} */ (["fine", "attention", "fault", "off"]);
+const HEALTHS = /** @type {const} */ (["fine", "attention", "fault", "off", "unknown"]);
 const STEP = 11;
 const BAR = 2;
 const HIGH = 16;
@@ -24,7 +24,7 @@ export function sums({ node, counts }, { health: wanted }) {
   return html`<p class="sums">
     ${link("", t("all", { count: node.controllers }))}
     ${HEALTHS.filter((name) => counts[name] || name === wanted).map((name) =>
-      link(name, t(`sum_${name}`, { count: counts[name] })),
+      link(name, t(`sum_${name}`, { count: counts[name] ?? 0 })),
     )}
   </p>`;
 }
@@ -86,19 +86,22 @@ const tableRow = (row, ofAll, picked, choose, time) =>
     <td class="n">
       <a class="name" href=${row.url}>${row.name}</a>
       ${placeOf(row) ? html`<small>${placeOf(row)}</small>` : nothing}
+      ${row.node && row.health !== "unknown"
+        ? html`<small class="at">${t("at_node", { name: row.node })}</small>`
+        : nothing}
       ${ofAll && row.tenant
         ? html`<small class="tenant">${t("of_tenant", { name: row.tenant })}</small>`
         : nothing}
     </td>
     <td class="f">${finding(row, time)}</td>
-    <td class="l">${levers(row.levers)}</td>
-    <td class="p">${lastHour(row.happened)}</td>
+    <td class="l">${row.levers.length ? levers(row.levers) : nothing}</td>
+    <td class="p">${row.happened.length ? lastHour(row.happened) : nothing}</td>
     <td class="t">
       ${row.tags.map(
         (tag) => html`<a class="tag" href=${addressWith({ tag, page: 1 })}>${tag}</a>`,
       )}
     </td>
-    <td class="v">${row.hw} / ${row.sw}</td>
+    <td class="v">${row.hw ? `${row.hw} / ${row.sw}` : "–"}</td>
   </tr>`;
 
 /** @param {FleetRow} row */
@@ -107,17 +110,20 @@ const placeOf = ({ address, port }) =>
 
 /** @param {FleetRow} row */
 function health({ health: kind, findings }) {
-  if (kind === "off") {
+  if (kind === "off" || kind === "unknown") {
     return html`<svg class="i" viewBox="0 0 24 24" aria-hidden="true">
         <circle cx="12" cy="12" r="7.5" stroke-dasharray="3 3" /></svg
-      ><span>${t("health_off")}</span>`;
+      ><span>${t(`health_${kind}`)}</span>`;
   }
   const word = t(`health_${kind}`, { count: findings });
   return html`${icon(kind === "fine" ? "check" : "attention")}<span>${word}</span>`;
 }
 
 /** @param {FleetRow} row @param {number} time */
-function finding({ worst, about, findings, url }, time) {
+function finding({ worst, about, findings, url, health: kind, node }, time) {
+  if (kind === "unknown") {
+    return html`<span>${node ? t("unknown_at", { name: node }) : t("unknown_free")}</span>`;
+  }
   if (!worst) return html`<span class="quiet">${t("none")}</span>`;
   const name = about || worst.label || "";
   const sentence = findingSentence(worst.kind, { name, ...worst.figures }) ?? worst.text;
@@ -155,7 +161,7 @@ export function lastHour(bars) {
     .join("");
   const width = bars.length * BAR;
   return html`<svg
-    class="spark"
+    class="hour"
     width=${width}
     height="20"
     role="img"

@@ -145,6 +145,7 @@ function database({ database: about, is_in_doubt: inDoubt }, time) {
   /** @type {[string, Template, boolean][]} */
   const facts = [
     ["db_reachable", t(reachable ? "db_answers" : "db_away"), !reachable],
+    ["db_lease", t(inDoubt ? "lease_over" : "lease_held"), inDoubt],
     ["db_server", server ? `PostgreSQL ${server}` : "–", false],
     ["db_schema", String(schema || "–"), false],
     [

@@ -39,8 +39,12 @@ const BY_KIND = {
   snapshot: "start",
 };
 
-/** @param {string} kind */
-export const causeOf = (kind) => CAUSES[BY_KIND[kind] ?? "hand"];
+// The regulator goes by a reading, as rules do; what else runs out is a matter of time.
+const BY_READING = "PID regulator";
+
+/** @param {string} kind @param {string} [detail] */
+export const causeOf = (kind, detail) =>
+  CAUSES[detail === BY_READING ? "rule" : (BY_KIND[kind] ?? "hand")];
 
 // The textures of bars: drawn once, by the frame, for all pictures of the page.
 export const causePatterns = () =>

@@ -8,7 +8,7 @@ import { closeByEscape, closeWhenLeft } from "./menu.js";
 import { groupLinks } from "./navigation.js";
 import { address } from "./router.js";
 import { THEMES, chooseTheme, currentTheme } from "./theme.js";
-import { LANGUAGES, chooseLanguage, clock, currentLanguage, t } from "./words.js";
+import { chooseLanguage, clock, currentLanguage, languageChoices, t } from "./words.js";
 
 // What is in the menu is drawn while it is open: no part of the first view.
 let isOwnOpen = false;
@@ -25,12 +25,12 @@ export function header(context, current, find) {
     ${context.overview.isReadOnly
       ? html`<p class="only-look">${t("lever_read_only")}</p>`
       : nothing}
+    ${find}
     <p class="connection" data-kind=${connection}>
       <span role="status">${connectionWord(context.live)}</span>${connection === "lost" || !time
         ? nothing
         : html` · <time>${time}</time>`}
     </p>
-    ${find}
     <details
       class="pop own"
       @keydown=${closeByEscape}
@@ -57,7 +57,7 @@ export function ownChoices(context) {
   ];
   return html`<p class="facts">${facts.filter(Boolean).join(" · ")}</p>
     <div class="choices">
-      ${chooser(t("language"), Object.entries(LANGUAGES), currentLanguage(), (name) => {
+      ${chooser(t("language"), languageChoices(), currentLanguage(), (name) => {
         chooseLanguage(name);
         context.redraw();
       })}
@@ -101,12 +101,15 @@ export function connectionWord(live) {
  * @param {(value: string) => void} choose
  */
 function chooser(label, options, current, choose) {
-  return html`<select aria-label=${label} @change=${(event) => choose(event.target.value)}>
-    ${options.map(
-      ([value, text]) =>
-        html`<option value=${value} .selected=${value === current}>${text}</option>`,
-    )}
-  </select>`;
+  return html`<label
+    ><small>${label}</small
+    ><select aria-label=${label} @change=${(event) => choose(event.target.value)}>
+      ${options.map(
+        ([value, text]) =>
+          html`<option value=${value} .selected=${value === current}>${text}</option>`,
+      )}
+    </select></label
+  >`;
 }
 
 /** @param {Live} live */

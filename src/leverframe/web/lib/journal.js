@@ -97,10 +97,10 @@ const BENCH = ["scenario", "fault", "snapshot"];
 
 // The groups in which people look for entries: the five causes, and what has none of them.
 /** @param {JournalEntry} entry */
-export function groupOf({ what, cause }) {
+export function groupOf({ what, cause, detail }) {
   if (what === "settings") return "settings";
   if (BENCH.includes(cause)) return "bench";
-  return GROUPS[/** @type {keyof typeof GROUPS} */ (cause)] ?? causeOf(cause).name;
+  return GROUPS[/** @type {keyof typeof GROUPS} */ (cause)] ?? causeOf(cause, detail).name;
 }
 
 /** @param {string} group */
@@ -455,7 +455,7 @@ function line(context, told, entries) {
   const { entry, changes, leftOut } = told;
   const group = groupOf(entry);
   const isSensor = entry.figures.finding === "sensor_lost";
-  const cause = causeOf(entry.cause);
+  const cause = causeOf(entry.cause, entry.detail);
   const own = isSensor ? "reading" : ICONS[group];
   const time = clock(entry.time);
   const why = whyOf(context, entry, entries);

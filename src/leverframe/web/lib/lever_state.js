@@ -94,7 +94,7 @@ export function mover(context, label) {
   const { live } = context;
   const last = live.state.switched?.[label];
   if (!last) return null;
-  const cause = causeOf(last.by.kind);
+  const cause = causeOf(last.by.kind, last.by.detail);
   const time = shortMoment(last.time, live.state.time);
   const name = moverName(context, last.by) || cause.word();
   return { cause, name, why: [...reasons(context, label, last.by), time].join(", ") };

@@ -1,7 +1,17 @@
 // The things of a controller: what people have connected and named. Each has a drawer with an
 // address of its own over whatever page is open.
 
-import { energyOf, isState, INPUTS, METERS, OUTPUTS, PWMS, READINGS, VARIABLES } from "./labels.js";
+import {
+  INPUTS,
+  METERS,
+  OUTPUTS,
+  PWMS,
+  READINGS,
+  VARIABLES,
+  dutyOf,
+  energyOf,
+  isState,
+} from "./labels.js";
 import { addressWith } from "./router.js";
 import { code, t } from "./words.js";
 
@@ -95,7 +105,8 @@ export function thingValue({ overview, live, settings }, label) {
   if (isState(label)) {
     const on = overview.isOn(label);
     if (on === null) return "";
-    return kind === "digital" ? t(on ? "level_open" : "level_closed") : stateWord(on);
+    if (kind === "digital") return t(on ? "level_open" : "level_closed");
+    return kind === "pwm" && on ? `${Math.round(live.state[dutyOf(label)] ?? 0)} %` : stateWord(on);
   }
   const { text, unit, absent } = overview.shown(label);
   return absent ? "" : `${text} ${unit}`.trim();

@@ -8,6 +8,12 @@ import * as api from "./api.js";
 /** @typedef {Record<string, Record<Language, string>>} Words */
 
 export const LANGUAGES = { en: "EN", pl: "PL", fr: "FR", hu: "HU", cs: "CZ" };
+// As those call them who speak them.
+/** @type {Record<string, string>} */
+const OWN_NAMES = { EN: "English", PL: "Polski", FR: "Français", HU: "Magyar", CZ: "Čeština" };
+/** @returns {[string, string][]} */
+export const languageChoices = () =>
+  Object.entries(LANGUAGES).map(([name, setting]) => [name, OWN_NAMES[setting]]);
 const KEPT = "leverframe.language";
 // The factory setting: it says nothing about what people here speak, so the browser decides.
 const UNDECIDED = "EN";
@@ -232,7 +238,7 @@ export const text = (named) => (Array.isArray(named) ? t(...named) : t(named));
 // The word of a code list. Labels and names of parts are the same in every language, also where one
 // stands at the end: "RESET ENERGY1".
 /** @param {string} word */
-export const code = (word) => wordOf(codes, String(word));
+export const code = (word) => OWN_NAMES[word] ?? wordOf(codes, String(word));
 
 // What a module of the controller's own list calls its reading: "voltage L1".
 /** @param {string} name */

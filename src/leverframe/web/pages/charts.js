@@ -232,7 +232,6 @@ export class Page {
   view() {
     if (!this.#view.labels) return html`<p class="note">${t("opening")}</p>`;
     return html`<div class="charts" aria-busy=${this.#reading ? "true" : "false"}>
-      ${this.#controls()}
       <div class="plots">
         ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
         ${[...this.#charts].map(([key, { chart, labels }]) => this.#card(key, chart, labels))}
@@ -242,63 +241,58 @@ export class Page {
     </div>`;
   }
 
-  #controls() {
+  tools() {
+    if (!this.#view.labels) return nothing;
+    return html`${this.#ways()} ${this.#behind()} ${this.#ranges()} ${this.#steps()}`;
+  }
+
+  #ways() {
+    return html`<span class="ways">
+      <a href=${address("timeline", this.#sameTime())}>${t("as_timeline")}</a>
+      ${this.#labels.length === 0
+        ? nothing
+        : html`<a class="csv" download href=${this.#table()}>${t("as_csv")}</a>`}
+    </span>`;
+  }
+
+  #behind() {
+    const { behind } = this.#view;
+    const names = /** @type {(keyof typeof BEHIND)[]} */ (Object.keys(BEHIND));
+    return html`<span class="behind"
+      ><small>${t("behind")}</small>${choices(
+        t("behind"),
+        names.map((name) => [t(`behind_${name}`), behind === name, () =>
+          this.#move(() => this.#view.putBehind(behind === name ? null : name))]),
+      )}</span
+    >`;
+  }
+
+  #ranges() {
+    const ranges = /** @type {Range[]} */ (Object.keys(RANGES));
+    return choices(
+      t("range"),
+      ranges.map((range) => [t(`range_${range}`), this.#view.range === range, () =>
+        this.#move(() => this.#view.choose(range))]),
+    );
+  }
+
+  #steps() {
     /** @param {string} text @param {() => void} act @param {string} sign */
     const step = (text, act, sign) =>
       html`<button type="button" aria-label=${text} title=${text} @click=${() => this.#move(act)}>
         ${sign}
       </button>`;
-    return html`<div class="controls">
-      <div class="ranges" role="group" aria-label=${t("range")}>
-        ${/** @type {Range[]} */ (Object.keys(RANGES)).map(
-          (range) =>
-            html`<button
-              type="button"
-              aria-pressed=${this.#view.range === range ? "true" : "false"}
-              @click=${() => this.#move(() => this.#view.choose(range))}
-            >
-              ${t(`range_${range}`)}
-            </button>`,
-        )}
-      </div>
-      <div class="steps" role="group" aria-label=${t("move")}>
-        ${step(t("earlier"), () => this.#view.shift(-SHIFT, this.#now), "←")}
-        ${step(t("later"), () => this.#view.shift(SHIFT, this.#now), "→")}
-        ${step(t("zoom_in"), () => this.#view.scale(1 / ZOOM, this.#now), "+")}
-        ${step(t("zoom_out"), () => this.#view.scale(ZOOM, this.#now), "−")}
-        ${this.#view.isLive
-          ? nothing
-          : html`<button
-              type="button"
-              @click=${() => this.#backToNow()}
-            >
-              ${t("back_to_now")}
-            </button>`}
-      </div>
-      ${this.#behind()}
-      <span class="ways">
-        <a href=${address("timeline", this.#sameTime())}>${t("as_timeline")}</a>
-        ${this.#labels.length === 0
-          ? nothing
-          : html`<a class="csv" download href=${this.#table()}>${t("as_csv")}</a>`}
-      </span>
-    </div>`;
-  }
-
-  #behind() {
-    /** @param {keyof typeof BEHIND} name */
-    const choice = (name) => html`<button
-      type="button"
-      aria-pressed=${this.#view.behind === name ? "true" : "false"}
-      @click=${() =>
-        this.#move(() => this.#view.putBehind(this.#view.behind === name ? null : name))}
-    >
-      ${t(`behind_${name}`)}
-    </button>`;
-    const names = /** @type {(keyof typeof BEHIND)[]} */ (Object.keys(BEHIND));
-    return html`<div class="ranges" role="group" aria-label=${t("behind")}>
-      <span class="quiet">${t("behind")}</span>${names.map(choice)}
-    </div>`;
+    return html`<span class="group" role="group" aria-label=${t("move")}>
+      ${step(t("earlier"), () => this.#view.shift(-SHIFT, this.#now), "←")}
+      ${this.#view.isLive
+        ? nothing
+        : html`<button type="button" @click=${() => this.#backToNow()}>
+            ${t("back_to_now")}
+          </button>`}
+      ${step(t("later"), () => this.#view.shift(SHIFT, this.#now), "→")}
+      ${step(t("zoom_in"), () => this.#view.scale(1 / ZOOM, this.#now), "+")}
+      ${step(t("zoom_out"), () => this.#view.scale(ZOOM, this.#now), "−")}
+    </span>`;
   }
 
   /** @returns {Params} */
@@ -335,6 +329,17 @@ export class Page {
     </section>`;
   }
 }
+
+// Buttons of which one is pressed, or none.
+/** @param {string} label @param {[string, boolean, () => void][]} offered */
+const choices = (label, offered) => html`<span class="group" role="group" aria-label=${label}>
+  ${offered.map(
+    ([text, isPressed, act]) =>
+      html`<button type="button" aria-pressed=${isPressed ? "true" : "false"} @click=${act}>
+        ${text}
+      </button>`,
+  )}
+</span>`;
 
 /** @param {string[]} one @param {string[]} other */
 const same = (one, other) => one.join() === other.join();

@@ -15,13 +15,13 @@
 export const PAGES = [
   { name: "status", group: "status", role: "control", early: true, bare: true },
   { name: "timeline", group: "timeline", role: "control", bare: true, styles: ["timeline"] },
-  { name: "charts", group: "charts", role: "control", bare: true },
+  { name: "charts", group: "charts", role: "control" },
   { name: "rules", group: "rules", role: "admin", styles: ["bench", "rules"] },
   { name: "schedule", group: "schedule", role: "admin", styles: ["rules", "schedule"] },
   { name: "things", group: "things", role: "control" },
   { name: "pid", group: "things", role: "admin", styles: ["pid"] },
   { name: "modbus_devices", group: "things", role: "admin", needs: "mod_custom_save" },
-  { name: "panel", group: "panel", role: "control", bare: true },
+  { name: "panel", group: "panel", role: "control" },
   {
     name: "messages",
     group: "messages",

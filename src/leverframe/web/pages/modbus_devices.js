@@ -34,7 +34,7 @@ export class Page {
 
   view() {
     const { line, table } = this.#devices[this.#shown];
-    return html`<div class="days devices" role="group" aria-label=${t("devices")}>
+    return html`<div class="group devices" role="group" aria-label=${t("devices")}>
         ${this.#devices.map((_, index) => this.#chooser(index))}
       </div>
       <div class="cards">${line.view()} ${this.#slots()}</div>

@@ -78,7 +78,7 @@ export class Page {
     const isArranged = this.#layout.isArranged;
     const isEmpty = this.#layout.placed.length === 0 && this.#picture === null;
     return html`<div class="panel">
-      ${this.#context.isAdmin ? this.#tools() : nothing}
+      ${isArranged ? this.#advice() : nothing}
       ${isEmpty && !isArranged
         ? this.#teach()
         : this.#stage.view((labels) => this.#name(labels[0]))}
@@ -86,37 +86,33 @@ export class Page {
     </div>`;
   }
 
-  #tools() {
+  tools() {
+    if (!this.#context.isAdmin) return nothing;
     if (!this.#layout.isArranged) {
-      return html`<p class="tools">
-        <button type="button" @click=${() => this.#arrange()}>${t("arrange")}</button>
-      </p>`;
+      return html`<button type="button" @click=${() => this.#arrange()}>${t("arrange")}</button>`;
     }
+    return html`<label class="file">
+        <small>${t("choose_picture")}</small>
+        <input
+          type="file"
+          accept="image/png,image/jpeg,image/gif,image/webp"
+          @change=${(event) => this.#upload(event)}
+        />
+      </label>
+      ${this.#picture === null ? nothing : this.#removal.view()}
+      <button type="button" class="primary" @click=${() => this.#layout.save()}>
+        ${t("save")}
+      </button>
+      <button type="button" ?disabled=${!this.#layout.canUndo} @click=${() => this.#undo()}>
+        ${t("undo")}
+      </button>
+      <button type="button" @click=${() => this.#restore()}>${t("restore")}</button>
+      <button type="button" @click=${() => this.#stop()}>${t("cancel")}</button>`;
+  }
+
+  #advice() {
     const refusal = this.#layout.refusal ?? this.#refusal;
-    return html`<div class="tools">
-        <button type="button" class="primary" @click=${() => this.#layout.save()}>
-          ${t("save")}
-        </button>
-        <button
-          type="button"
-          ?disabled=${!this.#layout.canUndo}
-          @click=${() => this.#undo()}
-        >
-          ${t("undo")}
-        </button>
-        <button type="button" @click=${() => this.#restore()}>${t("restore")}</button>
-        <button type="button" @click=${() => this.#stop()}>${t("cancel")}</button>
-        <label class="file">
-          <span>${t("choose_picture")}</span>
-          <input
-            type="file"
-            accept="image/png,image/jpeg,image/gif,image/webp"
-            @change=${(event) => this.#upload(event)}
-          />
-        </label>
-        ${this.#picture === null ? nothing : this.#removal.view()}
-      </div>
-      ${refusal ? html`<p class="refusal" role="alert">${refusal}</p>` : nothing}
+    return html`${refusal ? html`<p class="refusal" role="alert">${refusal}</p>` : nothing}
       <p class="note" id="arrange-keys">${t("arrange_keys")}</p>`;
   }
 

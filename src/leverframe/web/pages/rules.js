@@ -217,7 +217,6 @@ export class Page {
     const count = this.#reports.length;
     const editor = this.#editor;
     return html`
-      ${this.#head(this.#reports)}
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
       ${this.#isAdding || (count === 0 && !editor) ? this.#templates(count) : nothing}
       <ul class="rules card" role="list" ?hidden=${count === 0 && !editor}>
@@ -229,17 +228,17 @@ export class Page {
       </ul>
       ${count > 1 ? html`<p class="note order">${t("order_note")}</p>` : nothing}
       <details class="further all">
-        <summary>${icon("down", "s")} ${t("what_if_title")}</summary>
+        <summary>${t("what_if_title")}</summary>
         ${this.#whatIf.view()}
       </details>
     `;
   }
 
-  /** @param {Api.RuleReport[]} reports */
-  #head(reports) {
+  tools() {
+    const reports = this.#reports;
+    if (reports === null) return nothing;
     const met = reports.filter((report) => this.#explanation(report).met).length;
-    return html`<div class="rules-head">
-      <small>${t("rules_counted", { count: reports.length, met })}</small>
+    return html`<small>${t("rules_counted", { count: reports.length, met })}</small>
       <input
         type="search"
         aria-label=${t("filter")}
@@ -247,8 +246,7 @@ export class Page {
         .value=${this.#filter}
         @input=${(event) => this.#sift(event.target.value)}
       />
-      ${this.#newButton(reports.length)}
-    </div>`;
+      ${this.#newButton(reports.length)}`;
   }
 
   /** @param {string} typed */

@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import { Action } from "../lib/action.js";
 import * as api from "../lib/api.js";
+import { icon } from "../lib/icon.js";
 import { note } from "../lib/router.js";
 import { toast } from "../lib/toast.js";
 import { t } from "../lib/words.js";
@@ -183,12 +184,12 @@ export class Page {
   }
 
   view() {
-    return html`${this.#head()}
+    return html`
     ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
     ${this.#isList ? this.#list() : this.#week()}`;
   }
 
-  #head() {
+  tools() {
     const entries = this.#entries();
     const used = entries.filter(Boolean).length;
     /** @param {boolean} isList @param {string} key */
@@ -200,8 +201,7 @@ export class Page {
       >
         ${t(key)}
       </button>`;
-    return html`<div class="schedule-head">
-      <small>
+    return html`<small>
         ${used < entries.length
           ? t("places_left", { left: entries.length - used })
           : t("all_used", { max: entries.length })}
@@ -211,10 +211,9 @@ export class Page {
       </span>
       ${used < entries.length
         ? html`<button type="button" class="primary" @click=${() => this.#add()}>
-            ${t("add_entry")}
+            ${icon("plus", "s")} ${t("add_entry")}
           </button>`
-        : nothing}
-    </div>`;
+        : nothing}`;
   }
 
   /** @param {boolean} isList */
@@ -229,7 +228,7 @@ export class Page {
     const used = entries.flatMap((entry, index) =>
       entry || this.#editors.has(index) ? [index] : [],
     );
-    return html`<div class="cards wide">
+    return html`<div class="entries">
       ${used.length ? nothing : html`<p class="empty">${t("no_entries")}</p>`}
       ${used.map((index) => this.#cardOrEditor(index))}
     </div>`;

@@ -76,7 +76,7 @@ export class Page {
     return html`<span class="ways">
       ${added
         ? html`<a href=${thingAddress(added)} aria-label=${`${title}: ${t("add")}`}
-            >${icon("plus", "s")} ${t("add")}</a
+            >${icon("plus", "s")}<span>${t("add")}</span></a
           >`
         : nothing}
       ${common && common !== added
@@ -111,7 +111,7 @@ export class Page {
     }
     const last = lastSwitching(this.#log.value ?? [], label);
     if (!last) return nothing;
-    const { icon: glyph, look } = causeOf(last.cause);
+    const { icon: glyph, look } = causeOf(last.cause, last.detail);
     return html`<span class=${look}>${icon(glyph, "s")} ${whoOf(last)}</span>
       <small>${shortMoment(last.time, now)}</small>`;
   }

@@ -3,17 +3,16 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
-import { causeKey } from "../lib/causes.js";
 import { SIMULATED } from "../lib/context.js";
-import { isState } from "../lib/labels.js";
-import { fullMoment } from "../lib/moments.js";
 import { pointAt, pointedAt } from "../lib/pointed.js";
 import { t } from "../lib/words.js";
-import { barAt, begunAt, lanesOf, meantAt, stepsOf } from "./timeline/chain.js";
+import { begunAt, lanesOf, meantAt, stepsOf } from "./timeline/chain.js";
 import { dragging, drawing } from "./timeline/gestures.js";
-import { head, restOfKey } from "./timeline/head.js";
-import { flagText, hours, lanes, pointsOf } from "./timeline/picture.js";
-import { readingsOf, rowsOf } from "./timeline/rows.js";
+import { head } from "./timeline/head.js";
+import { flagText } from "./timeline/picture.js";
+import { Recorded } from "./timeline/recorded.js";
+import { rowsOf } from "./timeline/rows.js";
+import { keptSince, sheet } from "./timeline/sheet.js";
 import { Story } from "./timeline/story.js";
 import { Stretch } from "./timeline/stretch.js";
 
@@ -21,10 +20,6 @@ import { Stretch } from "./timeline/stretch.js";
 /** @import { Scene } from "./timeline/picture.js" */
 /** @import { Row } from "./timeline/rows.js" */
 
-const POINTS = 500;
-// What rolls is read again when so much of it is new, but not too often.
-const NEW_SHARE = 1 / 300;
-const READ_AGAIN_S = 5;
 const KEY_STEP = 1 / 200;
 const BIG_STEP = 1 / 24;
 // So near to a message, or to a fine bar, a press means it.
@@ -34,23 +29,15 @@ const USUAL_WIDTH_PX = 820;
 export class Page {
   #context;
   #stretch = new Stretch(new URLSearchParams());
-  /** @type {Timeline | null} */
-  #timeline = null;
-  /** @type {HistoryReply | null} */
-  #history = null;
+  #recorded;
   /** @type {Chosen | null} */
   #chosen = null;
   // The row that the keys move on.
   #row = 0;
   /** @type {[number, number] | null} */
   #selected = null;
-  /** @type {string | null} */
-  #refusal = null;
-  #reading = false;
   #isLivingOn = false;
-  #known = "";
   #stop;
-  #hasGap;
   #width = USUAL_WIDTH_PX;
   #resized = new ResizeObserver(([{ contentRect }]) => this.#fit(contentRect.width));
   // On a phone the picture is wider than the screen: it opens at the cursor.
@@ -59,8 +46,8 @@ export class Page {
   /** @param {Context} context */
   constructor(context) {
     this.#context = context;
-    this.#hasGap = context.live.watchGaps();
-    this.#stop = context.live.listen(() => this.#follow());
+    this.#recorded = new Recorded(context);
+    this.#stop = context.live.listen(() => this.#recorded.follow(this.#stretch));
   }
 
   /** @param {URLSearchParams} params */
@@ -68,7 +55,7 @@ export class Page {
     this.#stretch = new Stretch(params);
     const at = Number(params.get("at"));
     if (at > 0) pointAt(at);
-    await this.#read();
+    await this.#recorded.read(this.#stretch);
     if (at > 0) this.#chooseWhatBegan(at);
   }
 
@@ -77,8 +64,8 @@ export class Page {
     this.#resized.disconnect();
   }
 
-  get #now() {
-    return this.#timeline?.now ?? this.#context.live.state.time;
+  get #timeline() {
+    return this.#recorded.timeline;
   }
 
   // Null while it goes with now, and where what people point at is not in sight.
@@ -97,42 +84,6 @@ export class Page {
     return live.state.virtual_time && board === SIMULATED && isAdmin && !overview.isReadOnly;
   }
 
-  // --- reading -----------------------------------------------------------------------------------
-
-  async #read() {
-    const [from, to] = this.#bounds;
-    this.#reading = true;
-    try {
-      const timeline = await api.timeline({ from, to });
-      const labels = readingsOf(this.#context, timeline.rules).join(",");
-      this.#history = labels ? await api.history({ labels, from, to, points: POINTS }) : null;
-      this.#timeline = timeline;
-      this.#refusal = null;
-    } catch (error) {
-      this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
-    }
-    this.#known = this.#signature();
-    this.#reading = false;
-    this.#context.redraw();
-  }
-
-  // What changes in the picture besides time.
-  #signature() {
-    const { state } = this.#context.live;
-    const met = (state.rules ?? []).map((/** @type {{ met: boolean }} */ rule) => rule.met);
-    return JSON.stringify([Object.keys(state).filter(isState).map((label) => state[label]), met]);
-  }
-
-  #follow() {
-    if (this.#reading || !this.#timeline) return;
-    const [from, to] = this.#bounds;
-    const passed = this.#context.live.state.time - this.#timeline.now;
-    const isOld = passed > Math.max(READ_AGAIN_S, (to - from) * NEW_SHARE);
-    const isSeen = this.#stretch.span !== null || to > this.#timeline.now;
-    if (this.#hasGap() || passed < 0) this.#read();
-    else if (isSeen && (isOld || (passed > 0 && this.#signature() !== this.#known))) this.#read();
-  }
-
   // --- what is shown -----------------------------------------------------------------------------
 
   /** @param {Timeline} timeline @returns {Scene} */
@@ -140,7 +91,7 @@ export class Page {
     const { overview } = this.#context;
     return {
       timeline,
-      history: this.#history,
+      history: this.#recorded.history,
       rows: rowsOf(this.#context, timeline),
       from: timeline.from,
       to: timeline.to,
@@ -160,10 +111,10 @@ export class Page {
   }
 
   view() {
-    const timeline = this.#timeline;
-    return html`<div class="timeline" aria-busy=${this.#reading ? "true" : "false"}>
+    const { timeline, isReading, refusal } = this.#recorded;
+    return html`<div class="timeline" aria-busy=${isReading ? "true" : "false"}>
       ${this.#head()}
-      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+      ${refusal ? html`<p class="refusal" role="alert">${refusal}</p>` : nothing}
       ${timeline ? this.#sheet(timeline) : html`<p class="note">${t("opening")}</p>`}
     </div>`;
   }
@@ -178,102 +129,31 @@ export class Page {
   #sheet(timeline) {
     const scene = this.#scene(timeline);
     const story = new Story(this.#context, timeline);
-    const height = scene.rows.reduce((most, row) => Math.max(most, row.top + row.height), 0);
-    const from = fullMoment(timeline.from, { dateStyle: "medium", timeStyle: "short" });
-    const to = fullMoment(timeline.to, { dateStyle: "medium", timeStyle: "short" });
-    return html`<div class="sheet">
-      <section class="card board" aria-label=${t("page_timeline")}>
-        <div class="over">${causeKey()} ${restOfKey()}</div>
-        <div class="scroll">
-          <div class="lanes">
-            <svg
-              class="hours"
-              height="30"
-              role="slider"
-              tabindex="0"
-              aria-label=${t("moment")}
-              aria-valuemin=${Math.round(timeline.from)}
-              aria-valuemax=${Math.round(timeline.to)}
-              aria-valuenow=${Math.round(scene.cursor)}
-              aria-valuetext=${this.#spoken(scene, story)}
-              @keydown=${(/** @type {KeyboardEvent} */ event) => this.#press(event, scene)}
-              @pointerdown=${(/** @type {PointerEvent} */ event) => this.#drag(event)}
-            >
-              ${hours(scene)}
-            </svg>
-            <ul class="labels">
-              ${scene.rows.map((row, index) => this.#label(scene, story, row, index))}
-            </ul>
-            <svg
-              class="bars"
-              height=${height}
-              role="img"
-              aria-label=${t("picture", { from, to })}
-              @pointerdown=${(/** @type {PointerEvent} */ event) => this.#begin(event, scene)}
-            >
-              ${lanes(scene)}
-            </svg>
-          </div>
-        </div>
-        ${this.#foot(timeline, scene)}
-      </section>
-      <aside class="card pick" aria-live="polite">
-        ${story.pick(this.#chosen, this.#steps(timeline))}
-      </aside>
-    </div>`;
+    return sheet(scene, story, {
+      aimed: this.#row,
+      foot: html`${keptSince(timeline)} ${this.#future(scene)}`,
+      pick: story.pick(this.#chosen, this.#steps(timeline)),
+      press: (event) => this.#press(event, scene),
+      drag: (event) => this.#drag(event),
+      begin: (event) => this.#begin(event, scene),
+    });
   }
 
-  /** @param {Scene} scene @param {Story} story @param {Row} row @param {number} index */
-  #label(scene, story, row, index) {
-    if (row.kind === "group") return html`<li class="of-group">${row.name}</li>`;
-    const name = row.href ? html`<a href=${row.href}>${row.name}</a>` : html`<b>${row.name}</b>`;
-    const isAimed = index === this.#row;
-    return html`<li class=${row.kind === "reading" ? "tall" : ""} ?data-aimed=${isAimed}>
-      ${name}<span>${this.#word(scene, story, row)}</span>
-    </li>`;
-  }
-
-  // What held at the cursor, in a word.
-  /** @param {Scene} scene @param {Story} story @param {Row} row */
-  #word({ timeline, cursor, now }, story, row) {
-    if (row.kind === "messages") return String(timeline.messages.length || "");
-    if (row.kind === "reading") {
-      const found = pointsOf(this.#history, row.label).findLast(([time]) => time <= cursor);
-      return cursor > now || !found || found[1] === null ? "–" : story.word(row.label, found[1]);
-    }
-    const bar = barAt(row.lane?.bars ?? [], Math.min(cursor, timeline.to - 1));
-    if (!bar || bar.value === null) return "–";
-    if (row.kind === "rule") return t(bar.value ? "met" : "not_met");
-    return story.word(row.label, bar.value);
-  }
-
-  /** @param {Scene} scene @param {Story} story */
-  #spoken(scene, story) {
-    const row = scene.rows[this.#row];
-    const moment = fullMoment(scene.cursor, { dateStyle: "medium", timeStyle: "medium" });
-    const isLane = row && row.kind !== "group";
-    return isLane ? `${moment}, ${row.name}: ${this.#word(scene, story, row)}` : moment;
-  }
-
-  /** @param {Timeline} timeline @param {Scene} scene */
-  #foot(timeline, scene) {
-    const { since } = timeline;
-    const isAhead = this.#isVirtual && scene.cursor > this.#now + 1;
-    const isKnown = since !== null && since <= timeline.from + 60;
-    const time = fullMoment(since ?? this.#now, { dateStyle: "medium", timeStyle: "short" });
-    return html`${isKnown ? nothing : html`<p class="note">${t("kept_since", { time })}</p>`}
-      ${isAhead || this.#isLivingOn
-        ? html`<p class="note">
-            <button
-              class="primary"
-              type="button"
-              ?disabled=${this.#isLivingOn}
-              @click=${() => this.#liveOn()}
-            >
-              ${t(this.#isLivingOn ? "lives_on" : "live_on", { time: flagText(scene) })}
-            </button>
-          </p>`
-        : nothing}`;
+  // On virtual time, what lies ahead of now can be lived.
+  /** @param {Scene} scene */
+  #future(scene) {
+    const isAhead = this.#isVirtual && scene.cursor > scene.now + 1;
+    if (!isAhead && !this.#isLivingOn) return nothing;
+    return html`<p class="note">
+      <button
+        class="primary"
+        type="button"
+        ?disabled=${this.#isLivingOn}
+        @click=${() => this.#liveOn()}
+      >
+        ${t(this.#isLivingOn ? "lives_on" : "live_on", { time: flagText(scene) })}
+      </button>
+    </p>`;
   }
 
   // --- moving ------------------------------------------------------------------------------------
@@ -283,7 +163,7 @@ export class Page {
     change();
     if (isNow) pointAt(null);
     this.#context.redraw();
-    this.#read();
+    this.#recorded.read(this.#stretch);
   }
 
   /** @param {KeyboardEvent} event @param {Scene} scene */
@@ -341,7 +221,7 @@ export class Page {
       this.#context.redraw();
     };
     const ended = () => {
-      if (this.#isVirtual && (this.#cursor ?? 0) > this.#now + 1) this.#liveOn();
+      if (this.#isVirtual && (this.#cursor ?? 0) > this.#recorded.now + 1) this.#liveOn();
     };
     dragging(event, moved, ended);
   }
@@ -396,10 +276,10 @@ export class Page {
       await api.send(api.benchTarget([["advance", String(seconds)]]));
       pointAt(null);
     } catch (error) {
-      this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
+      this.#recorded.refuse(error);
     }
     this.#isLivingOn = false;
-    await this.#read();
+    await this.#recorded.read(this.#stretch);
   }
 
   /** @param {number} width */

@@ -4,15 +4,18 @@ import { html, nothing, render } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { THEMES, applyTheme, chooseTheme, currentTheme } from "../lib/theme.js";
 import {
-  LANGUAGES,
+  languageChoices,
   chooseLanguage,
   clock,
   currentLanguage,
   serverText,
   startWords,
   t,
+  useCodes,
   usePageWords,
 } from "../lib/words.js";
+import { fileText } from "./file_words.js";
+import { pathsOf, planView, sideBySide, wordsFor } from "./plan.js";
 
 const EVERY_MS = 5000;
 const SHOWN_DRIFT = 20;
@@ -35,7 +38,8 @@ class UnitsPage {
 
   async start() {
     applyTheme();
-    await Promise.all([startWords(() => this.#watched && this.#draw()), usePageWords("units")]);
+    const redraw = () => this.#watched && this.#draw();
+    await Promise.all([startWords(redraw), usePageWords("units"), useCodes()]);
     await this.#read();
     setInterval(() => this.#read(), EVERY_MS);
   }
@@ -90,7 +94,7 @@ class UnitsPage {
       <p class="brand">Leverframe<span> · ${t("units")}</span></p>
       <p class="facts">${time}</p>
       <div class="choices">
-        ${this.#choice(t("language"), Object.entries(LANGUAGES), currentLanguage(), chooseLanguage)}
+        ${this.#choice(t("language"), languageChoices(), currentLanguage(), chooseLanguage)}
         ${this.#choice(
           t("theme"),
           THEMES.map((name) => [name, t(`theme_${name}`)]),
@@ -172,10 +176,14 @@ class UnitsPage {
           ${this.#button(unit, "pull", t("pull"), api.pullUnit)}
           ${unit.has_file
             ? html`${this.#button(unit, "compare", t("compare"), async (name) => {
-                this.#below.set(name, { differences: await api.compareUnit(name) });
+                const differences = await api.compareUnit(name);
+                await wordsFor(differences.map(({ path }) => path));
+                this.#below.set(name, { differences });
               })}
               ${this.#button(unit, "plan", t("plan"), async (name) => {
-                this.#below.set(name, { plan: await api.planUnit(name) });
+                const plan = await api.planUnit(name);
+                await wordsFor(pathsOf(plan));
+                this.#below.set(name, { plan });
               })}`
             : nothing}
         </div>
@@ -221,11 +229,12 @@ class UnitsPage {
       await api.applyPlan(name, plan.key);
       this.#below.delete(name);
     };
-    return html`<pre>${plan.lines.join("\n")}</pre>
-      ${plan.steps === 0
+    const steps = plan.steps.length;
+    return html`${planView(plan)}
+      ${steps === 0
         ? nothing
         : this.#watched?.may_apply
-          ? this.#button(unit, "apply", t("apply", { steps: plan.steps }), apply)
+          ? this.#button(unit, "apply", t("apply", { steps }), apply)
           : html`<p class="note">${t("apply_needs_password")}</p>`}`;
   }
 }
@@ -248,30 +257,6 @@ function howFar({ done, steps, is_over: isOver, trouble }) {
   return html`<p role="status">${text} <progress max=${steps} value=${done}></progress></p>`;
 }
 
-/** @param {UnitDifference[]} differences */
-function sideBySide(differences) {
-  if (differences.length === 0) return html`<p class="quiet">${t("drift_none")}</p>`;
-  return html`<table class="sides">
-    <thead>
-      <tr>
-        <th>${t("what")}</th>
-        <th>${t("on_unit")}</th>
-        <th>${t("in_file")}</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${differences.map(
-        ({ what, unit, file, note }) =>
-          html`<tr>
-            <td>${what}${note ? html`<small>${note}</small>` : nothing}</td>
-            <td>${unit}</td>
-            <td>${file}</td>
-          </tr>`,
-      )}
-    </tbody>
-  </table>`;
-}
-
 /** @param {WatchedUnit} unit */
 function findings({ troubles, restarts, restarted }) {
   const said = Object.values(troubles);
@@ -292,10 +277,19 @@ function drift({ drift: lines }) {
   return html`<details>
     <summary>${t("drift_count", { count: lines.length })}</summary>
     <ul>
-      ${lines.slice(0, SHOWN_DRIFT).map((line) => html`<li>${line}</li>`)}
+      ${lines.slice(0, SHOWN_DRIFT).map((line) => html`<li>${driftLine(line)}</li>`)}
     </ul>
     ${hidden > 0 ? html`<p class="note">${t("drift_more", { hidden })}</p>` : nothing}
   </details>`;
+}
+
+// "outputs.OUT1.name is nothing, not "Pump"": by the keys of the file.
+/** @param {string} line */
+function driftLine(line) {
+  const [, what, unit, file] = /^(\S+) is (.*), not (.*)$/s.exec(line) ?? [];
+  if (!what) return line;
+  // Rules and entries have as many parts in the file as on the unit.
+  return t("drift_line", { what, unit: fileText(what, unit), file: fileText(what, file) });
 }
 
 new UnitsPage().start();

@@ -26,8 +26,12 @@ function timeText(seconds, step) {
   return moment.toLocaleTimeString(currentLanguage(), options);
 }
 
+// As many decimals as the places need: steps of 2.5 one, of 0.25 two.
 /** @param {number} step */
-const digitsOf = (step) => Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+export const digitsOf = (step) =>
+  [0, 1, 2, 3, 4, 5, 6].find((digits) => isWhole(step * 10 ** digits)) ?? 6;
+/** @param {number} number */
+const isWhole = (number) => Math.abs(number - Math.round(number)) < 1e-6;
 
 /** @param {Colours} colours @returns {uPlot.Axis} */
 export function timeAxis(colours, show = true) {

@@ -49,7 +49,7 @@ export class Picker {
   view(chosen) {
     // At the side of a wide screen it is always open; a narrow one opens it when it is wanted.
     const isOpen = chosen.length === 0 || WIDE.matches;
-    return html`<details class="picker" ?open=${isOpen}>
+    return html`<details class="picker card" ?open=${isOpen}>
       <summary>${t("choose_labels", { count: chosen.length })}</summary>
       ${Object.entries(GROUPS).map(([name, labels]) => this.#group(name, labels, chosen))}
     </details>`;
@@ -62,7 +62,7 @@ export class Picker {
     );
     if (offered.length === 0) return nothing;
     return html`<fieldset>
-      <legend>${t(`group_of_${name}`)}</legend>
+      <legend class="q">${t(`group_of_${name}`)}</legend>
       <div class="ticks">${offered.map((label) => this.#tick(label, chosen))}</div>
     </fieldset>`;
   }

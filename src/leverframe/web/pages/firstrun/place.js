@@ -6,10 +6,6 @@ import { allowed, choices, problemOf } from "../../lib/schema.js";
 import { chooseLanguage, LANGUAGES, currentLanguage, t } from "../../lib/words.js";
 import { Step } from "./step.js";
 
-// As those call them who speak them.
-/** @type {Record<string, string>} */
-const OWN_NAMES = { EN: "English", PL: "Polski", FR: "Français", HU: "Magyar", CZ: "Čeština" };
-
 export class PlaceStep extends Step {
   title = "place_title";
   commandsOf = { controller_name: "sname", language: "lang", zone: "timezone" };
@@ -49,7 +45,7 @@ export class PlaceStep extends Step {
       html`<select id="first-language" @change=${(event) => this.#speak(event.target.value)}>
         ${languages.map(
           ([word, shown]) => html`<option value=${word} .selected=${word === this.#language}>
-            ${OWN_NAMES[word] ?? shown}
+            ${shown}
           </option>`,
         )}
       </select>`,

@@ -38,7 +38,7 @@ export class StepCard {
   /** @param {"gain" | "lag"} part @param {string} unit */
   #field(part, unit) {
     return html`<label class="field"
-      >${t(`step_${part}`)}, ${unit}
+      ><small>${t(`step_${part}`)}, ${unit}</small>
       <input
         inputmode="decimal"
         autocomplete="off"
@@ -71,11 +71,20 @@ export class StepCard {
             minutes: decimal(settled / MINUTE_S, 1),
             percent: decimal(overshoot * 100, 0),
           });
-    return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label=${told}>
+    const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => decimal((share * span) / MINUTE_S, 1));
+    return html`<svg
+        viewBox="0 0 ${WIDTH} ${HEIGHT}"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label=${told}
+      >
         ${svg`<path class="wanted" d=${`M0 ${y(STEP)}H${WIDTH}`} />
           <path class="answer" d=${`M${line}`} />`}
       </svg>
-      <p role="status">${told}</p>`;
+      <p class="axis" aria-hidden="true">
+        ${marks.map((minutes) => html`<span>${minutes} min</span>`)}
+      </p>
+      <p class="outcome" role="status">${told}</p>`;
   }
 }
 

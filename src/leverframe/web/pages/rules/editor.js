@@ -322,7 +322,7 @@ export class Editor extends DraftForm {
     }
     const dependsPart = { depends: dependsBlank(this, this.#surroundings.names()) };
     return html`<details class="further" ?open=${isUsed}>
-      <summary>${icon("down", "s")} ${t("further")}</summary>
+      <summary>${t("further")}</summary>
       <div class="lines">
         ${draft.has("O")
           ? this.#line(rich(t("line_depends", PLACES), dependsPart), ["O"])

@@ -213,8 +213,8 @@ export class Trial {
           .map((row) => svg`<rect class="lane" y=${row * 24 + 6} width="100%" height="14" />`)}
         ${conditions.map((span) => bar(span, 6, "met"))}
         ${would.map((span) => bar(span, 30, "cause-rule"))}
-        ${(done ?? []).map((one) =>
-          bar([one.begin, one.end], 54, one.cause ? causeOf(one.cause.kind).look : "met"),
+        ${(done ?? []).map(({ begin, end, cause }) =>
+          bar([begin, end], 54, cause ? causeOf(cause.kind, cause.detail).look : "met"),
         )}
         ${differing.map(
           ([begin, end]) =>
@@ -247,7 +247,8 @@ export class Trial {
     const bar = bars.find((one) => one.begin <= begin + 1 && one.end > begin + 1);
     if (!bar?.cause) return "";
     const { kind, account, name: called, detail } = bar.cause;
-    const who = [causeOf(kind).word(), account || called || (kind === "command" ? "" : detail)];
+    const whose = account || called || (kind === "command" ? "" : detail);
+    const who = [causeOf(kind, detail).word(), whose];
     return t("trial_why", {
       name: thingName(this.#context, this.#draft.typed.action),
       state: t(`value_${bar.value ? 1 : 0}`),

@@ -108,7 +108,7 @@ export class EntryEditor extends DraftForm {
    */
   #input(name, label, type, extra = {}) {
     return html`<input
-      class=${extra.class ?? ""}
+      class=${extra.class ?? "blank"}
       type=${type}
       step=${extra.step ?? nothing}
       inputmode=${extra.inputmode ?? nothing}
@@ -120,7 +120,7 @@ export class EntryEditor extends DraftForm {
   }
 
   #name() {
-    return html`${this.#input("name", t("entry_name"), "text")}
+    return html`${this.#input("name", t("entry_name"), "text", { class: "called" })}
       <small>${allowed(this.#schema("B"))}</small>`;
   }
 
@@ -137,6 +137,7 @@ export class EntryEditor extends DraftForm {
   #select(name, label, options) {
     const typed = this.draft.typed[name];
     return html`<select
+      class="blank"
       aria-label=${label}
       @change=${(event) => this.#type(name, event.target.value)}
     >
@@ -182,7 +183,7 @@ export class EntryEditor extends DraftForm {
       return html`${this.#line(rich(t("line_time", PLACES), { time }), "E")}
         ${this.#line(this.#days(), "G")}`;
     }
-    const number = { class: "number", inputmode: "decimal" };
+    const number = { class: "blank number", inputmode: "decimal" };
     const period = this.#input("period", t("period"), "text", number);
     return html`${this.#line(rich(t("line_period", PLACES), { period }), "E")}
       ${this.#line(this.#days(), "G")}`;

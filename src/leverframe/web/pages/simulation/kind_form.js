@@ -5,7 +5,8 @@
 //     item: "plant",
 //     kinds: () => bench.report.plants.kinds,
 //     kindTitle: "key", button: "key",
-//     kindName: (kind) => "a room", fieldName: (name) => "Output that heats",
+//     kindName: (kind) => "a room", fieldName: (name, { doc }) => "Output that heats",
+//     optionName: (option) => "Output 1",
 //   })
 
 import { html, nothing } from "../../vendor/lit-html.js";
@@ -25,7 +26,8 @@ export const named = (context, text) => (kindOf(text).kind ? thingName(context, 
  * @property {string} kindTitle
  * @property {string} button
  * @property {(kind: string) => string} kindName
- * @property {(name: string) => string} fieldName
+ * @property {(name: string, field: KindField) => string | Template} fieldName
+ * @property {(option: string) => string} optionName
  */
 
 export class KindForm {
@@ -61,13 +63,15 @@ export class KindForm {
         this.#choose(kind),
       )}
       ${about}
-      ${Object.entries(fields).map(([name, field]) => this.#field(name, fieldName(name), field))}
+      ${Object.entries(fields).map(([name, field]) =>
+        this.#field(name, fieldName(name, field), field),
+      )}
       <footer><button class="primary">${t(button)}</button></footer>
       ${this.#problem ? html`<p class="refusal" role="alert">${this.#problem}</p>` : nothing}
     </form>`;
   }
 
-  /** @param {string} name @param {string} title @param {KindField} field */
+  /** @param {string} name @param {string | Template} title @param {KindField} field */
   #field(name, title, { labels, least, most, required, allowed, default: usual }) {
     const typed = this.#typed[name] ?? "";
     /** @param {string} text */
@@ -76,7 +80,7 @@ export class KindForm {
     if (labels && least === undefined) {
       const options = [...(required ? [] : [""]), ...labels];
       const shown = (/** @type {string} */ option) =>
-        named(this.#context, option || usual) || t("none");
+        (option || usual) ? this.#spec.optionName(option || usual) : t("none");
       return this.#choice(name, title, options, typed, shown, change);
     }
     const names = labels ? `, ${labels[0]}–${labels.at(-1)}` : "";
@@ -98,7 +102,7 @@ export class KindForm {
 
   /**
    * @param {string} name
-   * @param {string} title
+   * @param {string | Template} title
    * @param {string[]} options
    * @param {string} chosen
    * @param {(option: string) => string} shown

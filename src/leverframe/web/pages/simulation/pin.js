@@ -1,4 +1,4 @@
-// A digital input: a lever for the level at its pin, which can also be left open.
+// A digital input: a lever for the contact at its pin, which can also be unplugged.
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { leverRow } from "../../lib/lever.js";
@@ -31,12 +31,13 @@ export class Pin {
   view() {
     const level = this.#bench.report.levels[this.#label];
     const called = this.#called();
-    // An open input is held high by its pull-up resistor.
+    // An input with nothing on it is held high by its pull-up resistor. The word is that of Status.
+    const isOpen = (level !== 0) !== this.#context.overview.isInverted(this.#label);
     return html`<div class="pin" data-pin=${this.#label}>
       ${leverRow({
         name: html`${called}${wireName(this.#label)}`,
-        word: level === null ? t("level_open") : String(level),
-        isOn: level === 1,
+        word: t(isOpen ? "level_open" : "level_closed"),
+        isOn: isOpen,
         press: () => this.#send(level === 0 ? "1" : "0"),
       })}
       <button

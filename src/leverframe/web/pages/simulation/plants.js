@@ -22,6 +22,7 @@ export class Plants {
       button: "wire",
       kindName: (kind) => t(`plant_${kind}`),
       fieldName: (name) => t(`field_${name}`),
+      optionName: (option) => named(context, option),
     });
   }
 

@@ -88,7 +88,9 @@ export class Day {
 
   #lane() {
     const isInput = kindOf(this.#label).kind === "digital";
-    const used = new Set(this.#shown.map(({ cause }) => (cause ? causeOf(cause.kind).name : null)));
+    const used = new Set(
+      this.#shown.map(({ cause }) => (cause ? causeOf(cause.kind, cause.detail).name : null)),
+    );
     return html`<svg class="bars" width="100%" height="24" role="img" aria-label=${this.#summary()}>
         ${svg`<rect class="lane" y="2" width="100%" height=${LANE_PX} />`}
         ${this.#shown.map((bar) => this.#bar(bar, isInput))}
@@ -107,7 +109,7 @@ export class Day {
   #bar({ begin, end, cause }, isInput) {
     const x = this.#share(begin);
     const width = Math.max(MIN_SHARE, this.#share(end) - x);
-    const { look, name } = cause ? causeOf(cause.kind) : { look: "met", name: "" };
+    const { look, name } = cause ? causeOf(cause.kind, cause.detail) : { look: "met", name: "" };
     const left = `${Math.min(x, 100 - MIN_SHARE).toFixed(2)}%`;
     return svg`<rect
         class=${isInput ? "met" : look}

@@ -130,7 +130,8 @@ export class Drawer {
     >
       <div class="inside">
         ${this.#bar(label)} ${this.#findings(label)} ${this.#now(label)}
-        ${this.#why?.view() ?? nothing} ${this.#day?.view() ?? nothing} ${this.#about(label)}
+        ${this.#why?.view() ?? nothing} ${this.#day?.view() ?? nothing}
+        ${this.#why?.before() ?? nothing} ${this.#about(label)}
         ${this.#context.settings && kindOf(label).kind !== "all"
           ? usesView(/** @type {AdminContext} */ (this.#context), label, this.#codes?.[label])
           : nothing}

@@ -81,7 +81,7 @@ export class Why {
     const entries = this.#log.value;
     if (entries === null) return nothing;
     const last = lastSwitching(entries, this.#label);
-    return html`${last ? this.#chain(entries, last) : nothing} ${this.#lines()}`;
+    return last ? this.#chain(entries, last) : nothing;
   }
 
   /** @param {LogEntries} entries @param {Entry} last */
@@ -142,7 +142,7 @@ export class Why {
   /** @param {Entry} entry @returns {Link} */
   #caused(entry) {
     const { by, cause, time } = entry;
-    const { icon: name, look } = causeOf(cause);
+    const { icon: name, look } = causeOf(cause, by.detail);
     const who = whoOf(entry);
     const number = by.number ?? 1;
     /** @param {string} page @param {number} edit */
@@ -176,11 +176,12 @@ export class Why {
   }
 
   // What happened to it, newest first, also before the last start.
-  #lines() {
+  before() {
     const { entries } = this.#journal;
     if (entries.length < 2) return nothing;
+    const isInput = kindOf(this.#label).kind === "digital";
     return html`<section>
-      <h2>${t("who_and_why")}</h2>
+      <h2>${t(isInput ? "what_happened" : "who_and_why")}</h2>
       ${journalList(this.#context, entries, MAX_LINES)}
     </section>`;
   }

@@ -141,7 +141,8 @@ function lookOf({ timeline, isOn }, { label, kind }, { value, cause, planned, en
   const on = kind === "rule" ? value === 1 : isOn(label, value);
   if (!on) return null;
   if (planned) return "planned";
-  return kind === "rule" || kind === "input" ? "met" : causeOf(cause?.kind ?? "start").look;
+  if (kind === "rule" || kind === "input") return "met";
+  return causeOf(cause?.kind ?? "start", cause?.detail).look;
 }
 
 /**

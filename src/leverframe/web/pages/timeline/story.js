@@ -179,7 +179,7 @@ export class Story {
 
   /** @param {LaneCause} cause */
   #cause(cause) {
-    const { look, icon: sign } = causeOf(cause.kind);
+    const { look, icon: sign } = causeOf(cause.kind, cause.detail);
     return html`<span class=${look}>${icon(sign)}</span><span>${causeText(cause)}</span>`;
   }
 

@@ -1,0 +1,34 @@
+"""Arguments that several tasks of `leverframe fleet` take."""
+
+from leverframe.command_line.task import AS_JSON, CA_FILE, argument
+
+NODE = (
+    argument(
+        "--node",
+        metavar="URL",
+        default="http://127.0.0.1:8080",
+        help="where the node answers (default http://127.0.0.1:8080)",
+    ),
+    argument("--user", metavar="NAME", help="sign in; the password is asked for"),
+    CA_FILE,
+)
+NODE_JSON = (*NODE, AS_JSON)
+MEMBER = argument("name", metavar="NAME")
+MEMBERS = argument("names", metavar="NAME", nargs="*", help="controllers (default: all)")
+TAG = argument(
+    "--tag",
+    action="append",
+    default=[],
+    metavar="TAG",
+    help="only those that have this tag; may be given several times",
+)
+NEW_TAG = argument(
+    "--tag", action="append", default=[], metavar="TAG", help="a tag for them; likewise again"
+)
+DATABASE = argument(
+    "--database",
+    metavar="WHERE",
+    required=True,
+    help="as for psql: host=... dbname=..., or a URL",
+)
+MADE_NAME = "a name, with {n} or {n:03} for the number"

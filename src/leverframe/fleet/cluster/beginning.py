@@ -1,0 +1,55 @@
+"""The beginning of a node's life: who it is, and its registration among the others."""
+
+import time
+
+from msgspec import Struct
+
+from leverframe.errors import ErrorForPeople
+from leverframe.fleet.cluster import membership
+from leverframe.fleet.cluster.directory import Place
+from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, SeenNode
+from leverframe.storage.fleet.postgres_connection import Connection
+from leverframe.storage.fleet.postgres_lane import Claim
+from leverframe.storage.fleet.postgres_schema import opened
+
+
+class NameTaken(ErrorForPeople):
+    """Another node of this name lives: one sentence."""
+
+
+class NodeIdentity(Struct, frozen=True):
+    """The name of a node, where the others reach it, and what it carries beside them."""
+
+    name: str
+    place: Place
+    capacity: int = 1
+
+    @property
+    def address(self) -> str:
+        return f"{self.place.host}:{self.place.port}"
+
+
+def begin_life(address: str, identity: NodeIdentity) -> Claim:
+    """Register a node; raise NameTaken where another one of its name lives.
+
+    One that was killed has no session any more, or its counter stands still for a lease.
+    """
+    with opened(address) as connection:
+        known = _named(connection, identity.name)
+        until = time.monotonic() + LEASE_S
+        while known is not None and known.is_alive and known.has_session:
+            if time.monotonic() >= until:
+                break
+            time.sleep(BEAT_S)
+            now = _named(connection, identity.name)
+            if now is not None and now.epoch == known.epoch and now.beat > known.beat:
+                raise NameTaken(
+                    f"A node {identity.name} runs already. Give this one another name with --node."
+                )
+            known = now
+        return membership.register(connection, identity.name, identity.address, identity.capacity)
+
+
+def _named(connection: Connection, name: str) -> SeenNode | None:
+    found = (one for one in membership.seen_nodes(connection) if one.name == name)
+    return next(found, None)

@@ -1,0 +1,108 @@
+"""The start of one controller of a node, with what it shares with the others."""
+
+from msgspec import Struct
+
+from leverframe.clock import Clock, SystemClock, VirtualClock
+from leverframe.controller.hand_over import SavedLive, resumption
+from leverframe.controller.hooks import SettingsWatcher
+from leverframe.fleet.door import Door, DoorNames, Entrance
+from leverframe.fleet.members import Member, NodeManner
+from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
+from leverframe.log_context import CONTROLLER, LoggedName
+from leverframe.process.build import ConfiguredIdentity, build
+from leverframe.process.node_services import NodeServices
+from leverframe.process.ports import connect_bus, connect_modbus_server, connect_snmp
+from leverframe.process.services import Service
+from leverframe.profile import Profile
+from leverframe.servers import journal_log
+from leverframe.servers.http_faults import HttpFaults
+from leverframe.servers.journal_log import JournalLog
+from leverframe.servers.routes.router import Reach
+from leverframe.shutdown import close_all
+from leverframe.storage.fleet.lane import Lane
+from leverframe.storage.history.shared import SharedHistory
+from leverframe.storage.store import Stored
+from leverframe.wiring import Wiring
+
+
+class MemberStarter(Struct, frozen=True):
+    """What all controllers of a node share, and the start of one of them."""
+
+    door: Door
+    lane: Lane
+    clock: Clock
+    manner: NodeManner
+    history: SharedHistory | None
+    services: NodeServices
+    #: Ports beside HTTP, which controllers with an address of their own share.
+    modbus: SharedTcpPort
+    snmp: SharedUdpPort
+    #: Called for every controller with its old and new settings.
+    settings_watchers: list[SettingsWatcher]
+
+    async def start(
+        self,
+        number: int,
+        record: MemberRecord,
+        profile: Profile,
+        wiring: Wiring,
+        stored: Stored,
+        saved: SavedLive | None = None,
+    ) -> Member:
+        """Build a controller, give it its place at the door, and open its other ports."""
+        manner = self.manner
+        names = DoorNames(secure=self.door.is_secure)
+        # What it begins now, timers and tasks, is logged under its name.
+        logged = LoggedName(record.name)
+        before = CONTROLLER.set(logged)
+        try:
+            live, clock = resumption(saved, profile, self.clock)
+            if clock is None:
+                clock = VirtualClock(self.clock.wall()) if self.clock.is_virtual else SystemClock()
+            built = await build(
+                profile,
+                self.lane.store(number),
+                clock,
+                manner.timezone,
+                lenient=manner.lenient,
+                wiring=wiring,
+                sending=manner.sending,
+                reach=Reach(names, must_sign_in=manner.must_sign_in),
+                configured=ConfiguredIdentity(name=record.name),
+                history=None if self.history is None else self.history.worker(number),
+                node=self.services,
+                stored=stored,
+                live=live,
+            )
+        finally:
+            CONTROLLER.reset(before)
+        controller = built.controller
+        controller.settings_watchers += self.settings_watchers
+        controller.ports["http"] = lambda: self.door.open_port
+        # A node has no port for firmware.
+        controller.takes_firmware = False
+        controller.why_refused = manner.why_refused
+        entrance = Entrance(
+            logged,
+            manner.marked(self.door.outward(built.noting(built.web.handle))),
+            self.door.outward(built.web.admit_body),
+        )
+        built.mqtt.pages_are_at(self.door.pages_of(record.name))
+        if controller.faults is not None:
+            HttpFaults(controller.faults, entrance, controller.request_journal)
+        beside: list[Service] = []
+        if journal_log.is_wanted():
+            beside.append(JournalLog(controller))
+        try:
+            await self.door.open(entrance, record.address, record.port)
+            place = self.modbus.place(record.address)
+            beside.append(
+                await connect_modbus_server(controller, manner.ports, self.door.descriptors, place)
+            )
+            beside += connect_bus(controller, None)
+            beside.append(await connect_snmp(built, manner.ports, self.snmp.place(record.address)))
+        except BaseException:
+            await close_all([*(one.close for one in beside), built.stop])
+            raise
+        return Member(number, record, built, entrance, tuple(beside))

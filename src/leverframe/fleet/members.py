@@ -1,0 +1,112 @@
+"""A controller of a node: how it is to be made, and what it is while it runs."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, tzinfo
+from typing import Any
+
+from msgspec import Struct
+
+from leverframe.config import NodeConfig
+from leverframe.controller import Controller
+from leverframe.fleet.door import Entrance
+from leverframe.fleet.records import MemberRecord, Moved, NoSuchController
+from leverframe.process.build import BuiltController
+from leverframe.process.services import Sending, Service
+from leverframe.profile import Profile
+from leverframe.servers.http.messages import Handler
+from leverframe.shutdown import close_all
+from leverframe.wiring import Wiring
+
+SIMULATED = Wiring()
+
+
+class NodeManner(Struct, frozen=True):
+    """How the controllers of a node run."""
+
+    timezone: tzinfo = UTC
+    lenient: bool = False
+    sending: Sending = Sending()
+    #: Strangers can reach the node: everybody has to sign in.
+    must_sign_in: bool = False
+    #: Where Modbus TCP and SNMP answer, and who may write by the former.
+    ports: NodeConfig = NodeConfig()
+    #: Returns why nothing may be done for controllers now, where other nodes may have them.
+    why_refused: Callable[[], str | None] | None = None
+    #: What is added to the answers of controllers.
+    marked: Callable[[Handler], Handler] = lambda handler: handler
+
+
+NORMALLY = NodeManner()
+
+
+class NewController(Struct, frozen=True):
+    """A controller that is to be made, with the settings that it begins with."""
+
+    record: MemberRecord
+    profile: Profile
+    leaves: dict[str, Any] = {}
+    #: What is remembered besides settings.
+    kept: dict[str, Any] = {}
+    wiring: Wiring = SIMULATED
+
+
+class Member:
+    """A controller of a node that runs."""
+
+    def __init__(
+        self,
+        number: int,
+        record: MemberRecord,
+        built: BuiltController,
+        entrance: Entrance,
+        beside: tuple[Service, ...],
+    ) -> None:
+        self.number = number
+        self.record = record
+        self.built = built
+        self.entrance = entrance
+        #: What answers at other ports.
+        self.beside = beside
+        #: It stops here, or has: nothing more is begun with it.
+        self.has_left = False
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    @property
+    def controller(self) -> Controller:
+        return self.built.controller
+
+    async def end(self) -> None:
+        await close_all([*(one.close for one in self.beside), self.built.stop])
+
+
+def check_that_all_are_here(members: Iterable[Member]) -> None:
+    for member in members:
+        if member.has_left:
+            raise Moved(member.name)
+
+
+def selected(seen: Mapping[str, Member], names: Sequence[str], tags: Sequence[str]) -> list[Member]:
+    """Choose by name, and those that have all of the tags; refuse an unknown name or tag."""
+    for name in names:
+        if name not in seen:
+            raise no_such_name(name)
+    chosen = [seen[name] for name in dict.fromkeys(names)] or seen.values()
+    known = {tag for member in seen.values() for tag in member.record.tags}
+    for tag in tags:
+        if tag not in known:
+            raise no_such_tag(tag, known)
+    return [member for member in chosen if set(tags) <= set(member.record.tags)]
+
+
+def no_such_name(name: str) -> NoSuchController:
+    return NoSuchController(f"There is no controller {name[:40]!r}.", field="name")
+
+
+def no_such_tag(tag: str, known: Iterable[str]) -> NoSuchController:
+    allowed = ", ".join(sorted(known)[:40]) or "none: no controller has a tag"
+    return NoSuchController(
+        f"No controller has the tag {tag[:40]!r}.", field="tag", allowed=allowed
+    )

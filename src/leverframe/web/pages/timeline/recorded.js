@@ -1,0 +1,81 @@
+// What the timeline shows, as the controller recorded it: read for a stretch of time, and again
+// when enough of it is new or something has changed.
+
+import * as api from "../../lib/api.js";
+import { isState } from "../../lib/labels.js";
+import { t } from "../../lib/words.js";
+import { readingsOf } from "./rows.js";
+
+/** @import { Timeline } from "./chain.js" */
+/** @import { Stretch } from "./stretch.js" */
+
+const POINTS = 500;
+// What rolls is read again when so much of it is new, but not too often.
+const NEW_SHARE = 1 / 300;
+const READ_AGAIN_S = 5;
+
+export class Recorded {
+  /** @type {Timeline | null} */
+  timeline = null;
+  /** @type {HistoryReply | null} */
+  history = null;
+  // Why the last reading, or what was asked of the controller meanwhile, was refused.
+  /** @type {string | null} */
+  refusal = null;
+  isReading = false;
+  #context;
+  #hasGap;
+  #known = "";
+
+  /** @param {Context} context */
+  constructor(context) {
+    this.#context = context;
+    this.#hasGap = context.live.watchGaps();
+  }
+
+  get now() {
+    return this.timeline?.now ?? this.#context.live.state.time;
+  }
+
+  /** @param {Stretch} stretch */
+  async read(stretch) {
+    const [from, to] = stretch.bounds(this.#context.live.state.time);
+    this.isReading = true;
+    try {
+      const timeline = await api.timeline({ from, to });
+      const labels = readingsOf(this.#context, timeline.rules).join(",");
+      this.history = labels ? await api.history({ labels, from, to, points: POINTS }) : null;
+      this.timeline = timeline;
+      this.refusal = null;
+    } catch (error) {
+      this.refuse(error);
+    }
+    this.#known = this.#signature();
+    this.isReading = false;
+    this.#context.redraw();
+  }
+
+  /** @param {unknown} error */
+  refuse(error) {
+    this.refusal = error instanceof api.Refused ? error.message : t("not_reached");
+  }
+
+  // What changes in the picture besides time.
+  #signature() {
+    const { state } = this.#context.live;
+    const met = (state.rules ?? []).map((/** @type {{ met: boolean }} */ rule) => rule.met);
+    return JSON.stringify([Object.keys(state).filter(isState).map((label) => state[label]), met]);
+  }
+
+  /** @param {Stretch} stretch */
+  follow(stretch) {
+    if (this.isReading || !this.timeline) return;
+    const { time } = this.#context.live.state;
+    const [from, to] = stretch.bounds(time);
+    const passed = time - this.timeline.now;
+    const isOld = passed > Math.max(READ_AGAIN_S, (to - from) * NEW_SHARE);
+    const isSeen = stretch.span !== null || to > this.timeline.now;
+    const isOther = isOld || (passed > 0 && this.#signature() !== this.#known);
+    if (this.#hasGap() || passed < 0 || (isSeen && isOther)) this.read(stretch);
+  }
+}

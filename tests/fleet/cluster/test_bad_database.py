@@ -1,0 +1,179 @@
+"""A node with a database that it cannot use: one sentence, and nothing was done anywhere."""
+
+import asyncio
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from leverframe.command_line.entry import carry_out
+from leverframe.config import BadConfiguration
+from leverframe.config.sources import Sources
+from leverframe.errors import ErrorForPeople
+from leverframe.exit_codes import DONE
+from leverframe.fleet.cluster.beginning import NodeIdentity
+from leverframe.fleet.cluster.directory import Place
+from leverframe.fleet.cluster.opening import open_cluster
+from leverframe.fleet.fleet_file import read_fleet
+from leverframe.storage.fleet import postgres_schema
+from leverframe.storage.fleet.postgres_connection import why_not_connected
+from leverframe.storage.fleet.postgres_schema import migrate
+from tests.fleet.cluster.nodes import cluster_on
+from tests.postgres_server import PostgresServer
+
+NODE = NodeIdentity("a", Place("", "127.0.0.1", 1))
+_ROWS = (
+    "SELECT (SELECT json_agg(node ORDER BY name) FROM node)::text,"
+    " (SELECT json_agg(lane ORDER BY node) FROM lane)::text,"
+    " (SELECT json_agg(agreed ORDER BY name) FROM agreed)::text,"
+    " (SELECT json_agg(controller ORDER BY number) FROM controller)::text"
+)
+
+
+def stored(address: str) -> object:
+    with psycopg.connect(address) as connection:
+        return connection.execute(_ROWS).fetchone()
+
+
+def refusal(address: str, key_path: Path) -> str:
+    """Open a node that is refused; return the sentence."""
+    with pytest.raises(ErrorForPeople) as refused:
+        asyncio.run(open_cluster(address, NODE, key_path))
+    sentence = str(refused.value)
+    assert "\n" not in sentence
+    assert sentence.endswith(".")
+    return sentence
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        (
+            "host=127.0.0.1 port=1",
+            'Connection refused (at "127.0.0.1", port 1)',
+        ),
+        (
+            "host=127.0.0.1,127.0.0.2 port=1",
+            'Connection refused (at "127.0.0.2", port 1);'
+            ' Connection refused (at "127.0.0.1", port 1)',
+        ),
+        ("host=/nowhere", 'No such file or directory (at socket "/nowhere/.s.PGSQL.5432")'),
+        ("hots=db", 'invalid connection option "hots"'),
+        ("host=db..example", "encoding with 'idna' codec failed"),
+        # A password with a blank is not repeated.
+        ("host=db password=my secret", 'missing "=" after ... in connection info string'),
+    ],
+)
+def test_a_wrong_address_is_told_with_each_place_that_was_tried(
+    address: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key_path = tmp_path / "fleet.key"
+    assert refusal(address, key_path).startswith(f"The database cannot be used: {reason}")
+    assert not key_path.exists()
+    assert carry_out(["fleet", "migrate", "--database", address]) != DONE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"leverframe: The database cannot be used: {reason}")
+
+
+def test_what_may_be_the_end_of_a_password_is_not_told_as_a_host() -> None:
+    error = psycopg.OperationalError("failed to resolve host 'secret@db.example': not known")
+    assert why_not_connected(error) == "failed to resolve host '...db.example': not known"
+
+
+def test_a_role_without_the_right_is_told_what_it_may_not(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS reader")
+        connection.execute("CREATE ROLE reader LOGIN")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    before = stored(address)
+    reader = address.replace("user=postgres", "user=reader")
+    try:
+        assert "permission denied for table agreed" in refusal(reader, key_path)
+    finally:
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("DROP OWNED BY reader")
+            connection.execute("DROP ROLE reader")
+    assert stored(address) == before
+
+
+def test_a_database_or_a_role_that_is_not_there_is_named(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
+    assert 'database "nothing" does not exist' in refusal(f"{address} dbname=nothing", key_path)
+    stranger = address.replace("user=postgres", "user=stranger")
+    assert 'role "stranger" does not exist' in refusal(stranger, key_path)
+
+
+def test_an_older_server_is_refused_before_anything_is_asked_of_it(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = postgres.new_database()
+    monkeypatch.setattr(postgres_schema, "OLDEST", 99)
+    sentence = refusal(address, tmp_path / "fleet.key")
+    assert sentence.endswith("and this program needs 99 or newer.")
+    with pytest.raises(ErrorForPeople, match="needs 99 or newer"):
+        migrate(address)
+
+
+def test_older_tables_are_told_with_the_command_that_mends_them(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
+    with psycopg.connect(address) as connection:
+        connection.execute(
+            "DELETE FROM migration WHERE number = (SELECT max(number) FROM migration)"
+        )
+    before = stored(address)
+    assert "bring them up to date with `leverframe fleet migrate`" in refusal(address, key_path)
+    assert stored(address) == before
+    assert not key_path.exists()
+
+
+async def test_a_node_with_another_key_or_none_or_a_name_that_is_taken_does_not_come_in(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    async with cluster_on(postgres.new_fleet(), tmp_path) as cluster:
+        await cluster.join("a")
+        await cluster.add("a", "c-1")
+        other = tmp_path / "other" / "fleet.key"
+        other.parent.mkdir()
+
+        async def refused(identity: NodeIdentity, key_path: Path) -> str:
+            with pytest.raises(ErrorForPeople) as refused:
+                await open_cluster(cluster.database, identity, key_path)
+            return str(refused.value)
+
+        second = NodeIdentity("b", NODE.place)
+        assert f"There is no {other}" in await refused(second, other)
+        assert not other.exists()
+        other.write_bytes(bytes(32))
+        assert f"{other} is not the key of this fleet" in await refused(second, other)
+        assert await refused(NODE, tmp_path / "fleet.key") == (
+            "A node a runs already. Give this one another name with --node."
+        )
+        with psycopg.connect(cluster.database) as connection:
+            rows = connection.execute("SELECT name, epoch, is_alive FROM node").fetchall()
+        assert rows == [("a", 1, True)]
+        assert cluster.names("a") == {"c-1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "where"),
+    [
+        ("", {"database": ""}, "--database: "),
+        ("cluster = 3\n", {}, "line 1: cluster is written as a [cluster] table."),
+        ("[cluster]\ndatabase = 3\n", {}, "line 2: "),
+    ],
+)
+def test_a_mistake_in_the_table_is_told_where_it_was_made(
+    text: str, given: dict[str, str], where: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "node.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadConfiguration) as refused:
+        read_fleet(Sources(path, {}, {}), given)
+    assert where in str(refused.value)

@@ -1,0 +1,19 @@
+"""Without a serial port there is no modem, and whoever asks it for something is told."""
+
+import pytest
+
+from leverframe.engine.effects import SendModem
+from leverframe.hardware.absent_modem import NOT_CONNECTED, AbsentModem, ModemUnavailable
+
+
+async def test_an_absent_modem_refuses_all_and_says_why() -> None:
+    modem = AbsentModem()
+    with pytest.raises(ModemUnavailable, match=NOT_CONNECTED):
+        await modem.send_sms("+48600000000", "Frost")
+    modem.command(SendModem("AT+CSQ"))
+    report = modem.status.shown_in_full()
+    assert (report.state, report.command, report.answer) == (
+        "not connected",
+        "AT+CSQ",
+        (NOT_CONNECTED,),
+    )

@@ -1,0 +1,64 @@
+// What unit files say, told in the language of the page.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import * as words from "../../../src/leverframe/web/lib/words.js";
+import { fileText } from "../../../src/leverframe/web/units/file_words.js";
+import { openContext } from "./helpers.js";
+
+before(async () => {
+  await openContext();
+  await words.usePageWords("units");
+});
+after(() => words.chooseLanguage("en"));
+
+// Every word that `units/rule_sentences.py` and `units/setting_words.py` have.
+const SENTENCES = [
+  ["rules.0", "when DS1 >= 30 (hysteresis 0.5), then OUT0 on"],
+  [
+    "rules.1",
+    "disabled: Too warm: when DS1 < 18 and OUT0 = 1, unless rule 3 is met, then OUT1 off, " +
+      "on delay 5s, off delay 1m, only when it begins, permanent",
+  ],
+  ["rules.2", "when DS1 < 1 xor DS2 < 3, if rule 1 is met, then OUT1 reverse, only when it ceases"],
+  ["rules.3", "when INPD1 = 1 nand INPD2 = 1, then eMail 1"],
+  ["rules.3", "when INPD1 = 1 nor INPD2 = 1, then eMail 1"],
+  ["rules.3", "when INPD1 = 1 or INPD2 = 1, then eMail 1"],
+  ["schedule.0", "OUT1 on at 06:30 Mon-Fri 2026-03-29 (Fan)"],
+  ["schedule.1", "off: OUT2 reverse every 10m daily"],
+  ["schedule.1", "OUT2 off at 06:30 Tue Sat"],
+  ["outputs.0.name", "nothing"],
+  ["email.password", "(secret)"],
+];
+const ENGLISH = new RegExp(
+  "\\b(when|then|hysteresis|and|or|xor|nand|nor|unless|rule|met|delay|only|begins|permanent|on|" +
+    "off|reverse|at|every|daily|disabled|Mon|Fri|Tue|Sat|nothing|secret|ceases|if)\\b",
+);
+
+for (const language of ["pl", "fr", "hu", "cs"]) {
+  test(`nothing of a unit file is left in English in ${language}`, () => {
+    words.chooseLanguage(language);
+    const left = SENTENCES.map(([path, text]) => fileText(path, text))
+      // What people named stays, and French has words that look the same.
+      .map((text) => text.replace("Too warm", "").replace("(secret, non montré)", ""))
+      .filter((text) => ENGLISH.test(text) || text.includes("file_"));
+    assert.deepEqual(left, []);
+  });
+}
+
+test("in English it is told as the file has it", () => {
+  words.chooseLanguage("en");
+  const [[rulePath, rule], , , , , , [entryPath, entry]] = SENTENCES;
+  assert.equal(fileText(rulePath, rule), rule);
+  assert.equal(fileText(entryPath, entry), entry);
+  assert.equal(fileText("rules.1", SENTENCES[1][1]), SENTENCES[1][1]);
+});
+
+test("what is no such sentence, or a value of its own, stays as it is", () => {
+  words.chooseLanguage("cs");
+  assert.equal(fileText("outputs.0.name", '"nothing"'), '"nothing"');
+  assert.equal(fileText("rules.0", "of a newer version"), "of a newer version");
+  assert.equal(fileText("schedule.0", "of a newer version"), "of a newer version");
+  assert.match(fileText("rules.0", "when DS1 < 1, then OUT0 on, slowly"), /, slowly$/);
+});
