@@ -248,6 +248,13 @@ def test_a_commit_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) -> No
     assert found == ["wal", full, fast]
 
 
+def test_no_temporary_file_holds_what_is_replaced(tmp_path: Path) -> None:
+    connection = open_file(tmp_path / "store.db")
+    in_memory = 2
+    assert connection.execute("PRAGMA temp_store").fetchone() == (in_memory,)
+    connection.close()
+
+
 def modes_of_files(folder: Path) -> dict[str, str]:
     return {file.name: oct(file.stat().st_mode & 0o777) for file in folder.iterdir()}
 
