@@ -149,7 +149,7 @@ class Controller(Hooks):
         self.why_refused: Callable[[], str | None] | None = None
         self._stands_still = False
         self._watched_version = NEVER_WATCHED
-        self._telling: asyncio.Handle | None = None
+        self._round_end: asyncio.Handle | None = None
         self._carry_out: dict[type, Callable[[Any], None]] = {
             effects.DriveOutput: lambda effect: board.drive_output(effect.index, effect.on),
             effects.DrivePwm: lambda effect: board.drive_pwm(effect.index, effect.level),
@@ -203,7 +203,7 @@ class Controller(Hooks):
 
     async def stop(self) -> None:
         """Stop in order: what must be remembered is on disk before this returns."""
-        self.time.stop()
+        self._let_nothing_wake()
         # Whatever fails on the way, the store writes what it has.
         async with AsyncExitStack() as afterwards:
             afterwards.push_async_callback(self.writer.close)
@@ -214,13 +214,19 @@ class Controller(Hooks):
 
     def stand_still(self) -> None:
         """Let nothing happen here any more, because another process goes on; `stop` comes next."""
-        self.time.stop()
+        self._let_nothing_wake()
         self._power_off()
-        self.time.stop()
+        self._let_nothing_wake()
         self._stands_still = True
         # Whatever still comes in finds nobody.
         self.bootloader_until = inf
         self.why_refused = lambda: MOVING
+
+    def _let_nothing_wake(self) -> None:
+        self.time.stop()
+        if self._round_end is not None:
+            self._round_end.cancel()
+            self._round_end = None
 
     def restart(self) -> None:
         """Power off and on within the process: build a new engine from the remembered state."""
@@ -546,11 +552,8 @@ class Controller(Hooks):
                 answer = writing if effect.is_asked else answer
             elif self.bootloader_until is None or type(effect) not in PINS:
                 self._carry_out[type(effect)](effect)
-        if wake:
-            self.plan_to_wake()
-            if self._telling is None:
-                loop = asyncio.get_running_loop()
-                self._telling = loop.call_soon(self._tell_watchers)
+        if wake and self._round_end is None:
+            self._round_end = asyncio.get_running_loop().call_soon(self._end_round)
         outstanding: Outstanding | None = None
         if persisted or messages is not None or answer is not None:
             outstanding = Outstanding(answer=answer)
@@ -564,9 +567,14 @@ class Controller(Hooks):
             self._carry_out[type(effect)](effect)
         return outstanding
 
+    def _end_round(self) -> None:
+        """Do once per round of the event loop what follows from all that happened in it."""
+        self._round_end = None
+        self.time.plan_now()
+        self._tell_watchers()
+
     def _tell_watchers(self) -> None:
-        """Call the watchers if values changed, once per round of the event loop."""
-        self._telling = None
+        """Call the watchers if values changed."""
         version = self.engine.machine.version
         if self._watched_version != version:
             self._watched_version = version

@@ -41,6 +41,12 @@ class Scheduler:
 
     def _plan(self) -> None:
         self._planning = None
+        self.plan_now()
+
+    def plan_now(self) -> None:
+        """Plan what `plan` does in this very moment."""
+        if self._is_moved:
+            return
         deadline = self._next_deadline()
         if deadline == self._wake_at:
             return
