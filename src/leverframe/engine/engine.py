@@ -88,9 +88,6 @@ Persisted = Mapping[str, bool | int | float | None]
 NOTHING_PERSISTED: Persisted = MappingProxyType({})
 NOTHING_SENSED: Mapping[str, Any] = MappingProxyType({})
 
-#: The settings that decide which labels are derived from or looked at by rules.
-_LISTENING = ("rules", "power", "differentials")
-
 _BY_RULE_LOOP = Cause("rule loop")
 _AS_IF_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -342,10 +339,15 @@ class Engine:
             self.schedule.clock_changed()
         for feature in self._features.values():
             feature.adopt(old)
-        if any(getattr(settings, name) is not getattr(old, name) for name in _LISTENING):
+        if (
+            settings.rules is not old.rules
+            or settings.power is not old.power
+            or settings.differentials is not old.differentials
+        ):
             self._note_listeners()
 
     def _note_listeners(self) -> None:
+        """Note which labels are derived from or looked at by rules."""
         listeners = (self.inputs, self.energy, self.differentials, self.rules)
         self._listened_to = frozenset().union(*(part.listens_to() for part in listeners))
 
