@@ -60,8 +60,6 @@ AGAIN = (effects.SetClock, effects.RestartController)
 #: Effects that the bootloader does not let through: the pins stay safe until the next start.
 PINS = (effects.DriveOutput, effects.DrivePwm)
 
-MOVING = "This controller is moving to another node. Nothing was changed; ask again."
-
 #: Before watchers are called for the first time; no version of an engine has this number.
 NEVER_WATCHED = -1
 
@@ -95,11 +93,29 @@ class NeedsHashing(Exception):
         self.passwords = tuple(passwords)
 
 
+class Hindrance(msgspec.Struct, frozen=True):
+    """Why this node may do nothing for the controller now."""
+
+    reason: str
+    #: What is stored is out of reach, and the controller may be this node's as before.
+    store_is_away: bool = False
+
+
 class NotOursNow(Refusal):
     """The controller may run elsewhere by now."""
 
     status = 503
     title = "This node may have lost the controller"
+
+
+class StoreIsAway(Refusal):
+    """Nothing can be stored now; nothing was changed."""
+
+    status = 507
+    title = "The change could not be stored"
+
+
+MOVING = Hindrance("This controller is moving to another node. Nothing was changed; ask again.")
 
 
 class Controller(Hooks):
@@ -146,7 +162,7 @@ class Controller(Hooks):
         #: power. No way in does anything while this is not None.
         self.bootloader_until: float | None = None
         #: Returns why nothing may be done now, where another node may have taken over.
-        self.why_refused: Callable[[], str | None] | None = None
+        self.why_refused: Callable[[], Hindrance | None] | None = None
         self._stands_still = False
         self._watched_version = NEVER_WATCHED
         self._round_end: asyncio.Handle | None = None
@@ -360,8 +376,8 @@ class Controller(Hooks):
         are carried out, as real units do. What `also` holds is remembered in the same write, so
         that there is never one without the other.
         """
-        if self.why_refused is not None and (reason := self.why_refused()) is not None:
-            raise NotOursNow(reason)
+        if self.why_refused is not None and (hindrance := self.why_refused()) is not None:
+            self._check_that_nothing_is_done(hindrance, commands)
         if account is not UNRESTRICTED:
             check_calls(account, [call for call, _ in commands], self.pending)
         stage = Stage(
@@ -394,6 +410,21 @@ class Controller(Hooks):
         if stage.given and self.troubles:
             return self._try_again(outstanding or Outstanding())
         return outstanding
+
+    def _check_that_nothing_is_done(
+        self, hindrance: Hindrance, commands: Sequence[Command]
+    ) -> None:
+        """Refuse commands by what they would do; without one the states are only asked for.
+
+        That is found out on settings that may be old, so nothing else is decided by them.
+        """
+        stage = Stage(self.profile, self.pending, takes_firmware=self.takes_firmware)
+        for call, body in commands:
+            _perform_or_skip(call, body, stage, [])
+        if hindrance.store_is_away and (stage.given or stage.blobs or stage.replaces_all):
+            raise StoreIsAway(hindrance.reason)
+        if commands:
+            raise NotOursNow(hindrance.reason)
 
     def _try_again(self, outstanding: Outstanding) -> Outstanding:
         """Let parts try what they could not do when these settings were new."""

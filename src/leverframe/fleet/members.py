@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from leverframe.config import NodeConfig
 from leverframe.controller import Controller
+from leverframe.controller.controller import Hindrance
 from leverframe.fleet.door import Entrance
 from leverframe.fleet.records import MemberRecord, Moved, NoSuchController
 from leverframe.process.build import BuiltController
@@ -31,7 +32,7 @@ class NodeManner(Struct, frozen=True):
     #: Where Modbus TCP and SNMP answer, and who may write by the former.
     ports: NodeConfig = NodeConfig()
     #: Returns why nothing may be done for controllers now, where other nodes may have them.
-    why_refused: Callable[[], str | None] | None = None
+    why_refused: Callable[[], Hindrance | None] | None = None
     #: What is added to the answers of controllers.
     marked: Callable[[Handler], Handler] = lambda handler: handler
 

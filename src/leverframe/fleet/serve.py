@@ -127,7 +127,7 @@ async def node_of(
         manner = replace(
             manner,
             sending=replace(manner.sending, why_held=lease.why_not),
-            why_refused=lease.why_not,
+            why_refused=lease.hindrance,
             marked=partial(marked_when_stale, lease=lease),
         )
     node = FleetNode(door, lane, clock, manner, history, registry)

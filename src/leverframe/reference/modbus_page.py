@@ -31,7 +31,7 @@ registers have their high word first.
 | 2 | an address that does not exist, also if it is only the last of several |
 | 3 | a value or a length that is not allowed |
 | 4 | the outputs are locked, or the change cannot be stored |
-| 6 | the controller is in its bootloader |
+| 6 | the controller is in its bootloader, or its node does not know whether it still has it |
 """
 _COILS = """\
 ### Coils: functions 1, 5 and 15

@@ -97,9 +97,16 @@ async def _refuses_and_reads(scene: FaultScene, node: NodeProcess, names: Collec
             answer = await client.ask("/outs.cgi?out4=1")
             scene.ledger.counts[f"cut off: commands answered {answer.status}"] += 1
             scene.ledger.require(answer.status == 503, f"cut off, it answered {answer.status}")
+            answer = await client.ask("/stm.cgi?sname=cut-off")
+            scene.ledger.counts[f"cut off: changes answered {answer.status}"] += 1
+            # One that was on its way to this node has not come there.
+            is_underway = scene.is_moving and answer.status == 503
+            scene.ledger.require(
+                answer.status == 507 or is_underway,
+                f"cut off, a change was answered {answer.status}",
+            )
             answer = await client.ask("/api/state")
             is_marked = answer.status == 200 and "warning: 110" in answer.head.lower()
-            # One that was on its way to this node has not come there.
             is_underway = scene.is_moving and answer.status == 503
             scene.ledger.require(
                 is_marked or is_underway,
@@ -167,7 +174,7 @@ async def frozen_database(scene: FaultScene) -> None:
     before = await _before(scene)
     with scene.ledger.fault(DATABASE):
         with scene.server.frozen():
-            gaps = await _gaps(scene, _seconds(scene, AWAY_S))
+            gaps = await _without_database(scene, before, _seconds(scene, AWAY_S))
         await _back(scene, before, gaps)
 
 
@@ -175,7 +182,8 @@ async def _database_away(scene: FaultScene, mode: str, seconds: float) -> None:
     before = await _before(scene)
     with scene.ledger.fault(DATABASE):
         await asyncio.to_thread(scene.server.stop, mode)
-        gaps = await _gaps(scene, _seconds(scene, seconds)) if seconds else {}
+        lasts = _seconds(scene, seconds)
+        gaps = await _without_database(scene, before, lasts) if seconds else {}
         await asyncio.to_thread(scene.server.start)
         await _back(scene, before, gaps)
 
@@ -193,11 +201,19 @@ async def _before(scene: FaultScene) -> Before:
     return Before(at, owners, await scene.running())
 
 
-async def _gaps(scene: FaultScene, seconds: float) -> dict[str, float]:
-    """Look for so long how regularly outputs are switched; return the longest gaps."""
+async def _without_database(scene: FaultScene, before: Before, seconds: float) -> dict[str, float]:
+    """Look for so long how regularly outputs are switched; return the longest gaps.
+
+    When the leases have run out every node is asked for what it then refuses.
+    """
     over = asyncio.Event()
+    since = time.monotonic()
     looking = asyncio.create_task(scene.switch_times(scene.clients, over))
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(_seconds(scene, LEASE_S + BEAT_S))
+    for node in scene.fleet.nodes.values():
+        names = [one for one in before.running if before.owners[one] == node.name]
+        await _refuses_and_reads(scene, node, names)
+    await asyncio.sleep(since + seconds - time.monotonic())
     over.set()
     return await looking
 

@@ -12,6 +12,7 @@ import pytest
 from pymodbus.client import AsyncModbusTcpClient
 from pymodbus.exceptions import ModbusException
 
+from leverframe.controller.controller import Hindrance
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import READINGS
 from leverframe.engine.tree import with_value
@@ -347,6 +348,15 @@ async def test_a_write_that_cannot_be_stored_fails() -> None:
         assert await it.ask("06 0000 0001") == "8604"
         assert await it.ask("03 0000 0001") == "03020032"
         store.is_full = False
+
+
+async def test_while_the_database_of_its_node_is_away_switching_is_busy_and_changes_fail() -> None:
+    async with served() as it:
+        away = Hindrance("The database is away.", store_is_away=True)
+        it.twin.controller.why_refused = lambda: away
+        assert await it.ask("05 0000 ff00") == "8506"
+        assert await it.ask("06 0000 0001") == "8604"
+        assert await it.ask("03 0000 0001") == "03020032"
 
 
 async def test_a_controller_in_its_bootloader_is_busy() -> None:

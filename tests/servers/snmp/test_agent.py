@@ -16,6 +16,7 @@ from leverframe.commands.table.pathless import calls_in
 from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.config import Config
 from leverframe.controller import Controller
+from leverframe.controller.controller import Hindrance
 from leverframe.engine.journal import Cause
 from leverframe.notify.snmp_identity import engine_id
 from leverframe.process.build import build
@@ -290,3 +291,13 @@ async def test_a_trap_that_cannot_be_sent_waits_and_says_why() -> None:
         await tell(controller, "vout0=1")
         await until(lambda: controller.outbox_report().channels["snmp"].problem is not None)
         assert "no-such-host.invalid" in controller.outbox_report().channels["snmp"].problem
+
+
+async def test_nothing_is_set_while_another_node_may_have_the_controller() -> None:
+    async with running(SETTINGS) as (controller, agent, _):
+        away = Hindrance("The database is away.", store_is_away=True)
+        controller.why_refused = lambda: away
+        code, output = await managers(agent.port)["v2c writing"].set(("1.1.0", 1))
+        assert code != 0
+        assert "resourceUnavailable" in output
+        assert controller.engine.values["OUT0"] == 0

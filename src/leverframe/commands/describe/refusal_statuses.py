@@ -1,6 +1,7 @@
 """Every status that a request can be refused with, and when."""
 
-#: Status -> when it is the answer. After any of them but 504 nothing has changed.
+#: Status -> when it is the answer. After any of them but 504, and a 503 that says so, nothing has
+#: changed.
 REFUSALS: dict[int, str] = {
     400: "The command or its body is malformed, a value is out of range, a list has the wrong "
     "length, or a text is too long. Texts are never cut.",
@@ -22,9 +23,10 @@ REFUSALS: dict[int, str] = {
     429: "Too many wrong passwords came from this address; `Retry-After` says when to try again.",
     431: "The headers are too large.",
     502: "A Modbus module has not taken what was to be written, or gives something else back.",
-    503: "The controller is starting or in its bootloader, or too busy; `Retry-After` says when to "
-    "try again.",
+    503: "The controller is starting or in its bootloader, or too busy; several machines: whether "
+    "the node still has it, or whether the change is stored, is not known. `Retry-After` says when "
+    "to try again.",
     504: "Several machines: another node was asked and has not answered; whether it did it is not "
     "known.",
-    507: "The change could not be written to the store.",
+    507: "The change could not be written to the store, or to the database that nodes share.",
 }

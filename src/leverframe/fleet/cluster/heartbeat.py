@@ -20,7 +20,7 @@ import psycopg
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.storage.fleet.postgres_connection import Connection
-from leverframe.storage.fleet.postgres_lane import Claim
+from leverframe.storage.fleet.postgres_lane import FENCED, Claim
 from leverframe.storage.fleet.postgres_schema import opened
 
 
@@ -77,7 +77,7 @@ class Heartbeat:
                 or row.beat < self._counted
                 or row.batch < stored_batch
             )
-            self._lease.lapse()
+            self._lease.lapse(FENCED)
             return BeatResult.WENT_BACK if has_gone_back else BeatResult.LIFE_IS_OVER
         if found.beat <= self._counted or found.batch < stored_batch:
             return BeatResult.WENT_BACK

@@ -7,11 +7,13 @@ before a beat was sent, so a node knows of the end no later than anybody else ca
 import time
 from collections.abc import Callable
 
+from leverframe.controller.controller import Hindrance
 from leverframe.fleet.cluster.peer_watch import LEASE_S
 
-IN_DOUBT = (
+_IN_DOUBT = Hindrance(
     "This node cannot reach the database that it shares with the others, and does not know whether"
-    " it still has this controller. Nothing was changed; try again in a few seconds."
+    " it still has this controller. Nothing was changed; try again in a few seconds.",
+    store_is_away=True,
 )
 
 
@@ -24,15 +26,19 @@ class NodeLease:
         self.now = now
         self._lease_s = lease_s
         self._until = now()
+        #: Why it has ended before its time, until a beat is counted again.
+        self._lapsed: str | None = None
         #: Why nothing is done at all, whatever the beats say.
         self.ended: str | None = None
 
     def renew(self, sent_at: float) -> None:
         """Count a beat that has arrived, from the moment before it was sent."""
         self._until = sent_at + self._lease_s
+        self._lapsed = None
 
-    def lapse(self) -> None:
+    def lapse(self, reason: str) -> None:
         """End it before its time: somebody has declared this life over."""
+        self._lapsed = reason
         self._until = min(self._until, self.now())
 
     @property
@@ -48,6 +54,14 @@ class NodeLease:
     def seconds_left(self) -> float:
         return max(0.0, self._until - self.now())
 
+    def hindrance(self) -> Hindrance | None:
+        """Return why the node must not act now; whether it only cannot know is part of it."""
+        if not self.is_in_doubt:
+            return None
+        ended = self.ended or self._lapsed
+        return _IN_DOUBT if ended is None else Hindrance(ended)
+
     def why_not(self) -> str | None:
-        """Return why the node must not act now."""
-        return (self.ended or IN_DOUBT) if self.is_in_doubt else None
+        """Return why the node must not act now, in words."""
+        hindrance = self.hindrance()
+        return None if hindrance is None else hindrance.reason

@@ -27,6 +27,7 @@ from leverframe import __version__
 from leverframe.commands.table.pathless import calls_in
 from leverframe.commands.table.refusals import NotAllowed, Refusal
 from leverframe.controller import Command, Controller
+from leverframe.controller.controller import NotOursNow
 from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Snmp
 from leverframe.notify.snmp_engine import has_v3
@@ -175,6 +176,8 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
             self._perform(commands, around)
         except NotAllowed as refusal:
             raise error.AuthorizationError(idx=0) from refusal
+        except NotOursNow as refusal:
+            raise error.ResourceUnavailableError(idx=0) from refusal
         except Refusal as refusal:
             raise error.InconsistentValueError(idx=0) from refusal
         return list(asked)

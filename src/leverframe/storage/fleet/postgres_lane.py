@@ -65,7 +65,7 @@ _UNCLEAR = (
     "Whether the change before this one is stored is not known yet. Nothing was changed by this"
     " one; look again when the database is back."
 )
-_FENCED = "This node no longer has the controller: another one has taken over. Ask again."
+FENCED = "This node no longer has the controller: another one has taken over. Ask again."
 _LOST = (
     "The database has gone back in time: changes that were acknowledged are no longer there."
     " Restore the right state, or accept what is there by starting this node again."
@@ -144,7 +144,7 @@ class PostgresLane(GroupCommitLane):
     async def renew(self, claim: Claim) -> None:
         """Begin to write by another claim, when nothing of the former one is left."""
         # What is still being written ends; by the new claim it would pass the fence.
-        self._ended = Fenced(_FENCED)
+        self._ended = Fenced(FENCED)
         if self._writing is not None:
             hang_up(self._writing)
         await asyncio.get_running_loop().run_in_executor(self._thread, self._begin, claim)
@@ -260,7 +260,7 @@ class PostgresLane(GroupCommitLane):
     def _explain_fence(self, connection: Connection) -> NoReturn:
         """Raise why the fence held a batch back."""
         self._read_lane(connection)
-        self._end(Fenced(_FENCED))
+        self._end(Fenced(FENCED))
 
     def _settle_doubt(self) -> None:
         """Find out what became of a batch in doubt; raise where it stays open."""
@@ -318,7 +318,7 @@ class PostgresLane(GroupCommitLane):
         if epoch < self._claim.epoch or batch < self.batch:
             self._end(WentBack(_LOST))
         if epoch > self._claim.epoch:
-            self._end(Fenced(_FENCED))
+            self._end(Fenced(FENCED))
         return int(batch)
 
     def _end(self, error: ConcernsAll) -> NoReturn:
