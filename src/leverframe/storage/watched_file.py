@@ -58,8 +58,11 @@ class WatchedFile:
             self._watch.give_up(damage)
             raise
 
-    def write(self, statements: Sequence[Statement], *, erases: bool) -> None:
-        """Write in one transaction, which may last; raise where nothing was written."""
+    def write(self, statements: Sequence[Statement], *, erases: bool, scattered: int = 0) -> None:
+        """Write in one transaction, which may last; raise where nothing was written.
+
+        So many `scattered` rows lie on a page each, however small they are.
+        """
         with self._in_use:
             self._check_files()
             try:
@@ -71,7 +74,7 @@ class WatchedFile:
                     raise self._watch.give_up(damage) from error
                 raise
             try:
-                self._tidy_up(statements, erases)
+                self._tidy_up(statements, erases, scattered)
             except BaseException:
                 log.exception("the store could not be tidied up after a transaction")
                 # We caused the present state of the files.
@@ -90,7 +93,7 @@ class WatchedFile:
             roll_back(self._writing)
             raise
 
-    def _tidy_up(self, statements: Sequence[Statement], erases: bool) -> None:
+    def _tidy_up(self, statements: Sequence[Statement], erases: bool, scattered: int) -> None:
         """Note the state of the files after a transaction; fold the log when it is long.
 
         What was removed is still in the log as it was written, so that is emptied. If it cannot be,
@@ -99,7 +102,7 @@ class WatchedFile:
         """
         self._watch.note_log()
         self.transactions += 1
-        self._pages += pages_of(statements)
+        self._pages += pages_of(statements) + scattered
         if erases:
             self._pragma("secure_delete = FAST")
             self._checkpoint("TRUNCATE")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
-from leverframe.storage.store import Changes
+from leverframe.storage.store import Changes, Rows
 from leverframe.storage.writer import Writer
 from tests.effort import examples
 from tests.storage.test_sqlite_crash import LOG_FRAME, LOG_HEADER, copy_as_after_a_crash
@@ -91,3 +91,14 @@ async def test_a_log_cut_anywhere_leaves_whole_batches_of_all_controllers(tmp_pa
         shutil.rmtree(restart.parent)
     assert found == sorted(found)
     assert set(found) == set(range(len(states)))
+
+
+def test_the_log_stays_small_though_rows_of_controllers_lie_apart(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+    lane, sizes = opened(path), list[int]()
+    for number in range(60):
+        rows = Rows(settings={"a": str(number)}, kept={f"audit.{number:012d}": '"x"' * 40})
+        lane.write_parts(dict.fromkeys(range(1, 101), rows))
+        sizes.append(log_of(path).stat().st_size)
+    lane.release()
+    assert max(sizes) < 8 * 1024 * 1024

@@ -41,7 +41,11 @@ class SqliteLane(GroupCommitLane):
     def write_parts(self, parts: Mapping[int, Rows]) -> None:
         statements = fleet_statements(parts)
         if statements:
-            self._file.write(statements, erases=any(map(removes, parts.values())))
+            self._file.write(
+                statements,
+                erases=any(map(removes, parts.values())),
+                scattered=sum(map(_tables_touched, parts.values())),
+            )
 
     def erase(self, controllers: Sequence[int]) -> None:
         self._file.write(forgetting(controllers), erases=True)
@@ -116,6 +120,11 @@ class SqliteLane(GroupCommitLane):
         with self._file.reading() as connection:
             rows: list[tuple[bytes]] = connection.execute(query, (controller, name)).fetchall()
         return rows[0][0] if rows else None
+
+
+def _tables_touched(rows: Rows) -> int:
+    """Count the tables of small rows: those of each controller lie together."""
+    return sum(map(bool, (rows.settings, rows.kept, rows.messages)))
 
 
 def _by_controller(
