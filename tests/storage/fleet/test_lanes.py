@@ -106,10 +106,10 @@ async def test_a_part_that_cannot_be_written_takes_along_only_its_own(
 ) -> None:
     write = on_disk._file.write
 
-    def failing(statements: Any, *, erases: bool) -> None:
+    def failing(statements: Any, **how: Any) -> None:
         if any("poison" in str(values) for _, values in statements):
             raise OSError(28, "No space left on device")
-        write(statements, erases=erases)
+        write(statements, **how)
 
     monkeypatch.setattr(on_disk._file, "write", failing)
     writers = {number: Writer(on_disk.store(number)) for number in (1, 2, 3)}
@@ -177,14 +177,14 @@ async def test_who_gives_up_waiting_does_not_take_it_back(on_disk: SqliteLane) -
 async def test_a_forgetting_that_fails_says_why(
     on_disk: SqliteLane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(statements: Any, *, erases: bool) -> None:
+    def full(statements: Any, **how: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(on_disk._file, "write", full)
     with pytest.raises(StoreUnavailable, match="No space left"):
         await on_disk.forget([1])
 
-    def away(statements: Any, *, erases: bool) -> None:
+    def away(statements: Any, **how: Any) -> None:
         raise StoreUnavailable("It is away.")
 
     monkeypatch.setattr(on_disk._file, "write", away)
