@@ -2,11 +2,13 @@
 
 A node runs on one core, and the clients on the other. The neighbour switches an output every few
 milliseconds, as a program does that regulates by requests: in turns with nobody beside it, and
-beside another controller that is flooded on sixteen connections, cannot get rid of its messages, or
-has rules that set each other off for ever.
+beside another controller that is flooded by HTTP, Modbus TCP, SNMP or MQTT, is followed on many
+streams, cannot get rid of its messages, or has rules that set each other off for ever.
 """
 
 import http.client
+import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -17,7 +19,16 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 
 from bench.figure import Figure, listed, need, progress
-from bench.serving import LOAD_CORE, PATIENCE_S, Served, printing_its_address
+from bench.flood import COMMUNITY
+from bench.serving import (
+    HOST,
+    LOAD_CORE,
+    PATIENCE_S,
+    Served,
+    free_port,
+    printing_its_address,
+    wait_for,
+)
 from bench.wrk import SCRIPTS
 
 GOAL_SLOWER = 1.2
@@ -29,6 +40,11 @@ FLOODS = {
     "changes of settings": "change_name.lua",
     "changes that are refused": "refused_change.lua",
 }
+#: The address of the controller that is flooded, by which Modbus TCP and SNMP tell it from others.
+ADDRESS = "127.0.0.71"
+BY_LOAD_CORE = ("taskset", "-c", str(LOAD_CORE))
+#: Commands by MQTT, one a line, without end.
+COMMANDS = r"yes 'out1=1&out2=0\nout1=0&out2=1' | sed 's/\\n/\n/'"
 #: Informs to a port at which nobody listens, for each time that a virtual output is switched on.
 TO_NOBODY = "/stm.cgi?snmptrap=1*127.0.0.1*9*alarm&snmpinform1=1"
 ALARM = "/inpa.cgi?event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1"
@@ -58,9 +74,17 @@ class Place(NamedTuple):
     def host(self) -> str:
         return f"{self.name}.localhost"
 
+    @property
+    def port(self) -> int:
+        return int(self.node.address.rpartition(":")[2])
+
     def connection(self) -> http.client.HTTPConnection:
-        port = int(self.node.address.rpartition(":")[2])
-        return http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+        return http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE_S)
+
+    def tell(self, target: str) -> None:
+        connection = self.connection()
+        self.get(connection, target)
+        connection.close()
 
     def get(self, connection: http.client.HTTPConnection, target: str) -> None:
         connection.request("GET", target, headers={"Host": self.host})
@@ -71,35 +95,115 @@ class Place(NamedTuple):
 
 
 def measure(quick: bool) -> list[Figure]:
-    need("wrk", "taskset")
+    need("wrk", "taskset", "mosquitto", "mosquitto_pub")
     rounds, switches = (1, 40) if quick else (7, 200)
-    with tempfile.TemporaryDirectory() as folder, _node(folder) as node:
+    modbus_port, snmp_port = free_port(), free_port()
+    with tempfile.TemporaryDirectory() as folder, _node(folder, modbus_port, snmp_port) as node:
         neighbour, other = Place(node, "neighbour"), Place(node, "other")
-        for place in (neighbour, other):
-            _add(place)
-        figures = [
-            _compared(
-                neighbour, f"under a flood of {what}", _flood(other, script), rounds, switches
-            )
-            for what, script in FLOODS.items()
+        _add(neighbour)
+        _add(other, "--address", ADDRESS)
+        troubles = {
+            f"under a flood of {what}": _flood(other, script) for what, script in FLOODS.items()
+        }
+        troubles |= {
+            "under a flood by Modbus TCP": _modbus_flood(other, modbus_port),
+            "under a flood by SNMP": _snmp_flood(other, snmp_port),
+            "under a flood by MQTT": _mqtt_flood(other),
+            "under a flood of switching, with 64 streams": _streams(other),
+            "with a full outbox": _full_outbox(other, MESSAGES // (10 if quick else 1)),
+            "with endless rules": _endless_rules(other),
+        }
+        return [
+            _compared(neighbour, beside, trouble, rounds, switches)
+            for beside, trouble in troubles.items()
         ]
-        full = _full_outbox(other, MESSAGES // (10 if quick else 1))
-        figures.append(_compared(neighbour, "with a full outbox", full, rounds, switches))
-        endless = _endless_rules(other)
-        figures.append(_compared(neighbour, "with endless rules", endless, rounds, switches))
-        return figures
 
 
 @contextmanager
-def _node(folder: str) -> Iterator[Served]:
+def _node(folder: str, modbus_port: int, snmp_port: int) -> Iterator[Served]:
     command = [sys.executable, "-m", "leverframe", "fleet", "run", "--port", "0"]
+    command += ["--modbus-port", str(modbus_port), "--snmp-port", str(snmp_port)]
     with printing_its_address([*command, "--data", folder, "--no-discovery"]) as node:
         yield node
 
 
-def _add(place: Place) -> None:
-    command = [sys.executable, "-m", "leverframe", "fleet", "add", "--name", place.name]
+def _add(place: Place, *options: str) -> None:
+    command = [sys.executable, "-m", "leverframe", "fleet", "add", "--name", place.name, *options]
     subprocess.run([*command, "--node", place.node.address], check=True, capture_output=True)
+
+
+@contextmanager
+def _loading(command: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a command line on the core of those who ask."""
+    loading = subprocess.Popen(
+        [*BY_LOAD_CORE, "sh", "-c", command],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield loading
+    finally:
+        os.killpg(loading.pid, signal.SIGTERM)
+        loading.communicate(timeout=PATIENCE_S)
+
+
+@contextmanager
+def _flooding(kind: str, port: int) -> Iterator[None]:
+    with _loading(f"exec {sys.executable} -m bench.flood {kind} {ADDRESS} {port}") as program:
+        assert program.stdout is not None
+        if program.stdout.readline() != "flooding\n":
+            raise SystemExit(f"the flood of {kind} did not begin")
+        yield
+
+
+def _modbus_flood(place: Place, port: int) -> Trouble:
+    @contextmanager
+    def flood() -> Iterator[None]:
+        place.tell("/stm.cgi?modbuson=1")
+        with _flooding("modbus", port):
+            yield
+        place.tell("/stm.cgi?modbuson=0")
+
+    return flood
+
+
+def _snmp_flood(place: Place, port: int) -> Trouble:
+    @contextmanager
+    def flood() -> Iterator[None]:
+        place.tell(f"/stm.cgi?snmp=1*{COMMUNITY}*")
+        with _flooding("snmp", port):
+            yield
+        place.tell(f"/stm.cgi?snmp=0*{COMMUNITY}*")
+
+    return flood
+
+
+def _mqtt_flood(place: Place) -> Trouble:
+    """Return what has a controller switched by MQTT as fast as a broker takes commands."""
+
+    @contextmanager
+    def flood() -> Iterator[None]:
+        port = free_port()
+        with _loading(f"exec mosquitto -p {port}"):
+            wait_for(port)
+            place.tell(f"/stm.cgi?mqtt=1*{HOST}*{port}***flooded*0")
+            with _loading(f"{COMMANDS} | mosquitto_pub -p {port} -t flooded/cmd -l"):
+                yield
+        place.tell(f"/stm.cgi?mqtt=0*{HOST}*{port}***flooded*0")
+
+    return flood
+
+
+def _streams(place: Place) -> Trouble:
+    """Return what follows a controller on many streams, while it is switched without a pause."""
+
+    @contextmanager
+    def followed() -> Iterator[None]:
+        with _flooding("stream", place.port), _flood(place, FLOODS["switching"])():
+            yield
+
+    return followed
 
 
 def _flood(place: Place, script: str) -> Trouble:
@@ -107,7 +211,7 @@ def _flood(place: Place, script: str) -> Trouble:
 
     @contextmanager
     def flood() -> Iterator[None]:
-        command = ["taskset", "-c", str(LOAD_CORE), "wrk", "-t1", f"-c{CONNECTIONS}"]
+        command = [*BY_LOAD_CORE, "wrk", "-t1", f"-c{CONNECTIONS}"]
         command += [f"-d{PATIENCE_S}s", "-H", f"Host: {place.host}"]
         command += ["-s", str(SCRIPTS / script), f"{place.node.address}/"]
         flooding = subprocess.Popen(command, stdout=subprocess.DEVNULL)

@@ -23,7 +23,15 @@ CORE = {"profile", "errors"}
 ENGINE = CORE | {"engine"}
 INTERFACE = ENGINE | {"uploads", "commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
-JOINED = INTERFACE | EDGES | {"status_files", "naming", "clock", "controller", "log_throttle"}
+JOINED = (
+    INTERFACE
+    | EDGES
+    | {"status_files", "naming", "clock", "controller"}
+    | {
+        "log_throttle",
+        "loop_shares",
+    }
+)
 SERVED = JOINED | {
     *("servers", "config", "wiring", "durations", "shutdown", "exit_codes", "exchanges"),
     "log_context",
@@ -48,11 +56,13 @@ MAY_IMPORT = {
     "shutdown": set[str](),
     "log_throttle": set[str](),
     "log_context": set[str](),
+    "loop_shares": set[str](),
     "durations": {"errors"},
     "wiring": ENGINE,
     "config": ENGINE | {"wiring", "uploads"},
     **{
-        edge: INTERFACE | {"clock", "durations", "wiring", "shutdown", "log_throttle"}
+        edge: INTERFACE
+        | {"clock", "durations", "wiring", "shutdown", "log_throttle", "loop_shares"}
         for edge in EDGES
     },
     "storage": INTERFACE | {"clock", "shutdown", "log_throttle", "exchanges"},

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from time import perf_counter
 
 import pytest
 
@@ -9,6 +10,7 @@ from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.loopback import bound_to_loopback
 from leverframe.fleet.members import NewController
 from leverframe.fleet.records import MemberRecord
+from leverframe.loop_shares import BURST_S, PART, LoopShare
 from leverframe.profile import Profile
 from leverframe.servers.discovery.discovery import QUESTION
 from leverframe.servers.discovery.shared_port import Asked
@@ -16,6 +18,10 @@ from tests.fleet.loop_node import LoopNode, loop_node
 from tests.ports import free_port
 
 READ_COIL = bytes.fromhex("0001 0000 0006 01 01 0000 0001")
+#: Asks for the name by SNMP v2c, with the community `watch`.
+ASK_NAME = bytes.fromhex(
+    "3026 020101 0405 7761746368 a01a 02020101 020100 020100 300e 300c 0608 2b06010201010500 0500"
+)
 FIRST = "127.0.0.21"
 SECOND = "127.0.0.22"
 GET_NAME = ("-v2c", "-c", "watch", "-Oqv")
@@ -56,6 +62,36 @@ async def test_modbus_answers_at_each_address_through_one_socket() -> None:
         await node.post("remove", name="gh-2")
         with pytest.raises(ConnectionRefusedError):
             await coil(SECOND, port)
+
+
+def use_up_its_time(node: LoopNode, name: str) -> float:
+    """Let a controller have worked long, while others are asked; return when it may go on."""
+    share, shares = node.member(name).entrance.share, node.node.door.loop_shares
+    for one in (share, LoopShare()):
+        shares.answer(one, None, lambda _: None)
+    share.paid_until = shares.clock() + BURST_S / PART + 0.1
+    return share.paid_until - BURST_S / PART
+
+
+async def test_modbus_and_snmp_wait_for_the_turn_of_the_controller() -> None:
+    modbus_port, snmp_port = free_port(), free_port()
+    async with loop_node(modbus_port=modbus_port, snmp_port=snmp_port) as node:
+        await two(node)
+        for command in SWITCHES:
+            assert (await node.post("send", command=command))["done"] == 2
+        may_go_on = use_up_its_time(node, "gh-1")
+        assert await coil(FIRST, modbus_port) == 0
+        assert perf_counter() > may_go_on
+        loop = asyncio.get_running_loop()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as manager:
+            manager.setblocking(False)
+            manager.connect((FIRST, snmp_port))
+            may_go_on = use_up_its_time(node, "gh-1")
+            manager.send(ASK_NAME)
+            async with asyncio.timeout(10):
+                answer = await loop.sock_recv(manager, 4096)
+        assert answer.endswith(b"gh-1")
+        assert perf_counter() > may_go_on
 
 
 async def test_a_port_in_use_refuses_to_switch_modbus_and_snmp_on() -> None:

@@ -19,6 +19,7 @@ from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Mqtt
+from leverframe.loop_shares import BURST_S, PART, LoopShare, LoopShares, LoopTurns
 from leverframe.notify import mqtt_link
 from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.trust import Trust
@@ -548,6 +549,38 @@ async def test_a_broker_that_lets_few_messages_be_under_way_gets_all_in_order(
     finally:
         await link.close()
         await listener.stop()
+        await broker.kill()
+
+
+async def test_what_a_broker_sends_is_read_at_the_turns_of_the_controller(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    await broker.start()
+    shares, share = LoopShares(), LoopShare()
+    link = MqttLink("leverframe-1", Trust(), turns=LoopTurns(shares, share))
+    heard: list[bytes] = []
+    link.on_message = lambda topic, payload: heard.append(payload)
+    try:
+        link.adopt(
+            Mqtt(enabled=True, host="localhost", port=broker.port, username=USER, password=PASSWORD)
+        )
+        await until(lambda: link.up)
+        link.subscribe("cellar/cmd")
+        await link.publish("cellar/cmd", "first")
+        await until(lambda: heard == [b"first"])
+        # It has worked long, and another one is asked.
+        shares.answer(LoopShare(), None, lambda _: None)
+        share.paid_until = shares.clock() + BURST_S / PART + 0.2
+        may_go_on = share.paid_until - BURST_S / PART
+        for number in range(100):
+            link.publish("cellar/cmd", str(number))
+        await until(lambda: len(heard) > 1)
+        assert shares.clock() > may_go_on
+        # Not all at once: others have their time in between.
+        assert len(heard) < 100
+        await until(lambda: len(heard) == 101)
+        assert heard[1:] == [str(number).encode() for number in range(100)]
+    finally:
+        await link.close()
         await broker.kill()
 
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from leverframe.commands.table.refusals import Conflict
 from leverframe.fleet.cluster.directory import Directory
-from leverframe.fleet.loop_shares import LoopShare, LoopShares
 from leverframe.fleet.loopback import bound_to_loopback
 from leverframe.log_context import CONTROLLER, LoggedName, finished_within
+from leverframe.loop_shares import LoopShare, LoopShares
 from leverframe.servers.accounts.cross_site import OwnNames, without_port
 from leverframe.servers.descriptors import DescriptorBudget, Lease
 from leverframe.servers.fair_shares import FairShares
@@ -76,7 +76,13 @@ class DoorNames(OwnNames):
 class Entrance:
     """What stands behind the door under one name; as an HTTP server does, it can be faulty."""
 
-    def __init__(self, name: str | LoggedName, handler: Handler, admission: Handler) -> None:
+    def __init__(
+        self,
+        name: str | LoggedName,
+        handler: Handler,
+        admission: Handler,
+        share: LoopShare | None = None,
+    ) -> None:
         #: The name that it has, also in log lines of what stands behind it.
         self.logged = LoggedName(name) if isinstance(name, str) else name
         self.handler: Callable[[Request], SentAnswer] = handler
@@ -87,7 +93,7 @@ class Entrance:
         self.connections: set[DoorConnection] = set()
         #: It is off: who comes gets a reset.
         self.is_closed = False
-        self.share = LoopShare()
+        self.share = share or LoopShare()
 
     @property
     def name(self) -> str:
@@ -132,7 +138,7 @@ class Door:
         self.shares = FairShares(self.descriptors.clients.limit, PER_FREE)
         self.state = ServerState(_nobody, limits, admission=_admit)
         self.state.handler = self._handle
-        self._loop_shares = LoopShares()
+        self.loop_shares = LoopShares()
         self._listener: HttpListener | None = None
         self._host = ""
         #: All addresses of 127.0.0.0/8 lead here.
@@ -305,7 +311,7 @@ class Door:
         return self._by_address.get(address, self.node)
 
     def _handle(self, request: Request) -> SentAnswer:
-        return self._loop_shares.answer(request.meant.share, request, _handle)
+        return self.loop_shares.answer(request.meant.share, request, _handle)
 
 
 class DoorConnection(Connection):

@@ -10,6 +10,7 @@ from leverframe.fleet.members import Member, NodeManner
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.log_context import CONTROLLER, LoggedName
+from leverframe.loop_shares import LoopShare, LoopTurns
 from leverframe.process.build import ConfiguredIdentity, build
 from leverframe.process.node_services import NodeServices
 from leverframe.process.ports import connect_bus, connect_modbus_server, connect_snmp
@@ -55,6 +56,7 @@ class MemberStarter(Struct, frozen=True):
         names = DoorNames(secure=self.door.is_secure)
         # What it begins now, timers and tasks, is logged under its name.
         logged = LoggedName(record.name)
+        turns = LoopTurns(self.door.loop_shares, LoopShare())
         before = CONTROLLER.set(logged)
         try:
             live, clock = resumption(saved, profile, self.clock)
@@ -74,6 +76,7 @@ class MemberStarter(Struct, frozen=True):
                 node=self.services,
                 stored=stored,
                 live=live,
+                turns=turns,
             )
         finally:
             CONTROLLER.reset(before)
@@ -87,6 +90,7 @@ class MemberStarter(Struct, frozen=True):
             logged,
             manner.marked(self.door.outward(built.noting(built.web.handle))),
             self.door.outward(built.web.admit_body),
+            turns.share,
         )
         built.mqtt.pages_are_at(self.door.pages_of(record.name))
         if controller.faults is not None:
@@ -98,7 +102,9 @@ class MemberStarter(Struct, frozen=True):
             await self.door.open(entrance, record.address, record.port)
             place = self.modbus.place(record.address)
             beside.append(
-                await connect_modbus_server(controller, manner.ports, self.door.descriptors, place)
+                await connect_modbus_server(
+                    controller, manner.ports, self.door.descriptors, place, turns
+                )
             )
             beside += connect_bus(controller, None)
             beside.append(await connect_snmp(built, manner.ports, self.snmp.place(record.address)))

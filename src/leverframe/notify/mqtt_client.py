@@ -19,12 +19,15 @@ from gmqtt.mqtt.handler import MQTTConnectError  # type: ignore[import-untyped]
 from gmqtt.storage import PersistentStorage  # type: ignore[import-untyped]
 from msgspec import Struct
 
+from leverframe.loop_shares import LoopTurns
 from leverframe.notify.mqtt_reasons import FIRST_REFUSAL
 
 # We report in sentences whatever the library would log.
 logging.getLogger("gmqtt").setLevel(logging.CRITICAL)
 
 KEEPALIVE_S = 30
+#: Some twenty commands.
+BITE_BYTES = 512
 #: Codes of MQTT 3.1.1 and 5 with which a broker refuses a login.
 REFUSED_LOGIN = (4, 5, 134, 135)
 
@@ -101,7 +104,9 @@ class BrokerConnection:
         will: tuple[str, str],
         on_message: Callable[[str, bytes], None],
         on_answer: Callable[[str, int], None],
+        turns: LoopTurns,
     ) -> None:
+        self._turns = turns
         #: Set when the connection is gone.
         self.lost = asyncio.Event()
         self._on_answer = on_answer
@@ -143,11 +148,33 @@ class BrokerConnection:
             if not connecting.done():
                 raise ConnectionResetError("closed before it answered")
             connecting.result()
+            self._read_in_turns()
         except MQTTConnectError as error:
             raise ConnectionRefused(error._code) from error
         finally:
             connecting.cancel()
             going.cancel()
+
+    def _read_in_turns(self) -> None:
+        """Read in small bites, each at its turn: one read of the library's has 64 KB of commands.
+
+        What is not read yet waits in the buffers, and soon at the broker.
+        """
+        protocol = self._client._connection._protocol
+        read, turns = protocol.read, self._turns
+        began: float | None = None
+
+        async def bite(size: int) -> bytes:
+            nonlocal began
+            if began is not None:
+                turns.end(began)
+            # Where more has arrived already, the library would not let go of the loop.
+            await asyncio.sleep(0)
+            taken: bytes = await read(min(size, BITE_BYTES))
+            began = await turns.begin()
+            return taken
+
+        protocol.read = bite
 
     @property
     def local_address(self) -> str | None:

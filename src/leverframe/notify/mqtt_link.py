@@ -14,6 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from leverframe.engine.settings import Mqtt
+from leverframe.loop_shares import LoopTurns, turns_alone
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.mqtt_reasons import FIRST_REFUSAL, REASONS
 from leverframe.notify.pacing import CHANCE, FIRST_PAUSE_S, pause_after
@@ -49,7 +50,9 @@ class MqttLink:
         *,
         first_pause_s: float = FIRST_PAUSE_S,
         chance: Random | None = None,
+        turns: LoopTurns | None = None,
     ) -> None:
+        self._turns = turns or turns_alone()
         self._client_id = client_id
         self._trust = trust
         self._first_pause_s = first_pause_s
@@ -224,6 +227,7 @@ class MqttLink:
             (status_topic(settings), OFFLINE),
             lambda topic, payload: self.on_message(topic, payload),
             self._answered,
+            self._turns,
         )
         try:
             await connection.open(

@@ -16,6 +16,7 @@ from leverframe.clock import Clock
 from leverframe.controller import Controller
 from leverframe.controller.hand_over import LiveExport, went_on
 from leverframe.hardware.pinger import Pinger
+from leverframe.loop_shares import LoopTurns, turns_alone
 from leverframe.notify.snmp_identity import EngineIdentity, boots_after, engine_id
 from leverframe.process.boards import make_board
 from leverframe.process.node_services import NodeServices
@@ -75,6 +76,8 @@ class BuiltController(Struct, frozen=True):
     mqtt: MqttService
     #: What it shares with other controllers of the process.
     node: NodeServices
+    #: When it may be asked, beside others.
+    turns: LoopTurns
     services: tuple[Service, ...] = ()
 
     @property
@@ -103,13 +106,16 @@ async def build(
     node: NodeServices | None = None,
     stored: Stored | None = None,
     live: LiveExport | None = None,
+    turns: LoopTurns | None = None,
 ) -> BuiltController:
     """Build and start a controller on the board that the wiring describes.
 
     Several controllers of a process are given the same `node`, which they leave open, and what the
     store holds, which was read for many of them at once. One that ran elsewhere goes on from its
     live state instead of starting, where that fits; then the clock continues the other one's.
+    The `turns` are those at which it may be asked beside others.
     """
+    turns = turns or turns_alone()
     shared = node or NodeServices()
     stored = store.load() if stored is None else stored
     host_label, made_mac, cookie_name, boots = await _identity(store, stored, clock.wall())
@@ -137,7 +143,7 @@ async def build(
     services.append(outbox)
     connect_faults(controller, outbox)
     services += connect_serial(controller, serial_port, outbox)
-    mqtt = connect_mqtt(controller, outbox, sending, name=name, mac=mac)
+    mqtt = connect_mqtt(controller, outbox, sending, turns, name=name, mac=mac)
     for channel, traps in snmp_traps(controller, snmp_identity, shared.trap_threads).items():
         outbox.add(channel, traps)
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
@@ -176,6 +182,7 @@ async def build(
         snmp_identity,
         mqtt,
         shared,
+        turns,
         tuple(services),
     )
 

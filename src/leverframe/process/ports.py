@@ -11,6 +11,7 @@ from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.modbus_writer import ModbusWriter
 from leverframe.hardware.serial_line import SerialLine
 from leverframe.hardware.write_reports import SimulatedWriter, WriteReports
+from leverframe.loop_shares import LoopTurns
 from leverframe.process.build import BuiltController
 from leverframe.process.services import Service
 from leverframe.servers.descriptors import DescriptorBudget
@@ -33,6 +34,7 @@ async def connect_snmp(
         name=built.name,
         identity=built.snmp_identity,
         engines=built.node.snmp_engines,
+        turns=built.turns,
     )
     controller.settings_watchers.append(agent.adopt)
     controller.settings_checks["snmp.enabled"] = agent.check
@@ -51,10 +53,14 @@ async def connect_modbus(
 
 
 async def connect_modbus_server(
-    controller: Controller, config: NodeConfig, descriptors: DescriptorBudget, place: ListeningPlace
+    controller: Controller,
+    config: NodeConfig,
+    descriptors: DescriptorBudget,
+    place: ListeningPlace,
+    turns: LoopTurns | None = None,
 ) -> Service:
     """Connect the Modbus TCP server, which listens once switched on."""
-    server = ModbusTcpServer(controller, place, config.writing_networks(), descriptors)
+    server = ModbusTcpServer(controller, place, config.writing_networks(), descriptors, turns)
     controller.settings_watchers.append(server.adopt)
     controller.settings_checks["modbus_tcp.enabled"] = server.check
     controller.ports["modbus"] = lambda: server.port

@@ -18,6 +18,7 @@ from leverframe.controller.faulty_unit import FaultyUnit
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.hardware.absent_modem import AbsentModem
+from leverframe.loop_shares import LoopTurns
 from leverframe.notify.email import Mail
 from leverframe.notify.http_call import HttpCalls
 from leverframe.notify.mqtt import MqttMessages
@@ -178,11 +179,17 @@ def connect_faults(controller: Controller, outbox: Outbox) -> None:
 
 
 def connect_mqtt(
-    controller: Controller, outbox: Outbox, sending: Sending, *, name: str, mac: str
+    controller: Controller,
+    outbox: Outbox,
+    sending: Sending,
+    turns: LoopTurns,
+    *,
+    name: str,
+    mac: str,
 ) -> MqttService:
     """Connect the client of an MQTT broker; it is started unless nothing may be sent."""
     trust = Trust(sending.ca_file, sending.mqtt_certificate, sending.mqtt_key)
-    link = MqttLink(f"leverframe-{mac.replace(':', '')}", trust)
+    link = MqttLink(f"leverframe-{mac.replace(':', '')}", trust, turns=turns)
     outbox.add("mqtt", MqttMessages(link))
     return MqttService(controller, link, outbox, name=name, mac=mac)
 

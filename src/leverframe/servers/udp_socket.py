@@ -4,13 +4,15 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
+from time import perf_counter
 
 #: Linux's number; the socket module of Python 3.11 does not have it.
 IP_PKTINFO = 8
 #: Index of the interface, the local address that the datagram is for, the address it was sent to.
 PACKET_INFO = struct.Struct("=I4s4s")
-#: Others have their turn after so many.
+#: Others have their turn after so many, or so long.
 _MAX_READ_AT_ONCE = 64
+_READ_S = 0.005
 
 
 def bound_udp(host: str, port: int) -> socket.socket:
@@ -35,7 +37,10 @@ def datagrams(
     listening: socket.socket, max_bytes: int
 ) -> Iterator[tuple[bytes, bytes, tuple[str, int]]]:
     """Take what has arrived: each datagram, the packet info that came with it, and who sent it."""
+    until = perf_counter() + _READ_S
     for _ in range(_MAX_READ_AT_ONCE):
+        if perf_counter() > until:
+            return
         try:
             data, notes, _, client = listening.recvmsg(
                 max_bytes, socket.CMSG_SPACE(PACKET_INFO.size)

@@ -1,11 +1,13 @@
 """What reaches the SNMP library: requests of those who have a name here, within their time."""
 
+import asyncio
 import logging
 
 import pytest
 
 from leverframe.engine.settings import Snmp
-from leverframe.servers.snmp.gate import MAX_DATAGRAM_BYTES, SnmpGate
+from leverframe.loop_shares import BURST_S, PART, LoopShare, LoopShares, LoopTurns, turns_alone
+from leverframe.servers.snmp.gate import MAX_DATAGRAM_BYTES, MAX_WAITING, SnmpGate
 from leverframe.wire.snmp_opening import V1, V2C
 from tests.servers.signing_up import HandMoved
 from tests.wire.test_snmp_opening import community_message, v3_message
@@ -21,7 +23,7 @@ class Library:
         self.clock = HandMoved()
         self.handled = 0
         self.takes_s = takes_s
-        self.gate = SnmpGate(snmp, self.clock, self.clock, neighbour.__eq__)
+        self.gate = SnmpGate(snmp, turns_alone(), self.clock, self.clock, neighbour.__eq__)
 
     def get(self, datagram: bytes, peer: str = "192.0.2.1") -> bool:
         """Has it got it?"""
@@ -90,7 +92,7 @@ def test_whatever_the_library_raises_is_one_line_without_a_trace(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.WARNING)
-    gate = SnmpGate(COMMUNITIES, HandMoved())
+    gate = SnmpGate(COMMUNITIES, turns_alone(), HandMoved())
 
     def fail() -> None:
         raise RecursionError("deep")
@@ -102,3 +104,50 @@ def test_whatever_the_library_raises_is_one_line_without_a_trace(
     assert len(caplog.records) == 3
     assert not any(record.exc_info for record in caplog.records)
     assert "secret guess" not in caplog.text
+
+
+LAST = 4
+
+
+class BesideAnother:
+    """The gate of a controller that has used its time, while another one is asked."""
+
+    def __init__(self) -> None:
+        shares, share = LoopShares(), LoopShare()
+        self.gate = SnmpGate(COMMUNITIES, LoopTurns(shares, share))
+        self.handled: list[int] = []
+        self.all_handled = asyncio.Event()
+        shares.answer(share, None, lambda _: None)
+        shares.answer(LoopShare(), None, lambda _: None)
+        # As after a long request.
+        share.paid_until = shares.clock() + BURST_S / PART + 0.01
+
+    def ask(self, number: int) -> None:
+        request = community_message(V2C, b"watch")
+        self.gate.handle(request, "192.0.2.1", lambda: self._handle(number))
+
+    def _handle(self, number: int) -> None:
+        self.handled.append(number)
+        if number == LAST:
+            self.all_handled.set()
+
+
+async def test_who_has_used_the_time_of_the_loop_waits_and_is_answered_in_order() -> None:
+    controller = BesideAnother()
+    for number in range(LAST + 1):
+        controller.ask(number)
+    assert controller.handled == []
+    async with asyncio.timeout(10):
+        await controller.all_handled.wait()
+    assert controller.handled == [0, 1, 2, 3, 4]
+
+
+async def test_no_more_than_some_wait_and_none_after_the_end() -> None:
+    controller = BesideAnother()
+    for number in range(MAX_WAITING + 10):
+        controller.ask(number)
+    waiting = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert len(waiting) == MAX_WAITING
+    controller.gate.close()
+    await asyncio.wait(waiting)
+    assert controller.handled == []

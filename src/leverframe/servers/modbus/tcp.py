@@ -1,6 +1,7 @@
 """The Modbus TCP server: connections, their limits, and following the setting that switches it.
 
-A connection's requests are answered one after the other, in their order. Bytes that are no Modbus
+A connection's requests are answered one after the other, in their order, at the turns that the
+controller has beside others. Bytes that are no Modbus
 end the connection, because behind them no frame can be found any more; so do a frame that is not
 finished in time and long silence, sooner before the first request than after it. Whoever does not
 take its answers is not read from. An address has a share of the connections, so that there are some
@@ -9,10 +10,10 @@ for others.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import cast
+from typing import Any, cast
 
 from leverframe.commands.table.refusals import Conflict
 from leverframe.controller import Controller
@@ -21,6 +22,7 @@ from leverframe.engine.settings import Settings
 from leverframe.hardware import fault_catalogue
 from leverframe.hardware.troubles import Troubles
 from leverframe.log_throttle import LogThrottle
+from leverframe.loop_shares import LoopTurns, turns_alone
 from leverframe.servers.descriptors import SHARE, DescriptorBudget, Lease
 from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.modbus.listening_place import ListeningPlace
@@ -61,7 +63,9 @@ class ModbusTcpServer:
         place: ListeningPlace,
         writers: Sequence[Network],
         descriptors: DescriptorBudget,
+        turns: LoopTurns | None = None,
     ) -> None:
+        self._turns = turns or turns_alone()
         self._troubles = Troubles(controller.troubles)
         self._registers = ModbusRegisters(controller)
         self._place = place
@@ -202,8 +206,12 @@ class ModbusTcpServer:
         return any(address in network for network in self._writers)
 
     def answer(self, pdu: bytes, connection: "_Connection") -> bytes | asyncio.Future[bytes]:
-        answer = self._registers.answer(pdu, connection.peer, may_write=connection.may_write)
+        answer = self._turns.answer((pdu, connection), self._answered)
         return answer if isinstance(answer, bytes) else asyncio.ensure_future(answer)
+
+    def _answered(self, asked: "tuple[bytes, _Connection]") -> bytes | Coroutine[Any, Any, bytes]:
+        pdu, connection = asked
+        return self._registers.answer(pdu, connection.peer, may_write=connection.may_write)
 
     def sweep(self, now: float) -> None:
         """Drop every connection that is past one of its limits."""

@@ -14,6 +14,7 @@ from leverframe.commands.table.refusals import Conflict
 from leverframe.controller import Controller
 from leverframe.engine.settings import Settings, Snmp
 from leverframe.hardware.troubles import Troubles
+from leverframe.loop_shares import LoopTurns, turns_alone
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.servers.snmp import NAME
 from leverframe.servers.snmp.agent_engines import AgentEngines
@@ -34,6 +35,7 @@ class SnmpAgent:
         name: str,
         identity: EngineIdentity,
         engines: AgentEngines,
+        turns: LoopTurns | None = None,
     ) -> None:
         self._controller = controller
         self._troubles = Troubles(controller.troubles)
@@ -41,6 +43,7 @@ class SnmpAgent:
         self._name = name
         self._identity = identity
         self._engines = engines
+        self._turns = turns or turns_alone()
         self._wanted = Snmp()
         self._living_by = Snmp()
         self._responder: Responder | None = None
@@ -132,7 +135,12 @@ class SnmpAgent:
                 # Hashing takes long; whoever needs the keys on the loop finds them made.
                 await asyncio.to_thread(master_keys, wanted)
             responder = Responder(
-                engine, self._controller, wanted, name=self._name, identity=self._identity
+                engine,
+                self._controller,
+                wanted,
+                name=self._name,
+                identity=self._identity,
+                turns=self._turns,
             )
         except Exception:
             # Settings come from files, too; bad ones must not stop the controller.

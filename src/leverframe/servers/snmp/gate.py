@@ -2,18 +2,22 @@
 
 The library reads a whole message before it looks who sent it, and logs a trace for bytes that are
 none. Here the size, the form and the name of the sender are looked at first, and each source has a
-part of the event loop's time. Addresses can be forged, so all sources together have a limit; asking
+part of the event loop's time; beside that, what is asked of a controller waits for the turns that
+it has beside others. Addresses can be forged, so all sources together have a limit; asking
 who is there (SNMPv3), which anybody may, has a small one of its own. What is dropped gets no
 answer. Agents of one process share the library, so what is meant for the engine of another one is
 dropped, too: the user there may have the same name.
 """
 
+import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import NamedTuple
 
 from leverframe.engine.settings import Snmp
 from leverframe.log_throttle import LogThrottle
+from leverframe.loop_shares import LoopTurns
 from leverframe.notify.snmp_engine import has_v3
 from leverframe.servers.snmp import NAME
 from leverframe.servers.source_address import source_of
@@ -26,17 +30,30 @@ log = logging.getLogger(__name__)
 MAX_DATAGRAM_BYTES = 2048
 #: A slow board works this long for a manager that walks the whole tree.
 BURST_S = 4.0
+#: Datagrams that wait for the turn of the controller; managers ask again for what is dropped.
+MAX_WAITING = 64
+
+
+class AdmittedDatagram(NamedTuple):
+    """A datagram that is let through."""
+
+    source: str
+    budget: TimeBudget
+    handle: Callable[[], object]
 
 
 class SnmpGate:
     def __init__(
         self,
         snmp: Snmp,
+        turns: LoopTurns,
         monotonic: Callable[[], float] = time.monotonic,
         worked: Callable[[], float] = time.thread_time,
         is_for_another: Callable[[bytes], bool] = lambda engine_id: False,
     ) -> None:
         """Measure what a datagram costs by `worked`: a busy machine is not the manager's doing."""
+        self._turns = turns
+        self._waiting: set[asyncio.Task[None]] = set()
         self._is_for_another = is_for_another
         names = (snmp.read_community, snmp.write_community)
         self._communities = {name.encode() for name in names if name}
@@ -69,12 +86,27 @@ class SnmpGate:
         if not budget.allows(source):
             self._drop(source, "budget", "its source asks too much")
             return
+        if len(self._waiting) >= MAX_WAITING:
+            self._drop(source, "waiting", f"{MAX_WAITING} others wait for their turn")
+            return
+        answer = self._turns.answer(AdmittedDatagram(source, budget, handle), self._handled)
+        if isinstance(answer, Coroutine):
+            waiting = asyncio.get_running_loop().create_task(answer)
+            self._waiting.add(waiting)
+            waiting.add_done_callback(self._waiting.discard)
+
+    def close(self) -> None:
+        """Forget what still waits for its turn."""
+        for waiting in tuple(self._waiting):
+            waiting.cancel()
+
+    def _handled(self, asked: AdmittedDatagram) -> None:
         begun = self._worked()
         try:
-            handle()
+            asked.handle()
         except Exception as error:
-            self._drop(source, "fault", f"it cannot be read ({type(error).__name__})")
-        budget.charge(source, self._worked() - begun)
+            self._drop(asked.source, "fault", f"it cannot be read ({type(error).__name__})")
+        asked.budget.charge(asked.source, self._worked() - begun)
 
     def _opening(self, datagram: bytes) -> Opening:
         if len(datagram) > MAX_DATAGRAM_BYTES:

@@ -30,6 +30,7 @@ from leverframe.controller import Command, Controller
 from leverframe.controller.controller import NotOursNow
 from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Snmp
+from leverframe.loop_shares import LoopTurns
 from leverframe.notify.snmp_engine import has_v3
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.servers.snmp.agent_engine import AgentEngine
@@ -91,6 +92,7 @@ class Responder:
         *,
         name: str,
         identity: EngineIdentity,
+        turns: LoopTurns,
     ) -> None:
         """Admit those who may ask; the keys of users have to be known by now."""
         self.port: int | None = None
@@ -99,7 +101,7 @@ class Responder:
         self._engine = engine
         self._snmp = snmp
         self._identity = identity
-        self._gate = SnmpGate(snmp, is_for_another=partial(engine.is_for_another, identity))
+        self._gate = SnmpGate(snmp, turns, is_for_another=partial(engine.is_for_another, identity))
         self._until_closed = ExitStack()
         with ExitStack() as until:
             self._values = Values(controller, name, self._admit(until))
@@ -136,6 +138,7 @@ class Responder:
         self._engine.open(transport, self._until_closed)
 
     async def close(self) -> None:
+        self._gate.close()
         self._until_closed.close()
         if self._listener is None:
             return

@@ -3,7 +3,15 @@
 import asyncio
 from collections.abc import Coroutine
 
-from leverframe.fleet.loop_shares import BURST_S, MAX_DEBT_S, PART, SHARED_S, LoopShare, LoopShares
+from leverframe.loop_shares import (
+    BURST_S,
+    MAX_DEBT_S,
+    PART,
+    SHARED_S,
+    LoopShare,
+    LoopShares,
+    LoopTurns,
+)
 from leverframe.servers.http.messages import Reply, Request, SentAnswer
 
 ASKED = Request("GET", "/outs.cgi", "out0=1", {}, b"", "127.0.0.1")
@@ -91,3 +99,39 @@ async def test_those_that_wait_are_answered_in_their_order() -> None:
     assert order == []
     assert await asyncio.gather(*waiting) == [DONE] * 5
     assert order == ["0", "1", "2", "3", "4"]
+
+
+async def test_what_takes_the_time_of_the_loop_in_bites_waits_as_requests_do() -> None:
+    shares, flooded = LoopShares(), LoopShare()
+    turns = LoopTurns(shares, flooded)
+    shares.answer(LoopShare(), ASKED, lambda request: DONE)
+    began = await turns.begin()
+    # As after a long bite.
+    flooded.charge(began - 2 * BURST_S, began)
+    waits_until = flooded.paid_until - BURST_S / PART
+    assert waits_until > began
+    assert await turns.begin() >= waits_until
+
+
+async def test_bites_and_requests_of_one_controller_wait_in_one_line() -> None:
+    shares, flooded = LoopShares(), LoopShare()
+    turns = LoopTurns(shares, flooded)
+    shares.answer(flooded, ASKED, lambda request: DONE)
+    shares.answer(LoopShare(), ASKED, lambda request: DONE)
+    flooded.paid_until = shares.clock() + BURST_S / PART + 0.01
+    order: list[str] = []
+
+    def work(request: Request) -> SentAnswer:
+        order.append("request")
+        return DONE
+
+    async def bite() -> None:
+        await turns.begin()
+        order.append("bite")
+
+    first = asyncio.ensure_future(bite())
+    await asyncio.sleep(0)
+    answer = turns.answer(ASKED, work)
+    assert isinstance(answer, Coroutine)
+    await asyncio.gather(answer, first)
+    assert order == ["bite", "request"]

@@ -1,0 +1,76 @@
+"""Floods of one controller by other ways than HTTP requests, until the program is ended.
+
+    python -m bench.flood modbus|snmp|stream HOST PORT
+
+Each asks again as soon as it is answered, as clients do that know no pause. A datagram that got no
+answer is asked again after a moment.
+"""
+
+import asyncio
+import struct
+import sys
+
+from bench.modbus_tcp import Load
+
+#: As many as one address gets.
+MODBUS_CONNECTIONS = 10
+MANAGERS = 16
+STREAMS = 64
+ASKED_AGAIN_S = 0.1
+#: As the datagram below has it.
+COMMUNITY = "flood"
+WRITE_COIL = struct.pack(">BHH", 5, 0, 0xFF00)
+#: GetBulk of the 20 values behind OUT0 (1.3.6.1.4.1.7616.1.1.0), by v2c.
+SNMP_QUESTION = bytes.fromhex(
+    "30290201010405666c6f6f64a51d0203782e320201000201143010300e060a2b06010401bb400101000500"
+)
+
+
+class Manager(asyncio.DatagramProtocol):
+    """Asks by SNMP, and again as soon as it is answered."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport: asyncio.DatagramTransport = transport  # type: ignore[assignment]
+        self._ask()
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        self._again.cancel()
+        self._ask()
+
+    def _ask(self) -> None:
+        self._transport.sendto(SNMP_QUESTION)
+        self._again = asyncio.get_running_loop().call_later(ASKED_AGAIN_S, self._ask)
+
+
+async def modbus(host: str, port: int) -> None:
+    loop = asyncio.get_running_loop()
+    for _ in range(MODBUS_CONNECTIONS):
+        await loop.create_connection(lambda: Load(WRITE_COIL), host, port)
+
+
+async def snmp(host: str, port: int) -> None:
+    loop = asyncio.get_running_loop()
+    for _ in range(MANAGERS):
+        await loop.create_datagram_endpoint(Manager, remote_addr=(host, port))
+
+
+async def stream(host: str, port: int) -> None:
+    for _ in range(STREAMS):
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(b"GET /api/stream HTTP/1.1\r\nHost: %s\r\n\r\n" % host.encode())
+        asyncio.ensure_future(_read_all(reader))
+
+
+async def _read_all(reader: asyncio.StreamReader) -> None:
+    while await reader.read(65536):
+        pass
+
+
+async def flood(kind: str, host: str, port: int) -> None:
+    await {"modbus": modbus, "snmp": snmp, "stream": stream}[kind](host, port)
+    print("flooding", flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(flood(sys.argv[1], sys.argv[2], int(sys.argv[3])))

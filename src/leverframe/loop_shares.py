@@ -1,0 +1,134 @@
+"""Time of the event loop that requests to one controller may take while others are asked, too.
+
+All controllers of a node share one loop. Without a bound, a client that asks one of them as fast as
+it can would slow down all others. So while several are asked, each gets a part of the time; what
+goes beyond it waits for its turn, and nothing is refused. A controller that is asked alone has the
+whole time. What a request takes is known only afterwards, so that a burst goes beyond the part.
+By which protocol a request comes makes no difference: those of one controller wait in one line.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from time import perf_counter
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+#: What one controller gets of the time; a busy one with ten requests a second takes a hundredth.
+PART = 0.1
+#: Time that may be taken at once.
+BURST_S = 0.01
+#: So long after a request to another controller the time is shared.
+SHARED_S = 1.0
+#: What was taken while nobody else was asked is forgotten, up to this.
+MAX_DEBT_S = 0.2
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+
+class LoopShare:
+    """What requests to one controller have taken."""
+
+    __slots__ = ("paid_until", "turn")
+
+    def __init__(self) -> None:
+        #: Until when it is worked off, at the allowed part of the time.
+        self.paid_until = 0.0
+        #: Held by the request that waits for its time; the others wait behind it.
+        self.turn: asyncio.Lock | None = None
+
+    def wait_s(self, now: float) -> float:
+        """Return how long the next request has to wait."""
+        return self.paid_until - BURST_S / PART - now
+
+    def charge(self, began: float, now: float) -> None:
+        paid_until = max(began, self.paid_until) + (now - began) / PART
+        self.paid_until = min(paid_until, now + BURST_S / PART + MAX_DEBT_S)
+
+
+class LoopShares:
+    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
+        self.clock = clock
+        self._latest: LoopShare | None = None
+        #: When a request came to another controller than the one before.
+        self._changed_at = -SHARED_S
+
+    def answer(
+        self,
+        share: LoopShare,
+        asked: Asked,
+        handler: Callable[[Asked], Answer | Coroutine[Any, Any, Answer]],
+    ) -> Answer | Coroutine[Any, Any, Answer]:
+        """Answer at once, or when the controller has time again."""
+        began = self.clock()
+        if self.must_wait(share, began):
+            return self._in_turn(share, asked, handler)
+        answer = handler(asked)
+        share.charge(began, self.clock())
+        return answer
+
+    def must_wait(self, share: LoopShare, now: float) -> bool:
+        """Note that a controller is asked, and tell whether that has to wait."""
+        if share is not self._latest:
+            if self._latest is not None:
+                self._changed_at = now
+            self._latest = share
+        if share.paid_until <= now:
+            return False
+        is_shared = now - self._changed_at < SHARED_S
+        others_wait = share.turn is not None and share.turn.locked()
+        return is_shared and (others_wait or share.wait_s(now) > 0)
+
+    def line(self, share: LoopShare) -> asyncio.Lock:
+        """Return the line in which requests to a controller wait."""
+        if share.turn is None:
+            share.turn = asyncio.Lock()
+        return share.turn
+
+    async def pause(self, share: LoopShare) -> None:
+        """Let time pass until the controller has some again; called by the first of its line."""
+        await asyncio.sleep(max(0.0, share.wait_s(self.clock())))
+
+    async def _in_turn(
+        self,
+        share: LoopShare,
+        asked: Asked,
+        handler: Callable[[Asked], Answer | Coroutine[Any, Any, Answer]],
+    ) -> Answer:
+        async with self.line(share):
+            await self.pause(share)
+            began = self.clock()
+            answer: Any = handler(asked)
+            share.charge(began, self.clock())
+        reply: Answer = await answer if isinstance(answer, Coroutine) else answer
+        return reply
+
+
+class LoopTurns(Struct, frozen=True):
+    """The turns of one controller, for what asks it by other ways than HTTP."""
+
+    shares: LoopShares
+    share: LoopShare
+
+    def answer(
+        self, asked: Asked, handler: Callable[[Asked], Answer | Coroutine[Any, Any, Answer]]
+    ) -> Answer | Coroutine[Any, Any, Answer]:
+        """Answer at once, or when the controller has time again."""
+        return self.shares.answer(self.share, asked, handler)
+
+    async def begin(self) -> float:
+        """Wait until the controller has time; return the moment, to be given to `end`."""
+        shares = self.shares
+        if shares.must_wait(self.share, shares.clock()):
+            async with shares.line(self.share):
+                await shares.pause(self.share)
+        return shares.clock()
+
+    def end(self, began: float) -> None:
+        self.share.charge(began, self.shares.clock())
+
+
+def turns_alone() -> LoopTurns:
+    """Return the turns of a controller that shares the loop with no other: it never waits."""
+    return LoopTurns(LoopShares(), LoopShare())
