@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import gettempdir
 
 import pytest
 
@@ -52,8 +51,8 @@ def cheap_hashes() -> Iterator[None]:
 
 @pytest.fixture
 def mdns_turn() -> Iterator[None]:
-    """Have the network's mDNS alone: what one worker announces, all others hear."""
-    with (Path(gettempdir()) / "leverframe-tests-mdns.lock").open("w") as turn:
+    """Have the network's mDNS alone: what one run announces, all others hear."""
+    with Path("/tmp/leverframe-tests-mdns.lock").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         yield
 

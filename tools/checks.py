@@ -11,12 +11,17 @@ status is 0 only if every check passed.
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 CORES = 2
 #: More than cores: tests of browsers and of other processes wait a third of their time.
@@ -79,6 +84,10 @@ KEEP_COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
 #: Tools leave the cores to the tests, some of which wait for an answer only so long.
 PATIENT = ["nice"]
 ENVIRONMENT = {"thorough": {"TEST_EFFORT": "thorough"}}
+#: Most systems have a file system in memory here.
+MEMORY = Path("/dev/shm")
+#: A run has less than a quarter of it there at once.
+MIN_MEMORY_BYTES = 2 * 1024**3
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,36 @@ class Result:
     shown: str
 
 
-def run_check(name: str, command: list[str], *, beside: bool = False) -> Result:
+@contextmanager
+def temporary_files() -> Iterator[dict[str, str]]:
+    """Name a folder in memory to the tests: for a disk they wait at each change that is kept.
+
+    Where there is too little room, or no program may be started from it, they have the usual one.
+    """
+    if not _holds_files(MEMORY):
+        yield {}
+        return
+    with TemporaryDirectory(prefix="tests-", dir=MEMORY) as folder:
+        # PostgreSQL has its own user.
+        Path(folder).chmod(0o1777)
+        yield {"TMPDIR": folder}
+
+
+def _holds_files(folder: Path) -> bool:
+    return (
+        os.access(folder, os.W_OK)
+        and shutil.disk_usage(folder).free >= MIN_MEMORY_BYTES
+        and not os.statvfs(folder).f_flag & os.ST_NOEXEC
+    )
+
+
+def run_check(
+    name: str,
+    command: list[str],
+    *,
+    beside: bool = False,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Result:
     """Run one tool of this Python environment; what runs beside others is shown when it ends."""
     heading = f"\n--- {name}: {' '.join(command[:MAX_SHOWN])}"
     if not beside:
@@ -100,7 +138,7 @@ def run_check(name: str, command: list[str], *, beside: bool = False) -> Result:
     start = time.monotonic()
     with subprocess.Popen(
         [*(PATIENT if name in LINT else []), sys.executable, "-m", *command],
-        env=os.environ | KEEP_COMPILED | ENVIRONMENT.get(name, {}),
+        env={**os.environ, **KEEP_COMPILED, **ENVIRONMENT.get(name, {}), **environment},
         stdout=subprocess.PIPE if beside else None,
         stderr=subprocess.STDOUT if beside else None,
         text=True,
@@ -117,15 +155,19 @@ def run_check(name: str, command: list[str], *, beside: bool = False) -> Result:
     )
 
 
-def run_each(checks: dict[str, list[str]], *, beside: bool = False) -> list[Result]:
-    return [run_check(name, command, beside=beside) for name, command in checks.items()]
+def run_row(checks: dict[str, list[str]]) -> list[Result]:
+    return [run_check(name, command, beside=True) for name, command in checks.items()]
 
 
 def main(selection: str) -> int:
     """Run a selection of checks and print one line for each."""
     with ThreadPoolExecutor(CORES) as pool:
-        beside = [pool.submit(run_each, row, beside=True) for row in BESIDE[selection]]
-        results = run_each(IN_FRONT[selection])
+        beside = [pool.submit(run_row, row) for row in BESIDE[selection]]
+        with temporary_files() as environment:
+            results = [
+                run_check(name, command, environment=environment)
+                for name, command in IN_FRONT[selection].items()
+            ]
     results = [*(result for row in beside for result in row.result()), *results]
     print(*(result.shown for result in results), sep="", end="")
     print("\n--- summary")
