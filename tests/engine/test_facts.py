@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from string import Formatter
 
+import pytest
+
 import leverframe
 from leverframe.engine.actions import Pulse
 from leverframe.engine.facts import SENTENCES, Fact
@@ -62,6 +64,44 @@ def test_a_rule_tells_the_comparison_that_decided() -> None:
     off = last(bench)
     assert off.fact.what == "off"
     assert off.cause.conditions == (Decided("DS1", 20.2, "<", 20.0, False),)
+
+
+@pytest.mark.parametrize(
+    ("operator", "readings", "decided"),
+    [
+        ("OR", {"DS1": 17.0, "T1": 30.0}, ["DS1"]),
+        ("OR", {"DS1": 19.0, "T1": 41.0}, ["T1"]),
+        ("OR", {"DS1": 17.0, "T1": 41.0}, ["DS1", "T1"]),
+        ("AND", {"DS1": 17.0, "T1": 41.0}, ["DS1", "T1"]),
+        ("NOR", {"DS1": 19.0, "T1": 30.0}, ["DS1", "T1"]),
+        ("NAND", {"DS1": 17.0, "T1": 30.0}, ["T1"]),
+        ("XOR", {"DS1": 17.0, "T1": 30.0}, ["DS1", "T1"]),
+    ],
+)
+def test_a_rule_tells_no_condition_that_changed_nothing(
+    operator: str, readings: dict[str, float], decided: list[str]
+) -> None:
+    both = rule(
+        compare="<",
+        reference=18.0,
+        operator=operator,
+        source2="T1",
+        compare2=">=",
+        reference2=40.0,
+    )
+    bench = bench_with(both, **readings)
+    entry = last(bench)
+    assert entry.fact.what == "on"
+    assert [one.label for one in entry.cause.conditions] == decided
+
+
+def test_a_rule_with_both_conditions_ends_by_the_one_that_no_longer_holds() -> None:
+    both = rule(reference=18.0, operator="AND", source2="T1", reference2=40.0)
+    bench = bench_with(both, DS1=19.0, T1=41.0)
+    bench.sense(T1=39.0)
+    entry = last(bench)
+    assert entry.fact.what == "off"
+    assert [one.label for one in entry.cause.conditions] == ["T1"]
 
 
 def test_a_condition_that_hysteresis_keeps_met_is_told_with_the_threshold_that_keeps_it() -> None:

@@ -102,6 +102,19 @@ class LiveRule:
     def conditions(self) -> tuple[Condition, ...]:
         return (self.first,) if self.second is None else (self.first, self.second)
 
+    def deciding(self, values: dict[str, Value]) -> tuple[Condition, ...]:
+        """Return the conditions that gave the result: each that does so alone, or else both."""
+        if self.second is None:
+            return (self.first,)
+        combine = COMBINE[self.rule.operator]
+        both = (self.first, self.second)
+        alone = tuple(
+            one
+            for one in both
+            if values.get(one.label) is not None and combine(one.result, None) is not None
+        )
+        return alone or both
+
     def judge(self, values: dict[str, Value]) -> bool:
         """Judge the conditions and return True if the combined result changed.
 

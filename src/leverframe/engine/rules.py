@@ -322,7 +322,7 @@ class Rules:
             condition.decided(
                 machine.values.get(condition.label), machine.entry_of(condition.label)
             )
-            for condition in live.conditions()
+            for condition in live.deciding(machine.values)
         )
         after = max(one.after for one in conditions)
         return replace(live.cause, conditions=conditions, after=after)

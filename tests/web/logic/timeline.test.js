@@ -65,8 +65,8 @@ const DAY = {
   ],
   messages: [{ time: 100, channel: "email", slot: 1, active: true, reason: "rule 2" }],
   rules: [
-    { number: 1, name: "Too warm", conditions: [CONDITION] },
-    { number: 2, name: "", conditions: [CONDITION, OPEN] },
+    { number: 1, name: "Too warm", operator: "-", conditions: [CONDITION] },
+    { number: 2, name: "", operator: "OR", conditions: [CONDITION, OPEN] },
   ],
 };
 const told = (steps) => steps.map(({ what, time }) => `${what} ${time}`);
@@ -80,6 +80,30 @@ test("an output that a rule switched has the whole chain, from the reading to it
   assert.deepEqual([steps[0].before, steps[0].value, steps[0].isMet], [20, 24.1, true]);
   assert.equal(steps[1].waited, 180);
   assert.deepEqual([...lanesOf(steps)], ["DS1", "rule.1", "OUT3", "messages"]);
+});
+
+test("of two conditions only those are told that gave the result", () => {
+  const HUMID = { label: "H1", compare: ">=", reference: 80, ends: 75 };
+  /** @param {string} operator @param {0 | 1} value @param {Record<string, number>} readings */
+  const toldOf = (operator, value, readings) => {
+    const bars = [{ begin: 0, end: 280, value: 1 - value }, { begin: 280, end: 2000, value, readings }];
+    const cause = { ...RULE, name: "" };
+    const lanes = [
+      { label: "OUT3", kind: "output", bars: [{ begin: 280, end: 2000, value, cause }] },
+      { label: "rule.1", kind: "rule", bars },
+    ];
+    const rules = [{ number: 1, name: "", operator, conditions: [CONDITION, HUMID] }];
+    const steps = stepsOf({ ...DAY, lanes, messages: [], rules }, { label: "OUT3", begin: 280 });
+    return steps.flatMap((one) => (one.what === "reading" ? [`${one.label} ${one.isMet}`] : []));
+  };
+  assert.deepEqual(toldOf("OR", 1, { DS1: 25, H1: 60 }), ["DS1 true"]);
+  assert.deepEqual(toldOf("OR", 1, { DS1: 25, H1: 81 }), ["DS1 true", "H1 true"]);
+  assert.deepEqual(toldOf("OR", 0, { DS1: 20, H1: 60 }), ["DS1 false", "H1 false"]);
+  assert.deepEqual(toldOf("AND", 0, { DS1: 20, H1: 81 }), ["DS1 false"]);
+  assert.deepEqual(toldOf("AND", 1, { DS1: 25, H1: 81 }), ["DS1 true", "H1 true"]);
+  assert.deepEqual(toldOf("NOR", 0, { DS1: 20, H1: 81 }), ["H1 true"]);
+  assert.deepEqual(toldOf("NAND", 1, { DS1: 20, H1: 81 }), ["DS1 false"]);
+  assert.deepEqual(toldOf("XOR", 1, { DS1: 20, H1: 81 }), ["DS1 false", "H1 true"]);
 });
 
 test("a hand, a timer and what is planned are told as such", () => {

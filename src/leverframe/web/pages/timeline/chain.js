@@ -186,13 +186,34 @@ function readingSteps(timeline, number, turn) {
   const rule = timeline.rules.find((one) => one.number === number);
   const bars = laneOf(timeline, ruleLabel(number))?.bars ?? [];
   const before = bars[bars.indexOf(turn) - 1]?.readings ?? {};
-  return (rule?.conditions ?? []).flatMap((condition) => {
+  return (rule ? deciding(rule, turn) : []).flatMap((condition) => {
     const { label } = condition;
     const value = turn.readings?.[label] ?? null;
     if (value === null) return [];
-    const [isMet, was] = [turn.value === 1, before[label] ?? null];
+    const isMet = rule?.conditions.length === 1 ? turn.value === 1 : holds(condition, turn);
+    const was = before[label] ?? null;
     return [{ what: "reading", time: turn.begin, label, value, before: was, condition, isMet }];
   });
+}
+
+// Which conditions gave the result: of an "or" that is met those that hold, of an "and" that is not
+// met those that do not, otherwise all.
+/** @param {LaneRule} rule @param {LaneBar} turn */
+function deciding({ operator, conditions }, turn) {
+  const isWithNot = operator === "NAND" || operator === "NOR";
+  const result = (turn.value === 1) !== isWithNot;
+  const decides = operator === (isWithNot ? "NOR" : "OR") ? true : operator === "XOR" ? null : false;
+  const alone = conditions.filter((one) => holds(one, turn) === result);
+  return result === decides && alone.length > 0 ? alone : conditions;
+}
+
+// Once met, a condition holds up to where it ends.
+/** @param {LaneRule["conditions"][number]} condition @param {LaneBar} turn */
+function holds({ label, compare, reference, ends }, { readings }) {
+  const value = readings?.[label] ?? null;
+  if (value === null) return false;
+  if (compare === "=") return value === reference;
+  return compare === "<" ? value < ends : value >= ends;
 }
 
 // What was sent in the instant in which a state began, by rules that look at the same or at it.
