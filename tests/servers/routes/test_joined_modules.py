@@ -3,7 +3,7 @@
 import re
 
 from leverframe.servers.http.messages import Request
-from leverframe.servers.routes.joined_modules import joined
+from leverframe.servers.routes.joined_modules import beside_joined, joined
 from leverframe.servers.routes.pages import pages
 
 MODULES = {
@@ -21,11 +21,13 @@ MODULES = {
     ),
     "pages/near.js": "export const near = 1;\n",
 }
-FIRST = ["pages/first.js", "lib/api.js", "vendor/lit.js"]
+FIRST = {"pages/first.js", "lib/api.js", "vendor/lit.js"}
 
 
 def joined_by_path() -> dict[str, str]:
-    return dict(joined(MODULES, MODULES.__getitem__, "app.js", FIRST))
+    return {path: beside_joined(path, text, "app.js", FIRST) for path, text in MODULES.items()} | {
+        "app.js": joined(MODULES.__getitem__, "app.js", FIRST)
+    }
 
 
 def test_modules_are_joined_in_the_order_in_which_they_need_each_other() -> None:

@@ -2,6 +2,7 @@
 browser that has them."""
 
 import gzip
+from collections.abc import Callable
 from copy import copy
 from hashlib import sha256
 
@@ -42,6 +43,10 @@ class CompressedReply:
         reply._how = _FOR_GOOD
         return reply
 
+    def plain(self) -> bytes:
+        """Return what is compressed."""
+        return self._plain or gzip.decompress(self._compressed)
+
     def reply_to(self, request: Request) -> Reply:
         """Choose the form that the client can read and does not have yet."""
         kept: Headers = (*self._headers, self._how, ("ETag", self._tag), _VARY)
@@ -49,8 +54,22 @@ class CompressedReply:
             return Reply(304, "", b"", kept)
         if accepts_gzip(request):
             return Reply(200, self._content_type, self._compressed, (*kept, _GZIP))
-        plain = self._plain or gzip.decompress(self._compressed)
-        return Reply(200, self._content_type, plain, kept)
+        return Reply(200, self._content_type, self.plain(), kept)
+
+
+class LateReply:
+    """A reply that is made when somebody first asks for it, and kept."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], CompressedReply]) -> None:
+        self._make = make
+        self._made: CompressedReply | None = None
+
+    def reply_to(self, request: Request) -> Reply:
+        if self._made is None:
+            self._made = self._make()
+        return self._made.reply_to(request)
 
 
 def accepts_gzip(request: Request) -> bool:

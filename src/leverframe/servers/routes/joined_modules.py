@@ -8,7 +8,7 @@ the top, exports of declarations, and the list of names with which a vendored mo
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Set
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}|\* as \w+) from "(\.[^"]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (\w+))", re.MULTILINE)
@@ -20,24 +20,20 @@ _BEGIN = """export const firstView = {};
 const fetched = async (path) => firstView[path.slice(2)] ?? import(path);"""
 
 
-def joined(
-    paths: Iterable[str], text_of: Callable[[str], str], start: str, first: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """Give all modules with their paths, those of the first view in the one that starts it all."""
-    wanted = {start, *first}
-    for path in paths:
-        text = text_of(path)
-        if path == start:
-            ordered = _in_order(text_of, start, wanted)
-            parts = (_part(module, text_of(module)) for module in ordered)
-            yield path, "\n".join([_BEGIN, *parts, ""])
-        elif path in wanted:
-            yield path, _reexport(path, text, start)
-        else:
-            yield path, _late(path, text, start, wanted)
+def joined(text_of: Callable[[str], str], start: str, first: Set[str]) -> str:
+    """Return the module that starts it all, with those of the first view in it."""
+    parts = (_part(module, text_of(module)) for module in _in_order(text_of, start, first))
+    return "\n".join([_BEGIN, *parts, ""])
 
 
-def _in_order(text_of: Callable[[str], str], start: str, wanted: set[str]) -> list[str]:
+def beside_joined(path: str, text: str, start: str, first: Set[str]) -> str:
+    """Return any other module as it is where the first ones are joined."""
+    if path in first:
+        return _reexport(path, text, start)
+    return _late(path, text, start, {start, *first})
+
+
+def _in_order(text_of: Callable[[str], str], start: str, first: Set[str]) -> list[str]:
     """Order modules so that each comes after those that it imports; the start is the last."""
     ordered: dict[str, None] = {}
 
@@ -47,7 +43,7 @@ def _in_order(text_of: Callable[[str], str], start: str, wanted: set[str]) -> li
                 add(needed)
             ordered[path] = None
 
-    for path in sorted(wanted - {start}):
+    for path in sorted(first):
         add(path)
     add(start)
     return list(ordered)
@@ -84,7 +80,7 @@ def _taken(clause: str, path: str) -> str:
     return f'const {names} = firstView["{path}"];'
 
 
-def _late(path: str, text: str, start: str, wanted: set[str]) -> str:
+def _late(path: str, text: str, start: str, wanted: Set[str]) -> str:
     """Let a module that comes later take from the joined ones."""
     if not any(needed in wanted for _, needed in _imports(path, text)):
         return text

@@ -6,15 +6,15 @@ front page has such a path of its own, below which the modules of its first view
 """
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Set
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 
 import leverframe
 from leverframe.servers.http.messages import Headers
-from leverframe.servers.routes.compressed import CompressedReply
-from leverframe.servers.routes.joined_modules import joined
+from leverframe.servers.routes.compressed import CompressedReply, LateReply
+from leverframe.servers.routes.joined_modules import beside_joined, joined
 from leverframe.servers.routes.page_headers import PAGE_HEADERS, PART_HEADERS
 
 _HTML = "text/html"
@@ -40,11 +40,12 @@ _FIRST = re.compile(rf'<link rel="modulepreload" href="{PREFIX}([^"]+)">\n')
 
 
 @lru_cache(maxsize=1)
-def pages() -> dict[str, CompressedReply]:
+def pages() -> dict[str, CompressedReply | LateReply]:
     """Read every file; gives its reply by path.
 
     Each file is read, compressed and let go: all at once would take twice the memory, of which the
-    process would give hardly anything back.
+    process would give hardly anything back. Modules that take from the joined ones are written
+    for whoever asks first: that would be half of the work, and few are ever asked for.
     """
     folder = Path(leverframe.__file__).parent / "web"
     kinds = dict(_kinds(folder, ""))
@@ -52,7 +53,7 @@ def pages() -> dict[str, CompressedReply]:
     for name in _SHARED:
         del kinds[name]
     front = (folder / _FRONT).read_bytes().decode()
-    first_view = _FIRST.findall(front)
+    first_view = frozenset(_FIRST.findall(front))
 
     def content(name: str) -> bytes:
         return _FIRST.sub("", front).encode() if name == _FRONT else (folder / name).read_bytes()
@@ -65,23 +66,21 @@ def pages() -> dict[str, CompressedReply]:
         if kind != _HTML:
             headers = PART_HEADERS if kind in (_SCRIPT, _STYLE) else PAGE_HEADERS
             replies[name] = _reply(kind, body, headers)
-    scripts = [name for name, kind in kinds.items() if kind == _SCRIPT]
-    own_digests, own_replies = digests.copy(), replies.copy()
-    for name, text in joined(scripts, lambda name: content(name).decode(), _START, first_view):
-        body = text.encode()
-        if (digest := sha256(body).digest()) != digests[name]:
-            own_replies[name] = _reply(_SCRIPT, body, PART_HEADERS)
-        if name == _START:
-            own_digests[name] = digest
+    whole_start = joined(lambda name: content(name).decode(), _START, first_view).encode()
     versioned = f"{PREFIX}{_version(digests)}/"
+    own_digests = {**digests, _START: sha256(whole_start).digest()}
     of_front_versioned = f"{PREFIX}{_version(own_digests)}/"
-    found = {}
+    found: dict[str, CompressedReply | LateReply] = {}
     for name, reply in replies.items():
-        found[PREFIX + name], found[versioned + name] = reply, reply.kept_for_good()
-        own = own_replies[name]
+        for_good = reply.kept_for_good()
+        found[PREFIX + name], found[versioned + name] = reply, for_good
         found[of_front_versioned + name] = (
-            found[versioned + name] if own is reply else own.kept_for_good()
+            LateReply(partial(_beside_joined, name, for_good, first_view))
+            if kinds[name] == _SCRIPT
+            else for_good
         )
+    own_start = _reply(_SCRIPT, whole_start, PART_HEADERS)
+    found[of_front_versioned + _START] = own_start.kept_for_good()
     for name in kinds.keys() - replies.keys():
         whole = content(name)
         for mark, part in shared.items():
@@ -91,6 +90,15 @@ def pages() -> dict[str, CompressedReply]:
         found[PREFIX + name] = _reply(_HTML, linked, PAGE_HEADERS)
     found["/"] = found.pop(PREFIX + _FRONT)
     return found
+
+
+def _beside_joined(name: str, own: CompressedReply, first_view: Set[str]) -> CompressedReply:
+    """Return a module as the front page takes it, which may be as it is."""
+    text = own.plain().decode()
+    written = beside_joined(name, text, _START, first_view)
+    if written == text:
+        return own
+    return _reply(_SCRIPT, written.encode(), PART_HEADERS).kept_for_good()
 
 
 def _reply(kind: str, body: bytes, headers: Headers) -> CompressedReply:
