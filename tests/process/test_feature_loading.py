@@ -32,11 +32,12 @@ class Library:
 class Libraries:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.pages, self.passwords, self.pictures = Library(), Library(), Library()
-        self.pings = Library()
+        self.pings, self.sites = Library(), Library()
         patch.setattr(feature_loading, "pages", self.pages)
         patch.setattr(feature_loading.passwords, "load", self.passwords)
         patch.setattr(feature_loading.display_picture, "load", self.pictures)
         patch.setattr(feature_loading.pinger, "load", self.pings)
+        patch.setattr(feature_loading.uploaded, "load", self.sites)
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
@@ -53,9 +54,11 @@ def libraries() -> Iterator[Libraries]:
         yield Libraries(patch)
 
 
-async def started(*, must_sign_in: bool = False) -> tuple[LoopTwin, FeatureLoader]:
+async def started(
+    *, must_sign_in: bool = False, has_site: bool = False
+) -> tuple[LoopTwin, FeatureLoader]:
     twin = await LoopTwin.start()
-    loader = FeatureLoader(twin.controller, must_sign_in=must_sign_in)
+    loader = FeatureLoader(twin.controller, must_sign_in=must_sign_in, has_site=has_site)
     loader.start()
     return twin, loader
 
@@ -74,6 +77,13 @@ async def test_where_strangers_are_near_hashing_is_loaded(libraries: Libraries) 
     twin, loader = await started(must_sign_in=True)
     await loader.close()
     assert libraries.counts == (1, 1, 0, 0)
+    await twin.controller.stop()
+
+
+async def test_where_a_site_is_stored_its_archive_can_be_read(libraries: Libraries) -> None:
+    twin, loader = await started(has_site=True)
+    await loader.close()
+    assert (libraries.counts, len(libraries.sites.threads)) == ((1, 0, 0, 0), 1)
     await twin.controller.stop()
 
 

@@ -35,6 +35,7 @@ LARGE = {
 #: What only some controllers need, and loads much itself or was loaded at every start before.
 NOT_FOR_ALL = {
     "dataclasses",
+    "leverframe.controller.hand_over",
     "leverframe.fleet",
     "leverframe.hardware.linux",
     "leverframe.hardware.modem",
@@ -44,6 +45,7 @@ NOT_FOR_ALL = {
     "leverframe.testing",
     "leverframe.units",
     "tempfile",
+    "zipfile",
 }
 
 
@@ -65,12 +67,13 @@ STREAM = "/api/stream"
 #: They change who is asking, or come last; or they switch a feature on, and load it in a thread.
 NOT_IN_BETWEEN = (
     *("auth=", "passwd", "eeprom_reset", "restart=1", "upgrade="),
-    *("snmp=", "pictureupload", "wdog1="),
+    *("snmp=", "pictureupload", "wwwfileupload", "wdog1="),
 )
-UPLOADS = {"wwwfileupload": pack_site({"index.html": b"<title>Cellar</title>"})}
+SITE = pack_site({"index.html": b"<title><--#dsid--></title>"})
 SCREEN = b"enabled=1&screen1=1&line11=Cellar"
 SWITCH_ON = (
     ("/stm.cgi?em4=secret", None),
+    ("/post.cgi?wwwfileupload", SITE),
     ("/post.cgi?oled_save", SCREEN),
     ("/stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*c2VjcmV0", None),
 )
@@ -89,7 +92,7 @@ def one_of_every_kind(process: ControllerProcess) -> dict[str, int]:
         if any(name in target for name in NOT_IN_BETWEEN):
             continue
         body = command["example_body"]
-        content = UPLOADS.get(target.partition("?")[2]) or (body.encode() if body else None)
+        content = body.encode() if body else None
         answers[command["example"]] = process.ask(target, method, content, ACCOUNT)[0]
     _, backup = process.ask("/dev_settings.bin", account=ACCOUNT, **PASSPHRASE)
     answers["restore"] = process.ask(

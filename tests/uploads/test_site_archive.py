@@ -16,10 +16,10 @@ from leverframe.uploads.site_archive import (
     MAGIC,
     MAX_BYTES,
     MAX_FILES,
-    ending_of,
     pack_site,
     unpack_site,
 )
+from leverframe.uploads.site_names import ending_of
 from tests.cases import for_each
 
 FRONT = {"index.html": b"<title>Cellar</title>"}

@@ -56,6 +56,7 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.forwarded import NamedProxies
 from leverframe.servers.http.limits import MIB, HttpLimits
+from leverframe.servers.routes import uploaded
 from leverframe.servers.routes.pages import pages
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import OF_NODE, Lane
@@ -213,7 +214,7 @@ async def _serve(fleet: FleetFile) -> None:
             door.node.handler = door.outward(web.handle)
             door.node.admission = door.outward(web.admit_body)
             # What requests need is loaded before the first of them, beside the loop.
-            for load in (pages, passwords.load, display_picture.load, pinger.load):
+            for load in (pages, passwords.load, uploaded.load, display_picture.load, pinger.load):
                 await asyncio.to_thread(load)
             if config.discovery:
                 discovery.start(config.host)

@@ -8,13 +8,12 @@ would cost every other start time and memory.
 import secrets
 from collections.abc import Callable
 from datetime import tzinfo
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
 from leverframe.clock import Clock
 from leverframe.controller import Controller
-from leverframe.controller.hand_over import LiveExport, went_on
 from leverframe.hardware.pinger import Pinger
 from leverframe.loop_shares import LoopTurns, turns_alone
 from leverframe.notify.snmp_identity import EngineIdentity, boots_after, engine_id
@@ -43,6 +42,9 @@ from leverframe.shutdown import close_all
 from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
 from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
 from leverframe.wiring import Wiring
+
+if TYPE_CHECKING:
+    from leverframe.controller.hand_over import LiveExport
 
 SIMULATED = Wiring()
 NORMALLY = Sending()
@@ -105,7 +107,7 @@ async def build(
     configured: ConfiguredIdentity = AS_MADE,
     node: NodeServices | None = None,
     stored: Stored | None = None,
-    live: LiveExport | None = None,
+    live: "LiveExport | None" = None,
     turns: LoopTurns | None = None,
 ) -> BuiltController:
     """Build and start a controller on the board that the wiring describes.
@@ -149,7 +151,7 @@ async def build(
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
     # What waits from before comes before what the start may bring.
     outbox.start()
-    if live is None or not went_on(controller, live):
+    if live is None or not _went_on(controller, live):
         controller.start()
     if not outbox.capture:
         mqtt.start()
@@ -185,6 +187,13 @@ async def build(
         turns,
         tuple(services),
     )
+
+
+def _went_on(controller: Controller, live: "LiveExport") -> bool:
+    # Imported here: only a controller of a cluster ever ran elsewhere.
+    from leverframe.controller.hand_over import went_on
+
+    return went_on(controller, live)
 
 
 def _as_it_is(handler: Handler) -> Handler:

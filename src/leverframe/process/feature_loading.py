@@ -15,6 +15,7 @@ from leverframe.controller import Controller
 from leverframe.engine.settings import Settings
 from leverframe.hardware import display_picture, pinger
 from leverframe.servers.accounts import passwords
+from leverframe.servers.routes import uploaded
 from leverframe.servers.routes.pages import pages
 
 log = logging.getLogger(__name__)
@@ -23,9 +24,10 @@ Load = Callable[[], object]
 
 
 class FeatureLoader:
-    def __init__(self, controller: Controller, *, must_sign_in: bool) -> None:
+    def __init__(self, controller: Controller, *, must_sign_in: bool, has_site: bool) -> None:
         self._controller = controller
         self._must_sign_in = must_sign_in
+        self._has_site = has_site
         self._loaded: set[Load] = set()
         self._loading: asyncio.Task[None] | None = None
 
@@ -65,6 +67,8 @@ class FeatureLoader:
         yield pages
         if self._must_sign_in or settings.access.required:
             yield passwords.load
+        if self._has_site:
+            yield uploaded.load
         if settings.oled.enabled:
             yield display_picture.load
         if any(entry.enabled for entry in settings.watchdog):

@@ -148,7 +148,11 @@ async def serve(config: Config) -> None:
             gc.enable()
             supervisor = Supervisor()
             supervisor.ready()
-            loader = FeatureLoader(built.controller, must_sign_in=reach.must_sign_in)
+            loader = FeatureLoader(
+                built.controller,
+                must_sign_in=reach.must_sign_in,
+                has_site=await built.web.has_site(),
+            )
             loader.start()
             beside.append(loader)
             await told_to_stop(stop, lambda: [built.controller], supervisor)

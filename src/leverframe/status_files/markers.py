@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from leverframe.status_files.catalogue import FILES, shown
 from leverframe.status_files.marker_contexts import READERS, TextReader
 from leverframe.status_files.view import View
-from leverframe.uploads.site_archive import ending_of
+from leverframe.uploads.site_names import ending_of
 
 MARKER_FILES = tuple(
     file.path

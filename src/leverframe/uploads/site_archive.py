@@ -17,13 +17,13 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from zlib import error as ZlibError
 
 from leverframe.uploads.bad_upload import BadUpload
+from leverframe.uploads.site_names import FRONT_PAGE
 
 # The library loads it with the first archive, when there may be no file left to open.
 codecs.lookup("cp437")
 
 MAGIC = b"LEVERFRAME SITE\x00"
 FORMAT = 1
-FRONT_PAGE = "index.html"
 MAX_FILES = 1000
 MAX_BYTES = 16 << 20
 _HEAD = len(MAGIC) + 1 + sha256().digest_size
@@ -37,12 +37,6 @@ _END = struct.Struct("<4s4H2LH")
 _END_MARK, _LARGE_END_MARK, _LARGE_END_BYTES = b"PK\x05\x06", b"PK\x06\x07", 20
 #: An entry of the directory: what it says about a file, its name, and a little that others add.
 _MAX_ENTRY_BYTES = 46 + 200 + 64
-
-
-def ending_of(name: str) -> str:
-    """Return what stands behind the last dot of a file's name, in small letters, if it has one."""
-    before, dot, ending = name.rpartition(".")
-    return ending.lower() if dot and before and "/" not in ending else ""
 
 
 def pack_site(pages: Mapping[str, bytes]) -> bytes:
@@ -71,12 +65,6 @@ def unpack_site(file: bytes) -> dict[str, bytes]:
             return {info.filename: _read(archive, info) for info in infos}
     except (BadZipFile, ZlibError, NotImplementedError, ValueError, EOFError, OSError) as error:
         raise BadUpload(f"The site archive cannot be unpacked; {_MAKE_ONE}.") from error
-
-
-def checked_site(file: bytes) -> bytes:
-    """Return the archive as it is once it has been checked."""
-    unpack_site(file)
-    return file
 
 
 def _content(file: bytes) -> bytes:

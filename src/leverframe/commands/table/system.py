@@ -41,7 +41,6 @@ from leverframe.engine.labels import EVENT_VARIABLES, PWMS
 from leverframe.profile import ALWAYS
 from leverframe.uploads.picture import ALLOWED as PICTURE_KINDS
 from leverframe.uploads.picture import checked_picture
-from leverframe.uploads.site_archive import checked_site
 
 #: The upload that lists what the last restore left out.
 RESTORE_REPORT = "restore-report"
@@ -108,6 +107,15 @@ def _follow_settings(stage: Stage) -> None:
 
 def keep_site(stage: Stage, body: bytes) -> None:
     stage.blobs["site"] = body
+
+
+def checked_site(file: bytes) -> bytes:
+    """Return the archive as it is once it has been checked."""
+    # Imported here, in the thread of the upload: a controller without a site unpacks no archive.
+    from leverframe.uploads.site_archive import unpack_site
+
+    unpack_site(file)
+    return file
 
 
 def restore(stage: Stage, restored: Restored) -> None:

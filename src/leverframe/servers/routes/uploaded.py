@@ -24,7 +24,7 @@ from leverframe.storage.sqlite_file import StoreDamaged
 from leverframe.storage.store import Store, StoreUnavailable
 from leverframe.uploads.bad_upload import BadUpload
 from leverframe.uploads.picture import content_type
-from leverframe.uploads.site_archive import FRONT_PAGE, ending_of, unpack_site
+from leverframe.uploads.site_names import FRONT_PAGE, ending_of
 
 log = logging.getLogger(__name__)
 _warn = LogThrottle(log).warning
@@ -67,6 +67,13 @@ class Uploads:
             return None
         kind = _KINDS.get(ending_of(name), _OTHER_KIND)
         return Reply(200, kind, with_values(page, name, self._view()), UPLOADED_HEADERS)
+
+    async def has_site(self) -> bool:
+        """Tell whether there is a site, as far as is known."""
+        try:
+            return await self._blob(SITE) is not None
+        except StoreUnavailable:
+            return True
 
     async def picture(self) -> Reply:
         """Send the picture."""
@@ -111,7 +118,14 @@ class Uploads:
             raise
 
 
+def load() -> None:
+    """Load what unpacks a site, in a thread, before somebody asks for a page of it."""
+    import leverframe.uploads.site_archive  # noqa: F401
+
+
 def _site(archive: bytes) -> dict[str, bytes]:
+    from leverframe.uploads.site_archive import unpack_site
+
     try:
         return unpack_site(archive)
     except BadUpload as error:
