@@ -30,9 +30,9 @@ def test_the_parameters_of_a_function_are_the_arguments_of_its_task(task: Task) 
     module, _, name = task.function.partition(":")
     function = getattr(import_module(f"leverframe.{module}"), name)
     given = set(MADE) if task.takes_config else set()
-    for names, settings in task.arguments:
-        longest = max(names, key=len).lstrip("-").replace("-", "_")
-        given.add(settings.get("dest", longest))
+    for argument in task.arguments:
+        longest = max(argument.names, key=len).lstrip("-").replace("-", "_")
+        given.add(argument.settings.get("dest", longest))
     taken = set(inspect.signature(function).parameters)
     assert taken <= given
     # The options of `run` are keys of the configuration, also where they have another name.

@@ -43,7 +43,7 @@ def test_variants_are_told_newest_first_and_in_few_words() -> None:
             return None
         return "new" if profile.since("1.57") else "old"
 
-    assert [(spans_in_words(spans), text) for spans, text in variants(ask)] == [
+    assert [(spans_in_words(one.spans), one.text) for one in variants(ask)] == [
         ("HW 3.5+ SW 1.57+", "new"),
         ("HW 3.5+ before SW 1.57", "old"),
     ]

@@ -94,8 +94,8 @@ def _add_group(commands: "_SubParsers[OneLineParser]", group: Group) -> None:
 def _add_task(tasks: "_SubParsers[OneLineParser]", task: Task) -> None:
     description = task.description or f"{task.help[0].upper()}{task.help[1:]}."
     parser = tasks.add_parser(task.name, help=task.help, description=description)
-    for names, settings in task.arguments:
-        parser.add_argument(*names, **settings)
+    for argument in task.arguments:
+        parser.add_argument(*argument.names, **argument.settings)
     if task.takes_config:
         add_config(parser, task.config_keys, required=task.config_required)
     parser.set_defaults(parser=parser, task=task)

@@ -8,7 +8,9 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from leverframe.durations import DAY_S, BadDuration, seconds_from_text
 from leverframe.profile import Profile
@@ -19,7 +21,7 @@ ONLY_FILE: tuple[str, ...] = ()
 DATA = ("data",)
 
 
-class Argument(NamedTuple):
+class Argument(Struct, frozen=True):
     """One argument, as argparse takes it."""
 
     names: tuple[str, ...]
@@ -30,7 +32,7 @@ def argument(*names: str, **settings: Any) -> Argument:
     return Argument(names, MappingProxyType(settings))
 
 
-class Task(NamedTuple):
+class Task(Struct, frozen=True):
     """Something that the program does when it is told to."""
 
     name: str
@@ -46,7 +48,7 @@ class Task(NamedTuple):
     config_required: bool = False
 
 
-class Group(NamedTuple):
+class Group(Struct, frozen=True):
     """A command that consists of tasks, such as `backup show`."""
 
     name: str

@@ -8,7 +8,7 @@ import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 from urllib.parse import urlsplit
 
 import msgspec
@@ -26,7 +26,7 @@ NOTHING: Mapping[str, str] = {}
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?")
 
 
-class Mistake(NamedTuple):
+class Mistake(Struct, frozen=True):
     place: Place
     sentence: str
 

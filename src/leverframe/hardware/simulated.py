@@ -12,7 +12,7 @@ until it is plugged in again.
 from collections import deque
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -88,7 +88,7 @@ class BoardState(Struct, frozen=True, forbid_unknown_fields=True):
     hosts: dict[str, float | int]
 
 
-class ReceivedSms(NamedTuple):
+class ReceivedSms(Struct, frozen=True):
     sender: str
     text: str
     #: What was sent back; None if nothing was.

@@ -7,7 +7,7 @@ JSON, where nobody counts.
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,7 +38,7 @@ class File(Struct, frozen=True):
         return JSON if self.path.endswith(".json") else XML
 
 
-class KeyDescription(NamedTuple):
+class KeyDescription(Struct, frozen=True):
     """One line of the reference: a key, or several alike (`ds1-ds8`), of a file."""
 
     path: str

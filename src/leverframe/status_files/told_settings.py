@@ -6,7 +6,9 @@ places that a version has are those of its factory settings.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from leverframe.engine.factory_settings import defaults
 from leverframe.profile import Profile
@@ -15,7 +17,7 @@ from leverframe.profile import Profile
 ENTRY_LISTS = ("rules", "schedule", "access.users")
 
 
-class ReadSetting(NamedTuple):
+class ReadSetting(Struct, frozen=True):
     """What a file tells of one place of the tree."""
 
     path: str
@@ -24,13 +26,13 @@ class ReadSetting(NamedTuple):
     loss: str = ""
 
 
-class UnreadSetting(NamedTuple):
+class UnreadSetting(Struct, frozen=True):
     path: str
     #: The end of a sentence that begins with the name of the key.
     why: str
 
 
-class ToldSettings(NamedTuple):
+class ToldSettings(Struct, frozen=True):
     """The settings that keys tell, and how they are read from the texts in the order of names.
 
     Anything but a text is what a unit may say instead; None where it says nothing.

@@ -6,13 +6,15 @@ units write numbers as texts; a bare number is taken, too, because some of their
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from leverframe.engine.machine import Value
 from leverframe.profile import Profile
 
 
-class Unreadable(NamedTuple):
+class Unreadable(Struct, frozen=True):
     """Why a value is not known, as the end of a sentence that begins with its key."""
 
     why: str

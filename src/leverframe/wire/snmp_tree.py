@@ -8,7 +8,7 @@ software brought behind the others of their branch, and what a trap carries in b
 Clients of HW 3.0 know an older tree, which stands below branch 3 there.
 """
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
@@ -46,7 +46,7 @@ BRANCHES = {
 }
 
 
-class Scalar(NamedTuple):
+class Scalar(Struct, frozen=True):
     """One object; its only instance is `.0`."""
 
     branch: int

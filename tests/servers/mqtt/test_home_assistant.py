@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 
 from leverframe.commands.table.pathless import calls_in
 from leverframe.engine.factory_settings import defaults
@@ -254,7 +255,7 @@ def test_every_analog_input_has_a_label_of_its_own() -> None:
 )
 def test_ids_of_entities_are_made_of_any_name(name: str, entity: str) -> None:
     settings = Settings()
-    said = announcement("OUT0", controlled(settings)._replace(name=name))
+    said = announcement("OUT0", replace(controlled(settings), name=name))
     check(said)
     assert said.payload["default_entity_id"] == entity
 
@@ -276,7 +277,7 @@ def test_the_device_leads_to_the_pages_where_home_assistant_can_reach_them(
 ) -> None:
     seen = PagesAddress("http", host, 8080).seen_from(own)
     assert seen == url
-    me = controlled(defaults(NEWEST))._replace(url=seen)
+    me = replace(controlled(defaults(NEWEST)), url=seen)
     said = announcement("OUT0", me)
     check(said)
     assert said.payload["device"].get("configuration_url") == url

@@ -7,7 +7,8 @@ answer alike are joined. So a limit that changes in whatever way a type computes
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from leverframe.commands.table.codes import CodeTable
 from leverframe.commands.table.matching import TABLE
@@ -23,7 +24,7 @@ from leverframe.commands.table.versions import (
 from leverframe.profile import HARDWARE, HW30, HW35, HW35_TO_38, HW39, Profile, VersionSpan, offered
 
 
-class Variant(NamedTuple):
+class Variant(Struct, frozen=True):
     """An answer, and the versions that give it."""
 
     spans: tuple[VersionSpan, ...]

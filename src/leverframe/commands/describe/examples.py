@@ -5,7 +5,9 @@ that makes sense), the row has an `example`; such a text is used only on version
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from leverframe.commands.table.bodies import FormBody, ListBody
 from leverframe.commands.table.params import (
@@ -27,7 +29,7 @@ from leverframe.commands.table.row import Row
 from leverframe.profile import Profile, offered
 
 
-class Filled(NamedTuple):
+class Filled(Struct, frozen=True):
     """Fields with an example each: the texts that are sent, and the values they stand for."""
 
     texts: dict[str, str]

@@ -9,7 +9,7 @@ list. `x-form` is the form as it is printed, `x-role` says who may use it.
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -48,7 +48,7 @@ _INTRODUCTION = (
 _READING_REFUSALS = (401, 403, 404, 405, 503)
 
 
-class QueryParameter(NamedTuple):
+class QueryParameter(Struct, frozen=True):
     name: str
     type: Any
     doc: str
@@ -273,8 +273,14 @@ def _form_of(parameters: Sequence[QueryParameter]) -> Json:
 def _query_parameters(parameters: Sequence[QueryParameter]) -> list[Json]:
     schemas, _ = reply_schemas(parameter.type for parameter in parameters)
     return [
-        {"name": name, "in": "query", "required": False, "description": doc, "schema": schema}
-        for (name, _, doc), schema in zip(parameters, schemas, strict=True)
+        {
+            "name": parameter.name,
+            "in": "query",
+            "required": False,
+            "description": parameter.doc,
+            "schema": schema,
+        }
+        for parameter, schema in zip(parameters, schemas, strict=True)
     ]
 
 

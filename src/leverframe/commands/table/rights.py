@@ -7,7 +7,9 @@ the rights of a control user, and may join commands.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from leverframe.commands.table.refusals import NotAllowed, SignInRequired
 from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from leverframe.commands.table.matching import Call
 
 
-class Account(NamedTuple):
+class Account(Struct, frozen=True):
     name: str
     role: str
     #: Setting path of its password; empty for accounts without one.

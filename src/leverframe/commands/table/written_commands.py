@@ -4,7 +4,9 @@ A command with a body has it behind a space. Empty lines and lines that begin wi
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from leverframe.commands.table.bodies import Upload
 from leverframe.commands.table.matching import COMMAND_PATHS, Call, find, items_of
@@ -15,7 +17,7 @@ from leverframe.profile import Profile
 MAX_LINES = 500
 
 
-class WrittenCommand(NamedTuple):
+class WrittenCommand(Struct, frozen=True):
     line: int
     path: str
     query: str

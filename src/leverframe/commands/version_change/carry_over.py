@@ -13,8 +13,9 @@ be sent to a server that the file names and the controller did not have is forgo
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from leverframe.commands.table import user_interface as pages
@@ -56,7 +57,7 @@ _ACCESS = "access."
 _COUNTS_THE_SAME = {"W->kW/kWh": "W/kWh", "kW->W/kWh": "kW/kWh"}
 
 
-class _Position(NamedTuple):
+class _Position(Struct, frozen=True):
     """A position among the variables that some versions use for a page setting."""
 
     variables: str

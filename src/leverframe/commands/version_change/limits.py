@@ -7,7 +7,9 @@ give the same value. The default is always allowed.
 """
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from leverframe.commands.table import rules as rule_rows
 from leverframe.commands.table import schedule as schedule_rows
@@ -20,7 +22,7 @@ from leverframe.engine.settings import Rule, ScheduleEntry
 from leverframe.profile import Profile, Spans, offered
 
 
-class Limit(NamedTuple):
+class Limit(Struct, frozen=True):
     """The type that a row gives the settings at some places."""
 
     row: Row

@@ -8,7 +8,9 @@ else; a reading that is absent is unavailable, as is everything while the contro
 import re
 import unicodedata
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from leverframe.engine.labels import (
     DIFFERENTIALS,
@@ -66,7 +68,7 @@ _CLASS_BY_LABEL = {
 _DIAGNOSTIC = ("VCC", "TEMP")
 
 
-class Controlled(NamedTuple):
+class Controlled(Struct, frozen=True):
     """The controller that is announced, and its topics."""
 
     name: str
@@ -85,7 +87,7 @@ class Controlled(NamedTuple):
         return f"{self.settings.mqtt.prefix}/{name}"
 
 
-class Announcement(NamedTuple):
+class Announcement(Struct, frozen=True):
     topic: str
     payload: dict[str, Any]
 

@@ -1,6 +1,6 @@
 """The page at an address where there is nothing, in the language of the browser."""
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from leverframe.servers.http.messages import NOT_KEPT, Reply, Request
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
@@ -13,7 +13,7 @@ from leverframe.servers.routes.sign_in_page import (
 )
 
 
-class MissingWords(NamedTuple):
+class MissingWords(Struct, frozen=True):
     title: str
     advice: str
     way: str

@@ -2,10 +2,10 @@
 
 from datetime import tzinfo
 from math import isnan
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from leverframe.commands.describe.openapi import JSON, QueryParameter
 from leverframe.commands.table import schedule
@@ -44,7 +44,7 @@ PARAMETERS = (
 _BESIDE = schedule.ENTRY_ROWS
 
 
-class _Tried(NamedTuple):
+class _Tried(Struct, frozen=True):
     settings: Settings
     place: int
     profile: Profile

@@ -5,9 +5,8 @@ in. It works without a script; `web/signin.js` shows what is typed and keeps the
 somebody came with. That stands behind `#`, which no browser sends, and goes through every redirect.
 """
 
-from typing import NamedTuple
-
 import msgspec
+from msgspec import Struct
 
 from leverframe.commands.table.accounts import MIN_PASSWORD_LETTERS
 from leverframe.servers.http.messages import NOT_KEPT, Reply
@@ -15,7 +14,7 @@ from leverframe.servers.routes.page_headers import PAGE_HEADERS
 from leverframe.status_files.writing import escaped
 
 
-class Words(NamedTuple):
+class Words(Struct, frozen=True):
     sign_in: str
     sign_out: str
     change: str
@@ -118,7 +117,7 @@ WORDS = {
 SIGN_IN, CHANGE = "signin", "passwd"
 
 
-class SignInMessage(NamedTuple):
+class SignInMessage(Struct, frozen=True):
     """The reason why a form was refused, and the name that was typed there."""
 
     form: str

@@ -21,9 +21,9 @@ import math
 import re
 from collections.abc import Awaitable, Callable
 from itertools import groupby
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.codes import I2C_SENSORS
@@ -94,18 +94,18 @@ PARAMETERS = (
 )
 
 
-class Advance(NamedTuple):
+class Advance(Struct, frozen=True):
     #: None: to the next deadline.
     seconds: float | None
 
 
-class Arrival(NamedTuple):
+class Arrival(Struct, frozen=True):
     """An SMS that arrives; commands in it are carried out before the next step."""
 
     receive: Callable[[], Awaitable[None]]
 
 
-class Deed(NamedTuple):
+class Deed(Struct, frozen=True):
     """Something that is no reading, done between the instants before and after it."""
 
     do: Callable[[], object]

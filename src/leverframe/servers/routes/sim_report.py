@@ -30,7 +30,7 @@ from leverframe.hardware.described_fields import (
 )
 from leverframe.hardware.fault_catalogue import FAULTS, fields_of
 from leverframe.hardware.plant_wiring import KINDS
-from leverframe.hardware.simulated import SimulatedBoard
+from leverframe.hardware.simulated import ReceivedSms, SimulatedBoard
 from leverframe.naming.units import unit_of
 from leverframe.servers.problems import NoSuchPath
 from leverframe.servers.routes.context import Context
@@ -105,15 +105,9 @@ class FaultsReport(Struct, frozen=True):
     kinds: dict[str, FaultKindReport]
 
 
-class SmsReport(Struct, frozen=True):
-    sender: str
-    text: str
-    answer: str | None
-
-
 class SmsInbox(Struct, frozen=True):
     max_letters: int
-    received: list[SmsReport]
+    received: list[ReceivedSms]
 
 
 class SimReport(Struct, frozen=True):
@@ -167,7 +161,7 @@ def sim_report(context: Context) -> SimReport:
             controller.faults.report() if controller.faults else [], _fault_kinds()
         ),
         hosts=board.hosts.answering,
-        sms=SmsInbox(SMS_LETTERS, [SmsReport(*message) for message in board.messages]),
+        sms=SmsInbox(SMS_LETTERS, list(board.messages)),
     )
 
 

@@ -2,7 +2,7 @@
 
 Building one takes 15 to 80 us; clients that poll a state that has not changed get it in 2."""
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from leverframe import status_files
 from leverframe.controller import Controller
@@ -11,7 +11,7 @@ from leverframe.servers.http.messages import Reply
 from leverframe.servers.problems import NoSuchPath
 
 
-class BuiltFile(NamedTuple):
+class BuiltFile(Struct, frozen=True):
     """A reply and what it was built from."""
 
     engine: Engine
