@@ -16,6 +16,7 @@ from leverframe.notify.outbox import KEPT
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable
 from tests.effort import examples
+from tests.full_disk import Disk
 
 from .post_office import Bell, PostOffice, ScriptedChannel
 
@@ -349,6 +350,24 @@ async def test_a_disk_that_takes_nothing_does_not_keep_a_message_from_being_sent
     await office.until_ended()
     assert channel.delivered == ["a"]
     assert "not on disk: The disk is full." in caplog.text
+
+
+async def test_a_disk_that_takes_nothing_is_told_once_until_it_takes_something(
+    bell: Bell, channel: ScriptedChannel, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk = Disk()
+    office = PostOffice(store=disk, bell=bell, email=channel)
+    for told in (1, 2):
+        disk.is_full = True
+        for text in ("a", "b", "c"):
+            office.notify(text)
+        await office.until_ended()
+        await office.writer.settled()
+        assert caplog.text.count("the outbox is not on disk") == told
+        disk.is_full = False
+        office.notify("d")
+        await office.until_ended()
+        await office.writer.settled()
 
 
 async def test_captured_messages_are_kept_in_full_and_not_sent(bell: Bell) -> None:

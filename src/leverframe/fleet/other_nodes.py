@@ -41,6 +41,10 @@ class PeerReport(Struct, frozen=True):
     ] = 0
     batch: Annotated[int, Meta(description="The last batch of changes in its lane.")] = 0
     version: Annotated[str, Meta(description="Of its program; empty where that is not known.")] = ""
+    has_resigned: Annotated[
+        bool,
+        Meta(description="Has it ended in order? One that does not live and has not is dead."),
+    ] = False
 
 
 class DatabaseReport(Struct, frozen=True):

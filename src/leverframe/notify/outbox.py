@@ -115,6 +115,8 @@ class Outbox:
         self._counts: dict[tuple[str, str], int] = {}
         self._number = 0
         self._closed = False
+        #: What was written last has reached the store, as far as that is known.
+        self._is_stored = True
         #: Messages that are captured when that is over.
         self._held: list[Message] = []
 
@@ -287,10 +289,19 @@ class Outbox:
     def _write(self, rows: Mapping[int, Message | None]) -> "asyncio.Future[None]":
         future = self._store.write(rows)
         if future.done():
-            _log_failure(future)
+            self._note_written(future)
         else:
-            future.add_done_callback(_log_failure)
+            future.add_done_callback(self._note_written)
         return future
+
+    def _note_written(self, future: "asyncio.Future[None]") -> None:
+        """Log what the store refuses, once for as long as it does."""
+        if future.cancelled():
+            return
+        error = future.exception()
+        if error is not None and self._is_stored:
+            log.error("the outbox is not on disk: %s", error)
+        self._is_stored = error is None
 
     # --- questions --------------------------------------------------------------------------------
 
@@ -394,8 +405,3 @@ class Outbox:
 
 def _in_order(messages: list[Message]) -> list[Message]:
     return sorted(messages, key=lambda message: message.number)
-
-
-def _log_failure(future: "asyncio.Future[None]") -> None:
-    if not future.cancelled() and (error := future.exception()) is not None:
-        log.error("the outbox is not on disk: %s", error)

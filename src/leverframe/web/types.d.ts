@@ -184,6 +184,7 @@ type FleetPeer = {
   silent_s: number;
   batch: number;
   version: string;
+  has_resigned: boolean;
 };
 type FleetDatabase = {
   is_reachable: boolean;

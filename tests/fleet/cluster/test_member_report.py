@@ -1,6 +1,7 @@
 """What a node tells of itself and of the others: to `/api/fleet/nodes`, and as figures."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,9 @@ async def test_a_node_tells_of_all_nodes_of_the_database_and_of_what_it_has_done
     cluster: Cluster,
 ) -> None:
     for name in ("a", "b"):
-        await cluster.join(name)
+        member = await cluster.join(name)
+        # What is told of silence is about the nodes, not about how busy the machine is.
+        member.lease.now = partial(float, member.lease.now())
     await cluster.nodes["a"].add(new("one", "two"))
     await cluster.settled(1, 1)
     (here,) = cluster.nodes["a"].members.values()
@@ -34,7 +37,7 @@ async def test_a_node_tells_of_all_nodes_of_the_database_and_of_what_it_has_done
     await until(lambda: all(one.batch and one.version for one in member.report().nodes))
     told = member.report()
     assert {one.version for one in told.nodes} == {__version__}
-    assert max(one.silent_s for one in told.nodes) < 3
+    assert [one.silent_s for one in told.nodes] == [0, 0]
     assert (told.database.is_reachable, told.database.standby) == (True, "")
     figures = {family.name: list(family.samples) for family in member.families()}
     assert ({"state": "alive"}, 2) in figures["leverframe_cluster_nodes"]

@@ -110,6 +110,19 @@ def test_who_resigns_leaves_everything_free_at_once(database: psycopg.Connection
     assert not membership.beat(database, a)
 
 
+def test_who_resigned_is_told_from_who_was_declared_dead(database: psycopg.Connection[Any]) -> None:
+    a, b, c = live(database, "a", "b", "c")
+    for claim in (a, b, c):
+        membership.beat(database, claim)
+    membership.resign(database, a)
+    seen = next(one for one in membership.seen_nodes(database) if one.name == "b")
+    assert membership.declare_dead(database, seen)
+    # Fenced, it can no longer say that it has ended in order.
+    membership.resign(database, b)
+    told = {one.name: (one.is_alive, one.has_resigned) for one in membership.seen_nodes(database)}
+    assert told == {"a": (False, True), "b": (False, False), "c": (True, False)}
+
+
 def test_who_asks_is_told_of_the_database_and_the_programs(
     database: psycopg.Connection[Any],
 ) -> None:

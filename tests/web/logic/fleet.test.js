@@ -148,6 +148,7 @@ const peer = (name, more = {}) => ({
   silent_s: 0,
   batch: 417,
   version: "0.2.0",
+  has_resigned: false,
   ...more,
 });
 const cluster = (nodes, more = {}) => ({
@@ -169,10 +170,11 @@ test("a node is told by what it does, and what is wrong is counted", () => {
     peer("east", { capacity: 0, controllers: 0 }),
     peer("west", { silent_s: 4 }),
     peer("old", { is_alive: false, silent_s: 9 }),
+    peer("off", { is_alive: false, has_resigned: true }),
   ];
   const all = cluster(nodes);
   const states = nodes.map((one) => stateOf(one, all));
-  assert.deepEqual(states, ["runs", "emptied", "empty", "silent", "gone"]);
+  assert.deepEqual(states, ["runs", "emptied", "empty", "silent", "dead", "stopped"]);
   assert.equal(troublesOf(all), 1);
   assert.equal(stateOf(nodes[0], { ...all, is_in_doubt: true }), "doubt");
   const away = { ...all.database, is_reachable: false, standby: "db2" };

@@ -53,7 +53,8 @@ def list_nodes(node: str, user: str | None, ca_file: str | None, as_json: bool) 
 def _state(node: dict[str, Any]) -> str:
     drained = ", drained" if node["is_drained"] else ""
     if not node["is_alive"]:
-        return f"{'dead' if node['controllers'] else 'stopped'}{drained}"
+        # An older node does not tell.
+        return f"{'stopped' if node.get('has_resigned') else 'dead'}{drained}"
     return "is emptied" if drained and node["controllers"] else f"runs{drained}"
 
 

@@ -216,6 +216,7 @@ class ClusterMember(AskingNode):
                     silent_s=self._silent_s(one),
                     batch=one.batch,
                     version=one.version,
+                    has_resigned=one.has_resigned,
                 )
                 for one in self.nodes
             ],

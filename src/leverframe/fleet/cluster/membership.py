@@ -119,7 +119,7 @@ def seen_nodes(connection: Connection) -> list[SeenNode]:
         "SELECT name, node.epoch, beat, is_alive,"
         # Before the first beat it is not known which session is its own.
         " session = 0 OR pid IS NOT NULL, address, capacity, is_drained, coalesce(batch, 0),"
-        " coalesce(application_name, '') FROM node"
+        " coalesce(application_name, ''), NOT is_alive AND session = 0 FROM node"
         " LEFT JOIN pg_stat_activity ON pid = session LEFT JOIN lane ON lane.node = name"
         " ORDER BY name"
     )
@@ -316,13 +316,18 @@ def set_drained(connection: Connection, name: str, *, is_drained: bool) -> None:
 
 
 def resign(connection: Connection, claim: Claim) -> None:
-    """End the own life in order: everything is free at once."""
-    row = connection.execute(
-        "SELECT epoch, beat FROM node WHERE name = %s AND epoch = %s AND is_alive",
-        (claim.node, claim.epoch),
-    ).fetchone()
-    if row is not None:
-        declare_dead(connection, SeenNode(claim.node, row[0], row[1]))
+    """End the own life in order: everything is free at once.
+
+    It leaves no session behind, by which others tell that it was not declared dead.
+    """
+    with connection.transaction():
+        row = connection.execute(
+            "UPDATE node SET session = 0 WHERE name = %s AND epoch = %s AND is_alive"
+            " RETURNING epoch, beat",
+            (claim.node, claim.epoch),
+        ).fetchone()
+        if row is not None:
+            declare_dead(connection, SeenNode(claim.node, row[0], row[1]))
 
 
 def placed(connection: Connection) -> list[Placed]:

@@ -36,6 +36,8 @@ class SeenNode(Struct, frozen=True):
     #: The last batch in its lane, and the version of its program where that is known.
     batch: int = 0
     version: str = ""
+    #: It has ended in order; one that was declared dead has not.
+    has_resigned: bool = False
 
 
 class _Silence(Struct):

@@ -12,7 +12,7 @@ const SILENT_S = 2;
 
 /** @param {FleetPeer} peer @param {FleetCluster} cluster */
 export function stateOf(peer, cluster) {
-  if (!peer.is_alive) return "gone";
+  if (!peer.is_alive) return peer.has_resigned ? "stopped" : "dead";
   if (peer.is_this && cluster.is_in_doubt) return "doubt";
   if (peer.silent_s >= SILENT_S) return "silent";
   if (peer.capacity === 0) return peer.controllers ? "emptied" : "empty";
@@ -126,7 +126,8 @@ const ICONS = /** @type {const} */ ({
   runs: "check",
   emptied: "down",
   empty: "down",
-  gone: "close",
+  stopped: "close",
+  dead: "attention",
   doubt: "attention",
   silent: "attention",
 });
