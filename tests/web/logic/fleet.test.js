@@ -9,7 +9,7 @@ import { lastHour, levers, list } from "../../../src/leverframe/web/fleet/list.j
 import * as node from "../../../src/leverframe/web/fleet/node_api.js";
 import { Nodes, stateOf, troublesOf } from "../../../src/leverframe/web/fleet/nodes.js";
 import { paging } from "../../../src/leverframe/web/fleet/paging.js";
-import { results } from "../../../src/leverframe/web/fleet/results.js";
+import { resultWords, results } from "../../../src/leverframe/web/fleet/results.js";
 import { Rollouts, underWay } from "../../../src/leverframe/web/fleet/rollouts.js";
 import { withChange } from "../../../src/leverframe/web/fleet/view.js";
 import { Refused } from "../../../src/leverframe/web/lib/api.js";
@@ -90,21 +90,24 @@ test("pages of the list lead on as far as there are some", () => {
   assert.equal(textOf(paging(120, 3)), "Previous 101 to 120 of 120 Next");
 });
 
-test("refusals come first, and effects are said in words", () => {
+test("refusals come first, and effects are said in words", async () => {
   const effect = { what: "Pump", old: 0, new: 1, is_state: true };
+  const time = { ...effect, what: "outputs.1.return_time", is_state: false };
   const report = {
     ...{ done: 4, refused: 1, dry_run: true },
     results: [
-      { name: "a", status: 200, effects: [effect, { ...effect, old: 1 }] },
-      { name: "b", status: 200, effects: [{ ...effect, what: "x.y", old: "", is_state: false }] },
+      { name: "a", status: 200, effects: [effect, { ...effect, what: "OUT0", old: 1 }] },
+      { name: "b", status: 200, effects: [time] },
       { name: "c", status: 200, effects: [{ ...effect, what: "secret", old: null, new: null }] },
       { name: "d", status: 200 },
       { name: "e", status: 404, detail: "There is none." },
     ],
   };
+  await resultWords(report);
   const shown = textOf(results(report));
   assert.match(shown, /Would do it: 4\. Would refuse: 1\. e refuses: There is none\./);
-  assert.match(shown, /a Pump: off → on; Pump stays on b x\.y: "" → 1 c secret d would do it/);
+  assert.match(shown, /a Pump: off → on; Output 0 stays on b Output 1 · Off by itself after: 0 s/);
+  assert.match(shown, /c secret d would do it/);
   const many = Array.from({ length: 40 }, (_, at) => ({ name: `n${at}`, status: 200 }));
   assert.match(textOf(results({ ...report, dry_run: false, results: many })), /not shown: 10/);
 });

@@ -2,6 +2,7 @@
 
 import { html, nothing, render } from "../vendor/lit-html.js";
 import { icon } from "../lib/icon.js";
+import { closeMenusOutside } from "../lib/menu.js";
 import { applyTheme } from "../lib/theme.js";
 import { clock, serverText, startWords, t, useCodes, usePageWords } from "../lib/words.js";
 import { addressWith, readAddress } from "./address.js";
@@ -32,10 +33,13 @@ class FleetPage {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #typing;
   #address = readAddress();
+  // As it was typed, perhaps with a space at its end.
+  #searchText = this.#address.wanted.search;
 
   async start() {
     applyTheme();
     await Promise.all([startWords(), usePageWords("fleet"), useCodes()]);
+    closeMenusOutside();
     addEventListener("hashchange", () => this.#look());
     setInterval(() => this.redraw(), SECOND_MS);
     this.#look();
@@ -45,6 +49,8 @@ class FleetPage {
     const before = JSON.stringify(this.#address.wanted);
     this.#address = readAddress();
     if (JSON.stringify(this.#address.wanted) !== before) this.#isAll = false;
+    const { search } = this.#address.wanted;
+    if (this.#searchText.trim() !== search) this.#searchText = search;
     this.#stream.look(this.#address);
     this.redraw();
   }
@@ -155,7 +161,7 @@ class FleetPage {
     const isChosen = (/** @type {string} */ name) => this.#isAll || this.#names.has(name);
     return html`<div class="head">
         <h1>${t("controllers")}</h1>
-        ${sums(view, wanted)} ${this.#search(wanted)}
+        ${sums(view, wanted)} ${this.#search()}
         ${view.node.role === "administrator" ? this.#add() : nothing}
       </div>
       ${problems} ${this.#time.view()} ${this.#making.view()} ${this.#filters(view, wanted)}
@@ -181,9 +187,9 @@ class FleetPage {
     </button>`;
   }
 
-  /** @param {FleetWanted} wanted */
-  #search({ search }) {
+  #search() {
     const typed = (/** @type {string} */ text) => {
+      this.#searchText = text;
       clearTimeout(this.#typing);
       this.#typing = setTimeout(() => {
         location.replace(addressWith({ search: text.trim(), page: 1 }));
@@ -193,7 +199,7 @@ class FleetPage {
       type="search"
       aria-label=${t("search_for")}
       placeholder=${t("search_for")}
-      value=${search}
+      .value=${this.#searchText}
       @input=${(event) => typed(event.target.value)}
     />`;
   }

@@ -2,12 +2,13 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
+import { OUTPUTS } from "../lib/labels.js";
+import { kindName } from "../lib/things.js";
 import { clock, t } from "../lib/words.js";
 import { addressWith } from "./address.js";
 import * as node from "./node_api.js";
-import { results } from "./results.js";
+import { resultWords, results } from "./results.js";
 
-const OUTPUTS = 6;
 // What needs a text, and what else.
 const TEXT = ["command", "rollout", "tag", "untag", "snapshot", "rename"];
 
@@ -267,9 +268,12 @@ export class Bulk {
     return this.what === "switch" ? `outs.cgi?out${this.#output}=${this.#on}` : this.#text;
   }
 
-  #try() {
+  async #try() {
     this.#triedAt = Date.now() / 1000;
-    return node.sendCommand(this.#page.choice, this.#command, { dryRun: true, allOrNone: false });
+    const how = { dryRun: true, allOrNone: false };
+    const report = await node.sendCommand(this.#page.choice, this.#command, how);
+    await resultWords(report);
+    return report;
   }
 
   // Those that would refuse it are left out where they were chosen one by one.
@@ -310,5 +314,4 @@ export class Bulk {
   }
 }
 
-const numbers = () =>
-  Array.from({ length: OUTPUTS }, (_, at) => [String(at), t("output", { number: at + 1 })]);
+const numbers = () => OUTPUTS.map((label, at) => [String(at), kindName(label)]);

@@ -15,6 +15,8 @@ export class GroupTime {
   /** @type {string | null} */
   #refusal = null;
   #isBusy = false;
+  // On a phone the list comes first: the tools open when somebody wants them.
+  #isOpen = false;
 
   /** @param {FleetPageLike} page */
   constructor(page) {
@@ -25,51 +27,65 @@ export class GroupTime {
     const about = this.#page.node;
     if (!about?.virtual || about.role === "user") return nothing;
     const now = fullMoment(about.time, { dateStyle: "medium", timeStyle: "medium" });
-    return html`<section class="time" aria-label=${t("time_of_all")}>
+    return html`<section class="time" aria-label=${t("time_of_all")} ?data-open=${this.#isOpen}>
       <p class="common-time">
         <b>${now}</b>
         <small>${about.rate ? t("runs", { rate: about.rate }) : t("stands")}</small>
       </p>
-      <form class="do" @submit=${(event) => this.#submit(event, { for: this.#for })}>
-        <input
-          aria-label=${t("time_for")}
-          size="8"
-          required
-          .value=${this.#for}
-          @input=${(event) => {
-            this.#for = event.target.value;
-          }}
-        /><button data-do="advance" ?disabled=${this.#isBusy}>${t("advance")}</button>
-      </form>
-      <form class="do" @submit=${(event) => this.#submit(event, { to: this.#to })}>
-        <input
-          type="datetime-local"
-          step="1"
-          aria-label=${t("time_to")}
-          required
-          @input=${(event) => {
-            this.#to = event.target.value;
-          }}
-        /><button data-do="go" ?disabled=${this.#isBusy}>${t("go_to")}</button>
-      </form>
-      <div class="do">
-        <button data-do="step" ?disabled=${this.#isBusy} @click=${() => this.#move({ step: 1 })}>
-          ${t("step")}
-        </button>
-        ${about.tenant === null ? this.#runs(about.rate) : nothing}
+      ${about.tenant === null && about.rate ? this.#freeze() : nothing}
+      <button
+        type="button"
+        class="bare fold"
+        aria-expanded=${String(this.#isOpen)}
+        @click=${() => {
+          this.#isOpen = !this.#isOpen;
+          this.#page.redraw();
+        }}
+      >
+        ${t("move_time")}
+      </button>
+      <div class="moving">
+        <form class="do" @submit=${(event) => this.#submit(event, { for: this.#for })}>
+          <input
+            aria-label=${t("time_for")}
+            size="8"
+            required
+            .value=${this.#for}
+            @input=${(event) => {
+              this.#for = event.target.value;
+            }}
+          /><button data-do="advance" ?disabled=${this.#isBusy}>${t("advance")}</button>
+        </form>
+        <form class="do" @submit=${(event) => this.#submit(event, { to: this.#to })}>
+          <input
+            type="datetime-local"
+            step="1"
+            aria-label=${t("time_to")}
+            required
+            @input=${(event) => {
+              this.#to = event.target.value;
+            }}
+          /><button data-do="go" ?disabled=${this.#isBusy}>${t("go_to")}</button>
+        </form>
+        <div class="do">
+          <button data-do="step" ?disabled=${this.#isBusy} @click=${() => this.#move({ step: 1 })}>
+            ${t("step")}
+          </button>
+          ${about.tenant === null && !about.rate ? this.#run() : nothing}
+        </div>
       </div>
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
     </section>`;
   }
 
   // Time that runs does so for all: that is the operator's.
-  /** @param {number} rate */
-  #runs(rate) {
-    if (rate) {
-      return html`<button data-do="freeze" @click=${() => this.#move({ rate: 0 })}>
-        ${t("freeze")}
-      </button>`;
-    }
+  #freeze() {
+    return html`<button type="button" data-do="freeze" @click=${() => this.#move({ rate: 0 })}>
+      ${t("freeze")}
+    </button>`;
+  }
+
+  #run() {
     return html`<select
       aria-label=${t("run")}
       @change=${(event) => this.#move({ rate: event.target.value })}

@@ -2,9 +2,8 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { icon, mark } from "../lib/icon.js";
-import { closeByEscape, closeWhenLeft } from "../lib/menu.js";
-import { THEMES, chooseTheme, currentTheme } from "../lib/theme.js";
-import { chooseLanguage, clock, currentLanguage, languageChoices, t } from "../lib/words.js";
+import { ownMenu } from "../lib/own_menu.js";
+import { clock, t } from "../lib/words.js";
 import { addressWith } from "./address.js";
 import { troublesOf } from "./nodes.js";
 import { underWay } from "./rollouts.js";
@@ -20,38 +19,19 @@ export function header({ connection, time, view }, current, redraw) {
     <a class="brand" href="#/"
       >${mark()}<span>${t("fleet")}${tenant ? html` <small>${tenant}</small>` : nothing}</span></a
     >
-    <nav class="groups views" aria-label=${t("navigation")}>
-      ${view ? viewLinks(view, current) : nothing}
-    </nav>
+    ${view?.node.role === "administrator" ? viewLinks(view, current) : nothing}
     <p class="connection" data-kind=${connection}>
       <span role="status"
         >${connection === "lost" ? t("no_connection") : t(`connection_${connection}`)}</span
       >${time && connection === "live" ? html` · <time>${clock(time).slice(0, 5)}</time>` : nothing}
     </p>
-    <details class="pop own" @keydown=${closeByEscape} @focusout=${closeWhenLeft}>
-      <summary aria-label=${t("own_choices")}>${icon("more")}</summary>
-      <div class="menu">
-        <div class="choices">
-          ${choice(t("language"), languageChoices(), currentLanguage(), (name) => {
-            chooseLanguage(name);
-            redraw();
-          })}
-          ${choice(
-            t("theme"),
-            THEMES.map((name) => [name, t(`theme_${name}`)]),
-            currentTheme(),
-            chooseTheme,
-          )}
-        </div>
-      </div>
-    </details>
+    ${ownMenu(redraw)}
   </header>`;
 }
 
 // The controllers, roll-outs, and the nodes where there are several.
 /** @param {FleetView} view @param {string} current */
-function viewLinks({ node, rollouts, cluster }, current) {
-  if (node.role !== "administrator") return nothing;
+function viewLinks({ rollouts, cluster }, current) {
   const running = underWay(rollouts);
   const troubles = cluster ? troublesOf(cluster) : 0;
   /** @type {[string, string, Template][]} */
@@ -63,26 +43,14 @@ function viewLinks({ node, rollouts, cluster }, current) {
     const count = html`<b class="finding-count">${icon("attention", "s")}${troubles}</b>`;
     links.push(["nodes", t("nodes"), troubles ? count : nothing]);
   }
-  return links.map(
-    ([name, text, count]) =>
-      html`<a
-        href=${addressWith({ view: name })}
-        aria-current=${name === current ? "page" : nothing}
-        >${text}${count}</a
-      >`,
-  );
-}
-
-/**
- * @param {string} label
- * @param {[string, string][]} options
- * @param {string} current
- * @param {(value: string) => void} choose
- */
-const choice = (label, options, current, choose) =>
-  html`<select aria-label=${label} @change=${(event) => choose(event.target.value)}>
-    ${options.map(
-      ([value, text]) =>
-        html`<option value=${value} .selected=${value === current}>${text}</option>`,
+  return html`<nav class="groups views" aria-label=${t("navigation")}>
+    ${links.map(
+      ([name, text, count]) =>
+        html`<a
+          href=${addressWith({ view: name })}
+          aria-current=${name === current ? "page" : nothing}
+          >${text}${count}</a
+        >`,
     )}
-  </select>`;
+  </nav>`;
+}

@@ -22,7 +22,7 @@ export class Making {
   #file = null;
   /** @type {MadeReport | null} */
   #made = null;
-  /** @type {string | null} */
+  /** @type {{ field: string, why: string } | null} */
   #refusal = null;
   #isBusy = false;
 
@@ -65,7 +65,7 @@ export class Making {
           <button type="button" class="bare" @click=${() => this.#close()}>${t("close")}</button>
         </div>
       </form>
-      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+      ${this.#refused("")}
       ${this.#made ? told(this.#made) : nothing}
     </section>`;
   }
@@ -90,8 +90,15 @@ export class Making {
           this.#page.redraw();
         }}
       />
-      ${hint ? html`<small>${hint}</small>` : nothing}
+      ${hint ? html`<small>${hint}</small>` : nothing} ${this.#refused(key)}
     </label>`;
+  }
+
+  // Under the field that it is about; "" is for what is about none.
+  /** @param {string} field */
+  #refused(field) {
+    if (this.#refusal?.field !== field) return nothing;
+    return html`<p class="refusal" role="alert">${this.#refusal.why}</p>`;
   }
 
   #version() {
@@ -167,7 +174,7 @@ export class Making {
       this.#made = await this.#make();
     } catch (error) {
       if (!api.mayPass(error)) throw error;
-      this.#refusal = /** @type {Error} */ (error).message;
+      this.#refusal = fieldOf(error);
     }
     this.#isBusy = false;
     this.#page.redraw();
@@ -181,6 +188,17 @@ export class Making {
     const file = this.#begin === FILE ? this.#file : null;
     return node.make("add", { name, hw, sw: hw ? sw : "", like, ...places }, file);
   }
+}
+
+// The name of a copy is asked for as `to`.
+/** @param {unknown} error */
+function fieldOf(error) {
+  const why = /** @type {Error} */ (error).message;
+  const named = error instanceof api.Refused ? (error.problem.field ?? "") : "";
+  const field = named === "to" ? "name" : named;
+  if (!(field in nothingGiven())) return { field: "", why };
+  // Where it stands says which field is meant.
+  return { field, why: why.replace(new RegExp(`^[^:]*\\b${named}\\s?: `), "") };
 }
 
 /** @param {MadeReport} made */

@@ -1,11 +1,24 @@
 // What became, or would become, of something for each controller: refusals first.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { contextOf } from "../lib/foreign_context.js";
 import { icon } from "../lib/icon.js";
+import { settingName, settingWords, valueText } from "../lib/setting_words.js";
+import { kindName } from "../lib/things.js";
 import { serverText, t } from "../lib/words.js";
 
 const DONE = 200;
 const SHOWN = 30;
+const CONTEXT = contextOf();
+
+// What the settings are called that would change.
+/** @param {BulkReport} report */
+export const resultWords = ({ results: all }) =>
+  settingWords(
+    all.flatMap(({ effects = [] }) =>
+      effects.filter(({ is_state: isState }) => !isState).map(({ what }) => what),
+    ),
+  );
 
 /** @param {BulkReport} report */
 export function results({ dry_run: tried, done, refused, results: all }) {
@@ -40,12 +53,15 @@ function sentence({ status, detail, effects = [] }, tried) {
 
 /** @param {CommandEffect} effect */
 function effect({ what, old, new: later, is_state: isState }) {
-  if (old === null && later === null) return what;
-  const [from, to] = [old, later].map(isState ? stateWord : shown);
-  return from === to ? t("stays", { what, now: to }) : t("becomes", { what, from, to });
+  const name = isState ? kindName(what) : settingName(CONTEXT, what);
+  if (old === null && later === null) return name;
+  const [from, to] = [old, later].map((value) =>
+    isState ? stateWord(value) : valueText(CONTEXT, what, value),
+  );
+  return from === to
+    ? t("stays", { what: name, now: to })
+    : t("becomes", { what: name, from, to });
 }
 
-/** @param {unknown} value */
-const shown = (value) => JSON.stringify(value);
 /** @param {unknown} value */
 const stateWord = (value) => t(value === 1 ? "state_on" : "state_off");
