@@ -178,6 +178,18 @@ async def test_the_log_tells_what_a_request_changed_but_no_secret() -> None:
     assert not any("canary" in text for text in texts)
 
 
+async def test_a_watcher_that_fails_is_not_the_fault_of_a_change_nor_of_other_watchers(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    twin = await LoopTwin.start()
+    told: list[None] = []
+    twin.controller.watchers |= {lambda: 1 // 0, lambda: told.append(None)}
+    await twin.ok("/stm.cgi?oname=0Pump")
+    assert twin.controller.engine.settings.outputs[0].name == "Pump"
+    assert told == [None]
+    assert "a part could not follow the state" in caplog.text
+
+
 async def test_watchers_are_told_of_every_restart() -> None:
     twin = await LoopTwin.start()
     told: list[None] = []

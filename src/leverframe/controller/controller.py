@@ -443,15 +443,22 @@ class Controller(Hooks):
         return self._apply(settings, actions, at, cause)
 
     def _apply(
-        self, settings: Settings, actions: Sequence[Action], at: Moment, cause: Cause
+        self,
+        settings: Settings,
+        actions: Sequence[Action],
+        at: Moment,
+        cause: Cause,
+        *,
+        wake: bool = True,
     ) -> Outstanding | None:
         """Apply settings and actions; what follows a restart is for the engine that it starts."""
         if len(actions) < 2 or not any(type(one) is Restart for one in actions[:-1]):
-            return self.carry_out(self.engine.apply(settings, actions, at, cause))
+            return self.carry_out(self.engine.apply(settings, actions, at, cause), wake=wake)
         until = 1 + next(place for place, one in enumerate(actions) if type(one) is Restart)
-        outstanding = self.carry_out(self.engine.apply(settings, actions[:until], at, cause))
+        emitted = self.engine.apply(settings, actions[:until], at, cause)
+        outstanding = self.carry_out(emitted, wake=wake)
         at = self.clock.read()
-        further = self._apply(self.engine.settings, actions[until:], at, cause)
+        further = self._apply(self.engine.settings, actions[until:], at, cause, wake=wake)
         if outstanding is None or further is None:
             return outstanding or further
         further.beside += outstanding.beside
@@ -530,11 +537,15 @@ class Controller(Hooks):
             self.engine.machine.journal.add(at.wall, change.cause, change.description)
         if last.actions:
             self.action_audit.note(self.engine.machine, last.actions, at.wall, last.cause)
-        following = self._apply(last.settings, last.actions, at, last.cause) or Outstanding()
+        following = (
+            self._apply(last.settings, last.actions, at, last.cause, wake=False) or Outstanding()
+        )
         uploads = [name for change in changes for name in change.uploads]
         following.beside += self.tell_watchers(old, last.settings, uploads)
         for change in changes:
             change.outstanding.beside = following.beside
+        # At once: in a callback, 100 controllers later, nothing of this one would be in the cache.
+        self._end_round()
 
     def run_overdue_timers(self, at: Moment) -> None:
         """Run overdue timers first; their faults are not this request's."""
@@ -584,7 +595,7 @@ class Controller(Hooks):
             elif self.bootloader_until is None or type(effect) not in PINS:
                 self._carry_out[type(effect)](effect)
         if wake and self._round_end is None:
-            self._round_end = asyncio.get_running_loop().call_soon(self._end_round)
+            self._round_end = asyncio.get_running_loop().call_soon(self._on_round_end)
         outstanding: Outstanding | None = None
         if persisted or messages is not None or answer is not None:
             outstanding = Outstanding(answer=answer)
@@ -598,9 +609,12 @@ class Controller(Hooks):
             self._carry_out[type(effect)](effect)
         return outstanding
 
+    def _on_round_end(self) -> None:
+        self._round_end = None
+        self._end_round()
+
     def _end_round(self) -> None:
         """Do once per round of the event loop what follows from all that happened in it."""
-        self._round_end = None
         self.time.plan_now()
         self._tell_watchers()
 

@@ -146,7 +146,10 @@ class Hooks:
 
     def _call_watchers(self) -> None:
         for watcher in self.watchers:
-            watcher()
+            try:
+                watcher()
+            except Exception:
+                log.exception("a part could not follow the state")
 
     def take_writes(self, write: WriteToModules) -> None:
         """Have this carry out what is written to modules, also what rules wanted at the start."""
