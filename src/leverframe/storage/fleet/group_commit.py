@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from leverframe.storage.encrypting import KeyFile, Sealer
+from leverframe.storage.encrypting import KeyFile, Sealer, secrets_in
 from leverframe.storage.fleet.lane import Lane
 from leverframe.storage.fleet.lane_figures import LaneFigures
 from leverframe.storage.group_commit import Faults, GroupCommit, see_through
@@ -116,9 +116,7 @@ class GroupCommitLane(Lane):
     def _write(self, parts: Mapping[int, Rows]) -> dict[int, BaseException]:
         """Write parts in one transaction, or else each by itself; return what went wrong."""
         try:
-            self.write_parts(
-                {one: Sealer(self._key_file, one).sealed(rows) for one, rows in parts.items()}
-            )
+            self.write_parts({one: self._sealed(one, rows) for one, rows in parts.items()})
         except BaseException as error:
             if len(parts) == 1 or isinstance(error, ConcernsAll):
                 return dict.fromkeys(parts, _refusal(error))
@@ -127,6 +125,9 @@ class GroupCommitLane(Lane):
                 faults |= self._write({controller: rows})
             return faults
         return {}
+
+    def _sealed(self, controller: int, rows: Rows) -> Rows:
+        return Sealer(self._key_file, controller).sealed(rows) if secrets_in(rows) else rows
 
     async def forget(self, controllers: Iterable[int]) -> None:
         loop = asyncio.get_running_loop()

@@ -41,14 +41,14 @@ def forgetting(controllers: Iterable[int]) -> list[Statement]:
 def _text_statements(
     table: str, key: str, texts: Mapping[int, Mapping[str, str | None]]
 ) -> Iterator[Statement]:
-    written: dict[str, dict[str, str]] = {}
+    written: dict[str, Mapping[str, str | None]] = {}
     removed: dict[str, list[str]] = {}
     for controller, rows in texts.items():
-        for name, text in rows.items():
-            if text is None:
-                removed.setdefault(str(controller), []).append(name)
-            else:
-                written.setdefault(str(controller), {})[name] = text
+        if None in rows.values():
+            removed[str(controller)] = [name for name, text in rows.items() if text is None]
+            rows = {name: text for name, text in rows.items() if text is not None}
+        if rows:
+            written[str(controller)] = rows
     if written:
         # WHERE true: without it SQLite reads ON as part of a join.
         yield (
