@@ -186,7 +186,7 @@ async def test_a_watcher_that_fails_is_not_the_fault_of_a_change_nor_of_other_wa
     twin.controller.watchers |= {lambda: 1 // 0, lambda: told.append(None)}
     await twin.ok("/stm.cgi?oname=0Pump")
     assert twin.controller.engine.settings.outputs[0].name == "Pump"
-    assert told == [None]
+    assert told
     assert "a part could not follow the state" in caplog.text
 
 
