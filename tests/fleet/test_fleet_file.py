@@ -1,5 +1,6 @@
 """The fleet file: what it makes, and mistakes told by name and line while the others start."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.serve import start_controllers
 from leverframe.storage.fleet.lane import MemoryLane
 from tests.fleet.loop_node import loop_node
+from tests.ports import free_port
 
 GOOD = """\
 port = 8090
@@ -107,6 +109,13 @@ def test_a_mistake_in_one_of_a_thousand_is_told_and_the_others_are_read(tmp_path
     assert len(fleet.controllers) == 999
 
 
+def test_a_port_that_another_has_is_told_at_its_line(tmp_path: Path) -> None:
+    table = '[[controllers]]\nname = "{}"\nport = 8091\n'
+    fleet = read(tmp_path, table.format("a") + table.format("b"))
+    (mistake,) = fleet.mistakes
+    assert mistake.endswith("fleet.toml, line 6: b: Field port: b cannot have 8091: a has it.")
+
+
 async def test_a_port_in_use_is_told_and_the_others_start(tmp_path: Path) -> None:
     async with loop_node() as node:
         await node.node.door.listen("127.0.0.1", 0)
@@ -114,8 +123,25 @@ async def test_a_port_in_use_is_told_and_the_others_start(tmp_path: Path) -> Non
         text = f'[[controllers]]\nname = "a"\nport = {taken}\n[[controllers]]\nname = "b"\n'
         fleet = read(tmp_path, text)
         (told,) = await start_controllers(node.web, fleet.controllers, as_json=False)
-        assert told.startswith(f"a does not start: a: port {taken} of 127.0.0.1 cannot be used")
+        assert "fleet.toml, line 3: " in told
+        assert f": a does not start: port {taken} of 127.0.0.1 cannot be used" in told
         assert [one["name"] for one in await node.get("list")] == ["b"]
+
+
+async def test_a_port_that_was_taken_meanwhile_is_told_at_the_next_start(tmp_path: Path) -> None:
+    lane, port = MemoryLane(), free_port()
+    text = f'[[controllers]]\nname = "a"\nport = {port}\n[[controllers]]\nname = "b"\n'
+    fleet = read(tmp_path, text)
+    async with loop_node(lane) as node:
+        await node.node.door.listen("127.0.0.1", 0)
+        assert await start_controllers(node.web, fleet.controllers, as_json=False) == []
+    with socket.create_server(("127.0.0.1", port)):
+        async with loop_node(lane) as again:
+            await again.node.door.listen("127.0.0.1", 0)
+            (told,) = await start_controllers(again.web, fleet.controllers, as_json=False)
+            assert "fleet.toml, line 2: " in told
+            assert f": a does not start: port {port} of 127.0.0.1 cannot be used" in told
+            assert [one["name"] for one in await again.get("list")] == ["b"]
 
 
 @pytest.mark.parametrize(

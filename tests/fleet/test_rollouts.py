@@ -340,7 +340,7 @@ async def die(disk: Disk, id: str, what: str, writes: int, *, is_last_stored: bo
     """Operate a roll-out with a node that dies after so many writes; tell whether it has."""
     lane = MortalLane(disk, 10**6, is_last_stored=is_last_stored)
     async with loop_node(lane) as node:
-        assert await node.node.start_stored({}) == []
+        assert await node.node.start_stored({}) == {}
         await node.web.jobs.start_stored()
         job = node.web.jobs.find(id)
         lane._left = writes
@@ -376,7 +376,7 @@ async def test_a_roll_out_and_its_way_back_are_done_once_wherever_the_node_was_k
         disk = begin.copy()
         has_died = await die(disk, job.plan.id, what, writes, is_last_stored=is_last_stored)
         async with loop_node(disk) as node:
-            assert await node.node.start_stored({}) == []
+            assert await node.node.start_stored({}) == {}
             await node.web.jobs.start_stored()
             again = node.web.jobs.find(job.plan.id)
             if what in again.can():

@@ -21,12 +21,14 @@ line, and the others start.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import BadValue, Refusal
 from leverframe.config import BadConfiguration, Config, NodeConfig
@@ -158,7 +160,9 @@ def _controllers(
         if wrong:
             continue
         try:
-            new = _new(msgspec.convert(table, ControllerTable), folder, config, tenants)
+            line_of = partial(_line_of, sources, index)
+            made = _new(msgspec.convert(table, ControllerTable), folder, config, tenants)
+            new = [replace(one, line_of=line_of) for one in made]
             for one in new:
                 taken.add(one.record)
             found += new
@@ -167,9 +171,13 @@ def _controllers(
             mistakes.append(f"{where}: {name}: {wrong_key}")
         except Refusal as refusal:
             # Of two controllers with the same name, address or port.
-            where = sources.line((CONTROLLERS, index, "name"))
+            where = sources.line((CONTROLLERS, index, refusal.field or "name"))
             mistakes.append(f"{where}: {name}: {refusal.as_problem()['detail']}")
     return found, mistakes
+
+
+def _line_of(sources: Sources, index: int, key: str) -> str:
+    return sources.line((CONTROLLERS, index, key))
 
 
 def _new(

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from leverframe.commands.table.refusals import Refusal
 from leverframe.config import NodeConfig
 from leverframe.controller import Controller
 from leverframe.controller.controller import Hindrance
@@ -49,6 +50,17 @@ class NewController(Struct, frozen=True):
     #: What is remembered besides settings.
     kept: dict[str, Any] = {}
     wiring: Wiring = SIMULATED
+    #: Tells the line of a fleet file that has one of its keys, where it is from one.
+    line_of: Callable[[str], str] | None = None
+
+    def why_not(self, refusal: Refusal) -> str:
+        """Tell why it does not start, with its name and line."""
+        name = self.record.name
+        sentence = f"{name} does not start: {refusal.detail.removeprefix(f'{name}: ')}"
+        return self.at_its_line(sentence, refusal.field or "name")
+
+    def at_its_line(self, sentence: str, key: str = "name") -> str:
+        return sentence if self.line_of is None else f"{self.line_of(key)}: {sentence}"
 
 
 class Member:

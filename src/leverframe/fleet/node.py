@@ -118,9 +118,11 @@ class FleetNode:
 
     # --- making and removing ----------------------------------------------------------------------
 
-    async def start_stored(self, wirings: Mapping[str, Wiring]) -> list[str]:
-        """Start what the store knows; return a sentence for each that cannot be."""
-        return list((await self.start_some(sorted(self.registry.records), wirings)).values())
+    async def start_stored(self, wirings: Mapping[str, Wiring]) -> dict[str, str]:
+        """Start what the store knows; return a sentence for each that cannot be, by its name."""
+        records = self.registry.records
+        troubles = await self.start_some(sorted(records), wirings)
+        return {records[number].name: sentence for number, sentence in troubles.items()}
 
     async def start_some(
         self,
@@ -413,4 +415,4 @@ def _why_not(name: str, error: Exception) -> str:
     expected = isinstance(error, OSError | ValueError | ErrorForPeople)
     if not expected and not hasattr(error, "detail"):
         log.error("%s does not start", name, exc_info=error)
-    return f"{name} does not start: {sentence}"
+    return f"{name} does not start: {sentence.removeprefix(f'{name}: ')}"

@@ -156,12 +156,15 @@ class Taken:
         """Note what a record takes; refuse it, and note nothing, where another has it."""
         if record.name in self._names:
             raise Conflict(f"There is a controller {record.name} already.", field="name")
-        wanted = [one for one in (record.address, record.port) if one is not None]
-        for one in wanted:
+        given = {"address": record.address, "port": record.port}
+        wanted = {key: one for key, one in given.items() if one is not None}
+        for key, one in wanted.items():
             if one in self._owners:
-                raise Conflict(f"{record.name} cannot have {one}: {self._owners[one]} has it.")
+                raise Conflict(
+                    f"{record.name} cannot have {one}: {self._owners[one]} has it.", field=key
+                )
         self._names.add(record.name)
-        self._owners |= dict.fromkeys(wanted, record.name)
+        self._owners |= dict.fromkeys(wanted.values(), record.name)
 
 
 class Registry:

@@ -152,7 +152,12 @@ async def start_controllers(
         if name not in node.registry.tenants:
             await node.registry.put_tenant(TenantRecord(name))
     await node.take_over([one.record for one in controllers])
-    troubles = await node.start_stored({one.record.name: one.wiring for one in controllers})
+    written = {one.record.name: one for one in controllers}
+    wirings = {name: one.wiring for name, one in written.items()}
+    troubles = [
+        written[name].at_its_line(sentence) if name in written else sentence
+        for name, sentence in (await node.start_stored(wirings)).items()
+    ]
     await web.jobs.start_stored()
     known = {record.name for record in node.registry.records.values()}
     new = [
@@ -172,7 +177,7 @@ async def start_controllers(
             try:
                 await node.add([one])
             except Refusal as refusal:
-                troubles.append(f"{one.record.name} does not start: {refusal.detail}")
+                troubles.append(one.why_not(refusal))
     if password is not None and as_json:
         print_json({"event": "controllers", "password": password})
     elif password is not None:
