@@ -31,6 +31,8 @@ GOAL_PER_SECOND, GOAL_TIMES = 3_500, 20.0
 CLIENTS = 128
 BATCH = 256
 MANY = 10_000
+#: Clients that ask for the controllers of a node that was killed.
+ASKING = 32
 #: A request of a client, which has a controller to itself.
 _REQUEST = "GET /stm.cgi?oname={output}n{number} HTTP/1.1\r\nHost: {name}.localhost\r\n\r\n"
 
@@ -160,8 +162,7 @@ async def _changed(nodes: Nodes, database: Database, seconds: float) -> Changed:
 
 
 async def _client(node: Served, name: str, end: float, waited: list[float]) -> None:
-    port = int(node.address.rpartition(":")[2])
-    reader, writer = await asyncio.open_connection(HOST, port)
+    reader, writer = await asyncio.open_connection(HOST, _port(node))
     # Names of earlier rounds are others.
     number = time.monotonic_ns() % 10**9
     while (began := time.perf_counter()) < end:
@@ -231,10 +232,9 @@ def _many(server: PostgresServer, folder: Path, count: int) -> list[Figure]:
         _wait_until(lambda: all(abs(_owned(node) - count / 2) <= 1 for node in nodes))
         sizes = [_resident_mb(node.pid) for node in nodes]
         survivor, killed = nodes
-        began = time.perf_counter()
+        names = [name for name, node in _owners(survivor).items() if node == "second"]
         subprocess.run(["kill", f"-{signal.SIGKILL:d}", str(killed.pid)], check=True)
-        _wait_until(lambda: _owned(survivor) == count)
-        taken_s = time.perf_counter() - began
+        taken_s, answer_s = asyncio.run(_taken_over(survivor, count, names))
         progress()
         size = _resident_mb(survivor.pid)
     return [
@@ -248,7 +248,43 @@ def _many(server: PostgresServer, folder: Path, count: int) -> list[Figure]:
             f"{taken_s:.1f} s",
             f"{size:.0f} MB",
         ),
+        Figure(
+            f"all {len(names):,} of the killed node answer there",
+            f"{answer_s:.1f} s after the kill",
+            f"asked by {ASKING} clients from the kill on",
+        ),
     ]
+
+
+async def _taken_over(node: Served, count: int, names: Sequence[str]) -> tuple[float, float]:
+    """Return when a node has all controllers, and when all that it has taken have answered."""
+    began = time.perf_counter()
+    asking = asyncio.gather(*(_answered(node, names[one::ASKING]) for one in range(ASKING)))
+    await asyncio.to_thread(_wait_until, lambda: _owned(node) == count)
+    taken_s = time.perf_counter() - began
+    return taken_s, max(await asking, default=began) - began
+
+
+async def _answered(node: Served, names: Sequence[str]) -> float:
+    """Ask controllers in turn, each until it answers; return when the last one did."""
+    async with asyncio.timeout(10 * PATIENCE_S):
+        for name in names:
+            while not await _answers(node, name):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+    return time.perf_counter()
+
+
+async def _answers(node: Served, name: str) -> bool:
+    """Ask a controller for its states; a node that does not have it yet holds the question."""
+    reader, writer = await asyncio.open_connection(HOST, _port(node))
+    head = f"GET /outs.cgi HTTP/1.1\r\nHost: {name}.localhost\r\nConnection: close\r\n\r\n"
+    writer.write(head.encode())
+    try:
+        return (await reader.read()).startswith(b"HTTP/1.1 200")
+    except OSError:
+        return False
+    finally:
+        writer.close()
 
 
 def _resident_mb(pid: int) -> float:
@@ -289,10 +325,18 @@ def _places(nodes: Nodes) -> dict[str, Served]:
     if len(nodes) == 1:
         (only,) = nodes.values()
         return {f"c-{number}": only for number in range(1, CLIENTS + 1)}
-    owners: dict[str, str] = json.loads(
-        fetch(next(iter(nodes.values())).address, "/api/fleet/owners")
-    )
+    owners = _owners(next(iter(nodes.values())))
     return {name: nodes[owner] for name, owner in owners.items()}
+
+
+def _owners(node: Served) -> dict[str, str]:
+    """Return who has which controller, as a node knows it."""
+    owners: dict[str, str] = json.loads(fetch(node.address, "/api/fleet/owners"))
+    return owners
+
+
+def _port(node: Served) -> int:
+    return int(node.address.rpartition(":")[2])
 
 
 def _wait_until(is_so: Callable[[], bool]) -> None:

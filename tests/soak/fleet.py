@@ -183,6 +183,9 @@ class FleetStory:
     async def _move_to_another(self, name: str) -> None:
         fleet = self._scene.fleet
         nodes = [node.name for node in fleet.nodes.values() if node.is_open]
+        if not nodes:
+            # The only other one is just being killed.
+            return
         self._scene.is_moving = True
         await self._scene.post(f"move?name={name}&node={self._dice.choice(nodes)}")
         try:
