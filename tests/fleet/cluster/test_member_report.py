@@ -1,14 +1,17 @@
 """What a node tells of itself and of the others: to `/api/fleet/nodes`, and as figures."""
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from leverframe import __version__
 from leverframe.fleet.cluster import member as member_module
 from leverframe.fleet.records import NoSuchController
+from tests.docs.blocks import PROJECT
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
 from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer
@@ -50,6 +53,47 @@ async def test_a_node_tells_of_all_nodes_of_the_database_and_of_what_it_has_done
     assert cluster.members["b"].figures.claims == 1
     with pytest.raises(NoSuchController, match="no controller 'three'"):
         await member.move(["one", "three"], "b")
+
+
+#: A figure in a query, and what is compared with one of its labels there.
+QUERIED = re.compile(r"\b((?:leverframe|process)_\w+)(?:\{([^}]*)\})?")
+COMPARED = re.compile(r'(\w+)=~?\\?"([^"\\]*)')
+
+
+def queried() -> Iterator[tuple[str, str | None, str]]:
+    """Name the figures, labels and values that the example dashboard and alarms ask for."""
+    for file in ("grafana/leverframe-fleet.json", "prometheus/fleet-rules.yml"):
+        text = (PROJECT / "examples" / file).read_text(encoding="utf-8")
+        for query in re.findall(r'"?expr"?: (.*)', text):
+            for name, labels in QUERIED.findall(query):
+                yield name, None, ""
+                for label, values in COMPARED.findall(labels):
+                    # What a scrape adds is not told by the node.
+                    if label not in ("instance", "job"):
+                        yield from ((name, label, value) for value in values.split("|"))
+
+
+async def test_a_node_tells_all_that_the_dashboard_and_the_alarms_ask_for(cluster: Cluster) -> None:
+    await cluster.join("a")
+    await cluster.nodes["a"].add(new("one"))
+    node = cluster.asked["a"]
+    # What is told only where there is something to tell of.
+    await node.post("rollout/plan", command="stm.cgi?sname=other", id="names")
+    node.web.jobs.find("names").state.status = "stopped"
+    cluster.members["a"]._lane.figures.last_doubt = 1.0
+    told = (await node.ask("/metrics", method="GET")).body.decode()
+    samples = [one for family in text_string_to_metric_families(told) for one in family.samples]
+    asked = set(queried())
+    assert len(asked) > 25
+    missing = [
+        one
+        for one in asked
+        if not any(
+            sample.name == one[0] and (one[1] is None or sample.labels.get(one[1]) == one[2])
+            for sample in samples
+        )
+    ]
+    assert missing == []
 
 
 async def test_a_database_that_hangs_is_told_as_one_that_is_away(
