@@ -7,6 +7,7 @@ from leverframe.controller import Controller
 from leverframe.hardware.troubles import Troubles
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.server import HttpServer
+from leverframe.servers.http_faults import PortFaults
 from leverframe.servers.routes.router import Reach
 from leverframe.servers.routes.sign_in import HTTPS_PORT, redirect_to_https
 
@@ -21,19 +22,10 @@ def redirect_port(config: Config, https_port: int) -> int | None:
     return HTTP_PORT if https_port == HTTPS_PORT else None
 
 
-class HttpsRedirect:
+class HttpsRedirect(PortFaults):
     def __init__(self, server: HttpServer) -> None:
+        super().__init__(server)
         self._server = server
-        self._is_closed = False
-
-    def follow_faults(self, is_faulty: bool, is_closed: bool) -> None:
-        """Be closed while faults close ports, or cut the power."""
-        if is_closed != self._is_closed:
-            self._is_closed = is_closed
-            if is_closed:
-                self._server.pause()
-            else:
-                self._server.resume()
 
     async def close(self) -> None:
         await self._server.stop(grace_s=0)

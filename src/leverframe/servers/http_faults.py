@@ -42,37 +42,52 @@ class HandlerPlace(Protocol):
     handler: Callable[[Request], SentAnswer]
 
 
-class FaultyServer(Protocol):
-    """A server that can be given another handler for a while, and be off."""
-
-    @property
-    def state(self) -> HandlerPlace: ...
+class ClosableServer(Protocol):
+    """A server that can be off."""
 
     def pause(self) -> None: ...
 
     def resume(self) -> None: ...
 
 
-class HttpFaults:
+class FaultyServer(ClosableServer, Protocol):
+    """A server that can also be given another handler for a while."""
+
+    @property
+    def state(self) -> HandlerPlace: ...
+
+
+class PortFaults:
+    """A port of a controller, which is closed while faults close ports, or cut the power."""
+
+    def __init__(self, server: ClosableServer) -> None:
+        self._port = server
+        self._is_closed = False
+
+    def follow_faults(self, is_faulty: bool, is_closed: bool) -> None:
+        if is_closed != self._is_closed:
+            self._is_closed = is_closed
+            if is_closed:
+                self._port.pause()
+            else:
+                self._port.resume()
+
+
+class HttpFaults(PortFaults):
     """The faults of a controller as one of its HTTP servers shows them."""
 
     def __init__(self, faults: Faults, server: FaultyServer, journal: RequestLog | None) -> None:
+        super().__init__(server)
         self._faults = faults
         self._server = server
         #: Where requests are noted; it is told what clients really got.
         self._journal = journal
         self._handler: Callable[[Request], SentAnswer] = server.state.handler
-        self._is_closed = False
         faults.join(self)
 
     def follow_faults(self, is_faulty: bool, is_closed: bool) -> None:
+        super().follow_faults(is_faulty, is_closed)
         self._server.state.handler = self._handle if is_faulty else self._handler
-        if is_closed != self._is_closed:
-            self._is_closed = is_closed
-            if is_closed:
-                self._server.pause()
-            else:
-                self._server.resume()
 
     def _handle(self, request: Request) -> SentAnswer:
         if request.path.startswith(SPARED) or BENCH_HEADER in request.headers:
