@@ -13,13 +13,12 @@ import argparse
 import http.client
 import json
 import random
-import re
-import subprocess
-import sys
 import tempfile
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.crash.killed_program import KilledProgram
 
 WRITERS = 4
 START_TIMEOUT_S = 20
@@ -34,26 +33,10 @@ class Acknowledged:
     requests: int = 0
 
 
-class Server:
+class Server(KilledProgram):
     def __init__(self, data: Path, *options: str) -> None:
-        program = (sys.executable, "-m", "leverframe", "run", "--port", "0", "--data", str(data))
-        self._program = subprocess.Popen(
-            [*program, *options],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._program.stdout is not None
-        line = self._program.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
-        if found is None:
-            raise AssertionError(f"the server did not start: {line!r}")
-        self.port = int(found[1])
-
-    def kill(self) -> None:
-        self._program.kill()
-        self._program.wait(START_TIMEOUT_S)
-        assert self._program.stdout is not None
-        self._program.stdout.close()
+        arguments = ("run", "--port", "0", "--data", str(data), *options)
+        super().__init__(*arguments, timeout_s=START_TIMEOUT_S)
 
     def settings(self) -> dict[str, object]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=START_TIMEOUT_S)

@@ -12,38 +12,24 @@ import argparse
 import http.client
 import json
 import random
-import re
-import subprocess
-import sys
 import tempfile
 import threading
 from pathlib import Path
 from typing import Any
+
+from tests.crash.killed_program import KilledProgram
 
 CONTROLLERS = 20
 START_TIMEOUT_S = 60
 _FLEET = "".join(f'[[controllers]]\nname = "c{n}"\n' for n in range(CONTROLLERS))
 
 
-class KilledNode:
+class KilledNode(KilledProgram):
     def __init__(self, folder: Path) -> None:
         config = folder / "fleet.toml"
         config.write_text(f'data = "{folder / "data"}"\nport = 0\ndiscovery = false\n{_FLEET}')
-        program = (sys.executable, "-m", "leverframe", "fleet", "run", "--config", str(config))
-        self._program = subprocess.Popen([*program, "--json"], stdout=subprocess.PIPE, text=True)
-        assert self._program.stdout is not None
-        lines = iter(self._program.stdout.readline, "")
-        ready = next((line for line in lines if '"ready"' in line), "")
-        found = re.search(r":(\d+)/", ready)
-        if found is None:
-            raise AssertionError(f"the node did not start: {ready!r}")
-        self.port = int(found[1])
-
-    def kill(self) -> None:
-        self._program.kill()
-        self._program.wait(START_TIMEOUT_S)
-        assert self._program.stdout is not None
-        self._program.stdout.close()
+        arguments = ("fleet", "run", "--config", str(config), "--json")
+        super().__init__(*arguments, timeout_s=START_TIMEOUT_S)
 
     def connection(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=START_TIMEOUT_S)
