@@ -67,7 +67,14 @@ class StoreFailed(Refusal):
     @staticmethod
     def because(error: StoreUnavailable) -> Refusal:
         """Return the refusal of a change: it is not stored, or that is not known yet."""
+        if error.is_taken_over:
+            return FencedOff(str(error))
         return NotKnownYet(str(error)) if error.is_in_doubt else StoreFailed(str(error))
+
+
+class FencedOff(Refusal):
+    status = 421
+    title = "Another node has taken over"
 
 
 class NotKnownYet(Refusal):

@@ -56,6 +56,8 @@ class StoreUnavailable(ErrorForPeople):
 
     #: Whether what was being written is stored is not known.
     is_in_doubt = False
+    #: Another node has taken over, and nothing was written.
+    is_taken_over = False
 
 
 class Rows(msgspec.Struct):

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 from collections import Counter
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +221,24 @@ async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_ba
         # As after an error of its connection.
         one._note_away(StoreUnavailable("The database is away."))
     await cluster.settled(0, 1)
+
+
+async def test_a_change_by_a_node_that_another_one_has_declared_dead_is_sent_to_the_next(
+    cluster: Cluster,
+) -> None:
+    """It has not heard of it, and its lease still runs: the fence holds the change back."""
+    member = await cluster.join("a")
+    await cluster.nodes["a"].add(new("one"))
+    for task in member._tasks:
+        task.cancel()
+    await asyncio.wait(member._tasks)
+    member.lease.now = partial(float, member.lease.now())
+    await cluster.declare_dead("a")
+    web = cluster.nodes["a"].members["one"].built.web
+    request = Request("GET", "/stm.cgi", "sname=other", {}, b"", "127.0.0.1")
+    answer: Any = web.handle_as(request, UNRESTRICTED)
+    refused = await answer
+    assert (refused.status, b"another one has taken over" in refused.body) == (421, True)
 
 
 async def test_a_lease_is_kept_while_looking_at_others_waits(cluster: Cluster) -> None:

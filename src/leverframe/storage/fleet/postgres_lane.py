@@ -83,6 +83,8 @@ class InDoubt(ConcernsAll):
 class Fenced(ConcernsAll):
     """Another node has taken over: one sentence."""
 
+    is_taken_over = True
+
 
 class WentBack(ConcernsAll):
     """The database has lost what was acknowledged: one sentence."""
