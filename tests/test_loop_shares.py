@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 
 from leverframe.loop_shares import (
+    BESIDES_S,
     BURST_S,
     MAX_DEBT_S,
     PART,
@@ -26,9 +27,10 @@ class Loop:
         self.now = 100.0
         self.shares = LoopShares(lambda: self.now)
         self.done = 0
+        self.cost_s = COST_S
 
     def work(self, _request: Request) -> SentAnswer:
-        self.now += COST_S
+        self.now += self.cost_s
         self.done += 1
         return DONE
 
@@ -56,6 +58,17 @@ def test_while_others_are_asked_a_flood_gets_its_part_of_the_time() -> None:
         loop.now += 0.02
     assert taken * COST_S < (loop.now - began) * PART + BURST_S + COST_S
     assert taken * COST_S > (loop.now - began) * PART * 0.8
+
+
+def test_many_small_requests_count_with_what_they_take_besides() -> None:
+    loop, flooded, neighbour = Loop(), LoopShare(), LoopShare()
+    loop.cost_s = 0.0
+    began, taken = loop.now, 0
+    while loop.now < began + 20:
+        loop.ask(neighbour)
+        taken += sum(loop.ask(flooded) for _ in range(100))
+        loop.now += 0.01
+    assert taken * BESIDES_S < (loop.now - began) * PART + BURST_S + BESIDES_S
 
 
 def test_a_flood_of_before_is_soon_forgiven() -> None:

@@ -16,6 +16,8 @@ from msgspec import Struct
 
 #: What one controller gets of the time; a busy one with ten requests a second takes a hundredth.
 PART = 0.1
+#: What a request takes besides its handling: it is read, it waits, and its answer is written.
+BESIDES_S = 0.0001
 #: Time that may be taken at once.
 BURST_S = 0.01
 #: So long after a request to another controller the time is shared.
@@ -43,7 +45,7 @@ class LoopShare:
         return self.paid_until - BURST_S / PART - now
 
     def charge(self, began: float, now: float) -> None:
-        paid_until = max(began, self.paid_until) + (now - began) / PART
+        paid_until = max(began, self.paid_until) + (now - began + BESIDES_S) / PART
         self.paid_until = min(paid_until, now + BURST_S / PART + MAX_DEBT_S)
 
 
