@@ -19,6 +19,7 @@ import pytest
 from leverframe.servers.accounts import passwords
 from leverframe.storage import backup
 from tests import effort
+from tests.dealing import dealt
 from tools.checks import TRIES_MORE
 
 # Servers such as snmpd live in the sbin folders, which an ordinary user's path leaves out.
@@ -93,12 +94,15 @@ def _compiled_once() -> Iterator[None]:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """See that `make test-all`, which reads some of the files only, misses nothing."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """See that `make test-all`, which reads some files only, misses nothing; deal the tests out."""
     more = {item.path for item in items if not MORE.isdisjoint(item.keywords)}
     missed = [path for path in more if not TRIES_MORE.search(path.read_text(encoding="utf-8"))]
     if missed:
         raise pytest.UsageError(f"make test-all would miss {missed}: see tools/checks.py")
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers > 1:
+        items[:] = dealt(items, workers)
 
 
 @functools.cache

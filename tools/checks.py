@@ -24,8 +24,9 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 CORES = 2
-#: More than cores: tests of browsers and of other processes wait a third of their time.
-WORKERS = 4
+#: More than cores: tests of browsers and of other processes wait a third of their time, and more of
+#: it in thorough runs.
+WORKERS = {"quick": 5, "thorough": 6}
 
 #: The longest first, so that none is left at the end when all others are done.
 LINT = {
@@ -35,16 +36,21 @@ LINT = {
     "lint": ["ruff", "check"],
     "format": ["ruff", "format", "--check"],
 }
-# Tests differ in length by a thousand times: a worker that has none left takes some of the other's.
-PYTEST = [
-    *("pytest", "-n", str(WORKERS), "--dist", "worksteal"),
-    # What new tests cost shows before it adds up.
-    *("--durations", "12", "--durations-min", "3"),
-]
-#: Where thorough tests take longest, most of it waiting: they begin first, so that none is left at
-#: the end when all others are done.
+
+
+def pytest(workers: int) -> list[str]:
+    return [
+        # Tests differ in length by a thousand times: a worker without any takes some of another's.
+        *("pytest", "-n", str(workers), "--dist", "worksteal"),
+        # What new tests cost shows before it adds up.
+        *("--durations", "12", "--durations-min", "3"),
+    ]
+
+
+#: Where tests take longest, and wait most: tests/conftest.py has every worker begin with them.
 LONGEST = (
     *("tests/soak", "tests/docs", "tests/fleet/faults", "tests/fleet/cluster", "tests/crash"),
+    *("tests/process", "tests/servers/snmp", "tests/servers/discovery", "tests/notify"),
     *("tests/recording", "tests/units", "tests/servers/test_refused_secrets.py", "tests/web"),
 )
 #: Is in every file of tests that try more in a thorough run; tests/conftest.py sees to it.
@@ -53,22 +59,18 @@ TRIES_MORE = re.compile(r"\b(thorough|hypothesis|effort)\b")
 
 def files_that_try_more() -> list[str]:
     """Files of tests for a thorough run: each worker reads all of them before it begins."""
-    tests = sorted(map(str, Path("tests").rglob("test_*.py")), key=_turn)
-    return [file for file in tests if TRIES_MORE.search(Path(file).read_text(encoding="utf-8"))]
-
-
-def _turn(file: str) -> tuple[int, str]:
-    first = [turn for turn, place in enumerate(LONGEST) if file.startswith(place)]
-    return first[0] if first else len(LONGEST), file
+    tests = sorted(Path("tests").rglob("test_*.py"))
+    return [str(file) for file in tests if TRIES_MORE.search(file.read_text(encoding="utf-8"))]
 
 
 # Hypothesis marks its tests by itself; tests without a mark are the same in both runs.
-THOROUGH = [*PYTEST, "-m", "thorough or hypothesis or sampled", *files_that_try_more()]
+MORE = ["-m", "thorough or hypothesis or sampled"]
+THOROUGH = [*pytest(WORKERS["thorough"]), *MORE, *files_that_try_more()]
 #: Checks whose output is shown while they run, one after the other.
 IN_FRONT = {
     "check": {"layers": ["pytest", "-q", "tests/test_layers.py"]},
     "test": {
-        "tests": [*PYTEST, "-p", "tools.measure"],
+        "tests": [*pytest(WORKERS["quick"]), "-p", "tools.measure"],
         "coverage": ["tools.coverage_goals"],
     },
     "test-all": {"thorough": THOROUGH},
