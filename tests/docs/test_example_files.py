@@ -68,6 +68,7 @@ def test_prometheus_takes_the_rules() -> None:
     assert f"{RULES.read_text('utf-8').count('- alert:')} rules found" in done.stdout
 
 
+@pytest.mark.thorough
 def test_the_project_with_twins_passes_without_a_conftest() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-c", "/dev/null", "-p", "no:cacheprovider"]
     # In an installation the plugin is there by itself.

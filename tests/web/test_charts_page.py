@@ -133,6 +133,7 @@ def test_labels_and_range_are_chosen_kept_by_the_address_and_had_as_a_table(
     expect(page.locator(".courses")).to_have_count(2)
 
 
+@pytest.mark.thorough
 def test_yesterday_stands_behind_and_the_same_time_is_on_the_timeline(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -54,6 +54,7 @@ def test_browsers_can_install_the_pages(open_page: OpenPage) -> None:
         assert page.evaluate(drawn, told["url"].rpartition("/")[0] + "/" + icon["src"])
 
 
+@pytest.mark.thorough
 def test_an_address_with_nothing_is_a_page_with_the_way_to_status(open_page: OpenPage) -> None:
     page = open_page("status", language="cs", allow=REFUSALS)
     page.goto(page.url.partition("#")[0] + "nonsense")

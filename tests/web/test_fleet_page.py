@@ -256,11 +256,12 @@ def press(page: Page, where: str, what: str) -> None:
     page.locator(f"{where} [data-do={what}]").click()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("language", "viewport", "theme"),
     [
         ("en", DESKTOP, "light"),
-        pytest.param("hu", PHONE, "dark", marks=pytest.mark.thorough),
+        ("hu", PHONE, "dark"),
     ],
 )
 def test_a_roll_out_is_planned_stops_and_goes_back_and_a_node_is_emptied(

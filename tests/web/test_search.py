@@ -15,6 +15,7 @@ def look_for(page: Page, typed: str) -> None:
     expect(page.locator("dialog.search [role=status]")).to_have_text("")
 
 
+@pytest.mark.thorough
 def test_the_keyboard_alone_leads_to_things_fields_commands_and_pages(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -171,6 +171,7 @@ def test_time_goes_forward_by_steps_to_what_is_due_and_to_a_moment(
     eventually(lambda: twin.state()["time"], start + 90_000)
 
 
+@pytest.mark.thorough
 def test_plants_are_wired_snapshots_taken_and_faults_set_and_what_lacks_something_is_refused(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -247,6 +247,7 @@ def test_an_older_version_shows_what_it_has(serve: Serve, open_page: OpenPage) -
     expect(page.get_by_text("Everything is as it should be.")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_who_may_only_switch_sees_no_log_and_no_complaint(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -86,6 +86,7 @@ def test_a_drawer_tells_why_an_output_is_on_who_uses_it_and_its_day(
     expect(listed(page, "Pump")).to_contain_text("Rule 1")
 
 
+@pytest.mark.thorough
 def test_a_pulse_takes_two_clicks_by_the_drawer_too(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("things")
     expect(listed(page, "PWM output 2").locator(".plate")).to_have_text("P2")
@@ -108,6 +109,7 @@ def test_what_is_added_is_set_up_in_its_drawer(twin: ServedTwin, open_page: Open
     assert twin.settings()["watchdog"][0]["host"] == "router.example"
 
 
+@pytest.mark.thorough
 def test_who_may_only_switch_sees_things_without_their_settings(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

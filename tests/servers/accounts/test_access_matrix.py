@@ -20,6 +20,7 @@ from tests.servers.accounts.access_matrix import (
 HOW_TO_WRITE = "write it anew with: python -m tests.servers.accounts.access_matrix"
 
 
+@pytest.mark.thorough
 async def test_everybody_gets_what_the_page_about_security_says() -> None:
     expected = [*head(), *await rows_in_process()]
     assert written_down()[: len(expected)] == expected, HOW_TO_WRITE
