@@ -68,7 +68,7 @@ def use_up_its_time(node: LoopNode, name: str) -> float:
     """Let a controller have worked long, while others are asked; return when it may go on."""
     share, shares = node.member(name).entrance.share, node.node.door.loop_shares
     for one in (share, LoopShare()):
-        shares.answer(one, None, lambda _: None)
+        shares.must_wait(one, shares.clock())
     share.paid_until = shares.clock() + BURST_S / PART + 0.1
     return share.paid_until - BURST_S / PART
 
