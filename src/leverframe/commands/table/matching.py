@@ -283,12 +283,14 @@ def _unknown(path: str, text: str) -> Refusal:
             return Malformed(
                 f"{name} comes only together with others.", command=text[:120], allowed=whole
             )
+    wanted = name_key(name)
     others = sorted(
         {
             row.form.path
             for (_, key), rows in _ROWS_BY_NAME.items()
+            if key == wanted
             for row in rows
-            if key == name_key(name) and row.form.items[0].match_name(name) is not None
+            if row.form.items[0].match_name(name) is not None
         }
     )
     hint = f" It exists under {', '.join(others)}." if others else ""
