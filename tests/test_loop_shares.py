@@ -101,7 +101,7 @@ async def test_those_that_wait_are_answered_in_their_order() -> None:
     shares.answer(neighbour, ASKED, work)
     shares.answer(flooded, ASKED, work)
     # As after a long request.
-    flooded.paid_until += BURST_S / PART + 0.01
+    flooded.paid_until += BURST_S / PART + 0.2
     order.clear()
     waiting = []
     for number in range(5):
@@ -131,7 +131,7 @@ async def test_bites_and_requests_of_one_controller_wait_in_one_line() -> None:
     turns = LoopTurns(shares, flooded)
     shares.answer(flooded, ASKED, lambda request: DONE)
     shares.answer(LoopShare(), ASKED, lambda request: DONE)
-    flooded.paid_until = shares.clock() + BURST_S / PART + 0.01
+    flooded.paid_until = shares.clock() + BURST_S / PART + 0.2
     order: list[str] = []
 
     def work(request: Request) -> SentAnswer:

@@ -112,7 +112,7 @@ LAST = 4
 class BesideAnother:
     """The gate of a controller that has used its time, while another one is asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, waits_s: float) -> None:
         shares, share = LoopShares(), LoopShare()
         self.gate = SnmpGate(COMMUNITIES, LoopTurns(shares, share))
         self.handled: list[int] = []
@@ -120,7 +120,7 @@ class BesideAnother:
         shares.answer(share, None, lambda _: None)
         shares.answer(LoopShare(), None, lambda _: None)
         # As after a long request.
-        share.paid_until = shares.clock() + BURST_S / PART + 0.01
+        share.paid_until = shares.clock() + BURST_S / PART + waits_s
 
     def ask(self, number: int) -> None:
         request = community_message(V2C, b"watch")
@@ -133,7 +133,7 @@ class BesideAnother:
 
 
 async def test_who_has_used_the_time_of_the_loop_waits_and_is_answered_in_order() -> None:
-    controller = BesideAnother()
+    controller = BesideAnother(0.2)
     for number in range(LAST + 1):
         controller.ask(number)
     assert controller.handled == []
@@ -143,7 +143,7 @@ async def test_who_has_used_the_time_of_the_loop_waits_and_is_answered_in_order(
 
 
 async def test_no_more_than_some_wait_and_none_after_the_end() -> None:
-    controller = BesideAnother()
+    controller = BesideAnother(10.0)
     for number in range(MAX_WAITING + 10):
         controller.ask(number)
     waiting = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
