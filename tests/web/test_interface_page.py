@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.clients.served_twin import ServedTwin
 from tests.web.cards import titled
-from tests.web.conftest import OpenPage, Serve
+from tests.web.conftest import REFUSALS, OpenPage, Serve
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -48,6 +48,21 @@ def test_the_older_homepage_is_chosen_where_the_version_has_it(
     assert (settings["ui"]["homepage"], settings["variables"]["bits"][2]) == ("Status for user", 1)
     page = open_page("accounts", of=old)
     expect(page.get_by_label("Sign the administrator in by itself")).to_be_visible()
+
+
+def test_the_time_zone_is_set_and_one_that_nobody_knows_refused_in_words(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("interface", allow=REFUSALS)
+    card = titled(page, "Time zone")
+    card.get_by_role("textbox").fill("Europe/Nowhere")
+    card.get_by_role("button", name="Save").click()
+    expect(card.get_by_role("alert")).to_contain_text("This machine knows no time zone")
+    expect(card.get_by_role("alert")).not_to_contain_text("Field")
+    card.get_by_role("textbox").fill("Europe/Prague")
+    card.get_by_role("button", name="Save").click()
+    expect(card.get_by_role("status")).to_have_text("Saved")
+    assert twin.settings()["timezone"] == "Europe/Prague"
 
 
 def test_name_and_clock_are_set_and_shown(twin: ServedTwin, open_page: OpenPage) -> None:

@@ -36,10 +36,10 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
 
     # Texts belong to an edge and take reading codes.
     texts = titled(page, "Texts and TLS")
-    texts.get_by_label("eMail 2: the rule begins to act").fill("Hot: ")
+    texts.get_by_label("E-mail 2: the rule begins to act").fill("Hot: ")
     page.get_by_label("Stands for").select_option("Thermometer 1")
     page.get_by_role("button", name="Insert").click()
-    texts.get_by_label("eMail 2: the rule no longer acts").fill("Cool again")
+    texts.get_by_label("E-mail 2: the rule no longer acts").fill("Cool again")
     save(texts)
     email = twin.settings()["email"]
     assert (email["on_texts"][1], email["off_texts"][1]) == ("Hot: %0181", "Cool again")

@@ -26,6 +26,8 @@ def test_the_address_that_somebody_came_with_outlasts_a_wrong_password_and_signi
     expect(page.get_by_role("alert")).to_have_text("The user name or password is wrong.")
     expect(page.locator(".on-to b")).to_have_text("API console")
     expect(page.locator("[name=username]")).to_have_value(ADMIN[0])
+    # The name is there: what is typed next is the password.
+    expect(page.locator("[name=password]")).to_be_focused()
     page.fill("[name=password]", ADMIN[1])
     page.get_by_role("button", name="Sign in").click()
     expect(page.locator("#console-search")).to_have_value("pulse")

@@ -37,6 +37,8 @@ const lineOf = async (...change) => (await linesOf(change))[0];
 test("a setting is told by its thing, its label and values as people write them", async () => {
   assert.equal(await lineOf("outputs.0.name", "", "Pump"), "Pump · Name: “” → “Pump”");
   assert.match(await lineOf("outputs.0.return_time", 0, 600), /^Pump · .*: 0 s → 10 min$/);
+  assert.match(await lineOf("schedule.0.time", 64_800, 50_460), /: 18:00 → 14:01$/);
+  assert.match(await lineOf("schedule.0.value", 1, 0), /: on → off$/);
   assert.match(await lineOf("pid.source", "VCC", "DS1"), /^PID regulator · .*: .* → Bed$/);
   assert.match(await lineOf("mqtt.tls", false, true), /^MQTT · .*: off → on$/);
   // A name that looks like a number stays a text.

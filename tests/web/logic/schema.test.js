@@ -107,6 +107,11 @@ test("a field that depends on another has the case of its value", () => {
 
 test("what is allowed is told in a few words, but not the limits of a machine", () => {
   assert.equal(allowed(TENTHS), "-55 to 125");
+  const numbers = { type: "array", items: TENTHS, minItems: 0, maxItems: 8 };
+  assert.equal(allowed(numbers), "up to 8 entries");
+  assert.equal(allowed({ ...numbers, minItems: 2 }), "2 to 8 entries");
+  assert.equal(allowed({ type: "string", maxLength: 128 }), "up to 128 letters");
+  assert.equal(allowed({ type: "string", minLength: 12, maxLength: 128 }), "12 to 128 letters");
   assert.equal(allowed({ type: "integer", minimum: 1, maximum: 2 ** 32 }), "");
   assert.equal(allowed({ type: "integer", minimum: -(2 ** 32), maximum: 2 ** 32 }), "");
   assert.match(allowed(HOST), /20.*a host name/);

@@ -86,7 +86,8 @@ test("of two conditions only those are told that gave the result", () => {
   const HUMID = { label: "H1", compare: ">=", reference: 80, ends: 75 };
   /** @param {string} operator @param {0 | 1} value @param {Record<string, number>} readings */
   const toldOf = (operator, value, readings) => {
-    const bars = [{ begin: 0, end: 280, value: 1 - value }, { begin: 280, end: 2000, value, readings }];
+    const now = { begin: 280, end: 2000, value, readings };
+    const bars = [{ begin: 0, end: 280, value: 1 - value }, now];
     const cause = { ...RULE, name: "" };
     const lanes = [
       { label: "OUT3", kind: "output", bars: [{ begin: 280, end: 2000, value, cause }] },

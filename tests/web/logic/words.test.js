@@ -152,6 +152,18 @@ test("what the server says is told in the language of the pages", async () => {
   assert.equal(words.serverText(""), "");
 });
 
+test("what is said to programs about commands and fields is not said on a page", async () => {
+  const { serverText } = words;
+  assert.equal(serverText("E-mail has no server; set one with em1=..."), "E-mail has no server.");
+  assert.equal(
+    serverText("MQTT is switched off; set it up with mqtt=1*HOST*..."),
+    "MQTT is switched off.",
+  );
+  controller.refusal = { status: 400, detail: "Field A: 300 is outside 0 to 255." };
+  await assert.rejects(api.send("/outs.cgi?out0=1"), { message: "300 is outside 0 to 255." });
+  controller.refusal = null;
+});
+
 test("a refusal is told in the language of the pages", async () => {
   words.chooseLanguage("cs");
   controller.refusal = { status: 403, detail: "Only the administrator may do this." };

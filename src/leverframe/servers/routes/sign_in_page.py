@@ -200,8 +200,17 @@ def _page(
 def _sign_in_form(words: Words, message: SignInMessage) -> str:
     name = message.username if message.form == SIGN_IN else ""
     return f"""<form method="post" action="/post.cgi?signin">
-{_field("username", words.username, "username", value=name, more=" autofocus")}
-{_secret(words, "password", words.password, "current-password", reason=_reason(message, SIGN_IN))}
+{_field("username", words.username, "username", value=name, more="" if name else " autofocus")}
+{
+        _secret(
+            words,
+            "password",
+            words.password,
+            "current-password",
+            reason=_reason(message, SIGN_IN),
+            more=" autofocus" if name else "",
+        )
+    }
 <button class="primary">{words.sign_in}</button>
 <details><summary>{words.forgotten} <span>{words.how}</span></summary>
 <pre tabindex="0">leverframe passwd</pre></details>

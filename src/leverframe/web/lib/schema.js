@@ -173,12 +173,19 @@ const form = (schema) => code(schema.description ?? schema.pattern ?? "");
 export function allowed(schema) {
   if (isFlag(schema) || isChoice(schema)) return "";
   if (schema.type === "array") {
-    return t("allowed_items", { min: schema.minItems, max: schema.maxItems });
+    const { minItems: min, maxItems: max } = schema;
+    return t(min ? "allowed_items" : "allowed_most", { min, max });
   }
   if (isNumber(schema)) return allowedNumbers(schema);
   if (schema.type !== "string") return "";
-  const length = schema.maxLength ? t("allowed_letters", { max: schema.maxLength }) : "";
-  return [length, schema.description ? form(schema) : ""].filter(Boolean).join(", ");
+  return [allowedLength(schema), schema.description ? form(schema) : ""].filter(Boolean).join(", ");
+}
+
+// A single letter is no limit to speak of.
+/** @param {Schema} schema */
+function allowedLength({ minLength: min = 0, maxLength: max }) {
+  if (!max) return "";
+  return min > 1 ? t("allowed_letters_from", { min, max }) : t("allowed_letters", { max });
 }
 
 // A limit that is the end of what a machine counts is nobody's limit.

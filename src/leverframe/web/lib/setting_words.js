@@ -36,7 +36,7 @@ const KEYS = {
   ...{ "modbus_devices.function": "column_function", "ui.user_read_only": "read_only" },
   ...{ "ui.language": "pages_language", "oled.lines": "general", "ui.first_run": "page_firstrun" },
   ...{ "ui.firmware_check": "page_firmware", "layout.top": "arrange", "layout.left": "arrange" },
-  ...{ "layout.visible": "arrange", "watchdog.enabled": "watch", "timezone.timezone": "clock" },
+  ...{ "layout.visible": "arrange", "watchdog.enabled": "watch" },
   ...{ "watchdog.failures": "failures_allowed", "watchdog.delay": "start_delay" },
   ...{ "http_period.http_period": "period", "http_double_percent.http_double_percent": "double" },
   ...{ "mqtt.discovery": "discovery_topic", "access.updates_allowed": "updates" },
@@ -88,6 +88,15 @@ const UNITS = { duty: "%", offset: "°C", altitude: "m", calibration: "mV", freq
 // Stands for a secret.
 const MASK = "***";
 const HUNDREDTHS = ["pid.kp", "pid.ki", "pid.kd"];
+
+// To what something is switched.
+const SWITCHING = ["rules.value", "schedule.value"];
+
+/** @param {number} seconds */
+const timeOfDay = (seconds) =>
+  [seconds / 3600, (seconds / 60) % 60]
+    .map((part) => String(Math.floor(part)).padStart(2, "0"))
+    .join(":");
 
 /** @param {string} path */
 function partsOf(path) {
@@ -142,6 +151,10 @@ export function valueText(context, path, value) {
   if (value === null || value === undefined) return "–";
   if (typeof value === "boolean") return t(value ? "state_on" : "state_off");
   if (typeof value === "number" && SECONDS.has(leaf)) return durationText(value);
+  if (`${section}.${leaf}` === "schedule.time") return timeOfDay(Number(value));
+  if (SWITCHING.includes(`${section}.${leaf}`) && (value === 0 || value === 1)) {
+    return t(value ? "state_on" : "state_off");
+  }
   if (typeof value === "number") {
     const number = HUNDREDTHS.includes(`${section}.${leaf}`) ? value / 100 : value;
     return `${numberText(number)} ${UNITS[leaf] ?? ""}`.trim();

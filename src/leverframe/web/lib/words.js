@@ -178,11 +178,17 @@ export const inLanguage = (entry) => entry[language];
 // Limits, perhaps with a unit: "0 to 3600", "1 to 100 edges", "0.1s to 1d".
 const RANGE = /^(-?[\d.]\S*) to (-?[\d.]\S*)(?: (\S.*))?$/;
 
+// The command that would mend it, for those who read the sentence elsewhere than on a page.
+const COMMAND = /; set (?:one|it up) with \S+=\S*\.\.\.$/;
+// The field as requests call it: a page says so where the field stands.
+const FIELD = /^Field \w+: /;
+
 // A sentence that the server made, in the reader's language: found by its text, in which places
 // hold what differs. In English it stays as it is; before the words have come, too.
 /** @param {string} text @returns {string} */
 export function serverText(text) {
-  if (language === "en" || !text) return text;
+  if (!text) return text;
+  if (language === "en") return text.replace(COMMAND, ".");
   const [, least, most, unit = ""] = RANGE.exec(text) ?? [];
   if (least) return `${least} – ${most} ${serverText(unit)}`.trim();
   const sentences = come.get("server");
@@ -205,7 +211,7 @@ export function serverText(text) {
 /** @param {string} text */
 async function refusalText(text) {
   if (language !== "en") await fetchWords("server").catch(() => {});
-  return serverText(text);
+  return serverText(text.replace(FIELD, ""));
 }
 
 /** @typedef {[RegExp, string[], Record<Language, string>]} Pattern */

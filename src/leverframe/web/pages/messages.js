@@ -7,11 +7,14 @@ import { t } from "../lib/words.js";
 /** @param {boolean} on */
 const word = (on) => t(on ? "state_on" : "state_off");
 
+/** @param {(string | null | undefined)[]} parts @param {string} between */
+const named = (parts, between) => parts.filter(Boolean).join(between) || t("state_not_set_up");
+
 /** @type {Record<string, (context: AdminContext) => string>} */
 const STATES = {
-  email: ({ settings: { email } }) => [email.host, email.recipient].filter(Boolean).join(" → "),
-  http: ({ settings: { http } }) => http.flatMap(({ url }) => (url ? [url] : [])).join(", "),
-  gsm: ({ live }) => live.state.modem?.operator ?? "",
+  email: ({ settings: { email } }) => named([email.host, email.recipient], " → "),
+  http: ({ settings: { http } }) => named(http.map(({ url }) => url), ", "),
+  gsm: ({ live }) => named([live.state.modem?.operator], ""),
   mqtt: ({ settings: { mqtt } }) => (mqtt.enabled ? mqtt.host : word(false)),
   snmp: ({ settings: { snmp } }) => word(snmp.enabled),
 };

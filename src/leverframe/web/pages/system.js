@@ -10,6 +10,8 @@ const word = (on) => t(on ? "state_on" : "state_off");
 /** @type {Record<string, (context: AdminContext) => string>} */
 const STATES = {
   interface: ({ settings }) => settings.name,
+  accounts: ({ settings }) =>
+    t(settings.access.required ? "state_signed_in" : "state_no_sign_in"),
   display: ({ settings }) => word(settings.oled.enabled),
   modbus_server: ({ settings }) => word(settings.modbus_tcp.enabled),
   firmware: ({ settings: { profile } }) => `HW ${profile.hw} SW ${profile.sw}`,

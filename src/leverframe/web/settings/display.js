@@ -2,6 +2,7 @@
 
 import { html } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
+import { NEVER } from "../lib/bound_field.js";
 import { Form } from "../lib/form.js";
 import { ReadingCodes } from "../lib/reading_codes.js";
 import { t } from "../lib/words.js";
@@ -120,7 +121,7 @@ function generalCard(context) {
         letter: "displayTime",
         label: "display_time",
         unit: "s",
-        hint: "always_hint",
+        none: NEVER,
         path: "oled.display_time",
       },
     ],

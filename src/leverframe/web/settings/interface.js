@@ -12,7 +12,7 @@ export class Part {
   /** @param {AdminContext} context */
   constructor(context) {
     this.#clock = new ClockCard(context);
-    this.#cards = [pagesCard(context), this.#clock];
+    this.#cards = [pagesCard(context), this.#clock, zoneCard(context)];
   }
 
   open() {
@@ -27,6 +27,14 @@ export class Part {
     this.#clock.close();
   }
 }
+
+/** @param {AdminContext} context */
+const zoneCard = (context) =>
+  new Form(context, {
+    title: "timezone",
+    fields: [{ command: "timezone", label: "timezone", hint: "timezone_hint" }],
+  });
+
 // `bit2` chose the homepage before it came to mean that only names are shown.
 /** @param {Commands} commands */
 function meaningOfBit2(commands) {

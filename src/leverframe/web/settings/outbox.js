@@ -59,16 +59,16 @@ export class Part {
       <thead>
         <tr>
           <th>${t("channel")}</th>
-          ${STATES.map((state) => html`<th class="number">${t(`message_${state}`)}</th>`)}
           <th>${t("condition")}</th>
+          ${STATES.map((state) => html`<th class="number">${t(`message_${state}`)}</th>`)}
         </tr>
       </thead>
       <tbody>
         ${Object.entries(channels).map(
           ([name, figures]) => html`<tr>
             <td>${channelName(name)}</td>
-            ${STATES.map((state) => html`<td class="number">${figures[state]}</td>`)}
             <td>${condition(figures)}</td>
+            ${STATES.map((state) => html`<td class="number">${figures[state]}</td>`)}
           </tr>`,
         )}
       </tbody>

@@ -58,7 +58,7 @@ export class NamesStep extends Step {
       <ul class="sensors" role="list">
         ${sensors.map((one) => this.#row(one))}
       </ul>
-      <p class="note">${allowed(schema)}. ${t("names_later")}</p>`;
+      <p class="note">${asTitle(allowed(schema))}. ${t("names_later")}</p>`;
   }
 
   /** @param {Sensor} sensor */
@@ -127,6 +127,9 @@ export class NamesStep extends Step {
     return done();
   }
 }
+
+/** @param {string} text */
+const asTitle = (text) => text.charAt(0).toLocaleUpperCase() + text.slice(1);
 
 /**
  * @param {string} label

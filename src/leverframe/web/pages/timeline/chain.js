@@ -202,9 +202,9 @@ function readingSteps(timeline, number, turn) {
 function deciding({ operator, conditions }, turn) {
   const isWithNot = operator === "NAND" || operator === "NOR";
   const result = (turn.value === 1) !== isWithNot;
-  const decides = operator === (isWithNot ? "NOR" : "OR") ? true : operator === "XOR" ? null : false;
+  const deciders = result ? ["OR", "NOR"] : ["AND", "NAND"];
   const alone = conditions.filter((one) => holds(one, turn) === result);
-  return result === decides && alone.length > 0 ? alone : conditions;
+  return deciders.includes(operator) && alone.length > 0 ? alone : conditions;
 }
 
 // Once met, a condition holds up to where it ends.

@@ -68,7 +68,7 @@ export class ClockCard {
     return html`<section class="card">
       <h2>${t("clock")}</h2>
       <p class="note">${t("clock_note")}</p>
-      <div class="reading">
+      <div class="reading stacked">
         <span class="name">${t("clock_now")}</span>
         <span class="value">${inWords(time + passed)}</span>
         <small class="since">${difference(time - here)}</small>
