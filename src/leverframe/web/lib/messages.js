@@ -52,11 +52,12 @@ function messageLine(message, now) {
   </li>`;
 }
 
-// A captured message is shown in full.
+// What a captured message says; how it would have been wrapped is read at /api/outbox.
 /** @param {Record<string, unknown>} content */
 const said = (content) =>
   Object.entries(content)
-    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .filter(([, value]) => typeof value !== "object" || Array.isArray(value))
+    .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(", ") : value}`)
     .join(" · ");
 
 /** @param {Message[]} messages @param {number} now */
