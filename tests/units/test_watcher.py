@@ -10,6 +10,7 @@ from leverframe.engine.labels import LABELS
 from leverframe.engine.pwm import DUTIES
 from leverframe.testing import Twin, faults
 from leverframe.testing.faults import Fault
+from leverframe.units.drift import DriftedSetting
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.unit_health import (
     ANSWER,
@@ -250,14 +251,15 @@ async def test_an_address_where_nobody_is_is_told_and_keeps_nobody_waiting() -> 
 
 async def test_a_unit_that_differs_from_its_file_is_told_of_by_its_first_difference() -> None:
     async with Twin() as unit:
-        wanted: list[str] = ["output 1 is called Pump, not Lamp"]
+        wanted = [DriftedSetting("outputs.1.name", "nothing", '"Pump"')]
         watched = WatchedUnit("cellar", unit.url, compare=lambda pulled: list(wanted))
         async with watching(watched) as bench:
             await bench.look()
             await bench.watcher.pull("cellar")
             health = bench.watcher.health["cellar"]
-            assert health.drift == wanted
-            assert "called Pump" in health.troubles[DRIFT]
+            assert health.drift == ['outputs.OUT1.name is nothing, not "Pump"']
+            assert health.differences == wanted
+            assert health.drift[0] in health.troubles[DRIFT]
             assert bench.told() == [(DRIFT, True)]
             await bench.look()
             assert DRIFT in health.troubles
@@ -268,7 +270,7 @@ async def test_a_unit_that_differs_from_its_file_is_told_of_by_its_first_differe
 
 
 async def test_settings_that_cannot_be_read_are_no_drift_but_a_trouble() -> None:
-    def nonsense(_: Any) -> list[str]:
+    def nonsense(_: Any) -> list[DriftedSetting]:
         raise RuntimeError("a fault of ours")
 
     async with (
@@ -287,7 +289,7 @@ async def test_settings_that_cannot_be_read_are_no_drift_but_a_trouble() -> None
 async def test_the_watch_goes_on_by_itself_and_ends_in_order() -> None:
     looked = asyncio.Event()
 
-    def compare(_: PulledUnit) -> list[str]:
+    def compare(_: PulledUnit) -> list[DriftedSetting]:
         looked.set()
         return []
 

@@ -19,7 +19,7 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.server import HttpServer
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory
 from leverframe.testing import Twin
-from leverframe.units.drift import drift_from
+from leverframe.units.drift import DriftedSetting, drift_from
 from leverframe.units.loading import load_unit_file
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.unit_file import UnitFile
@@ -30,12 +30,14 @@ from tests.clients.served_twin import HOST, LoopThread
 from tests.ports import free_port
 
 from .conftest import DESKTOP, PHONE, Look, Tabs, watched
+from .test_pages import AXE, grave_violations
 
 
 class Site(NamedTuple):
     origin: str
     twin: Twin
     watcher: UnitWatcher
+    file: Path
 
 
 #: Of the account that the watch asks for.
@@ -44,14 +46,29 @@ LOGIN = UnitLogin("admin", "a long password")
 
 #: How the name that the file wants is told, in the languages that are tried.
 DRIFT = {
-    "en": 'outputs.OUT1.name is nothing, not "Pump"',
-    "hu": 'outputs.OUT1.name: semmi, nem "Pump"',
+    "en": "Output 1 · Name is nothing, not “Pump”",
+    "hu": "1. kimenet · Név: semmi, nem “Pump”",
 }
 COMPARED = {
-    "en": r'Output 1 · Name\s+nothing\s+"Pump"',
-    "hu": r'1\. kimenet · Név\s+semmi\s+"Pump"',
+    "en": r"Output 1 · Name\s+nothing\s+“Pump”",
+    "hu": r"1\. kimenet · Név\s+semmi\s+“Pump”",
 }
 PLANNED = {"en": "Output 1 · Name: “” → “Pump”", "hu": "1. kimenet · Név: “” → “Pump”"}
+
+
+OTHERWISE = """[outputs.OUT1]
+return_time = "10m"
+
+[schedule.1]
+action = "OUT1"
+value = "on"
+time = "14:00"
+days = "Mon-Fri"
+"""
+TOLD = {
+    "en": ("Pump · Off by itself after is 0 s, not 10 min", "Pump on at 14:00 Mon-Fri"),
+    "hu": ("10 min", "Pump be ekkor: 14:00 H-P"),
+}
 
 
 async def accounts() -> Settings:
@@ -64,7 +81,7 @@ async def serving(twin: Twin, file: Path) -> AsyncIterator[Site]:
     def wanted(profile: Profile) -> UnitFile:
         return load_unit_file(file, profile=profile)
 
-    def compare(pulled: PulledUnit) -> list[str]:
+    def compare(pulled: PulledUnit) -> list[DriftedSetting]:
         return drift_from(wanted(pulled.profile), pulled)
 
     clock = SystemClock()
@@ -80,7 +97,7 @@ async def serving(twin: Twin, file: Path) -> AsyncIterator[Site]:
     await watcher.open()
     await server.start(HOST, 0)
     try:
-        yield Site(f"http://{HOST}:{server.port}", twin, watcher)
+        yield Site(f"http://{HOST}:{server.port}", twin, watcher, file)
     finally:
         await server.stop(grace_s=0)
         await watcher.close()
@@ -132,6 +149,18 @@ def test_units_are_listed_looked_at_compared_and_changed(
         expect(under.locator("progress")).to_have_attribute("value", "1")
         expect(cellar).to_have_attribute("data-health", "fine", timeout=15_000)
         assert site.twin.settings["outputs"][1]["name"] == "Pump"
+        # What the unit calls its output from now on; time and weekdays as people write them.
+        site.file.write_text(OTHERWISE)
+        cellar.locator("[data-do=pull]").click()
+        cellar.locator("summary").click()
+        for line in ("Pump", *TOLD[language]):
+            expect(cellar.locator("details ul")).to_contain_text(line)
+        cellar.locator("[data-do=plan]").click()
+        expect(under.locator(".plan")).to_contain_text(TOLD[language][1])
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport[0]
+        page.locator(".own summary").click()
+        page.evaluate(AXE)
+        assert grave_violations(page, []) == []
         if viewport == DESKTOP:
             page.get_by_role("combobox").nth(0).select_option("fr")
             expect(page.get_by_role("heading", level=1)).to_have_text("Unités")

@@ -40,6 +40,15 @@ def given_name(label: str, settings: Settings) -> str:
     return ""
 
 
+def given_names(settings: Settings) -> dict[str, str]:
+    """Return the names that a user gave, by label."""
+    labels = (
+        *(*OUTPUTS, *PWMS, *EVENT_VARIABLES, *DIGITAL_INPUTS, *ANALOG_INPUTS),
+        *(*ONEWIRE, *DIFFERENTIALS, *POWERS, "T1", "H1", "P1"),
+    )
+    return {label: name for label in labels if (name := given_name(label, settings))}
+
+
 def name_of(label: str, settings: Settings) -> str:
     """Return the given name; a mapped reading has the name that the module's list gives it."""
     return _name_in_module(label, settings) if label in MAPPED else given_name(label, settings)

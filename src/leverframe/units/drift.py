@@ -1,17 +1,28 @@
 """What differs between a unit and its file: only what the file names and the unit can tell."""
 
+from msgspec import Struct
+
+from leverframe.units.file_keys import key_of, path_of
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.unit_comparison import ComparedUnit, UnitDifference, compared
 from leverframe.units.unit_file import UnitFile
 
 
-def drift_from(file: UnitFile, pulled: PulledUnit) -> list[str]:
-    """Return a sentence without its end for each setting that is not as the file wants it.
+class DriftedSetting(Struct, frozen=True):
+    """A setting that is not as the file wants it, with values as a unit file writes them."""
 
-    Settings are called what the file calls them, in whatever language that is read.
-    """
+    path: str
+    unit: str
+    file: str
+
+    def __str__(self) -> str:
+        """Say it without an end, by what the file calls it, in whatever language that is read."""
+        return f"{key_of(self.path)} is {self.unit}, not {self.file}"
+
+
+def drift_from(file: UnitFile, pulled: PulledUnit) -> list[DriftedSetting]:
     return [
-        f"{one.key} is {one.first}, not {one.second}"
+        DriftedSetting(path_of(one.key) or one.key, one.first, one.second)
         for one in compared_with(file, pulled).differences
     ]
 

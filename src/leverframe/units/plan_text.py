@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from leverframe.engine.settings import Settings
+from leverframe.engine.settings import ScheduleEntry, Settings
 from leverframe.engine.tree import MASK
 from leverframe.units.file_keys import key_of
 from leverframe.units.rule_sentences import sentence_about
-from leverframe.units.unit_plan import NOTHING, UnitPlan, UnitStep
+from leverframe.units.setting_words import words_of_entry
+from leverframe.units.unit_plan import NOTHING, SettingChange, UnitPlan, UnitStep
 
 _MAX_CHANGES = 8
 _MAX_LETTERS = 100
@@ -57,9 +58,27 @@ def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[Told
         now = sentence_about(new[0]) if name == "event" else NOTHING
         yield ToldChange(f"rules.{index}", sentence_about(old[0]) if old else NOTHING, now)
         return
+    entries = sorted(
+        {int(change.path.split(".")[1]) for change in step.changes if _is_entry(change)}
+    )
+    for place in entries:
+        told = (_entry_text(settings.schedule, place) for settings in (before, after))
+        yield ToldChange(f"schedule.{place}", *told)
     for change in step.changes:
+        if _is_entry(change):
+            continue
         old_text = None if change.old == change.new else _short(change.shown(change.old))
         yield ToldChange(change.path, old_text, _short(change.shown(change.new)))
+
+
+def _is_entry(change: SettingChange) -> bool:
+    """Tell whether a setting is one of a schedule entry, which is told as a whole."""
+    return change.path.startswith("schedule.")
+
+
+def _entry_text(entries: Sequence[ScheduleEntry | None], place: int) -> str:
+    entry = entries[place] if place < len(entries) else None
+    return NOTHING if entry is None else words_of_entry(entry)
 
 
 def plan_in_words(plan: UnitPlan) -> Iterator[str]:

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct, field
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.status_files.told_values import MISSING
+from leverframe.units.drift import DriftedSetting
 from leverframe.units.live_reading import LiveReading
 
 #: Looks in a row that must find a trouble before it is told.
@@ -68,6 +69,12 @@ class UnitHealth(Struct):
     drift: Annotated[
         list[str] | None, Meta(description="Differences from the wanted file; null is not known.")
     ] = None
+    differences: Annotated[
+        list[DriftedSetting] | None, Meta(description="The same with the paths of settings.")
+    ] = None
+    names: Annotated[
+        dict[str, str], Meta(description="What people called its things, by label.")
+    ] = {}
     #: How many looks in a row have found each trouble, or that it was told.
     found: dict[str, int] = field(default_factory=dict)
     #: Labels that have had a value.
@@ -98,6 +105,11 @@ class UnitHealth(Struct):
         self.software = reading.software
         self.values = dict(reading.values)
         return notices + self._settle(self._troubles_of(reading), _BESIDE)
+
+    def set_drift(self, differences: list[DriftedSetting] | None) -> None:
+        """Take what differs from the wanted file; None where that is not known."""
+        self.differences = differences
+        self.drift = None if differences is None else [str(one) for one in differences]
 
     def fail(self, kind: str, sentence: str) -> list[UnitNotice]:
         """Take that a look came to nothing; return what is worth telling."""

@@ -33,7 +33,7 @@ from leverframe.storage.history.worker import HistoryRecorder, ThreadHistoryWork
 from leverframe.storage.message_store import PersistentMessageStore
 from leverframe.storage.opening import open_store
 from leverframe.storage.writer import Writer
-from leverframe.units.drift import drift_from
+from leverframe.units.drift import DriftedSetting, drift_from
 from leverframe.units.inventory import Inventory, InventoryUnit, load_inventory
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.unit_health import UnitHealth, UnitNotice
@@ -134,7 +134,7 @@ def order_of(inventory: Inventory, port: int, ca_file: str | None) -> WatchOrder
 
 
 def _watched(inventory: Inventory, unit: InventoryUnit, ca_file: str | None) -> WatchedUnit:
-    def compare(pulled: PulledUnit) -> list[str]:
+    def compare(pulled: PulledUnit) -> list[DriftedSetting]:
         # Read each time: the file may have been changed, and what the unit is.
         file = inventory.wanted(unit, pulled.profile, need_secrets=False)
         return [] if file is None else drift_from(file, pulled)

@@ -19,8 +19,7 @@ from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
 from leverframe.units.apply_journal import ApplyJournal, unfinished
 from leverframe.units.applying import Applier
-from leverframe.units.drift import compared_with
-from leverframe.units.file_keys import path_of
+from leverframe.units.drift import DriftedSetting, drift_from
 from leverframe.units.plan_making import plan_for_file
 from leverframe.units.plan_text import ToldStep, told_steps
 from leverframe.units.pulling import pull_unit
@@ -66,16 +65,11 @@ class UnitChanges:
         self.progress: dict[str, ChangeProgress] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
 
-    async def compare(self, name: str) -> list[dict[str, str]]:
+    async def compare(self, name: str) -> list[DriftedSetting]:
         """Read a unit and return what differs from its file, side by side."""
         async with self._watcher.turn(name) as client:
             pulled = await pull_unit(client)
-        file = self._file(name, pulled.profile)
-        found = compared_with(file, pulled)
-        return [
-            {"path": path_of(one.key) or one.key, "unit": one.first, "file": one.second}
-            for one in found.differences
-        ]
+        return drift_from(self._file(name, pulled.profile), pulled)
 
     async def plan(self, name: str) -> ShownPlan:
         """Plan what leads a unit to its file; nothing is sent but questions."""

@@ -36,6 +36,7 @@ from leverframe.servers.routes.pages import PREFIX, pages
 from leverframe.storage.history.reading import answer
 from leverframe.storage.history.worker import HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
+from leverframe.units.drift import DriftedSetting
 from leverframe.units.unit_health import UnitHealth
 from leverframe.units.watch_changes import ChangeProgress, ShownPlan, UnitChanges
 from leverframe.units.watch_metrics import unit_families
@@ -214,7 +215,7 @@ class WatchWeb:
         await self._watcher.pull(health.name)
         return self._shown(health)
 
-    async def _diff(self, request: Request) -> list[dict[str, str]]:
+    async def _diff(self, request: Request) -> list[DriftedSetting]:
         return await self._unit_changes.compare(self._health_of(request).name)
 
     async def _plan(self, request: Request) -> ShownPlan:

@@ -14,10 +14,12 @@ from leverframe.clock import Clock
 from leverframe.engine.machine import Value
 from leverframe.engine.samples import Traced
 from leverframe.errors import ErrorForPeople
+from leverframe.naming.names import given_names
 from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitSilent
 from leverframe.shutdown import is_being_cancelled
 from leverframe.units.client import PoliteClient, SignInNeeded, polite_client
+from leverframe.units.drift import DriftedSetting
 from leverframe.units.live_reading import LiveReader
 from leverframe.units.mac_addresses import shared_macs
 from leverframe.units.pulled_unit import PulledUnit
@@ -40,8 +42,8 @@ LOOK_EVERY_S = 30.0
 PULL_EVERY_S = 900.0
 ANSWER_S = 10.0
 
-#: What differs from what is wanted, a sentence each.
-Compare = Callable[[PulledUnit], Sequence[str]]
+#: What differs from what is wanted.
+Compare = Callable[[PulledUnit], Sequence[DriftedSetting]]
 
 
 class WatchedUnit(NamedTuple):
@@ -168,17 +170,18 @@ class UnitWatcher:
                 self.pulled[name], health.digest = pulled, pulled.digest
                 drift = None if unit.compare is None else list(unit.compare(pulled))
             except ErrorForPeople as refusal:
-                health.drift = None
+                health.set_drift(None)
                 self._tell(health.note(PULL, f"Its settings cannot be compared: {refusal}"))
                 return None
             except Exception:
                 log.exception("%s: reading the settings failed", name)
-                health.drift = None
+                health.set_drift(None)
                 self._tell(health.note(PULL, "Its settings could not be taken; see the log."))
                 return None
-        health.drift = drift
+        health.names = given_names(pulled.settings)
+        health.set_drift(drift)
         self._tell(health.note(PULL, None))
-        self._tell(health.note(DRIFT, _drift_sentence(drift)))
+        self._tell(health.note(DRIFT, _drift_sentence(health.drift)))
         return pulled
 
     def _tell(self, notices: Sequence[UnitNotice]) -> None:

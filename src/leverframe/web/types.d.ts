@@ -113,7 +113,8 @@ type WatchedUnit = {
   restarts: number;
   restarted: number | null;
   troubles: Record<string, string>;
-  drift: string[] | null;
+  differences: UnitDifference[] | null;
+  names: Record<string, string>;
   has_file: boolean;
   progress: { done: number; steps: number; is_over: boolean; trouble: string } | null;
 };

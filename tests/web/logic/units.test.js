@@ -3,9 +3,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
+import { contextOf } from "../../../src/leverframe/web/lib/foreign_context.js";
 import * as words from "../../../src/leverframe/web/lib/words.js";
 import { fileText } from "../../../src/leverframe/web/units/file_words.js";
 import { openContext } from "./helpers.js";
+
+const CONTEXT = contextOf({ DS1: "Cellar" });
 
 before(async () => {
   await openContext();
@@ -39,7 +42,7 @@ const ENGLISH = new RegExp(
 for (const language of ["pl", "fr", "hu", "cs"]) {
   test(`nothing of a unit file is left in English in ${language}`, () => {
     words.chooseLanguage(language);
-    const left = SENTENCES.map(([path, text]) => fileText(path, text))
+    const left = SENTENCES.map(([path, text]) => fileText(CONTEXT, path, text))
       // What people named stays, and French has words that look the same.
       .map((text) => text.replace("Too warm", "").replace("(secret, non montré)", ""))
       .filter((text) => ENGLISH.test(text) || text.includes("file_"));
@@ -47,18 +50,25 @@ for (const language of ["pl", "fr", "hu", "cs"]) {
   });
 }
 
-test("in English it is told as the file has it", () => {
+test("things are called what the unit calls them, and times are told as people write them", () => {
   words.chooseLanguage("en");
-  const [[rulePath, rule], , , , , , [entryPath, entry]] = SENTENCES;
-  assert.equal(fileText(rulePath, rule), rule);
-  assert.equal(fileText(entryPath, entry), entry);
-  assert.equal(fileText("rules.1", SENTENCES[1][1]), SENTENCES[1][1]);
+  const told = SENTENCES.map(([path, text]) => fileText(CONTEXT, path, text));
+  assert.equal(told[0], "when Cellar >= 30 (hysteresis 0.5), then Output 0 on");
+  assert.equal(
+    told[1],
+    "disabled: Too warm: when Cellar < 18 and Output 0 = 1, unless rule 3 is met, then Output 1 " +
+      "off, on delay 5 s, off delay 1 min, only when it begins, permanent",
+  );
+  assert.equal(told[6], "Output 1 on at 06:30 Mon-Fri 2026-03-29 (Fan)");
+  assert.equal(told[7], "disabled: Output 2 reverse every 10 min daily");
+  assert.equal(fileText(CONTEXT, "outputs.1.return_time", "10m"), "10 min");
+  assert.equal(fileText(CONTEXT, "pid.kp", "250"), "2.5");
 });
 
 test("what is no such sentence, or a value of its own, stays as it is", () => {
   words.chooseLanguage("cs");
-  assert.equal(fileText("outputs.0.name", '"nothing"'), '"nothing"');
-  assert.equal(fileText("rules.0", "of a newer version"), "of a newer version");
-  assert.equal(fileText("schedule.0", "of a newer version"), "of a newer version");
-  assert.match(fileText("rules.0", "when DS1 < 1, then OUT0 on, slowly"), /, slowly$/);
+  assert.equal(fileText(CONTEXT, "outputs.0.name", '"nothing"'), "“nothing”");
+  assert.equal(fileText(CONTEXT, "rules.0", "of a newer version"), "of a newer version");
+  assert.equal(fileText(CONTEXT, "schedule.0", "of a newer version"), "of a newer version");
+  assert.match(fileText(CONTEXT, "rules.0", "when DS1 < 1, then OUT0 on, slowly"), /, slowly$/);
 });

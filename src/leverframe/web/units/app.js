@@ -2,20 +2,13 @@
 
 import { html, nothing, render } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
-import { THEMES, applyTheme, chooseTheme, currentTheme } from "../lib/theme.js";
-import {
-  languageChoices,
-  chooseLanguage,
-  clock,
-  currentLanguage,
-  serverText,
-  startWords,
-  t,
-  useCodes,
-  usePageWords,
-} from "../lib/words.js";
-import { fileText } from "./file_words.js";
-import { pathsOf, planView, sideBySide, wordsFor } from "./plan.js";
+import { contextOf } from "../lib/foreign_context.js";
+import { icon, mark } from "../lib/icon.js";
+import { closeMenusOutside } from "../lib/menu.js";
+import { ownMenu } from "../lib/own_menu.js";
+import { applyTheme } from "../lib/theme.js";
+import { clock, serverText, startWords, t, useCodes, usePageWords } from "../lib/words.js";
+import { driftLine, pathsOf, planView, sideBySide, wordsFor } from "./plan.js";
 
 const EVERY_MS = 5000;
 const SHOWN_DRIFT = 20;
@@ -38,6 +31,7 @@ class UnitsPage {
 
   async start() {
     applyTheme();
+    closeMenusOutside();
     const redraw = () => this.#watched && this.#draw();
     await Promise.all([startWords(redraw), usePageWords("units"), useCodes()]);
     await this.#read();
@@ -46,7 +40,9 @@ class UnitsPage {
 
   async #read() {
     try {
-      this.#watched = await api.units();
+      const watched = await api.units();
+      await wordsFor(watched.units.flatMap((unit) => (unit.differences ?? []).map(pathOf)));
+      this.#watched = watched;
       this.#lostSince = null;
     } catch (error) {
       if (!api.mayPass(error)) throw error;
@@ -74,13 +70,13 @@ class UnitsPage {
     document.title = `${t("units")} · Leverframe`;
     render(
       html`${this.#header()}
+        ${this.#lostSince === null
+          ? nothing
+          : html`<p class="lost" role="alert">
+              ${t("connection_lost", { time: clock(this.#lostSince) })}
+            </p>`}
         <main>
           <h1>${t("units")}</h1>
-          ${this.#lostSince === null
-            ? nothing
-            : html`<p class="lost" role="alert">
-                ${t("connection_lost", { time: clock(this.#lostSince) })}
-              </p>`}
           ${this.#refusal ? html`<p class="problem" role="alert">${this.#refusal}</p>` : nothing}
           ${this.#watched ? this.#list(this.#watched) : nothing}
         </main>`,
@@ -89,39 +85,17 @@ class UnitsPage {
   }
 
   #header() {
-    const time = this.#watched ? clock(this.#watched.time) : "";
+    const isLost = this.#lostSince !== null;
+    const time = this.#watched && !isLost ? clock(this.#watched.time).slice(0, 5) : "";
     return html`<header class="top">
-      <p class="brand">Leverframe<span> · ${t("units")}</span></p>
-      <p class="facts">${time}</p>
-      <div class="choices">
-        ${this.#choice(t("language"), languageChoices(), currentLanguage(), chooseLanguage)}
-        ${this.#choice(
-          t("theme"),
-          THEMES.map((name) => [name, t(`theme_${name}`)]),
-          currentTheme(),
-          chooseTheme,
-        )}
-      </div>
+      <p class="brand">${mark()}<span>${t("units")}</span></p>
+      <p class="connection" data-kind=${isLost ? "lost" : "live"}>
+        <span role="status">${t(isLost ? "no_connection" : "connection_live")}</span>${time
+          ? html` · <time>${time}</time>`
+          : nothing}
+      </p>
+      ${ownMenu(() => this.#draw())}
     </header>`;
-  }
-
-  /**
-   * @param {string} label
-   * @param {[string, string][]} options
-   * @param {string} current
-   * @param {(value: string) => void} choose
-   */
-  #choice(label, options, current, choose) {
-    const chosen = (/** @type {string} */ value) => {
-      choose(value);
-      this.#draw();
-    };
-    return html`<select aria-label=${label} @change=${(event) => chosen(event.target.value)}>
-      ${options.map(
-        ([value, text]) =>
-          html`<option value=${value} .selected=${value === current}>${text}</option>`,
-      )}
-    </select>`;
   }
 
   /** @param {WatchedUnits} watched */
@@ -137,7 +111,7 @@ class UnitsPage {
           fault: sum("fault") + sum("waiting"),
         })}
       </p>
-      <section class="card">
+      <section class="card list">
         <table class="units">
           <thead>
             <tr>
@@ -147,7 +121,7 @@ class UnitsPage {
               <th>${t("drift")}</th>
               <th>${t("version")}</th>
               <th>${t("heard")}</th>
-              <th></th>
+              <th><span class="unseen">${t("do")}</span></th>
             </tr>
           </thead>
           <tbody>
@@ -161,15 +135,17 @@ class UnitsPage {
   #row(unit) {
     const health = healthOf(unit);
     return html`<tr data-health=${health} data-unit=${unit.name}>
-      <td class="health">${t(`health_${health}`)}</td>
+      <td class="health">${icon(ICONS[health], "s")} ${t(`health_${health}`)}</td>
       <td>
         <span class="unit-name">${unit.name}</span>
         <small>${[unit.told_name, unit.address, unit.mac].filter(Boolean).join(" · ")}</small>
       </td>
       <td>${findings(unit)}</td>
-      <td>${drift(unit)}</td>
-      <td>${unit.hardware ? `HW ${unit.hardware} SW ${unit.software}` : nothing}</td>
-      <td>${unit.seen === null ? t("never") : clock(unit.seen)}</td>
+      <td data-word=${t("drift")}>${drift(unit)}</td>
+      <td data-word=${unit.hardware ? t("version") : nothing}>
+        ${unit.hardware ? `HW ${unit.hardware} SW ${unit.software}` : nothing}
+      </td>
+      <td data-word=${t("heard")}>${unit.seen === null ? t("never") : clock(unit.seen)}</td>
       <td>
         <div class="doings">
           ${this.#button(unit, "look", t("look"), api.lookAtUnit)}
@@ -177,7 +153,7 @@ class UnitsPage {
           ${unit.has_file
             ? html`${this.#button(unit, "compare", t("compare"), async (name) => {
                 const differences = await api.compareUnit(name);
-                await wordsFor(differences.map(({ path }) => path));
+                await wordsFor(differences.map(pathOf));
                 this.#below.set(name, { differences });
               })}
               ${this.#button(unit, "plan", t("plan"), async (name) => {
@@ -217,7 +193,7 @@ class UnitsPage {
     return html`<tr class="under" data-under=${unit.name}>
       <td colspan="7">
         ${unit.progress ? howFar(unit.progress) : nothing}
-        ${below?.differences ? sideBySide(below.differences) : nothing}
+        ${below?.differences ? sideBySide(contextOf(unit.names), below.differences) : nothing}
         ${below?.plan ? this.#plan(unit, below.plan) : nothing}
       </td>
     </tr>`;
@@ -230,7 +206,7 @@ class UnitsPage {
       this.#below.delete(name);
     };
     const steps = plan.steps.length;
-    return html`${planView(plan)}
+    return html`${planView(contextOf(unit.names), plan)}
       ${steps === 0
         ? nothing
         : this.#watched?.may_apply
@@ -257,39 +233,46 @@ function howFar({ done, steps, is_over: isOver, trouble }) {
   return html`<p role="status">${text} <progress max=${steps} value=${done}></progress></p>`;
 }
 
+const ICONS = /** @type {const} */ ({
+  fine: "check",
+  attention: "attention",
+  fault: "attention",
+  waiting: "more",
+});
+
+/** @param {{ path: string }} setting */
+const pathOf = ({ path }) => path;
+
+// What differs from its file is told in the column beside.
 /** @param {WatchedUnit} unit */
-function findings({ troubles, restarts, restarted }) {
-  const said = Object.values(troubles);
+function findings({ troubles, differences, restarts, restarted }) {
+  const said = Object.entries(troubles).map(([kind, sentence]) =>
+    kind === "drift" && differences
+      ? t("drift_found", { count: differences.length })
+      : serverText(sentence),
+  );
   if (restarts && restarted !== null) {
     said.push(t("restarted", { restarts, time: clock(restarted) }));
   }
   if (said.length === 0) return html`<span class="quiet">${t("none")}</span>`;
   return html`<ul>
-    ${said.map((sentence) => html`<li>${serverText(sentence)}</li>`)}
+    ${said.map((sentence) => html`<li>${sentence}</li>`)}
   </ul>`;
 }
 
 /** @param {WatchedUnit} unit */
-function drift({ drift: lines }) {
-  if (lines === null) return html`<span class="quiet">${t("drift_unknown")}</span>`;
-  if (lines.length === 0) return html`<span class="quiet">${t("drift_none")}</span>`;
-  const hidden = lines.length - SHOWN_DRIFT;
+function drift({ differences: found, names }) {
+  if (found === null) return html`<span class="quiet">${t("drift_unknown")}</span>`;
+  if (found.length === 0) return html`<span class="quiet">${t("drift_none")}</span>`;
+  const hidden = found.length - SHOWN_DRIFT;
+  const context = contextOf(names);
   return html`<details>
-    <summary>${t("drift_count", { count: lines.length })}</summary>
+    <summary>${t("drift_count", { count: found.length })}</summary>
     <ul>
-      ${lines.slice(0, SHOWN_DRIFT).map((line) => html`<li>${driftLine(line)}</li>`)}
+      ${found.slice(0, SHOWN_DRIFT).map((one) => html`<li>${driftLine(context, one)}</li>`)}
     </ul>
     ${hidden > 0 ? html`<p class="note">${t("drift_more", { hidden })}</p>` : nothing}
   </details>`;
-}
-
-// "outputs.OUT1.name is nothing, not "Pump"": by the keys of the file.
-/** @param {string} line */
-function driftLine(line) {
-  const [, what, unit, file] = /^(\S+) is (.*), not (.*)$/s.exec(line) ?? [];
-  if (!what) return line;
-  // Rules and entries have as many parts in the file as on the unit.
-  return t("drift_line", { what, unit: fileText(what, unit), file: fileText(what, file) });
 }
 
 new UnitsPage().start();

@@ -1,14 +1,9 @@
 // A plan for a unit, and how it differs from its file, in the language of the page.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { settingName, settingValue, settingWords } from "../lib/setting_words.js";
+import { settingName, settingWords } from "../lib/setting_words.js";
 import { fetchWords, inLanguage, serverText, t } from "../lib/words.js";
 import { fileText } from "./file_words.js";
-
-// Of a unit no names are known: its things are called what they are.
-const CONTEXT = /** @type {Context} */ (
-  /** @type {unknown} */ ({ overview: { name: () => "" }, settings: null })
-);
 
 /** @type {Awaited<ReturnType<typeof fetchWords>>} */
 let commands = {};
@@ -23,8 +18,8 @@ export async function wordsFor(paths) {
 export const pathsOf = ({ steps, left_out: leftOut }) =>
   [...steps.flatMap(({ changes }) => changes), ...leftOut].map(({ path }) => path);
 
-/** @param {UnitPlan} plan */
-export function planView({ steps, left_out: leftOut }) {
+/** @param {Context} context @param {UnitPlan} plan */
+export function planView(context, { steps, left_out: leftOut }) {
   const count = steps.length;
   return html`<p>${count ? t("plan_steps", { count }) : t("plan_nothing")}</p>
     <ol class="plan">
@@ -33,7 +28,7 @@ export function planView({ steps, left_out: leftOut }) {
           html`<li>
             ${commandText(doc)}
             <ul>
-              ${changes.map((change) => html`<li>${changeText(change)}</li>`)}
+              ${changes.map((change) => html`<li>${changeText(context, change)}</li>`)}
               ${more ? html`<li>${t("plan_more", { count: more })}</li>` : nothing}
             </ul>
             <code>${request}</code>
@@ -44,38 +39,40 @@ export function planView({ steps, left_out: leftOut }) {
       ({ path, reason }) =>
         html`<p class="problem">
           ${t("not_reached_setting", {
-            what: settingName(CONTEXT, path),
+            what: settingName(context, path),
             reason: serverText(reason),
           })}
         </p>`,
     )}`;
 }
 
-// What a command does, in the first sentence of its description.
+// What a command does, in the first sentence of its description, without the list of its fields.
 /** @param {string} doc */
 function commandText(doc) {
   const entry = Object.values(commands).find(({ en }) => en === doc);
   const [first] = (entry ? inLanguage(entry) : doc).split(". ");
-  return first.replace(/\.$/, "");
+  return first.replace(/\s?: .*$/s, "").replace(/\.$/, "");
 }
 
-/** @param {UnitPlan["steps"][number]["changes"][number]} change */
-function changeText({ path, old, new: now }) {
-  const what = settingName(CONTEXT, path);
-  if (old === null) return t("plan_set", { what, new: changedText(path, now) });
-  return t("plan_change", { what, old: changedText(path, old), new: changedText(path, now) });
+/** @param {Context} context @param {UnitPlan["steps"][number]["changes"][number]} change */
+function changeText(context, { path, old, new: later }) {
+  const what = settingName(context, path);
+  const now = fileText(context, path, later);
+  if (old === null) return t("plan_set", { what, new: now });
+  return t("plan_change", { what, old: fileText(context, path, old), new: now });
 }
 
-// Rules are told as in the file, other values as JSON.
-/** @param {string} path @param {string} text */
-function changedText(path, text) {
-  const told = fileText(path, text);
-  const isValue = told === text && path.split(".").length !== 2;
-  return isValue ? settingValue(CONTEXT, path, text) : told;
-}
+// How a unit differs from its file, one line each.
+/** @param {Context} context @param {UnitDifference} difference */
+export const driftLine = (context, { path, unit, file }) =>
+  t("drift_line", {
+    what: settingName(context, path),
+    unit: fileText(context, path, unit),
+    file: fileText(context, path, file),
+  });
 
-/** @param {UnitDifference[]} differences */
-export function sideBySide(differences) {
+/** @param {Context} context @param {UnitDifference[]} differences */
+export function sideBySide(context, differences) {
   if (differences.length === 0) return html`<p class="quiet">${t("drift_none")}</p>`;
   return html`<table class="sides">
     <thead>
@@ -89,9 +86,9 @@ export function sideBySide(differences) {
       ${differences.map(
         ({ path, unit, file }) =>
           html`<tr>
-            <td>${settingName(CONTEXT, path)}</td>
-            <td>${fileText(path, unit)}</td>
-            <td>${fileText(path, file)}</td>
+            <td>${settingName(context, path)}</td>
+            <td>${fileText(context, path, unit)}</td>
+            <td>${fileText(context, path, file)}</td>
           </tr>`,
       )}
     </tbody>
