@@ -249,6 +249,31 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         page.reload()
         expect(row(page, "pump").locator(".tenant")).to_have_text("of zulu")
         expect(page.locator("[data-do=add]")).to_be_visible()
+        row(page, "pump").locator(".tenant a").click()
+        expect(page.locator("tbody tr")).to_have_count(1)
+        # Tenants and their people are made and removed there.
+        page.locator(".views a").last.click()
+        expect(page.locator("[data-tenant=acme] [data-account]")).to_have_count(2)
+        page.locator("[data-form=tenant] input").fill("Not One")
+        page.locator("[data-do=tenant]").click()
+        expect(page.locator(".tenants .refusal")).to_contain_text("Not One")
+        page.locator("[data-form=tenant] input").fill("nord")
+        page.locator("[data-do=tenant]").click()
+        expect(page.locator("[data-tenant=nord]")).to_be_visible()
+        page.locator("[data-form=account] input").fill("nora")
+        page.locator("[data-form=account] [name=tenant]").select_option("nord")
+        page.locator("[data-do=account]").click()
+        expect(page.locator("[data-tenant=nord] [data-account=nora]")).to_be_visible()
+        fleet.passwords["nora"] = page.locator("[role=status] code").inner_text()
+        assert site.ask(fleet.names("nora")) == []
+        page.evaluate(AXE)
+        assert grave_violations(page, []) == []
+        press(page, "[data-account=nora]", "remove-account")
+        press(page, "[data-account=nora]", "sure")
+        press(page, "[data-tenant=nord]", "remove-tenant")
+        press(page, "[data-tenant=nord]", "sure")
+        expect(page.locator("[data-tenant=nord]")).to_have_count(0)
+        assert "nord" not in site.loop_node.node.registry.tenants
         assert watch.complaints == []
 
 
@@ -279,7 +304,7 @@ def test_a_roll_out_is_planned_stops_and_goes_back_and_a_node_is_emptied(
         page.set_default_timeout(10_000)
         page.goto(site.origin)
         # One machine has roll-outs, and nothing to say of nodes.
-        expect(page.locator(".views a")).to_have_count(2)
+        expect(page.locator(".views a")).to_have_count(3)
         choose(page, "boiler", "pump")
         page.locator(".bulk select").first.select_option("rollout")
         page.locator(".bulk .words").fill("stm.cgi?eventname=1Frost")

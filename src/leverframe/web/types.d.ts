@@ -222,6 +222,13 @@ type FleetRollout = {
   pause_s: number;
   results: BulkReport["results"];
 };
+type FleetTenant = { name: string; controllers: number; accounts: number; max_controllers: number };
+type FleetAccount = { name: string; role: "administrator" | "user"; tenant: string };
+type AccountMade = FleetAccount & {
+  password: string;
+  administrator: string | null;
+  administrator_password: string | null;
+};
 type FleetWanted = { search: string; health: string; tag: string; order: string };
 type FleetChoice = { names?: string[]; wanted?: FleetWanted };
 type CommandEffect = { what: string; old: unknown; new: unknown; is_state: boolean };

@@ -14,6 +14,7 @@ import { Making } from "./making.js";
 import { Nodes } from "./nodes.js";
 import { paging } from "./paging.js";
 import { Rollouts } from "./rollouts.js";
+import { Tenants } from "./tenants.js";
 import { FleetStream } from "./view.js";
 
 const TYPING_MS = 200;
@@ -26,6 +27,7 @@ class FleetPage {
   #time = new GroupTime(this);
   #nodes = new Nodes(this);
   #rollouts = new Rollouts(this);
+  #tenants = new Tenants(this);
   /** @type {Set<string>} */
   #names = new Set();
   // All that are looked for are chosen, also those that are not in view.
@@ -145,6 +147,9 @@ class FleetPage {
       case "rollouts":
         return html`<h1>${t("rollouts")}</h1>
           ${problems} ${this.#rollouts.view(view.rollouts, time ?? 0)}`;
+      case "tenants":
+        return html`<h1>${t("tenants")}</h1>
+          ${problems} ${this.#tenants.view()}`;
       case "nodes":
         return html`<h1>${t("nodes")}</h1>
           ${problems}

@@ -31,7 +31,7 @@ export function header({ connection, time, view }, current, redraw) {
 
 // The controllers, roll-outs, and the nodes where there are several.
 /** @param {FleetView} view @param {string} current */
-function viewLinks({ rollouts, cluster }, current) {
+function viewLinks({ node, rollouts, cluster }, current) {
   const running = underWay(rollouts);
   const troubles = cluster ? troublesOf(cluster) : 0;
   /** @type {[string, string, Template][]} */
@@ -43,6 +43,8 @@ function viewLinks({ rollouts, cluster }, current) {
     const count = html`<b class="finding-count">${icon("attention", "s")}${troubles}</b>`;
     links.push(["nodes", t("nodes"), troubles ? count : nothing]);
   }
+  // Whose people there are is the operator's affair.
+  if (node.tenant === null) links.push(["tenants", t("tenants"), nothing]);
   return html`<nav class="groups views" aria-label=${t("navigation")}>
     ${links.map(
       ([name, text, count]) =>

@@ -90,7 +90,11 @@ const tableRow = (row, ofAll, picked, choose, time) =>
         ? html`<small class="at">${t("at_node", { name: row.node })}</small>`
         : nothing}
       ${ofAll && row.tenant
-        ? html`<small class="tenant">${t("of_tenant", { name: row.tenant })}</small>`
+        ? html`<small class="tenant"
+            ><a href=${addressWith({ search: row.tenant, page: 1 })}
+              >${t("of_tenant", { name: row.tenant })}</a
+            ></small
+          >`
         : nothing}
     </td>
     <td class="f">${finding(row, time)}</td>

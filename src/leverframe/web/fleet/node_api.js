@@ -68,6 +68,24 @@ export const make = async (what, params, template) =>
 export const drain = (name, undo) => post("drain", given({ node: name, undo }));
 /** @param {string[]} names @param {string} to @returns {Promise<FleetCluster>} */
 export const move = (names, to) => post("move", given({ name: names.join(","), node: to }));
+/** @returns {Promise<FleetTenant[]>} */
+export const tenants = () => read(`${BASE}/tenants`);
+/** @returns {Promise<FleetAccount[]>} */
+export const accounts = () => read(`${BASE}/accounts`);
+/** @param {string} tenant @returns {Promise<FleetTenant>} */
+export const addTenant = (tenant) => post("tenant/add", { tenant });
+/** @param {string} tenant @returns {Promise<FleetTenant>} */
+export const removeTenant = (tenant) => post("tenant/remove", { tenant });
+/**
+ * @param {string} name
+ * @param {string} tenant
+ * @param {string} role
+ * @returns {Promise<AccountMade>}
+ */
+export const addAccount = (name, tenant, role) =>
+  post("account/add", given({ name, tenant, role }));
+/** @param {string} name @returns {Promise<FleetAccount>} */
+export const removeAccount = (name) => post("account/remove", { name });
 /** @param {string} id @returns {Promise<FleetRollout>} */
 export const rollout = (id) => read(`${BASE}/rollout?${queryOf({ id })}`);
 /** @param {string} id @param {string} what @returns {Promise<FleetRollout>} */

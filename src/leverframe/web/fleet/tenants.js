@@ -1,0 +1,180 @@
+// Tenants and their people, for the operator: listed, made and removed.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import * as api from "../lib/api.js";
+import { t } from "../lib/words.js";
+import { addressWith } from "./address.js";
+import { Confirmed } from "./confirmed.js";
+import * as node from "./node_api.js";
+
+export class Tenants {
+  #page;
+  #confirmed;
+  /** @type {{ tenants: FleetTenant[], accounts: FleetAccount[] } | null} */
+  #known = null;
+  // Passwords are told once: they stay until the next one is made.
+  /** @type {AccountMade | null} */
+  #made = null;
+  /** @type {{ form: string, why: string } | null} */
+  #refusal = null;
+  #isAsked = false;
+
+  /** @param {FleetPageLike} page */
+  constructor(page) {
+    this.#page = page;
+    this.#confirmed = new Confirmed(() => page.redraw());
+  }
+
+  view() {
+    if (!this.#isAsked) {
+      this.#isAsked = true;
+      this.#attempt("", () => this.#fetch());
+    }
+    const owners = this.#known ? ["", ...this.#known.tenants.map(({ name }) => name)] : [];
+    return html`${this.#refused("")}
+      <section class="card tenants" aria-label=${t("tenants")}>
+        ${owners.map((owner) => this.#tenant(owner))}
+        <form class="do" data-form="tenant" @submit=${(event) => this.#addTenant(event)}>
+          <label>${t("tenant_name")} <input name="tenant" required autocomplete="off" /></label>
+          <button data-do="tenant">${t("tenant_add")}</button>
+        </form>
+        ${this.#refused("tenant")}
+      </section>
+      ${this.#made ? told(this.#made) : nothing}
+      <section class="card tenants" aria-label=${t("account_add")}>
+        <form class="do" data-form="account" @submit=${(event) => this.#addAccount(event)}>
+          <label>${t("account_name")} <input name="name" required autocomplete="off" /></label>
+          <select name="tenant" aria-label=${t("tenant")}>
+            ${owners.map((owner) => html`<option value=${owner}>${titleOf(owner)}</option>`)}
+          </select>
+          <select name="role" aria-label=${t("account_role")}>
+            <option value="user">${t("role_user")}</option>
+            <option value="administrator">${t("role_administrator")}</option>
+          </select>
+          <button data-do="account">${t("account_add")}</button>
+        </form>
+        ${this.#refused("account")}
+        <p class="quiet">${t("account_hint")}</p>
+      </section>`;
+  }
+
+  /** @param {string} owner "" for the operator */
+  #tenant(owner) {
+    const { tenants = [], accounts = [] } = this.#known ?? {};
+    const about = tenants.find(({ name }) => name === owner);
+    const people = accounts.filter(({ tenant }) => tenant === owner);
+    return html`<article class="tenant-of" data-tenant=${owner}>
+      <h2>${titleOf(owner)}</h2>
+      ${about
+        ? html`<p>
+            <a href=${addressWith({ view: "", search: owner, page: 1 })}
+              >${t("tenant_controllers", { count: about.controllers })}</a
+            >
+            <span class="quiet">· ${t("tenant_max", { count: about.max_controllers })}</span>
+          </p>`
+        : nothing}
+      <ul>
+        ${people.map((person) => this.#person(person))}
+      </ul>
+      ${about && about.controllers === 0 && people.length === 0
+        ? html`<div class="do">
+            ${this.#button(`tenant:${owner}`, "remove-tenant", t("tenant_sure"), () =>
+              node.removeTenant(owner),
+            )}
+          </div>`
+        : nothing}
+      ${this.#confirmed.refusal(`tenant:${owner}`)}
+    </article>`;
+  }
+
+  /** @param {FleetAccount} person */
+  #person({ name, role }) {
+    return html`<li data-account=${name}>
+      <b>${name}</b> <span class="quiet">${t(`role_${role}`)}</span>
+      <div class="do">
+        ${this.#button(`account:${name}`, "remove-account", t("account_sure"), () =>
+          node.removeAccount(name),
+        )}
+      </div>
+      ${this.#confirmed.refusal(`account:${name}`)}
+    </li>`;
+  }
+
+  /**
+   * @param {string} about
+   * @param {string} what
+   * @param {string} question
+   * @param {() => Promise<unknown>} work
+   */
+  #button(about, what, question, work) {
+    return this.#confirmed.button(about, what, { word: t("remove"), question }, async () => {
+      await work();
+      await this.#fetch();
+    });
+  }
+
+  /** @param {SubmitEvent} event */
+  #addTenant(event) {
+    const given = taken(event);
+    this.#attempt("tenant", async () => {
+      await node.addTenant(String(given.get("tenant")));
+      given.form.reset();
+      await this.#fetch();
+    });
+  }
+
+  /** @param {SubmitEvent} event */
+  #addAccount(event) {
+    const given = taken(event);
+    this.#attempt("account", async () => {
+      const [name, tenant, role] = ["name", "tenant", "role"].map((key) => String(given.get(key)));
+      this.#made = await node.addAccount(name, tenant, role);
+      this.#page.redraw();
+      given.form.reset();
+      await this.#fetch();
+    });
+  }
+
+  async #fetch() {
+    const [tenants, accounts] = await Promise.all([node.tenants(), node.accounts()]);
+    this.#known = { tenants, accounts };
+  }
+
+  /** @param {string} form @param {() => Promise<void>} work */
+  async #attempt(form, work) {
+    this.#refusal = null;
+    try {
+      await work();
+    } catch (error) {
+      if (!api.mayPass(error)) throw error;
+      this.#refusal = { form, why: /** @type {Error} */ (error).message };
+    }
+    this.#page.redraw();
+  }
+
+  /** @param {string} form */
+  #refused(form) {
+    if (this.#refusal?.form !== form) return nothing;
+    return html`<p class="refusal" role="alert">${this.#refusal.why}</p>`;
+  }
+}
+
+/** @param {string} owner */
+const titleOf = (owner) => owner || t("operator");
+
+/** @param {SubmitEvent} event */
+function taken(event) {
+  event.preventDefault();
+  const form = /** @type {HTMLFormElement} */ (event.currentTarget);
+  const data = new FormData(form);
+  return { form, get: (/** @type {string} */ key) => data.get(key) };
+}
+
+/** @param {AccountMade} made */
+const told = ({ name, password, administrator, administrator_password: first }) =>
+  html`<section class="card tenants" role="status">
+    <p>${t("account_made", { name })} <code>${password}</code></p>
+    ${first
+      ? html`<p>${t("first_administrator", { name: administrator })} <code>${first}</code></p>`
+      : nothing}
+  </section>`;
