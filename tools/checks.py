@@ -83,8 +83,9 @@ MAX_SHOWN = 10
 # Without compiled modules each of hundreds of processes compiles the whole program, which takes as
 # much processor time again as the tests of processes need.
 KEEP_COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
-#: Tools leave the cores to the tests, some of which wait for an answer only so long.
-PATIENT = ["nice"]
+#: Tools leave the cores to the tests, some of which wait for an answer only so long; but they take
+#: enough to end before them.
+PATIENT = ["nice", "-n", "5"]
 ENVIRONMENT = {"thorough": {"TEST_EFFORT": "thorough"}}
 #: Most systems have a file system in memory here.
 MEMORY = Path("/dev/shm")
