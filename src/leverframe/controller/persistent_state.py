@@ -12,8 +12,8 @@ from typing import Any
 from leverframe.storage.store import DELETED, Changes, StoreUnavailable
 from leverframe.storage.writer import Commit, Writer
 
-#: Between tries on a disk of its own: whoever looks sees within a second that it is well again, also
-#: on a busy machine, where to write and to tell takes most of that second.
+#: Between tries on a disk of its own: whoever looks sees within a second that it is well again,
+#: also on a busy machine, where to write and to tell takes most of that second.
 PAUSE_S = 0.25
 #: Where many controllers write together, each pause is twice the one before.
 LONGEST_PAUSE_S = 60.0
