@@ -33,10 +33,10 @@ def test_an_entry_is_told_with_its_runs_edited_switched_off_and_deleted_by_a_sec
     page = open_page("schedule?view=list")
     entry, form = card(page, "Morning"), editor(page)
     expect(entry.locator(".sentence")).to_have_text("At 06:00, on weekdays: set Output 0 on.")
-    expect(entry.locator(".next")).to_contain_text("Next: Mon, Jan 5")
+    expect(entry.locator(".next")).to_contain_text("Next: 06:00")
     twin.get("/sim.cgi?advance=30000")
-    expect(entry.locator(".next")).to_contain_text("Next: Tue, Jan 6")
-    expect(entry.locator(".next")).to_contain_text("Last: Mon, Jan 5")
+    expect(entry.locator(".next")).to_contain_text("Next: Jan 6 06:00")
+    expect(entry.locator(".next")).to_contain_text("Last: 06:00")
 
     # It can run on a date, or again and again.
     entry.get_by_role("button", name="Edit").click()
@@ -57,8 +57,8 @@ def test_an_entry_is_told_with_its_runs_edited_switched_off_and_deleted_by_a_sec
     form.get_by_role("button", name="Save").click()
     expect(card(page, "Morning").locator(".sentence")).to_contain_text("Every 90 s from midnight")
 
-    entry.get_by_role("switch", name="Morning is active").click()
-    expect(entry.locator(".next")).to_have_text("Not active: it does not run.")
+    entry.get_by_role("switch", name="Morning is on").click()
+    expect(entry.locator(".next")).to_have_text("Off: it does not run.")
     assert twin.settings()["schedule"][0]["active"] is False
     entry.get_by_role("button", name="Delete the entry").click()
     expect(entry).to_contain_text("The entry will be lost.")

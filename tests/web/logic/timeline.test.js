@@ -10,6 +10,7 @@ import {
   stepsOf,
 } from "../../../src/leverframe/web/pages/timeline/chain.js";
 import { pointsOf, ticksOf, valueAt } from "../../../src/leverframe/web/pages/timeline/picture.js";
+import { dutyWord } from "../../../src/leverframe/web/pages/timeline/story.js";
 import { Stretch } from "../../../src/leverframe/web/pages/timeline/stretch.js";
 import { controller } from "./browser.mjs";
 
@@ -171,4 +172,13 @@ test("times stand at round moments, and readings hold until the next value", () 
   const reduced = { step: 10, to: 100, now: 60, times: [0, 10], series };
   assert.deepEqual(pointsOf(reduced, "DS1"), [[5, 1], [15, null]]);
   assert.deepEqual(pointsOf(null, "DS1"), []);
+});
+
+test("a PWM output is told by its duty, and by the range where that moved", () => {
+  const series = { "PWM0.duty": { times: [0, 100, 200], values: [20, 49.6, 35] } };
+  const history = { step: 0, from: 0, to: 300, now: 300, times: [], series };
+  assert.equal(dutyWord(history, "PWM0", 100, 100), "50 %");
+  assert.equal(dutyWord(history, "PWM0", 50, 250), "20–50 %");
+  assert.equal(dutyWord(history, "OUT0", 0, 100), "");
+  assert.equal(dutyWord(null, "PWM0", 0, 100), "");
 });

@@ -71,15 +71,17 @@ const ownHint = ({ spec }) => (spec.hint ? text(spec.hint) : "");
 function hint(field, schema) {
   // A drawing of its own offers only what is allowed; texts can be too long in any drawing.
   const limits = field.spec.draw && schema.type !== "string" ? "" : allowed(schema);
-  return [ownHint(field), lettersLeft(field, schema) ?? limits].filter((part) => part).join(" · ");
+  return [ownHint(field), limits, lettersLeft(field, schema)].filter(Boolean).join(" · ");
 }
 
-// Near the end of what fits, how many letters are left is worth more than how many fit.
+// The last part of what fits: before, nobody needs to count.
+const NEAR_END = 0.2;
+
 /** @param {DrawnField} field @param {Schema} schema */
-function lettersLeft(field, schema) {
-  if (schema.type !== "string" || schema.description || !schema.maxLength) return null;
-  if (typeof field.typed !== "string" || field.typed === "") return null;
-  return t("letters_left", { left: schema.maxLength - [...field.typed].length });
+function lettersLeft({ typed }, { type, maxLength }) {
+  if (type !== "string" || !maxLength || typeof typed !== "string") return "";
+  const left = maxLength - [...typed].length;
+  return left <= maxLength * NEAR_END ? t("letters_left", { left }) : "";
 }
 
 /** @param {DrawnField} field @param {Drawn} drawn */
@@ -102,8 +104,9 @@ export function line(field, { schema, problem, change }) {
   return html`<span class="with-unit">${input}<span class="unit">${unit}</span></span>`;
 }
 
-/** @param {DrawnField} field @param {Drawn} drawn */
-export function choice(field, { schema, problem, change }) {
+// `named` gives another text than the usual one for a code.
+/** @param {DrawnField} field @param {Drawn} drawn @param {(word: string) => string} [named] */
+export function choice(field, { schema, problem, change }, named) {
   const offered = choices(schema);
   const typed = String(field.typed);
   const known = offered.some(([word]) => word === typed);
@@ -115,7 +118,9 @@ export function choice(field, { schema, problem, change }) {
   >
     ${[...(known ? [] : [[typed, typed]]), ...offered].map(
       ([word, shown]) =>
-        html`<option value=${word} .selected=${word === typed}>${shown}</option>`,
+        html`<option value=${word} .selected=${word === typed}>
+          ${named ? named(word) : shown}
+        </option>`,
     )}
   </select>`;
 }

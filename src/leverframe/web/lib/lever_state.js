@@ -97,7 +97,7 @@ export function mover(context, label) {
   const cause = causeOf(last.by.kind, last.by.detail);
   const time = shortMoment(last.time, live.state.time);
   const name = moverName(context, last.by) || cause.word();
-  return { cause, name, why: [...reasons(context, label, last.by), time].join(", ") };
+  return { cause, name, time, why: [...reasons(context, label, last.by), time].join(", ") };
 }
 
 /** @param {Context} context @param {Api.Cause} by */
@@ -106,7 +106,8 @@ function moverName({ settings }, { kind, number, name, account, detail }) {
     return name || settings?.rules[(number ?? 0) - 1]?.name || t("rule_number", { number });
   }
   if (kind === "timer") return t(TIMERS[detail ?? ""] ?? "by_timer_other");
-  if (kind === "schedule" || kind === "watchdog") return name || detail;
+  if (kind === "watchdog") return name;
+  if (kind === "schedule") return name || detail;
   return account;
 }
 

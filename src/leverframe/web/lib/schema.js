@@ -181,18 +181,18 @@ export function allowed(schema) {
   return [allowedLength(schema), schema.description ? form(schema) : ""].filter(Boolean).join(", ");
 }
 
-// A single letter is no limit to speak of.
+// A single letter is no limit to speak of, and how many fit is told where they come to an end.
 /** @param {Schema} schema */
-function allowedLength({ minLength: min = 0, maxLength: max }) {
-  if (!max) return "";
-  return min > 1 ? t("allowed_letters_from", { min, max }) : t("allowed_letters", { max });
-}
+const allowedLength = ({ minLength: min = 0, maxLength: max }) =>
+  max && min > 1 ? t("allowed_letters_from", { min, max }) : "";
 
 // A limit that is the end of what a machine counts is nobody's limit.
 const MOST = 2 ** 31 - 1;
+const MOST_OF_WORD = 2 ** 15 - 1;
 
 /** @param {Schema} schema */
-const isBounded = ({ minimum, maximum }) => maximum < MOST && minimum > -MOST;
+const isBounded = ({ minimum, maximum }) =>
+  maximum < MOST && minimum > -MOST && (maximum !== MOST_OF_WORD || minimum >= -MOST_OF_WORD);
 
 /** @param {Schema} schema */
 const allowedNumbers = (schema) =>

@@ -120,7 +120,8 @@ const deviceWord = (device) =>
   device ? t(device.silent_since ? "device_silent" : "device_answers") : "";
 
 /** @param {Settings["modbus_writes"][number] | undefined} write */
-const writtenValues = (write) => (write ? `${write.on_value} / ${write.off_value}` : "");
+const writtenValues = (write) =>
+  write ? `${stateWord(true)} ${write.on_value} · ${stateWord(false)} ${write.off_value}` : "";
 
 /** @param {boolean} on */
 const stateWord = (on) => t(on ? "state_on" : "state_off");

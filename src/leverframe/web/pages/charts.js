@@ -7,6 +7,7 @@ import { Bars } from "../lib/chart/bars.js";
 import { Lines } from "../lib/chart/lines.js";
 import { barsOf, tableOf } from "../lib/chart/table.js";
 import { isState } from "../lib/labels.js";
+import { shortMoment } from "../lib/moments.js";
 import { pointAt, pointedAt } from "../lib/pointed.js";
 import { address } from "../lib/router.js";
 import { thingName } from "../lib/things.js";
@@ -316,7 +317,7 @@ export class Page {
     const [from] = this.#span;
     if (history.since <= from) return nothing;
     return html`<p class="note">
-      ${t("records_since", { time: this.#overview.moment(history.since) })}
+      ${t("records_since", { time: shortMoment(history.since, this.#context.live.state.time) })}
     </p>`;
   }
 

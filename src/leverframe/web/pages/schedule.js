@@ -4,13 +4,14 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { Action } from "../lib/action.js";
 import * as api from "../lib/api.js";
 import { icon } from "../lib/icon.js";
+import { shortMoment } from "../lib/moments.js";
 import { note } from "../lib/router.js";
 import { toast } from "../lib/toast.js";
 import { t } from "../lib/words.js";
 import { WORKDAYS, watchers } from "./rules/window.js";
 import { EntryEditor } from "./schedule/editor.js";
 import { EntryDraft, WEEKDAYS, wireOf } from "./schedule/entry.js";
-import { dayName, entrySentence, moment } from "./schedule/sentences.js";
+import { dayName, entrySentence } from "./schedule/sentences.js";
 import { copied, dayCopied, entriesOf } from "./schedule/week.js";
 import { WeekGrid } from "./schedule/week_grid.js";
 
@@ -321,12 +322,17 @@ export class Page {
     const next = !entry.active
       ? t("not_active")
       : runs?.next_run
-        ? t("next_run", { time: moment(runs.next_run) })
+        ? t("next_run", { time: this.#moment(runs.next_run) })
         : t("never_runs");
-    const last = runs?.last_run ? t("last_run", { time: moment(runs.last_run) }) : "";
+    const last = runs?.last_run ? t("last_run", { time: this.#moment(runs.last_run) }) : "";
     return html`<p class="next" ?data-never=${entry.active && !runs?.next_run}>
       ${next} ${last ? html`<small>${last}</small>` : nothing}
     </p>`;
+  }
+
+  /** @param {number} time */
+  #moment(time) {
+    return shortMoment(time, this.#context.live.state.time);
   }
 
   /** @param {number} index */

@@ -6,8 +6,9 @@ import { causeOf } from "../lib/causes.js";
 import { Followed } from "../lib/followed.js";
 import { icon } from "../lib/icon.js";
 import { isState } from "../lib/labels.js";
+import { mover } from "../lib/lever_state.js";
 import { shortMoment } from "../lib/moments.js";
-import { plateOf, thingAddress, thingName, things } from "../lib/things.js";
+import { kindOf, plateOf, thingAddress, thingName, things } from "../lib/things.js";
 import { t } from "../lib/words.js";
 import { LISTS, commonOf } from "./things/lists.js";
 import { lastSwitching, whoOf } from "./things/why.js";
@@ -109,10 +110,21 @@ export class Page {
       const time = shortMoment(absent, now);
       return html`<span class="attention">${t("silent_since", { time })}</span>`;
     }
-    const last = lastSwitching(this.#log.value ?? [], label);
+    // Nobody switches an input: what is connected to it does.
+    if (kindOf(label).kind === "digital") return nothing;
+    const last = mover(this.#context, label) ?? this.#beforeTheStart(label);
     if (!last) return nothing;
-    const { icon: glyph, look } = causeOf(last.cause, last.detail);
-    return html`<span class=${look}>${icon(glyph, "s")} ${whoOf(last)}</span>
-      <small>${shortMoment(last.time, now)}</small>`;
+    const { cause, name, time } = last;
+    return html`<span class=${cause.look}>${icon(cause.icon, "s")} ${name}</span>
+      <small>${time}</small>`;
+  }
+
+  // The journal remembers longer than the levers.
+  /** @param {string} label */
+  #beforeTheStart(label) {
+    const last = lastSwitching(this.#log.value ?? [], label);
+    if (!last) return null;
+    const time = shortMoment(last.time, this.#context.live.state.time);
+    return { cause: causeOf(last.cause, last.detail), name: whoOf(last), time };
   }
 }

@@ -128,7 +128,7 @@ export class Page {
   /** @param {Timeline} timeline */
   #sheet(timeline) {
     const scene = this.#scene(timeline);
-    const story = new Story(this.#context, timeline);
+    const story = new Story(this.#context, timeline, this.#recorded.history);
     return sheet(scene, story, {
       aimed: this.#row,
       foot: html`${keptSince(timeline)} ${this.#future(scene)}`,

@@ -1,6 +1,7 @@
 // A differential reading: the two others that it is made of.
 
 import { Form } from "../lib/form.js";
+import { thingChoice } from "../lib/thing_choice.js";
 
 const TOGETHER = "diffsel=<A>*<B>*<C>*<D>";
 
@@ -10,31 +11,33 @@ export const cardsOf = (context, { index, more }) => [
     title: "settings",
     fields: [
       { command: "diffname", at: { A: index }, label: "name" },
-      ...(context.commands.find(TOGETHER) ? together(index) : oneByOne(context, index)),
+      ...(context.commands.find(TOGETHER) ? together(context, index) : oneByOne(context, index)),
     ],
     ...more,
   }),
 ];
 
-/** @param {number} index */
-function together(index) {
+/** @param {AdminContext} context @param {number} index */
+function together(context, index) {
   const at = { A: index };
+  const draw = thingChoice(context);
   return [
-    { command: TOGETHER, at, letter: "B", label: "first" },
+    { command: TOGETHER, at, letter: "B", label: "first", draw },
     { command: TOGETHER, at, letter: "C", label: "operator" },
-    { command: TOGETHER, at, letter: "D", label: "second" },
+    { command: TOGETHER, at, letter: "D", label: "second", draw },
   ];
 }
 
 // Older versions choose the inputs one by one; the second inputs are numbered after the first.
 /** @param {AdminContext} context @param {number} index */
-function oneByOne({ settings }, index) {
+function oneByOne(context, index) {
   const at = { A: index };
-  const after = { A: index + settings.differentials.length };
+  const after = { A: index + context.settings.differentials.length };
+  const draw = thingChoice(context);
   const path = `differentials.${index}`;
   return [
-    { command: "diffsel=<A><B>", at, label: "first", path: `${path}.first` },
+    { command: "diffsel=<A><B>", at, label: "first", path: `${path}.first`, draw },
     { command: "diffzsel", at, label: "operator" },
-    { command: "diffsel=<A><B>", at: after, label: "second", path: `${path}.second` },
+    { command: "diffsel=<A><B>", at: after, label: "second", path: `${path}.second`, draw },
   ];
 }

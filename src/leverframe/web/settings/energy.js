@@ -2,6 +2,7 @@
 
 import { Action } from "../lib/action.js";
 import { Form } from "../lib/form.js";
+import { thingChoice } from "../lib/thing_choice.js";
 
 /** @type {CardsOf} */
 export function cardsOf(context, { index, more }) {
@@ -27,17 +28,19 @@ export function cardsOf(context, { index, more }) {
 function fieldsOf(context, index) {
   const at = { A: index };
   const setting = `power.${index}`;
+  const draw = thingChoice(context);
   // Voltages are chosen by the same command; their numbers follow those of the currents.
   const voltage = { A: index + context.settings.power.length };
   return [
     { command: "pown", at, label: "name" },
-    { command: "powsel", at, label: "current", path: `${setting}.current` },
+    { command: "powsel", at, label: "current", path: `${setting}.current`, draw },
     {
       command: "powsel",
       at: voltage,
       label: "voltage",
       hint: "voltage_hint",
       path: `${setting}.voltage`,
+      draw,
     },
     { command: "peunit", at, label: "unit" },
     { command: "powim", at, label: "pulses", hint: "pulses_hint" },

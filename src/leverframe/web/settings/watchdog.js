@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { Form } from "../lib/form.js";
+import { thingChoice } from "../lib/thing_choice.js";
 import { decimal, t } from "../lib/words.js";
 
 // One command sets all entries: a letter for each.
@@ -28,7 +29,12 @@ export function cardsOf(context, { index, more }) {
     new Form(context, {
       title: "settings",
       lead: () => seen(context.live.state.watchdog?.[index]),
-      fields: FIELDS.map((field) => ({ ...field, command: COMMAND, letter: letters[index] })),
+      fields: FIELDS.map((field) => ({
+        ...field,
+        command: COMMAND,
+        letter: letters[index],
+        ...(field.part === "output" ? { draw: thingChoice(context) } : {}),
+      })),
       paths: { [COMMAND]: Object.fromEntries(paths) },
       opened: ["watch", "host", "output"],
       ...more,

@@ -11,7 +11,7 @@ import {
   dutyOf,
   energyOf,
 } from "../../lib/labels.js";
-import { thingName } from "../../lib/things.js";
+import { isUsed, thingName } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
 
 const GROUPS = {
@@ -58,7 +58,11 @@ export class Picker {
   /** @param {string} name @param {string[]} labels @param {string[]} chosen */
   #group(name, labels, chosen) {
     const offered = labels.filter(
-      (label) => chosen.includes(label) || this.#overview.isPresent(label),
+      (label) =>
+        chosen.includes(label) ||
+        (VARIABLES.includes(label)
+          ? isUsed(this.#context, label)
+          : this.#overview.isPresent(label)),
     );
     if (offered.length === 0) return nothing;
     return html`<fieldset>

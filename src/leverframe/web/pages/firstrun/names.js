@@ -4,7 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
 import { NO_ID } from "../../lib/onewire_bus.js";
 import { nameOf } from "../../lib/names.js";
-import { allowed, problemOf } from "../../lib/schema.js";
+import { problemOf } from "../../lib/schema.js";
 import { code, t } from "../../lib/words.js";
 import { Step } from "./step.js";
 
@@ -53,12 +53,11 @@ export class NamesStep extends Step {
   view() {
     const sensors = this.#sensors;
     if (sensors.length === 0) return html`<p class="empty">${t("no_sensors")}</p>`;
-    const schema = this.context.commands.get("tname").schema("B", { A: 0 });
     return html`<p class="note">${t("names_note", { count: sensors.length })}</p>
       <ul class="sensors" role="list">
         ${sensors.map((one) => this.#row(one))}
       </ul>
-      <p class="note">${asTitle(allowed(schema))}. ${t("names_later")}</p>`;
+      <p class="note">${t("names_later")}</p>`;
   }
 
   /** @param {Sensor} sensor */
@@ -128,8 +127,6 @@ export class NamesStep extends Step {
   }
 }
 
-/** @param {string} text */
-const asTitle = (text) => text.charAt(0).toLocaleUpperCase() + text.slice(1);
 
 /**
  * @param {string} label

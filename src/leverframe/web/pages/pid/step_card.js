@@ -71,7 +71,8 @@ export class StepCard {
             minutes: decimal(settled / MINUTE_S, 1),
             percent: decimal(overshoot * 100, 0),
           });
-    const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => decimal((share * span) / MINUTE_S, 1));
+    const quarters = [0, 1, 2, 3, 4].map((quarter) => (quarter * span) / (4 * MINUTE_S));
+    const marks = quarters.map((minutes) => decimal(minutes, Number.isInteger(minutes) ? 0 : 1));
     return html`<svg
         viewBox="0 0 ${WIDTH} ${HEIGHT}"
         preserveAspectRatio="none"

@@ -252,7 +252,7 @@ export class Trial {
     return t("trial_why", {
       name: thingName(this.#context, this.#draft.typed.action),
       state: t(`value_${bar.value ? 1 : 0}`),
-      time: clock(bar.begin),
+      time: clock(bar.begin).slice(0, 5),
       who: who.filter(Boolean).join(" "),
     });
   }
@@ -283,8 +283,10 @@ function lineOf(points, x, y) {
         pen = "M";
         return "";
       }
-      const step = `${pen}${Math.max(0, x(time)).toFixed(1)},${y(value).toFixed(1)}`;
-      pen = "L";
+      const [place, height] = [Math.max(0, x(time)).toFixed(1), y(value).toFixed(1)];
+      // What was read holds until the next reading.
+      const step = pen === "M" ? `M${place},${height}` : `H${place}V${height}`;
+      pen = "H";
       return step;
     })
     .join("");

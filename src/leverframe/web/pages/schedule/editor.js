@@ -3,7 +3,6 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { DraftForm } from "../../lib/draft_form.js";
 import { PLACES, rich } from "../../lib/rich.js";
-import { allowed } from "../../lib/schema.js";
 import { thingName } from "../../lib/things.js";
 import { isSame } from "../../lib/tree.js";
 import { t } from "../../lib/words.js";
@@ -120,13 +119,7 @@ export class EntryEditor extends DraftForm {
   }
 
   #name() {
-    return html`${this.#input("name", t("entry_name"), "text", { class: "called" })}
-      <small>${allowed(this.#schema("B"))}</small>`;
-  }
-
-  /** @param {string} letter */
-  #schema(letter) {
-    return this.context.commands.get("sched_save").schema(letter);
+    return this.#input("name", t("entry_name"), "text", { class: "called" });
   }
 
   /**
@@ -172,9 +165,14 @@ export class EntryEditor extends DraftForm {
     );
   }
 
+  // Seconds are shown where the entry has them: most people set minutes.
+  get #step() {
+    return /:00$/.test(this.draft.typed.time) ? "60" : "1";
+  }
+
   #when() {
     const { kind } = this.draft.typed;
-    const time = this.#input("time", t("time_of_day"), "time", { step: "1" });
+    const time = this.#input("time", t("time_of_day"), "time", { step: this.#step });
     if (kind === "date") {
       const date = this.#input("date", t("date"), "date");
       return this.#line(rich(t("line_date", PLACES), { date, time }), "F");

@@ -1,6 +1,5 @@
 // Entries of the schedule in words.
 
-import { fullMoment } from "../../lib/moments.js";
 import { thingName } from "../../lib/things.js";
 import { code, currentLanguage, t } from "../../lib/words.js";
 import { WEEKDAYS, clockText, kindOf } from "./entry.js";
@@ -56,15 +55,3 @@ function effectOf({ action, value }, context) {
     ? t(`effect_${DOES[value]}`, { target: code(action) })
     : t("effect_do", { target: code(action) });
 }
-
-// A moment in the time of whoever looks.
-/** @param {number} seconds */
-export const moment = (seconds) =>
-  fullMoment(seconds, {
-    weekday: "short",
-    day: "numeric",
-    month: "short",
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-  });

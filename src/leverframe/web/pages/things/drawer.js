@@ -132,11 +132,10 @@ export class Drawer {
         ${this.#bar(label)} ${this.#findings(label)} ${this.#now(label)}
         ${this.#why?.view() ?? nothing} ${this.#day?.view() ?? nothing}
         ${this.#why?.before() ?? nothing} ${this.#about(label)}
-        ${this.#context.settings && kindOf(label).kind !== "all"
+        ${this.#context.settings && !UNUSED.includes(kindOf(label).kind ?? "")
           ? usesView(/** @type {AdminContext} */ (this.#context), label, this.#codes?.[label])
           : nothing}
-        ${this.#settings?.view() ?? nothing}
-        ${this.#ways(label)}
+        ${this.#settings?.view() ?? nothing} ${this.#advanced(label)} ${this.#ways(label)}
       </div>
     </dialog>`;
   }
@@ -147,9 +146,6 @@ export class Drawer {
     return html`<header class="bar">
       ${plate ? html`<span class="plate" aria-hidden="true">${plate}</span>` : nothing}
       <h2 id="drawer-name" tabindex="-1" autofocus>${thingName(this.#context, label)}</h2>
-      ${this.#overview.isKnown(label)
-        ? html`<small class="label">${this.#overview.label(label)}</small>`
-        : nothing}
       ${this.#nameField
         ? html`<button
             type="button"
@@ -223,11 +219,27 @@ export class Drawer {
   /** @param {string} label */
   #about(label) {
     const facts = this.#facts(label);
+    return facts.length === 0 ? nothing : html`<section>${listed(facts)}</section>`;
+  }
+
+  // What programs call it, and what they are told of it.
+  /** @param {string} label */
+  #advanced(label) {
+    const key = this.#overview.isKnown(label) ? this.#overview.label(label) : "";
+    const raw = this.#context.live.state[label];
+    const isMeasured = !isState(label) && raw !== null && raw !== undefined;
+    /** @type {[string, string][]} */
+    const facts = [
+      ...(key ? [/** @type {[string, string]} */ ([t("key"), key])] : []),
+      ...(isMeasured ? [/** @type {[string, string]} */ ([t("raw_value"), String(raw)])] : []),
+    ];
     if (facts.length === 0) return nothing;
+    const what = facts.map(([name]) => name).join(", ");
     return html`<section>
-      <dl class="about">
-        ${facts.map(([what, text]) => html`<dt>${what}</dt><dd>${text}</dd>`)}
-      </dl>
+      <details class="advanced">
+        <summary>${t("advanced", { what })}</summary>
+        ${listed(facts)}
+      </details>
     </section>`;
   }
 
@@ -237,12 +249,8 @@ export class Drawer {
     if ([...OUTPUTS, ...PWMS, ...VARIABLES].includes(label) || UNMEASURED.includes(kind ?? "")) {
       return [];
     }
-    const raw = this.#context.live.state[label];
     /** @type {[string, string][]} */
     const facts = [[t("source"), this.#source(label)]];
-    if (!isState(label) && raw !== null && raw !== undefined) {
-      facts.push([t("raw_value"), String(raw)]);
-    }
     if (kind === "meter") {
       const { text, unit } = this.#overview.shown(energyOf(label));
       facts.push([t("counted"), `${text} ${unit}`.trim()]);
@@ -257,7 +265,9 @@ export class Drawer {
     const [, kind, number] = /^(DS|INPA|INPD|DIFF|POWER|m)(\d+)$/.exec(label) ?? [null, label, "0"];
     const place = Number(number) - 1;
     const word = t(`from_${SOURCES[kind] ?? "board"}`);
-    const where = settings ? ADDRESSES[kind]?.(settings, place) : "";
+    /** @param {string} one */
+    const name = (one) => (kindOf(one).kind ? thingName(this.#context, one) : code(one));
+    const where = settings ? ADDRESSES[kind]?.(settings, place, name) : "";
     return where ? `${word} · ${where}` : word;
   }
 
@@ -279,8 +289,17 @@ export class Drawer {
   }
 }
 
+// Kinds that nothing can use.
+const UNUSED = ["watchdog", "all"];
+
 // Kinds that measure nothing.
 const UNMEASURED = ["watchdog", "device", "text", "write", "all"];
+
+/** @param {[string, string][]} facts */
+const listed = (facts) =>
+  html`<dl class="about">
+    ${facts.map(([what, text]) => html`<dt>${what}</dt><dd>${text}</dd>`)}
+  </dl>`;
 
 /** @param {unknown} error */
 function ignoreLoss(error) {
@@ -337,25 +356,33 @@ const SOURCES = {
   "PM10.0": "i2c",
 };
 const NO_SENSOR = /^[0:]+$/;
-/** @type {Record<string, (settings: Settings, place: number) => string>} */
+const NO_MODULE = "NONE";
+/** @type {(settings: Settings) => string} */
+const weather = ({ i2c }) => (i2c.primary === NO_MODULE ? "" : i2c.primary);
+/**
+ * `name` is that of a thing, or the word of a code.
+ * @type {Record<
+ *   string, (settings: Settings, place: number, name: (one: string) => string) => string
+ * >}
+ */
 const ADDRESSES = {
   DS: ({ onewire }, place) => (NO_SENSOR.test(onewire[place].id) ? "" : onewire[place].id),
   INPA: ({ analog_inputs: inputs }, place) => code(inputs[place].sensor),
   // Older versions have fewer differentials and meters.
-  DIFF: ({ differentials }, place) => {
+  DIFF: ({ differentials }, place, name) => {
     const found = differentials[place];
-    return found ? `${found.first} ${found.operator} ${found.second}` : "";
+    return found ? `${name(found.first)} ${found.operator} ${name(found.second)}` : "";
   },
-  POWER: ({ power }, place) => {
+  POWER: ({ power }, place, name) => {
     const found = power[place];
-    return found ? `${code(found.current)} · ${code(found.voltage)}` : "";
+    return found ? `${name(found.current)} · ${name(found.voltage)}` : "";
   },
   m: ({ modbus_mapping: mapping, modbus_slots: slots }, place) => {
     const { slot, reading } = mapping[place] ?? { slot: 1, reading: place };
     return t("slot_reading", { slot, reading, module: code(slots[slot - 1]?.module ?? "") });
   },
-  T1: ({ i2c }) => i2c.primary,
-  H1: ({ i2c }) => i2c.primary,
-  P1: ({ i2c }) => i2c.primary,
-  CO2: ({ i2c }) => i2c.primary,
+  T1: weather,
+  H1: weather,
+  P1: weather,
+  CO2: weather,
 };

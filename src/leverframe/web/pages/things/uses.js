@@ -5,7 +5,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { CAUSES } from "../../lib/causes.js";
 import { icon } from "../../lib/icon.js";
 import { ELEMENTS } from "../../lib/labels.js";
-import { moment } from "../../lib/moments.js";
+import { shortMoment } from "../../lib/moments.js";
 import { address } from "../../lib/router.js";
 import { thingAddress, thingName } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
@@ -68,7 +68,7 @@ function schedule({ settings, live }, label) {
         look: CAUSES.schedule.look,
         name: entry.name || t("entry_number", { number: index + 1 }),
         href: address("schedule", { edit: index }),
-        state: next ? t("next_at", { time: moment(next, live.state.time) }) : t("state_off"),
+        state: next ? t("next_at", { time: shortMoment(next, live.state.time) }) : t("state_off"),
       },
     ];
   });

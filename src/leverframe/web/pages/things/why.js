@@ -12,7 +12,7 @@ import { isState } from "../../lib/labels.js";
 import { shortMoment } from "../../lib/moments.js";
 import { PLACES, rich } from "../../lib/rich.js";
 import { address } from "../../lib/router.js";
-import { kindOf, thingAddress, thingName } from "../../lib/things.js";
+import { kindOf, thingAddress, thingName, thingValue } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
 
 /** @import { IconName } from "../../lib/icon.js" */
@@ -164,7 +164,9 @@ export class Why {
   /** @param {Entry} entry @returns {Link} */
   #done({ what, which, figures, time, text }) {
     if (!which || !SWITCHED.includes(what)) return { icon: "lever", text, time };
-    const word = t(what === "off" ? "state_off" : "state_on");
+    const isNow = which === this.#label && what !== "off";
+    const told = t(what === "off" ? "state_off" : "state_on");
+    const word = isNow ? thingValue(this.#context, which) : told;
     const seconds = Number(figures.seconds ?? 0);
     const lasting = seconds > 0 ? ` ${t("for_time", { time: durationText(seconds) })}` : "";
     return {

@@ -62,7 +62,8 @@ export function ticksOf({ from, to, width }) {
 function tickText(time) {
   const moment = new Date(time * 1000);
   if (moment.getHours() || moment.getMinutes()) return clock(time).slice(0, 5);
-  return moment.toLocaleDateString(currentLanguage(), { weekday: "short", day: "numeric" });
+  const weekday = moment.toLocaleDateString(currentLanguage(), { weekday: "short" });
+  return `${weekday} ${moment.getDate()}`;
 }
 
 /** @param {Scene} scene */

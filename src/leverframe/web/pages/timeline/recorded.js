@@ -2,7 +2,7 @@
 // when enough of it is new or something has changed.
 
 import * as api from "../../lib/api.js";
-import { isState } from "../../lib/labels.js";
+import { dutyOf, isState } from "../../lib/labels.js";
 import { t } from "../../lib/words.js";
 import { readingsOf } from "./rows.js";
 
@@ -43,7 +43,10 @@ export class Recorded {
     this.isReading = true;
     try {
       const timeline = await api.timeline({ from, to });
-      const labels = readingsOf(this.#context, timeline.rules).join(",");
+      const labels = [
+        ...readingsOf(this.#context, timeline.rules),
+        ...timeline.lanes.filter(({ kind }) => kind === "pwm").map(({ label }) => dutyOf(label)),
+      ].join(",");
       this.history = labels ? await api.history({ labels, from, to, points: POINTS }) : null;
       this.timeline = timeline;
       this.refusal = null;

@@ -85,12 +85,13 @@ function wordAtCursor({ timeline, history, cursor, now }, story, row) {
   if (row.kind === "messages") return String(timeline.messages.length || "");
   if (row.kind === "reading") {
     const found = pointsOf(history, row.label).findLast(([time]) => time <= cursor);
-    return cursor > now || !found || found[1] === null ? "–" : story.word(row.label, found[1]);
+    const isKnown = cursor <= now && found && found[1] !== null;
+    return isKnown ? story.word(row.label, found[1], cursor) : "–";
   }
   const bar = barAt(row.lane?.bars ?? [], Math.min(cursor, timeline.to - 1));
   if (!bar || bar.value === null) return "–";
   if (row.kind === "rule") return t(bar.value ? "met" : "not_met");
-  return story.word(row.label, bar.value);
+  return story.word(row.label, bar.value, cursor);
 }
 
 /** @param {Scene} scene @param {Story} story @param {Row | undefined} row */

@@ -3,11 +3,12 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { causeOf } from "../../lib/causes.js";
 import { icon } from "../../lib/icon.js";
-import { isState } from "../../lib/labels.js";
+import { dutyOf, isState } from "../../lib/labels.js";
 import { kindOf, thingAddress, thingName } from "../../lib/things.js";
 import { address } from "../../lib/router.js";
 import { clock, t } from "../../lib/words.js";
 import { MESSAGES } from "./chain.js";
+import { pointsOf, valueAt } from "./picture.js";
 import { readingsOf } from "./rows.js";
 
 /** @import { Chosen, LaneCause, Step, Timeline } from "./chain.js" */
@@ -32,16 +33,18 @@ export class Story {
   #context;
   /** @type {Timeline} */
   #timeline;
+  #history;
 
-  /** @param {Context} context @param {Timeline} timeline */
-  constructor(context, timeline) {
+  /** @param {Context} context @param {Timeline} timeline @param {HistoryReply | null} history */
+  constructor(context, timeline, history) {
     this.#context = context;
     this.#timeline = timeline;
+    this.#history = history;
   }
 
-  // The state of a label in a word.
-  /** @param {string} label @param {number | null} value */
-  word(label, value) {
+  // The state of a label in a word, for the time from `begin` to `end`.
+  /** @param {string} label @param {number | null} value @param {number} begin */
+  word(label, value, begin, end = begin) {
     if (value === null || value === undefined) return t("not_known");
     if (!isState(label)) {
       const { text, unit } = this.#context.overview.shown(label, value);
@@ -49,7 +52,7 @@ export class Story {
     }
     const on = (value === 1) !== this.#context.overview.isInverted(label);
     if (kindOf(label).kind === "digital") return t(on ? "level_open" : "level_closed");
-    return t(on ? "state_on" : "state_off");
+    return (on && dutyWord(this.#history, label, begin, end)) || t(on ? "state_on" : "state_off");
   }
 
   /** @param {number} number @param {string} [name] */
@@ -88,10 +91,11 @@ export class Story {
   /** @param {Chosen} chosen */
   #title(chosen) {
     if (chosen.label === MESSAGES) return t("one_message");
-    const value = this.#bar(chosen)?.value ?? null;
+    const { value = null, begin = chosen.begin, end = begin } = this.#bar(chosen) ?? {};
     const [, number] = /^rule\.(\d+)$/.exec(chosen.label) ?? [];
     if (number) return `${this.rule(Number(number))} ${t(value ? "met" : "not_met")}`;
-    return `${thingName(this.#context, chosen.label)} ${this.word(chosen.label, value)}`;
+    const word = this.word(chosen.label, value, begin, end);
+    return `${thingName(this.#context, chosen.label)} ${word}`;
   }
 
   /** @param {Chosen} chosen */
@@ -153,22 +157,27 @@ export class Story {
       default:
         return html`<span class=${step.value ? "is-on" : ""}>${icon("lever")}</span>
           <span
-            ><b>${this.#name(step.label)} ${this.word(step.label, step.value)}</b>${step.planned
+            ><b>${this.#name(step.label)} ${this.#stateWord(step)}</b>${step.planned
               ? html`<small>${t("is_planned")}</small>`
               : nothing}</span
           >`;
     }
   }
 
+  /** @param {Extract<Step, { what: "state" }>} step */
+  #stateWord({ label, value, time }) {
+    return this.word(label, value, time);
+  }
+
   /** @param {Extract<Step, { what: "reading" }>} step */
-  #reading({ label, value, before, condition, isMet }) {
+  #reading({ label, time, value, before, condition, isMet }) {
     const name = html`<b>${this.#name(label)}</b>`;
-    const word = this.word(label, value);
+    const word = this.word(label, value, time);
     if (isState(label)) return html`${name} ${word}`;
     const isStill = before === null || before === value;
     const moved = isStill ? t("was_at", { value: word }) : movedTo(value > before, word);
     const { compare, reference, ends } = condition;
-    const [begins, stops] = [reference, ends].map((limit) => this.word(label, limit));
+    const [begins, stops] = [reference, ends].map((limit) => this.word(label, limit, time));
     const isUpper = compare === ">=";
     const limits = { begins, ends: stops };
     const said = isMet
@@ -195,6 +204,30 @@ export class Story {
       ? html`<a href=${address("rules", { edit: number })}>${text}</a>`
       : html`<b>${text}</b>`;
   }
+}
+
+// The duty is recorded a moment after its output is switched.
+const FOLLOWS_S = 1;
+
+// "50 %", or "20–60 %" where it moved meanwhile; "" for what has no duty, or none that is known.
+/**
+ * @param {HistoryReply | null} history
+ * @param {string} label
+ * @param {number} begin
+ * @param {number} end
+ */
+export function dutyWord(history, label, begin, end) {
+  const points = pointsOf(history, dutyOf(label));
+  const first = begin + Math.max((history?.step ?? 0) / 2, FOLLOWS_S);
+  const duties = points
+    .filter(([time]) => first < time && time < end)
+    .map(([, value]) => value)
+    .concat(valueAt(points, first))
+    .filter((value) => value !== null)
+    .map(Math.round);
+  if (duties.length === 0) return "";
+  const [low, high] = [Math.min(...duties), Math.max(...duties)];
+  return low === high ? `${low} %` : `${low}–${high} %`;
 }
 
 /** @param {boolean} isUp @param {string} value */
