@@ -16,7 +16,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going"]
     built = subprocess.run(
-        [*command, "-d", str(folder / ".doctrees"), str(DOCS), str(folder)],
+        [*command, "--jobs", "2", "-d", str(folder / ".doctrees"), str(DOCS), str(folder)],
         capture_output=True,
         text=True,
         check=False,
@@ -45,4 +45,4 @@ def test_the_site_asks_no_other_host_for_anything(site: Path) -> None:
 
 def test_the_makefile_builds_it_the_same_way() -> None:
     makefile = (PROJECT / "Makefile").read_text(encoding="utf-8")
-    assert "-m sphinx --quiet --fail-on-warning --keep-going docs build/site" in makefile
+    assert "-m sphinx --quiet --fail-on-warning --keep-going --jobs 2 docs build/site" in makefile
