@@ -261,3 +261,20 @@ def test_who_may_only_switch_sees_no_log_and_no_complaint(
     tile(page, "VCC").click()
     expect(page.get_by_role("dialog")).to_contain_text("On the board")
     expect(page.get_by_role("link", name="Make a rule from this")).to_have_count(0)
+
+
+#: Whether whatever is seen of a menu is its own, looked at every few pixels down its middle.
+IS_ON_TOP = """(menu) => {
+  const { left, top, width, height } = menu.getBoundingClientRect();
+  const isOwn = (x, y) => menu.contains(document.elementFromPoint(x, y));
+  return Array.from({ length: height / 4 - 2 }, (_, step) => top + 4 * (step + 1))
+    .every((y) => [0.2, 0.5, 0.8].every((share) => isOwn(left + share * width, y)));
+}"""
+
+
+def test_the_pulse_menu_covers_the_rows_below_it_on_a_phone(open_page: OpenPage) -> None:
+    page = open_page("status", viewport=PHONE, touch=True)
+    page.locator("details.pulse summary").first.click()
+    menu = page.locator("details.pulse .menu")
+    expect(menu).to_be_visible()
+    assert menu.evaluate(IS_ON_TOP)
