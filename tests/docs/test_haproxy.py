@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_network
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import trustme
@@ -79,18 +80,26 @@ def proxy_files(folder: Path, nodes: JoinedNodes, port: int) -> ssl.SSLContext:
 
 
 @asynccontextmanager
-async def haproxy_before(nodes: JoinedNodes, folder: Path) -> AsyncIterator[RunningProxy]:
+async def haproxy_before(nodes: JoinedNodes) -> AsyncIterator[RunningProxy]:
+    # A folder of pytest's has a name that is too long for a socket of HAProxy's.
+    with TemporaryDirectory() as name:
+        folder, port = Path(name), free_port()
+        trusting = proxy_files(folder, nodes, port)
+        async with running_haproxy(folder / "haproxy.cfg") as process:
+            proxy = RunningProxy(folder, port, trusting)
+            await _listening(proxy, process)
+            yield proxy
+
+
+@asynccontextmanager
+async def running_haproxy(configuration: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     program = shutil.which("haproxy", path=PROGRAM_FOLDERS)
     assert program is not None
-    port = free_port()
-    trusting = proxy_files(folder, nodes, port)
     process = await asyncio.create_subprocess_exec(
-        program, "-db", "-f", str(folder / "haproxy.cfg"), stderr=asyncio.subprocess.DEVNULL
+        program, "-db", "-f", str(configuration), stderr=asyncio.subprocess.DEVNULL
     )
-    proxy = RunningProxy(folder, port, trusting)
     try:
-        await _listening(proxy, process)
-        yield proxy
+        yield process
     finally:
         with suppress(ProcessLookupError):
             process.terminate()
@@ -109,14 +118,14 @@ async def _listening(proxy: RunningProxy, process: asyncio.subprocess.Process) -
                 await asyncio.sleep(0.02)
 
 
-async def test_haproxy_leads_to_the_owner_and_follows_a_map_that_changes(tmp_path: Path) -> None:
+async def test_haproxy_leads_to_the_owner_and_follows_a_map_that_changes() -> None:
     async with joined_nodes("ab") as nodes:
         for node in nodes.nodes.values():
             node.door.state.proxies = NamedProxies([ip_network(HOME)])
             node.door.node.handler = lambda request: Reply(200, "text/plain", b"healthy")
         first = await nodes.put("gh-1", "a")
         await nodes.put("gh-2", "b")
-        async with haproxy_before(nodes, tmp_path) as proxy:
+        async with haproxy_before(nodes) as proxy:
             assert [(await proxy.ask(f"gh-{n}")).body for n in (1, 2)] == ["gh-1 at a", "gh-2 at b"]
             # The client's address arrives, by a header that nobody else could have sent.
             assert first.requests[-1].peer == CLIENT

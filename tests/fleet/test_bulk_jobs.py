@@ -45,7 +45,7 @@ async def die(disk: Disk, command: str, writes: int, *, is_last_stored: bool) ->
     """Send a command with a node that dies after so many writes; tell whether it has died."""
     lane = MortalLane(disk, 10**6, is_last_stored=is_last_stored)
     async with loop_node(lane) as node:
-        assert await node.node.start_stored({}) == []
+        assert await node.node.start_stored({}) == {}
         await node.web.jobs.start_stored()
         for member in node.node.members.values():
             await member.controller.writer.settled()
@@ -72,7 +72,7 @@ async def test_a_change_is_made_once_wherever_the_node_was_killed(
         disk = begin.copy()
         has_died = await die(disk, command, writes, is_last_stored=is_last_stored)
         async with loop_node(disk) as node:
-            assert await node.node.start_stored({}) == []
+            assert await node.node.start_stored({}) == {}
             await node.web.jobs.start_stored()
             told = await node.post("send", command=command, id="once")
             assert (told["done"], told["refused"]) == (COUNT, 0), writes

@@ -144,7 +144,7 @@ def test_the_outbox_follows_what_is_sent_and_can_be_filtered(
 def test_the_privacy_of_snmp_is_chosen_by_name(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("snmp")
     privacy = page.get_by_label("Privacy", exact=True)
-    assert privacy.locator("option").all_inner_texts() == ["none", "AES-128", "AES-256"]
+    expect(privacy.locator("option")).to_have_text(["none", "AES-128", "AES-256"])
     expect(privacy.locator("option:checked")).to_have_text("AES-128")
     privacy.select_option(label="AES-256")
     card = titled(page, "SNMPv3 user")
