@@ -53,14 +53,16 @@ async function putAll(values) {
   }
 }
 
+// More than any text may have.
+const TOO_MANY_LETTERS = 5000;
+
 // What can never be right there, or null where everything is.
 function impossible(input) {
   if (!isTyped(input)) return null;
   const [, highest] = limitsOf(input);
   if (isDuration(input)) return highest ? durations.durationText(secondsIn(highest) + 1) : "soon";
   if (isNumber(input)) return highest ? String(Number(highest) + 1) : "many";
-  const [, most] = /up to (\d+) letters/.exec(hintOf(input)) ?? [];
-  return most ? "x".repeat(Number(most) + 1) : null;
+  return "x".repeat(TOO_MANY_LETTERS);
 }
 
 // Another value than the present one.
