@@ -79,21 +79,39 @@ def test_all_that_status_fetches_is_small_and_it_takes_presses(open_page: OpenPa
     assert {"/api/commands", "/web/words/server.json"} & set(asked_for(page)) == set()
 
 
+class Gate:
+    """Holds requests until it is opened; what comes later passes."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self._waiting: list[Route] = []
+
+    def pass_or_wait(self, route: Route) -> None:
+        if self.is_open:
+            route.continue_()
+        else:
+            self._waiting.append(route)
+
+    def open(self) -> None:
+        self.is_open = True
+        waiting, self._waiting = self._waiting, []
+        for route in waiting:
+            route.continue_()
+
+
 @pytest.mark.needs_program("chromium")
 def test_the_levers_wait_for_nothing_but_themselves(open_page: OpenPage) -> None:
     page = open_page("status")
-    held: list[Route] = []
+    gate = Gate()
     for beside in ("**/status/beside.js", "**/words/codes.json"):
-        page.route(beside, lambda route: held.append(route))
+        page.route(beside, gate.pass_or_wait)
     page.reload()
     expect(page.get_by_role("switch").first).to_be_visible()
     expect(page.get_by_role("heading", name="Readings")).to_have_count(0)
     assert len(asked_for(page)) <= MAX_REQUESTS
     fetched = "performance.getEntriesByType('resource').map((one) => one.encodedBodySize)"
     assert 20_000 < sum(page.evaluate(fetched)) < MAX_BYTES_OF_LEVERS
-    for route in held:
-        route.continue_()
-    page.unroute_all()
+    gate.open()
     expect(page.get_by_role("heading", name="Readings")).to_be_visible()
 
 
@@ -181,16 +199,15 @@ def test_nothing_moves_when_what_comes_late_is_there(
 ) -> None:
     page = open_page("more", fresh=True, viewport=viewport, theme=theme)
     page.add_init_script(SHIFTS)
-    held: list[Route] = []
+    gate = Gate()
     for name, (late, seen) in LATE.items():
-        held.clear()
-        page.route(late, lambda route: held.append(route))
+        gate.is_open = False
+        page.route(late, gate.pass_or_wait)
         page.goto(f"{page.url.partition('#')[0]}?{name}#/{name}", wait_until="commit")
         expect(page.locator("main h1")).to_be_attached()
         page.evaluate("allShifts()")
-        for route in held:
-            route.continue_()
-        page.unroute_all()
+        gate.open()
         expect(page.locator(".connection[data-kind=live]")).to_be_visible()
         expect(page.locator(seen).first).to_be_attached()
+        page.unroute_all()
         assert page.evaluate("allShifts()") < MAX_SHIFT, name
