@@ -4,7 +4,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
 import { SIMULATED } from "./context.js";
 import { icon, mark } from "./icon.js";
-import { closeByEscape, closeWhenLeft } from "./menu.js";
+import { chooser, closeByEscape, closeWhenLeft } from "./menu.js";
 import { groupLinks } from "./navigation.js";
 import { address } from "./router.js";
 import { THEMES, chooseTheme, currentTheme } from "./theme.js";
@@ -92,24 +92,6 @@ export async function leave() {
 export function connectionWord(live) {
   if (live.connection !== "lost") return t(`connection_${live.connection}`);
   return t("connection_lost", { time: clock(Number(live.lostSince) / 1000) });
-}
-
-/**
- * @param {string} label
- * @param {[string, string][]} options
- * @param {string} current
- * @param {(value: string) => void} choose
- */
-function chooser(label, options, current, choose) {
-  return html`<label
-    ><small>${label}</small
-    ><select aria-label=${label} @change=${(event) => choose(event.target.value)}>
-      ${options.map(
-        ([value, text]) =>
-          html`<option value=${value} .selected=${value === current}>${text}</option>`,
-      )}
-    </select></label
-  >`;
 }
 
 /** @param {Live} live */

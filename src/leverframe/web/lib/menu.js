@@ -4,6 +4,8 @@
 //     <summary>…</summary> <div class="menu">…</div>
 //   </details>`
 
+import { html } from "../vendor/lit-html.js";
+
 /** @param {EventTarget | null} within */
 export function closeMenu(within) {
   const menu = within instanceof Element ? within.closest("details") : null;
@@ -32,4 +34,23 @@ export function closeMenusOutside() {
       if (target instanceof Node && !menu.contains(target)) menu.removeAttribute("open");
     }
   });
+}
+
+// A choice in a menu, with its label above it.
+/**
+ * @param {string} label
+ * @param {[string, string][]} options
+ * @param {string} current
+ * @param {(value: string) => void} choose
+ */
+export function chooser(label, options, current, choose) {
+  return html`<label
+    ><small>${label}</small
+    ><select aria-label=${label} @change=${(event) => choose(event.target.value)}>
+      ${options.map(
+        ([value, text]) =>
+          html`<option value=${value} .selected=${value === current}>${text}</option>`,
+      )}
+    </select></label
+  >`;
 }

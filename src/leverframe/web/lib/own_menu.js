@@ -3,7 +3,7 @@
 
 import { html } from "../vendor/lit-html.js";
 import { icon } from "./icon.js";
-import { closeByEscape, closeWhenLeft } from "./menu.js";
+import { chooser, closeByEscape, closeWhenLeft } from "./menu.js";
 import { THEMES, chooseTheme, currentTheme } from "./theme.js";
 import { chooseLanguage, currentLanguage, languageChoices, t } from "./words.js";
 
@@ -13,11 +13,11 @@ export const ownMenu = (redraw) =>
     <summary aria-label=${t("own_choices")}>${icon("more")}</summary>
     <div class="menu">
       <div class="choices">
-        ${choice(t("language"), languageChoices(), currentLanguage(), (name) => {
+        ${chooser(t("language"), languageChoices(), currentLanguage(), (name) => {
           chooseLanguage(name);
           redraw();
         })}
-        ${choice(
+        ${chooser(
           t("theme"),
           THEMES.map((name) => [name, t(`theme_${name}`)]),
           currentTheme(),
@@ -26,20 +26,3 @@ export const ownMenu = (redraw) =>
       </div>
     </div>
   </details>`;
-
-/**
- * @param {string} label
- * @param {[string, string][]} options
- * @param {string} current
- * @param {(value: string) => void} choose
- */
-const choice = (label, options, current, choose) =>
-  html`<label
-    ><small>${label}</small
-    ><select aria-label=${label} @change=${(event) => choose(event.target.value)}>
-      ${options.map(
-        ([value, text]) =>
-          html`<option value=${value} .selected=${value === current}>${text}</option>`,
-      )}
-    </select></label
-  >`;
