@@ -1,6 +1,6 @@
 // Types that the modules of the pages share. No browser gets this file: it is read by tsc, which
 // checks the JSDoc types of all modules. `Api` holds the replies of the controller's API; it is
-// made from the OpenAPI document by tools/pages.py.
+// made from the OpenAPI document whenever the pages are checked (`make check`).
 
 // What is passed around.
 
