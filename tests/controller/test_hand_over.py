@@ -1,5 +1,6 @@
 """A controller that goes on in another process: as if nothing had been, or refused in words."""
 
+import asyncio
 import logging
 import time
 import zlib
@@ -139,6 +140,47 @@ async def test_who_has_handed_over_does_nothing_any_more() -> None:
     await twin.close()
     assert len(moving.journal()) == entries
     assert saved is not None
+
+
+@pytest.mark.parametrize(
+    ("target", "method"),
+    [
+        ("/sim.cgi?DS1=31", "GET"),
+        ("/sim.cgi?sms=%2B48601:1234:out=0&DS1=31", "GET"),
+        ("/api/sim/snapshots?take=one", "POST"),
+        ("/outs.cgi?out0=1", "GET"),
+        ("/api/state", "GET"),
+    ],
+)
+async def test_who_asks_a_controller_that_was_handed_over_is_told_to_ask_again(
+    target: str, method: str
+) -> None:
+    moving = await Moving().begin()
+    twin = moving.twin
+    await twin.ok("/sim.cgi?DS1=20")
+    assert hand_over(twin.controller) is not None
+    problem = await twin.refused(target, 503, method)
+    assert problem["detail"] == MOVING.reason
+    assert twin.controller.board.bench is not None
+    assert twin.controller.board.bench.readings["DS1"] == 20
+    await twin.close()
+
+
+async def test_what_was_done_before_the_controller_left_is_told() -> None:
+    moving = await Moving().begin()
+    twin = moving.twin
+    bench = twin.controller.board.bench
+    assert bench is not None
+    for switched_each_second in ("atout=0*1", "atout=6*1", "aout=01"):
+        await twin.ok(f"/outs.cgi?{switched_each_second}")
+    asked = asyncio.create_task(twin.refused("/sim.cgi?DS1=20&advance=3600&DS1=31", 503))
+    # So much happens in an hour that others have their turn meanwhile.
+    await asyncio.sleep(0)
+    assert bench.readings["DS1"] == 20
+    assert hand_over(twin.controller) is not None
+    assert "Items carried out before that: 2." in (await asked)["detail"]
+    assert bench.readings["DS1"] == 20
+    await twin.close()
 
 
 async def test_a_controller_without_power_has_nothing_to_hand_over() -> None:

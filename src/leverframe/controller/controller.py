@@ -238,6 +238,11 @@ class Controller(Hooks):
         self.bootloader_until = inf
         self.why_refused = lambda: MOVING
 
+    def check_that_it_is_here(self) -> None:
+        """Refuse what comes too late for a controller with which another process goes on."""
+        if self._stands_still:
+            raise NotOursNow(MOVING.reason)
+
     def _let_nothing_wake(self) -> None:
         self.time.stop()
         if self._round_end is not None:

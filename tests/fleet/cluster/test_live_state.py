@@ -18,10 +18,11 @@ from leverframe.engine.journal import Cause
 from leverframe.fleet.cluster import live_saver, membership
 from leverframe.fleet.cluster.live_rows import put_live, take_live
 from leverframe.fleet.cluster.live_saver import LiveSaver
+from leverframe.servers.http.messages import Request
 from leverframe.storage.fleet.postgres_connection import Connection
 from leverframe.storage.fleet.postgres_lane import Claim
 from leverframe.storage.fleet.postgres_schema import opened
-from tests.fleet.cluster.nodes import Cluster, cluster_on, new
+from tests.fleet.cluster.nodes import HOME, Cluster, cluster_on, new
 from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer
 
@@ -87,6 +88,22 @@ async def test_a_moved_controller_goes_on_and_nothing_is_left_of_its_state(
     assert second.board.bench is not None
     assert second.board.bench.outputs[:2] == [True, True]
     assert query(cluster, SAVED) == []
+
+
+async def test_a_reading_on_its_way_to_a_controller_that_moves_is_not_taken_for_done(
+    cluster: Cluster,
+) -> None:
+    await cluster.join("a")
+    await cluster.nodes["a"].add(new("one"))
+    await cluster.join("b")
+    request = Request("GET", "/sim.cgi", "DS1=21.5", {}, b"", HOME)
+    # Whatever is not done at once has its turn after what the node is at.
+    on_its_way: Any = cluster.member("one").entrance.handler(request)
+    await cluster.members["b"].move(["one"], "b")
+    await until(lambda: "one" in cluster.names("b"))
+    answer = await on_its_way
+    is_sensed = controller_of(cluster, "b").engine.values["DS1"] == 21.5
+    assert answer.status == (200 if is_sensed else 503)
 
 
 async def test_a_node_that_is_updated_alone_finds_its_controllers_as_they_were_or_says_why_not(

@@ -182,6 +182,7 @@ class Web:
                 request = msgspec.structs.replace(request, path=path)
             bootloader_until = self._controller.bootloader_until
             if bootloader_until is not None and request.path not in _BOOTLOADER_PATHS:
+                self._controller.check_that_it_is_here()
                 return self._in_bootloader(request, bootloader_until)
             self._names.check_host(request)
             if request.path not in _OWN_PATHS and request.path.startswith(site_session.PREFIX):

@@ -19,7 +19,7 @@ same, as a fault would, and the controller treats it as absent.
 import asyncio
 import math
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import groupby
 from typing import Annotated, Any, Literal
 
@@ -37,6 +37,7 @@ from leverframe.commands.table.refusals import (
     UnknownCommand,
 )
 from leverframe.controller import Controller
+from leverframe.controller.controller import NotOursNow
 from leverframe.controller.faults import MAX_FAULTS, Faults
 from leverframe.durations import MAX_S
 from leverframe.engine.labels import DIGITAL_INPUTS, LIGHTING, ONEWIRE, READINGS
@@ -134,20 +135,40 @@ class SimCommands:
 
     async def run(self, query: str) -> None:
         """Carry out all items of a query, or refuse and carry out none."""
+        done = 0
         for are_sensed, steps in groupby(self.steps(query), callable):
-            if are_sensed:
-                with self._board.one_instant():
-                    for step in steps:
-                        if callable(step):
-                            step()
-                continue
-            for step in steps:
-                if isinstance(step, Arrival):
-                    await step.receive()
-                elif isinstance(step, Advance):
-                    await self._controller.advance(step.seconds)
-                elif isinstance(step, Deed):
-                    step.do()
+            together = list(steps)
+            for some in [together] if are_sensed else [[step] for step in together]:
+                self._check_that_it_is_here(done)
+                await self._carry_out(some)
+                done += len(some)
+
+    def _check_that_it_is_here(self, done: int) -> None:
+        """Refuse the rest where another process goes on with the controller, since when it may."""
+        try:
+            self._controller.check_that_it_is_here()
+        except NotOursNow:
+            if not done:
+                raise
+            raise NotOursNow(
+                "This controller has moved to another node in the middle of this. Items carried"
+                f" out before that: {done}. Send the others again."
+            ) from None
+
+    async def _carry_out(self, steps: Sequence[Step]) -> None:
+        """Carry out readings of one instant, or one other step."""
+        step = steps[0]
+        if isinstance(step, Arrival):
+            await step.receive()
+        elif isinstance(step, Advance):
+            await self._controller.advance(step.seconds)
+        elif isinstance(step, Deed):
+            step.do()
+        else:
+            with self._board.one_instant():
+                for sensed in steps:
+                    if callable(sensed):
+                        sensed()
 
     def _step(self, item: str) -> Step:
         name, equals, raw = item.partition("=")

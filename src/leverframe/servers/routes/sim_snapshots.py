@@ -54,6 +54,7 @@ class SimSnapshots:
     async def run(self, query: str) -> None:
         """Carry out the items in order, after all of them have been checked."""
         steps = self._steps(query)
+        self._controller.check_that_it_is_here()
         try:
             for what, name in steps:
                 if what == TAKE:
