@@ -41,6 +41,13 @@ class GivenUp(Struct, frozen=True):
     given_up_at: float
 
 
+class Promise(Struct, frozen=True):
+    """A message that must be stored, and when its client was at it, by the machine's clock."""
+
+    since: float
+    until: float
+
+
 class Told(Struct):
     """What was told about one number of a controller."""
 
@@ -139,7 +146,9 @@ class CountingClient:
         self.ledger = ledger
         self.told = tuple(Told() for _ in range(4))
         #: Messages that must arrive, by number.
-        self.promised: set[int] = set()
+        self.promised: dict[int, Promise] = {}
+        #: Those whose readings nobody answered: they may still be on their way.
+        self.unanswered_readings: set[int] = set()
         self._fired = 0
         self.client = DoorClient(fleet, name, Random(f"{seed} {name}"))
         #: Who changes many settings at once has the controller for itself meanwhile.
@@ -173,13 +182,13 @@ class CountingClient:
 
     async def send_message(self) -> None:
         """Let a rule send a numbered message; it is promised if all went on undisturbed."""
-        state = await self.client.json("/api/state")
+        since, state = time.time(), await self.client.json("/api/state")
         started = time.monotonic() - state["uptime"]
         self._fired += 1
         number = self._fired
         sign = 1 if state["m10"] is None or state["m10"] < 0 else -1
         was_troubled = self.ledger.is_troubled("database")
-        fired = (await self.client.ask(f"/sim.cgi?m10={sign * number}")).status == 200
+        fired = await self._set_reading(sign * number)
         # A setting is acknowledged when everything before it is stored as well.
         stored = await self.count(MESSAGES)
         state = await self.client.json("/api/state")
@@ -187,7 +196,14 @@ class CountingClient:
         is_same_life = abs(time.monotonic() - state["uptime"] - started) < 0.5
         is_troubled = was_troubled or self.ledger.is_troubled("database")
         if fired and stored and is_same_life and not is_troubled:
-            self.promised.add(number)
+            self.promised[number] = Promise(since, time.time())
+
+    async def _set_reading(self, value: int) -> bool:
+        try:
+            return (await self.client.ask(f"/sim.cgi?m10={value}")).status == 200
+        except Gone:
+            self.unanswered_readings.add(abs(value))
+            raise
 
     async def keep_counting(self, over: asyncio.Event, pause_s: float, message_every: int) -> None:
         number = 0

@@ -249,7 +249,7 @@ class FaultScene:
         self.over.set()
         await asyncio.gather(*self._tasks)
         durable = durable_messages(await asyncio.to_thread(Witness, self.fleet))
-        await self.until(lambda: durable <= set(self.arrived), "all messages have arrived")
+        await self.until(lambda: durable.keys() <= set(self.arrived), "all messages have arrived")
         for node in self.fleet.nodes.values():
             log = node.log.read_text(errors="replace")
             self.ledger.require("Traceback" not in log, f"{node.name}: {_trace_in(log)}")

@@ -1,11 +1,14 @@
 """The checker of the faults itself: which order of changes it takes, and which not."""
 
+from pathlib import Path
+
 import pytest
 
-from tests.fleet.faults.clients import GivenUp
-from tests.fleet.faults.judging import UNDER_WAY_S, overtaken
-from tests.fleet.faults.processes import Hang
+from tests.fleet.faults.clients import CountingClient, GivenUp, Promise
+from tests.fleet.faults.judging import UNDER_WAY_S, is_anticipated, overtaken
+from tests.fleet.faults.processes import FaultedFleet, Hang
 from tests.fleet.faults.witness import StoredNumber
+from tests.soak.ledger import Ledger
 
 #: Asked at 10 by the door 80, which hung until 30, and given up at 12.
 GIVEN_UP = {2: GivenUp(80, 10.0, 12.0)}
@@ -36,3 +39,25 @@ def test_only_what_nobody_answered_comes_late_and_only_while_it_is_under_way(
     numbers: tuple[int, ...], at: float, hangs: dict[int, list[Hang]], allowed: set[int]
 ) -> None:
     assert overtaken(stored(*numbers, last_at=at), GIVEN_UP, hangs) == allowed
+
+
+@pytest.mark.parametrize(
+    ("unanswered", "late_at", "allowed"),
+    [
+        ({7}, 10.5, True),
+        # Its message was stored before the client looked at the reading, or never.
+        ({7}, 9.9, False),
+        ({7}, 11.1, False),
+        ({7}, None, False),
+        # Somebody has answered it.
+        (set(), 10.5, False),
+    ],
+)
+def test_a_promised_message_is_missing_only_where_a_late_reading_has_fired_its_rule(
+    unanswered: set[int], late_at: float | None, allowed: bool, tmp_path: Path
+) -> None:
+    client = CountingClient(FaultedFleet("", tmp_path, 1.0), "c-1", Ledger("test"), 1)
+    client.promised[8] = Promise(10.0, 11.0)
+    client.unanswered_readings = unanswered
+    stored = {} if late_at is None else {("c-1", 7): late_at}
+    assert is_anticipated(client, 8, stored) is allowed
