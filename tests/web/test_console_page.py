@@ -158,7 +158,7 @@ def test_commands_are_found_changed_sent_and_answered_or_refused(
 
     # A search has an address and survives a reload.
     search.fill("watchdog wdog1")
-    expect(page.get_by_text("Found: 1")).to_be_visible()
+    expect(page.get_by_text("1 found")).to_be_visible()
     page.reload()
     expect(search).to_have_value("watchdog wdog1")
-    expect(page.get_by_text("Found: 1")).to_be_visible()
+    expect(page.get_by_text("1 found")).to_be_visible()

@@ -50,19 +50,19 @@ def test_an_entry_is_told_with_its_runs_edited_switched_off_and_deleted_by_a_sec
 
     card(page, "Morning").get_by_role("button", name="Edit").click()
     form.get_by_label("Repeats").select_option("period")
-    form.get_by_label("Period in seconds").fill("0")
+    form.get_by_label("Period").fill("0")
     form.get_by_role("button", name="Save").click()
-    expect(form.get_by_role("alert")).to_contain_text("Allowed: 1 to 86400")
-    form.get_by_label("Period in seconds").fill("90")
+    expect(form.get_by_role("alert")).to_contain_text("Allowed: 1 s to 1 d")
+    form.get_by_label("Period").fill("1 min 30 s")
     form.get_by_role("button", name="Save").click()
-    expect(card(page, "Morning").locator(".sentence")).to_contain_text("Every 90 s from midnight")
+    expect(card(page, "Morning").locator(".sentence")).to_contain_text("Every 1 min 30 s from")
 
     entry.get_by_role("switch", name="Morning is on").click()
     expect(entry.locator(".next")).to_have_text("Off: it does not run.")
     assert twin.settings()["schedule"][0]["active"] is False
-    entry.get_by_role("button", name="Delete the entry").click()
+    entry.get_by_role("button", name="Delete").click()
     expect(entry).to_contain_text("The entry will be lost.")
-    entry.get_by_role("button", name="Delete the entry").click()
+    entry.get_by_role("button", name="Delete").click()
     expect(entry).to_have_count(0)
     expect(card(page, "Evening")).to_be_visible()
     assert twin.settings()["schedule"][4]["name"] == "Evening"
@@ -106,6 +106,39 @@ def test_a_new_entry_is_refused_without_a_day_and_saved_beside_the_others(
         "periodic": False,
         "active": True,
     }
+
+
+def test_a_span_is_written_switched_and_deleted_as_one(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("schedule?view=list")
+    page.get_by_role("button", name="New entry").click()
+    form = editor(page)
+    form.get_by_label("Name").fill("Light")
+    form.get_by_label("Time of day").fill("half past six")
+    form.get_by_role("button", name="off again at").click()
+    form.get_by_label("Off again at").fill("6:30")
+    form.get_by_role("button", name="Save").click()
+    expect(form.get_by_role("alert")).to_have_text("Write the time as 6:30 or 22:00.")
+    form.get_by_label("Time of day").fill("22:00")
+    form.get_by_role("button", name="Save").click()
+    entry = card(page, "Light")
+    expect(entry.locator(".sentence")).to_have_text(
+        "From 22:00 to 06:30, every day: set Output 0 on."
+    )
+    expect(entry.locator(".next")).to_have_text("Next: 06:30, off")
+    begin, end = twin.settings()["schedule"][:2]
+    assert (begin["time"], begin["value"]) == (79200, 1)
+    assert (end["time"], end["value"], end["name"]) == (23400, 0, "Light")
+
+    entry.get_by_role("switch").click()
+    expect(entry.locator(".next")).to_have_text("Off: it does not run.")
+    assert [one["active"] for one in twin.settings()["schedule"][:2]] == [False, False]
+    entry.get_by_role("button", name="Edit").click()
+    form.get_by_role("button", name="Do not switch it off again").click()
+    form.get_by_role("button", name="Save").click()
+    expect(entry.locator(".sentence")).to_have_text("At 22:00, every day: set Output 0 on.")
+    assert twin.settings()["schedule"][1] is None
 
 
 @pytest.mark.thorough

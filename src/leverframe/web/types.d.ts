@@ -406,6 +406,7 @@ interface ActionSpec {
   perform?(): Promise<unknown>;
   done?: Named;
   danger?: Named;
+  isQuiet?: boolean;
   typed?(): string;
   isReady?(): boolean;
 }

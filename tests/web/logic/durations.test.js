@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { afterEach, before, test } from "node:test";
 
 import { NEVER } from "../../../src/leverframe/web/lib/bound_field.js";
-import { durationText, secondsOf } from "../../../src/leverframe/web/lib/durations.js";
+import { durationText, roughText, secondsOf } from "../../../src/leverframe/web/lib/durations.js";
 import { Form } from "../../../src/leverframe/web/lib/form.js";
 import {
   allowed,
@@ -57,6 +57,11 @@ test("people say durations in several ways", () => {
 test("what is no duration is none", () => {
   const wrong = ["", " ", "soon", "5 miles", "10 s 5 min", "5 min 5 min", "-5 s", "1:30", "1 2"];
   assert.deepEqual(wrong.filter((text) => !Number.isNaN(secondsOf(text))), []);
+});
+
+test("what is told in passing is as precise as people care to hear", () => {
+  const told = [40, 300, 320, 7200, 23_430, 90_000, 400_000].map(roughText);
+  assert.deepEqual(told, ["40 s", "5 min", "5 min 20 s", "2 h", "6 h 31 min", "1 d 1 h", "4 d 15 h"]);
 });
 
 const TIME = { type: "integer", minimum: 1, maximum: 3600, "x-quantity": "duration" };

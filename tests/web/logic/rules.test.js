@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
+import { secondsOfDay, timeText } from "../../../src/leverframe/web/lib/time_of_day.js";
 import { usePageWords } from "../../../src/leverframe/web/lib/words.js";
 import { reason } from "../../../src/leverframe/web/pages/rules/advice.js";
 import { Draft, EMPTY_RULE } from "../../../src/leverframe/web/pages/rules/draft.js";
@@ -17,7 +18,6 @@ import { sourceGroups } from "../../../src/leverframe/web/pages/rules/blanks.js"
 import { stateOf } from "../../../src/leverframe/web/pages/rules/row.js";
 import {
   differences,
-  lasting,
   spansOf,
   thresholds,
   without,
@@ -29,15 +29,17 @@ import {
   windowOf,
 } from "../../../src/leverframe/web/pages/rules/window.js";
 import { ruleFrom } from "../../../src/leverframe/web/pages/rules/templates.js";
-import { EntryDraft, clockText, wireOf } from "../../../src/leverframe/web/pages/schedule/entry.js";
+import { EntryDraft, wireOf } from "../../../src/leverframe/web/pages/schedule/entry.js";
 import { daysText } from "../../../src/leverframe/web/pages/schedule/sentences.js";
 import {
   copied,
   dayCopied,
   entriesOf,
+  groupsOf,
   moved,
   partsOn,
   piecesOf,
+  storedOf,
   stretched,
 } from "../../../src/leverframe/web/pages/schedule/week.js";
 import { commandsOf, openContext } from "./helpers.js";
@@ -101,7 +103,7 @@ test("a value that cannot be sent is told by its letter", () => {
   draft.type("on_delay", "-1");
   assert.deepEqual(draft.problems, ["D", "N"]);
   assert.match(draft.problem("D"), /^Not a number/);
-  assert.match(draft.problem("N"), /^At least 0/);
+  assert.match(draft.problem("N"), /^Not a time\. Write 10 s, 5 min/);
 });
 
 test("a blank that is gone keeps nobody from saving and stays as it was stored", () => {
@@ -120,6 +122,24 @@ test("a pulse lasts as long as its delay says", () => {
   draft.type("action", "PULSE OUT1");
   draft.type("off_delay", "45");
   assert.equal(draft.eventItem().split("*")[11], "45");
+});
+
+test("waits are durations, and a wait of nothing is at once", () => {
+  const draft = edited(NEWEST, { ...HEATING, on_delay: 180, off_delay: 0 });
+  assert.deepEqual([draft.typed.on_delay, draft.typed.off_delay], ["3 min", "at once"]);
+  assert.equal(draft.isChanged, false);
+  draft.type("on_delay", "at once");
+  draft.type("off_delay", "1 h 30 min");
+  const fields = draft.eventItem().split("*");
+  assert.deepEqual([fields[11], fields[13]], ["5400", "0"]);
+  draft.type("action", "OUT1");
+  assert.equal(draft.typed.off_delay, "1 h 30 min");
+});
+
+test("a pulse that begins as a wait of nothing gets a length", () => {
+  const draft = edited(NEWEST, { ...HEATING, off_delay: 0 });
+  draft.type("action", "PULSE OUT1");
+  assert.equal(draft.eventItem().split("*")[11], "10");
 });
 
 test("a state is 0 or 1, and a value one that the action can have", () => {
@@ -298,7 +318,6 @@ test("differences between what would have been and what was are spans of more th
   assert.deepEqual(without(would, 0, 1000), [[0, 10], [100, 1000]]);
   assert.deepEqual(differences(would, [[12, 50], [500, 600]], 0, 1000), [[50, 100], [500, 600]]);
   assert.deepEqual(differences(would, [[0, 110]], 0, 1000), []);
-  assert.deepEqual([40, 300, 23_400, 7200].map(lasting), ["40 s", "5 min", "6 h 30 min", "2 h"]);
 });
 
 test("a dependence is one number, there and back", () => {
@@ -314,7 +333,7 @@ test("why a rule does not act is told", () => {
   const waiting = { ...explanation, pending_action: "activate" };
   assert.equal(reason(context, waiting, 2.2), "It begins in 3 s.");
   const absent = { ...explanation, obstacle: { kind: "absent", rule: null, label: "DS1" } };
-  assert.equal(reason(context, absent, 0), "It does not act: Thermometer 1 is absent.");
+  assert.equal(reason(context, absent, 0), "It does not act: Thermometer 1 has no value.");
   assert.equal(reason(context, { ...explanation, combined: true }, 0), "");
 });
 
@@ -344,8 +363,8 @@ test("an entry runs on a date, or again and again", () => {
   assert.deepEqual([wireOf(3, draft.entry()).F, wireOf(3, draft.entry()).G], [10, 0]);
   draft.type("kind", "period");
   draft.type("period", "0");
-  assert.match(draft.problems().E, /Allowed: 1 to 86400/);
-  draft.type("period", "90");
+  assert.match(draft.problems().E, /Allowed: 1 s to 1 d/);
+  draft.type("period", "1 min 30 s");
   assert.deepEqual([draft.entry().time, wireOf(3, draft.entry()).G], [90, 256 + 127]);
 });
 
@@ -354,7 +373,52 @@ test("an entry without a day or with too long a name is not sent", () => {
   draft.type("days", []);
   draft.type("name", "A name of more than fifteen letters");
   assert.deepEqual(Object.keys(draft.problems()), ["B", "G"]);
-  assert.equal(clockText(70_205), "19:30:05");
+});
+
+test("what is switched on can be switched off again, by an entry of its own", () => {
+  const draft = new EntryDraft(context.commands.get("sched_save"), 3, null, {
+    ...{ place: 4, entry: null },
+  });
+  draft.type("time", "22:00");
+  assert.deepEqual(storedOf(draft).map(([place]) => place), [3]);
+  draft.type("until", "6:30");
+  draft.type("days", ["Fri"]);
+  const [, [place, end]] = storedOf(draft);
+  assert.deepEqual([place, end.value, end.time, end.days], [4, 0, 23_400, ["Sat"]]);
+  assert.deepEqual(groupsOf(storedOf(draft).map(([, entry]) => entry)), [[0, 1]]);
+  draft.type("until", "10 pm");
+  assert.deepEqual(draft.problems(), { U: "same_time" });
+  draft.type("until", "");
+  assert.deepEqual(draft.problems(), { U: "wrong_time" });
+  draft.type("value", "0");
+  assert.deepEqual([draft.problems(), storedOf(draft).length], [{}, 1]);
+});
+
+test("an end that is taken away is deleted, and one without a place is refused", () => {
+  const command = context.commands.get("sched_save");
+  const begin = weekly("Day", "OUT2", 1, 25_200, ["Mon"]);
+  const ending = { place: 7, entry: weekly("Day", "OUT2", 0, 72_000, ["Mon"]) };
+  const draft = new EntryDraft(command, 2, begin, ending);
+  assert.deepEqual([draft.typed.until, draft.isChanged], ["20:00", false]);
+  draft.type("until", null);
+  assert.deepEqual(storedOf(draft)[1], [7, null]);
+  const full = new EntryDraft(command, 2, begin, { place: null, entry: null });
+  full.type("until", "20:00");
+  assert.deepEqual(full.problems(), { U: "no_place_for_end" });
+});
+
+test("times of day are typed as people write them and written by 24 hours", () => {
+  const said = ["6:30", "06:30", "6.30", "6h30", "6:30 am", " 06:30:00 "];
+  assert.deepEqual(new Set(said.map(secondsOfDay)), new Set([23_400]));
+  assert.deepEqual(["22:00", "10 pm", "12 am", "18", "0:05"].map(secondsOfDay), [
+    ...[79_200, 79_200, 0, 64_800, 300],
+  ]);
+  const wrong = ["", "24:00", "6:60", "6:5", "25", "13 pm", "soon", "-1:00", "6:30:99"];
+  assert.deepEqual(wrong.map(secondsOfDay).filter((one) => one !== null), []);
+  for (const seconds of [0, 300, 23_400, 70_205, 86_399]) {
+    assert.equal(secondsOfDay(timeText(seconds)), seconds);
+  }
+  assert.deepEqual([timeText(23_400), timeText(70_205)], ["06:30", "19:30:05"]);
 });
 
 // --- the week of the schedule --------------------------------------------------------------------

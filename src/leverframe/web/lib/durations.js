@@ -1,6 +1,7 @@
 // Durations as people write them: `10 s`, `5 min`, `1 h 25 min`. Reading is the inverse of writing.
 //
 //   durationText(5100)             "1 h 25 min"
+//   roughText(3725)                "1 h 2 min": as precise as people care to hear
 //   secondsOf("1 h 25 min")        5100; NaN where it is no duration
 
 import { currentLanguage } from "./words.js";
@@ -26,6 +27,17 @@ export function durationText(seconds) {
     if (whole > 0) pieces.push(`${written(whole)} ${symbol}`);
   }
   return pieces.join(" ") || "0 s";
+}
+
+const ROUGH_PARTS = 2;
+const MINUTE_S = 60;
+
+// Seconds count up to ten minutes, minutes up to two days.
+/** @param {number} seconds */
+export function roughText(seconds) {
+  const step = seconds < 10 * MINUTE_S ? 1 : seconds < 2 * 86_400 ? MINUTE_S : 3600;
+  const parts = durationText(Math.round(seconds / step) * step).split(" ");
+  return parts.slice(0, 2 * ROUGH_PARTS).join(" ");
 }
 
 /** @param {number} number */

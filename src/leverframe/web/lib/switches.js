@@ -1,6 +1,7 @@
 // The levers of all that can be switched, as every account may use them, with what counts down.
 
 import * as api from "./api.js";
+import { durationText } from "./durations.js";
 import { OUTPUTS, VARIABLES, indexOf } from "./labels.js";
 import { Lever } from "./lever.js";
 import { returning, ruleName } from "./lever_state.js";
@@ -72,7 +73,7 @@ export class Switches {
       .sort((one, other) => one.pending - other.pending);
     if (!next) return [];
     const rule = ruleName(this.#context, next.number);
-    return [t("lever_rule", { rule, seconds: live.left(next.pending) })];
+    return [t("lever_rule", { rule, time: durationText(live.left(next.pending)) })];
   }
 
   /** @param {string} label */

@@ -113,7 +113,9 @@ export class Page {
   #advice() {
     const refusal = this.#layout.refusal ?? this.#refusal;
     return html`${refusal ? html`<p class="refusal" role="alert">${refusal}</p>` : nothing}
-      <p class="note" id="arrange-keys">${t("arrange_keys")}</p>`;
+      <p class="note" id="arrange-keys">
+        ${t("arrange_note")} <span class="keys">${t("arrange_keys")}</span>
+      </p>`;
   }
 
   #arrange() {

@@ -139,6 +139,7 @@ export class Page {
       names: () => this.#names(),
       left: () => this.#left(),
       duplicate: () => this.#duplicate(draft.index),
+      move: (by) => this.#moveOpened(draft.index, draft.index + by),
       remove: () => this.#delete(draft),
       notes: () => this.#notes(draft),
     });
@@ -184,6 +185,15 @@ export class Page {
     if (await this.#send([item])) document.getElementById(`rule-${to + 1}`)?.focus();
   }
 
+  // What is open stays open at its new place.
+  /** @param {number} from @param {number} to */
+  async #moveOpened(from, to) {
+    await this.#move(from, to);
+    if (this.#refusal !== null) return;
+    note("rules", { edit: to + 1 });
+    this.#edit(to);
+  }
+
   /** @param {number} index @param {HTMLInputElement} box */
   async #enable(index, box) {
     const item = this.#context.commands.get("eventon").query({ A: index, B: box.checked });
@@ -226,7 +236,9 @@ export class Page {
               ${editor.view()}</li>`
           : nothing}
       </ul>
-      ${count > 1 ? html`<p class="note order">${t("order_note")}</p>` : nothing}
+      ${count > 1 ? html`<p class="note order">
+            ${t("order_note")} <span class="keys">${t("order_keys")}</span>
+          </p>` : nothing}
       <details class="further all">
         <summary>${t("what_if_title")}</summary>
         ${this.#whatIf.view()}

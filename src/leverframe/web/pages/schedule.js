@@ -12,7 +12,7 @@ import { WORKDAYS, watchers } from "./rules/window.js";
 import { EntryEditor } from "./schedule/editor.js";
 import { EntryDraft, WEEKDAYS, wireOf } from "./schedule/entry.js";
 import { dayName, entrySentence } from "./schedule/sentences.js";
-import { copied, dayCopied, entriesOf } from "./schedule/week.js";
+import { copied, dayCopied, entriesOf, groupsOf, storedOf } from "./schedule/week.js";
 import { WeekGrid } from "./schedule/week_grid.js";
 
 /** @import { Chosen } from "./schedule/week_grid.js" */
@@ -20,7 +20,7 @@ import { WeekGrid } from "./schedule/week_grid.js";
 
 export class Page {
   #context;
-  // By index: what is being edited, the buttons that delete, and what was refused.
+  // By the first place: what is being edited, the buttons that delete, and what was refused.
   /** @type {Map<number, EntryEditor>} */
   #editors = new Map();
   /** @type {Map<number, Action>} */
@@ -66,15 +66,13 @@ export class Page {
     return this.#context.commands.get("sched_save");
   }
 
-  // The request that sets one entry, or deletes it: what others have changed meanwhile stays.
-  /** @param {number} index @param {Api.ScheduleEntry | null} entry */
-  #request(index, entry) {
-    const { commands } = this.#context;
-    return entry
-      ? commands.get("schedset").request(wireOf(index, entry))
-      : commands.get("scheddel").request({ A: index });
+  // The places of entries that belong together with one.
+  /** @param {number} place */
+  #group(place) {
+    return groupsOf(this.#entries()).find((places) => places.includes(place)) ?? [place];
   }
 
+  // The request that sets some entries, or deletes them: what others changed meanwhile stays.
   /** @param {Stored[]} entries */
   #requestOfAll(entries) {
     const [set, remove] = ["schedset", "scheddel"].map((name) => this.#context.commands.get(name));
@@ -136,13 +134,13 @@ export class Page {
     return this.#refusal === null;
   }
 
-  /** @param {number} index */
-  async #delete(index) {
-    const entry = this.#entries()[index];
-    await this.#send(this.#request(index, null));
-    if (!entry) return;
-    const name = entry.name || t("unnamed");
-    const act = () => this.#stored([[index, entry]]);
+  /** @param {number[]} places */
+  async #delete(places) {
+    const held = this.#entries();
+    const name = held[places[0]]?.name || t("unnamed");
+    const before = places.map((place) => /** @type {Stored} */ ([place, held[place]]));
+    await this.#send(this.#requestOfAll(places.map((place) => [place, null])));
+    const act = () => this.#stored(before);
     toast(t("entry_deleted", { name }), { label: t("undo"), act });
   }
 
@@ -155,12 +153,29 @@ export class Page {
   /** @param {number} index */
   #edit(index) {
     note("schedule", { edit: index });
-    this.#openEditor(new EntryDraft(this.#command, index, this.#entries()[index]));
+    const [first, second = this.#free()[0] ?? null] = this.#group(index);
+    const entries = this.#entries();
+    const ending = { place: second, entry: second === null ? null : entries[second] };
+    this.#openEditor(new EntryDraft(this.#command, first, entries[first], ending));
   }
 
   #add() {
-    const free = this.#entries().findIndex((entry, index) => !entry && !this.#editors.has(index));
-    if (free >= 0) this.#openEditor(new EntryDraft(this.#command, free, null));
+    const [first, second = null] = this.#free();
+    const ending = { place: second, entry: null };
+    if (first !== undefined) {
+      this.#openEditor(new EntryDraft(this.#command, first, null, ending));
+    }
+  }
+
+  // Places that neither entries nor drafts have.
+  #free() {
+    const drafted = [...this.#editors.values()].flatMap(({ draft }) => [
+      draft.index,
+      draft.ending.place,
+    ]);
+    return this.#entries().flatMap((entry, place) =>
+      entry || drafted.includes(place) ? [] : [place],
+    );
   }
 
   /** @param {EntryDraft} draft */
@@ -168,7 +183,7 @@ export class Page {
     const { index } = draft;
     const editor = new EntryEditor(this.#context, draft, {
       send: (request) => this.#send(request),
-      request: () => this.#request(index, draft.entry()),
+      request: () => this.#requestOfAll(storedOf(draft)),
       left: () => {
         this.#editors.delete(index);
         this.#written.add(index);
@@ -225,33 +240,34 @@ export class Page {
   }
 
   #list() {
-    const entries = this.#entries();
-    const used = entries.flatMap((entry, index) =>
-      entry || this.#editors.has(index) ? [index] : [],
-    );
+    const firsts = groupsOf(this.#entries()).map(([first]) => first);
+    const shown = [...new Set([...firsts, ...this.#editors.keys()])];
     return html`<div class="entries">
-      ${used.length ? nothing : html`<p class="empty">${t("no_entries")}</p>`}
-      ${used.map((index) => this.#cardOrEditor(index))}
+      ${shown.length ? nothing : html`<p class="empty">${t("no_entries")}</p>`}
+      ${shown.sort((one, other) => one - other).map((place) => this.#cardOrEditor(place))}
     </div>`;
   }
 
-  /** @param {number} index */
-  #cardOrEditor(index) {
-    const entry = this.#entries()[index];
-    return this.#editors.get(index)?.view() ?? (entry ? this.#card(index, entry) : nothing);
+  /** @param {number} first */
+  #cardOrEditor(first) {
+    const entry = this.#entries()[first];
+    return (
+      this.#editors.get(first)?.view() ?? (entry ? this.#card(this.#group(first), entry) : nothing)
+    );
   }
 
   // Beside the week stands what is chosen, and what is being written.
   #week() {
     const places = (this.#chosen?.piece.places ?? []).filter((place) => this.#entries()[place]);
     const written = [...this.#written].filter((place) => this.#entries()[place]);
-    const shown = [...new Set([...this.#editors.keys(), ...written, ...places])];
+    const firsts = [...written, ...places].map((place) => this.#group(place)[0]);
+    const shown = [...new Set([...this.#editors.keys(), ...firsts])];
     return html`<div class="sheet">
       ${this.#grid.view()}
       ${shown.length
         ? html`<aside aria-label=${t("chosen_entry")}>
-            ${places.length ? this.#copying() : nothing}
             ${shown.map((place) => this.#cardOrEditor(place))}
+            ${places.length ? this.#copying() : nothing}
           </aside>`
         : nothing}
     </div>`;
@@ -287,9 +303,10 @@ export class Page {
     </section>`;
   }
 
-  /** @param {number} index @param {Api.ScheduleEntry} entry */
-  #card(index, entry) {
-    const runs = this.#context.live.state.schedule?.find((one) => one.index === index);
+  /** @param {number[]} places @param {Api.ScheduleEntry} entry */
+  #card(places, entry) {
+    const [index, second] = places;
+    const end = second === undefined ? null : this.#entries()[second];
     const title = entry.name || t("unnamed");
     return html`<article class="card rule" aria-labelledby="entry-${index}">
       <header>
@@ -300,33 +317,42 @@ export class Page {
             role="switch"
             aria-label=${t("entry_active", { name: title })}
             .checked=${entry.active}
-            @change=${(event) => this.#activate(index, event.target)}
+            @change=${(event) => this.#activate(places, event.target)}
           />
           <span>${t("active")}</span>
         </label>
       </header>
-      <p class="sentence">${entrySentence(entry, this.#context)}</p>
-      ${this.#runs(entry, runs)}
+      <p class="sentence">${entrySentence(entry, this.#context, end)}</p>
+      ${this.#runs(places, entry)}
       ${this.#refusals.get(index)
         ? html`<p class="refusal" role="alert">${this.#refusals.get(index)}</p>`
         : nothing}
       <footer>
         <button type="button" @click=${() => this.#edit(index)}>${t("edit")}</button>
-        ${this.#remover(index).view()}
+        ${this.#remover(places).view()}
       </footer>
     </article>`;
   }
 
-  /** @param {Api.ScheduleEntry} entry @param {Api.ScheduleExplanation | undefined} runs */
-  #runs(entry, runs) {
-    const next = !entry.active
-      ? t("not_active")
-      : runs?.next_run
-        ? t("next_run", { time: this.#moment(runs.next_run) })
-        : t("never_runs");
-    const last = runs?.last_run ? t("last_run", { time: this.#moment(runs.last_run) }) : "";
-    return html`<p class="next" ?data-never=${entry.active && !runs?.next_run}>
-      ${next} ${last ? html`<small>${last}</small>` : nothing}
+  // The nearest run of a span says which of its edges it is.
+  /** @param {number[]} places @param {Api.ScheduleEntry} entry */
+  #runs(places, entry) {
+    const runs = (this.#context.live.state.schedule ?? []).filter(({ index }) =>
+      places.includes(index),
+    );
+    const edge = (/** @type {number} */ index) =>
+      places.length > 1 ? `, ${t(index === places[0] ? "value_1" : "value_0")}` : "";
+    /** @param {"next_run" | "last_run"} key @param {number} way */
+    const told = (key, way) => {
+      const [found] = runs
+        .flatMap(({ index, [key]: time }) => (time ? [{ index, time }] : []))
+        .sort((one, other) => way * (one.time - other.time));
+      return found ? t(key, { time: this.#moment(found.time) + edge(found.index) }) : "";
+    };
+    const [next, last] = [told("next_run", 1), told("last_run", -1)];
+    return html`<p class="next" ?data-never=${entry.active && !next}>
+      ${entry.active ? next || t("never_runs") : t("not_active")}
+      ${last ? html`<small>${last}</small>` : nothing}
     </p>`;
   }
 
@@ -335,14 +361,16 @@ export class Page {
     return shortMoment(time, this.#context.live.state.time);
   }
 
-  /** @param {number} index */
-  #remover(index) {
+  /** @param {number[]} places */
+  #remover(places) {
+    const [index] = places;
     const remover =
       this.#removers.get(index) ??
       new Action(this.#context, {
         label: "delete_entry",
+        isQuiet: true,
         danger: this.#danger(index),
-        perform: () => this.#delete(index),
+        perform: () => this.#delete(this.#group(index)),
       });
     this.#removers.set(index, remover);
     return remover;
@@ -359,11 +387,13 @@ export class Page {
     return rules.length ? ["delete_used", { rules: rules.join(", ") }] : "delete_danger";
   }
 
-  /** @param {number} index @param {HTMLInputElement} box */
-  async #activate(index, box) {
+  /** @param {number[]} places @param {HTMLInputElement} box */
+  async #activate(places, box) {
+    const [index] = places;
     const command = this.#context.commands.get("schedon");
+    const items = places.map((place) => command.query({ A: place, B: box.checked }));
     try {
-      await this.#send(command.request({ A: index, B: box.checked }));
+      await this.#send({ target: `${command.path}?${items.join("&")}` });
       this.#refusals.delete(index);
     } catch (error) {
       box.checked = !box.checked;

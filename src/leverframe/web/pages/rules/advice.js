@@ -1,6 +1,7 @@
 // Why a rule does not act, and what people should know about it, in words.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { durationText } from "../../lib/durations.js";
 import { kindOf, thingName } from "../../lib/things.js";
 import { code, decimal, t } from "../../lib/words.js";
 
@@ -30,7 +31,7 @@ export function reason(context, explanation, pending) {
     return t(`why_${kind}`, { rule: called(context, rule), label: label && named(context, label) });
   }
   if (explanation.pending_action) {
-    return t(`pending_${explanation.pending_action}`, { seconds: Math.ceil(pending) });
+    return t(`pending_${explanation.pending_action}`, { time: durationText(Math.ceil(pending)) });
   }
   return combined ? "" : t("why_not_met");
 }
@@ -64,7 +65,7 @@ function told({ kind, rules, labels, figures }, context) {
 }
 
 /** @param {Api.Advice["figures"]} figures */
-const pace = ({ delay_s: seconds }) => (seconds ? t("loop_pace", { seconds }) : "");
+const pace = ({ delay_s: seconds }) => (seconds ? t("loop_pace", { time: durationText(seconds) }) : "");
 
 // Several fights over one output are one line.
 /** @param {Api.RuleReport} report @param {AdminContext} context */

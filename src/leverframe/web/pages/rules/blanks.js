@@ -1,11 +1,13 @@
 // The blanks of a rule's sentence: choices and numbers in the middle of words.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { durationText } from "../../lib/durations.js";
 import { isState } from "../../lib/labels.js";
 import { thingName } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
 import { WEEKDAYS } from "../schedule/entry.js";
 import { daysText } from "../schedule/sentences.js";
+import { AT_ONCE } from "./draft.js";
 import { dependence, dependsOn, joint, levelWord, present, targetName } from "./sentence.js";
 import { WEEKEND, WORKDAYS } from "./window.js";
 
@@ -198,7 +200,6 @@ function dayChoices(days) {
 const hour = (editor, name) =>
   html`<input
     class="blank number"
-    inputmode="numeric"
     autocomplete="off"
     aria-label=${t(`window_${name}`)}
     .value=${editor.draft.typed[name]}
@@ -232,7 +233,39 @@ export const valueBlank = (editor) =>
     editor.draft.values.map((value) => [value, t(`value_${value}`)]),
   );
 
-export const delayBlank = number;
+// A wait: "at once", or a duration. The word goes where people begin to type.
+/** @param {Editor} editor @param {string} letter @param {"on_delay" | "off_delay"} name */
+export const delayBlank = (editor, letter, name) =>
+  durationBlank(editor, letter, name, t(LABELS[letter]), t("at_once"));
+
+// How long a pulse lasts.
+/** @param {Editor} editor */
+export const lastingBlank = (editor) =>
+  durationBlank(editor, "L", "off_delay", t("lasting"), durationText(0));
+
+/**
+ * @param {Editor} editor
+ * @param {string} letter
+ * @param {"on_delay" | "off_delay"} name
+ * @param {string} label
+ * @param {string} nothingSaid What a wait of nothing is called.
+ */
+function durationBlank(editor, letter, name, label, nothingSaid) {
+  const typed = editor.draft.typed[name];
+  const problem = editor.problem(letter);
+  return html`<input
+    id=${editor.id(letter)}
+    class="blank"
+    autocomplete="off"
+    aria-label=${label}
+    aria-invalid=${problem ? "true" : "false"}
+    aria-describedby=${problem ? `${editor.id(letter)}-wrong` : nothing}
+    .value=${typed === AT_ONCE ? nothingSaid : typed}
+    @focus=${(event) => typed === AT_ONCE && event.target.select()}
+    @input=${({ target: { value } }) =>
+      editor.change(name, value.trim().toLowerCase() === nothingSaid ? AT_ONCE : value)}
+  />`;
+}
 
 /** @param {Editor} editor */
 export const modeBlank = (editor) =>

@@ -3,8 +3,10 @@
 // The three dialects of rules differ in their codes and in which fields they have; both come from
 // the command table. Older ones write the value into the action: `OUT2=1`.
 
+import { durationText } from "../../lib/durations.js";
 import { isState } from "../../lib/labels.js";
 import { choices, isChoice, problemOf, valueFrom } from "../../lib/schema.js";
+import { secondsOfDay, timeText } from "../../lib/time_of_day.js";
 import { isSame } from "../../lib/tree.js";
 import { WEEKDAYS } from "../schedule/entry.js";
 import { isPulse, isSwitched } from "./sentence.js";
@@ -12,9 +14,8 @@ import {
   freePlaces,
   freeVariable,
   goesWith,
-  hourText,
-  secondsOfHour,
   windowEntries,
+  windowName,
   windowOfRule,
 } from "./window.js";
 
@@ -51,6 +52,11 @@ const SECOND = ["source2", "compare2", "reference2", "hysteresis2"];
 const NAME = "name";
 const HOURS = "hours";
 const DELAYS = ["on_delay", "off_delay"];
+// Letters of durations: people type "3 min".
+const DURATIONS = ["L", "N"];
+// A wait of nothing, whatever the language calls it.
+export const AT_ONCE = "at once";
+const USUAL_PULSE = "10 s";
 
 /** @type {Rule} */
 export const EMPTY_RULE = {
@@ -136,7 +142,7 @@ export class Draft {
   /** @param {keyof TypedRule} name @param {string | boolean | string[]} typed */
   type(name, typed) {
     this.#typed = { ...this.#typed, [name]: typed };
-    if (name === "action") this.#fitValue();
+    if (name === "action") this.#fitAction();
     if (name === "source") this.#fitLevel("source", "reference");
     if (name === "source2") this.#fitLevel("source2", "reference2");
   }
@@ -184,6 +190,12 @@ export class Draft {
     return Array.from({ length: this.#event.schema("M").maximum + 1 }, (_, value) => String(value));
   }
 
+  #fitAction() {
+    const { action, off_delay: lasting } = this.#typed;
+    if (isPulse(action) && lasting === AT_ONCE) this.#typed.off_delay = USUAL_PULSE;
+    this.#fitValue();
+  }
+
   #fitValue() {
     const { values } = this;
     const last = values.at(-1);
@@ -223,7 +235,7 @@ export class Draft {
   // The hours of its window as they are typed; null where they are none.
   get hours() {
     const { from, to, days } = this.#typed;
-    const [begin, end] = [secondsOfHour(from), secondsOfHour(to)];
+    const [begin, end] = [secondsOfDay(from), secondsOfDay(to)];
     return begin === null || end === null ? null : { from: begin, to: end, days };
   }
 
@@ -246,9 +258,9 @@ export class Draft {
 
   // A name that somebody gave it stays; one that only says the hours follows them.
   /** @param {Window} window */
-  #nameOfWindow({ from, to, begins }) {
-    const { name } = begins.entry;
-    return name === `${hourText(from)}-${hourText(to)}` ? undefined : name;
+  #nameOfWindow(window) {
+    const { name } = window.begins.entry;
+    return name === windowName(window) ? undefined : name;
   }
 
   get windowLabel() {
@@ -280,7 +292,9 @@ export class Draft {
 
   /** @param {string} letter */
   #schema(letter) {
-    return this.#event.schema(letter, { B: this.#typed.source, H: this.#effective("source2") });
+    const seen = { B: this.#typed.source, H: this.#effective("source2") };
+    const schema = this.#event.schema(letter, seen);
+    return DURATIONS.includes(letter) ? { ...schema, "x-quantity": "duration" } : schema;
   }
 
   // Blanks that the sentence does not have stay as they are stored, whatever was typed there.
@@ -321,6 +335,7 @@ export class Draft {
   /** @param {string} letter */
   #wire(letter) {
     const typed = this.#effective(FIELDS[letter]);
+    if (typed === AT_ONCE) return "0";
     if (letter === "C" || letter === "I") {
       const digital = isState(this.#effective(letter === "C" ? "source" : "source2"));
       return digital ? (typed === "<" ? "1" : "0") : typed;
@@ -387,15 +402,20 @@ function typedRule(rule, window) {
     permanent: rule.permanent,
     name: rule.name,
     window: window ? (rule.reference2 ? "in" : "out") : "",
-    from: window ? hourText(window.from) : FROM,
-    to: window ? hourText(window.to) : TO,
+    from: window ? timeText(window.from) : FROM,
+    to: window ? timeText(window.to) : TO,
     days: window ? window.days : WEEKDAYS,
   });
   for (const name of Object.values(FIELDS)) {
     if (name !== "from" && name !== "to") typed[name] = String(rule[name]);
   }
+  typed.on_delay = delayText(rule.on_delay);
+  typed.off_delay = delayText(rule.off_delay);
   return typed;
 }
+
+/** @param {number} seconds */
+const delayText = (seconds) => (seconds === 0 ? AT_ONCE : durationText(seconds));
 
 // What `event` says of it.
 /** @param {TypedRule} typedRule */

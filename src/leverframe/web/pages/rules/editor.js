@@ -8,6 +8,7 @@ import { icon } from "../../lib/icon.js";
 import { isState } from "../../lib/labels.js";
 import { PLACES, rich } from "../../lib/rich.js";
 import { address } from "../../lib/router.js";
+import { timeText } from "../../lib/time_of_day.js";
 import { isSame } from "../../lib/tree.js";
 import { t } from "../../lib/words.js";
 import {
@@ -17,13 +18,14 @@ import {
   actionBlank,
   conditionBlanks,
   delayBlank,
+  lastingBlank,
   dependsBlank,
   modeBlank,
   operatorBlank,
   valueBlank,
   windowBlanks,
 } from "./blanks.js";
-import { FIELDS } from "./draft.js";
+import { AT_ONCE, FIELDS } from "./draft.js";
 import {
   effectOf,
   isPulse,
@@ -36,7 +38,7 @@ import {
 import { Trial } from "./trial.js";
 import { thresholds } from "./trial_logic.js";
 import { WEEKDAYS } from "../schedule/entry.js";
-import { dependentsOf, hourText, isWithin } from "./window.js";
+import { dependentsOf, isWithin, windowName } from "./window.js";
 
 /** @import { ConditionFields } from "./blanks.js" */
 /** @import { Draft, TypedRule } from "./draft.js" */
@@ -45,6 +47,7 @@ import { dependentsOf, hourText, isWithin } from "./window.js";
  * @property {() => Record<string, string>} names
  * @property {() => void} left
  * @property {() => void} duplicate
+ * @property {(by: -1 | 1) => void} move
  * @property {() => void} remove
  * @property {() => Template} [notes]
  */
@@ -116,10 +119,10 @@ export class Editor extends DraftForm {
   /** @param {string | null} label */
   async #nameWindow(label) {
     const index = Number(label?.at(-1)) - 1;
-    const { from, to } = this.draft.typed;
-    if (!label || this.settings.event_variables[index]?.name) return;
+    const { hours } = this.draft;
+    if (!label || !hours || this.settings.event_variables[index]?.name) return;
     const command = this.context.commands.get("eventname");
-    await api.send(command.request({ A: index, B: `${from}-${to}` }).target);
+    await api.send(command.request({ A: index, B: windowName(hours) }).target);
   }
 
   // A change of what others depend on is asked about first.
@@ -251,7 +254,7 @@ export class Editor extends DraftForm {
     return this.#line(
       [
         line,
-        truth(hourText(second), result),
+        truth(timeText(second), result),
         html`<button
           type="button"
           class="bare"
@@ -294,22 +297,22 @@ export class Editor extends DraftForm {
     const met = !switched
       ? t("line_do", PLACES)
       : this.draft.has("N")
-        ? t("line_met_after", PLACES)
+        ? t(typed.on_delay === AT_ONCE ? "line_met_at_once" : "line_met_after", PLACES)
         : t("line_met", PLACES);
     return html`${this.#line(rich(met, parts), ["G", "M", "N"])}
     ${switched ? this.#ceasing() : isPulse(typed.action) ? this.#lasting() : nothing}`;
   }
 
   #lasting() {
-    const delay = delayBlank(this, "L", "off_delay");
-    return this.#line(rich(t("line_pulse", PLACES), { delay }), ["L"]);
+    return this.#line(rich(t("line_pulse", PLACES), { delay: lastingBlank(this) }), ["L"]);
   }
 
   #ceasing() {
-    const { action, value } = this.draft.typed;
+    const { action, value, off_delay: wait } = this.draft.typed;
     const delay = delayBlank(this, "L", "off_delay");
     const effect = effectOf(this.context, action, value === "2" ? 2 : 1 - Number(value));
-    return this.#line(rich(t("line_ceasing", PLACES), { delay, effect }), ["L"]);
+    const line = t(wait === AT_ONCE ? "line_ceasing_at_once" : "line_ceasing", PLACES);
+    return this.#line(rich(line, { delay, effect }), ["L"]);
   }
 
   // What most rules do not need; open where this one has it.
@@ -394,7 +397,8 @@ export class Editor extends DraftForm {
       <span class="rest">
         ${draft.isNew
           ? nothing
-          : html`<button type="button" class="bare" @click=${this.#surroundings.duplicate}>
+          : html`${this.#mover("move_up", -1)} ${this.#mover("move_down", 1)}
+              <button type="button" class="bare" @click=${this.#surroundings.duplicate}>
                 ${t("duplicate")}
               </button>
               <button type="button" class="bare fault" @click=${() => this.#remove()}>
@@ -403,6 +407,21 @@ export class Editor extends DraftForm {
         ${this.requestView(this.#request())}
       </span>
     </footer>`;
+  }
+
+  // Dragging a row needs a mouse; this does not.
+  /** @param {string} key @param {-1 | 1} by */
+  #mover(key, by) {
+    const place = this.draft.index + by;
+    const isPossible = place >= 0 && place < this.settings.rules.length;
+    return html`<button
+      type="button"
+      class="bare"
+      ?disabled=${!isPossible || this.draft.isChanged}
+      @click=${() => this.#surroundings.move(by)}
+    >
+      ${t(key)}
+    </button>`;
   }
 
   restore() {

@@ -5,9 +5,10 @@ import { icon } from "../../lib/icon.js";
 import { OUTPUTS, PWMS, VARIABLES, isState } from "../../lib/labels.js";
 import { shown } from "../../lib/quantities.js";
 import { thingName } from "../../lib/things.js";
+import { timeText } from "../../lib/time_of_day.js";
 import { code, decimal, t } from "../../lib/words.js";
 import { daysText } from "../schedule/sentences.js";
-import { hourText, windowOfRule } from "./window.js";
+import { windowOfRule } from "./window.js";
 
 /** @import { Hours } from "./window.js" */
 /** @typedef {Pick<Api.ConditionExplanation, "label" | "compare" | "reference">} Condition */
@@ -80,7 +81,7 @@ function conditionText(context, { label, compare, reference }) {
 // "between 22:00 and 06:00, weekdays"
 /** @param {Hours} hours @param {boolean} isInside */
 export function hoursText({ from, to, days }, isInside) {
-  const values = { from: hourText(from), to: hourText(to), days: daysText({ days }) };
+  const values = { from: timeText(from), to: timeText(to), days: daysText({ days }) };
   if (from === to) return t(isInside ? "hours_days" : "hours_not_days", values);
   return t(isInside ? "hours_in" : "hours_out", values);
 }

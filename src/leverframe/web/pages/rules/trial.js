@@ -5,12 +5,13 @@
 import { html, nothing, svg } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
 import { causeOf } from "../../lib/causes.js";
+import { roughText } from "../../lib/durations.js";
 import { icon } from "../../lib/icon.js";
 import { isState } from "../../lib/labels.js";
 import { thingName } from "../../lib/things.js";
 import { clock, currentLanguage, t } from "../../lib/words.js";
 import { isSwitched, limit } from "./sentence.js";
-import { differences, lasting, spansOf, thresholds, total, without } from "./trial_logic.js";
+import { differences, spansOf, thresholds, total, without } from "./trial_logic.js";
 
 /** @import { Draft } from "./draft.js" */
 /** @import { Span } from "./trial_logic.js" */
@@ -231,9 +232,9 @@ export class Trial {
    * @param {Api.LaneBar[] | null} bars
    */
   #told(would, did, differing, bars) {
-    const said = t("trial_would", { count: would.length, time: lasting(total(would)) });
+    const said = counted("trial_would", "trial_never", would);
     if (!did) return said;
-    const done = t("trial_did", { count: did.length, time: lasting(total(did)) });
+    const done = counted("trial_did", "trial_did_not", did);
     if (differing.length === 0) return html`${icon("check", "s")} ${t("trial_same")} ${said}`;
     return html`<span class="attention"
         >${icon("attention", "s")} ${t("trial_differs", { count: differing.length })}</span
@@ -257,6 +258,10 @@ export class Trial {
     });
   }
 }
+
+/** @param {string} key @param {string} none @param {Span[]} spans */
+const counted = (key, none, spans) =>
+  spans.length === 0 ? t(none) : t(key, { count: spans.length, time: roughText(total(spans)) });
 
 /** @param {number} top @param {string} text */
 const name = (top, text) => html`<span class="y" .style=${`top:${top - 9}px`}>${text}</span>`;

@@ -57,16 +57,6 @@ export function differences(would, did, first, last) {
 /** @param {Span[]} spans */
 export const total = (spans) => spans.reduce((sum, [begin, end]) => sum + end - begin, 0);
 
-// "6 h 30 min", "5 min", "40 s"
-/** @param {number} seconds */
-export function lasting(seconds) {
-  const minutes = Math.round(seconds / 60);
-  if (seconds < 60) return `${Math.round(seconds)} s`;
-  if (minutes < 60) return `${minutes} min`;
-  const [hours, rest] = [Math.floor(minutes / 60), minutes % 60];
-  return rest ? `${hours} h ${rest} min` : `${hours} h`;
-}
-
 // At which values the first condition begins to hold and ceases.
 /** @param {{ compare: string, reference: number, hysteresis: number }} condition */
 export function thresholds({ compare, reference, hysteresis }) {

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
+import { durationText, roughText } from "../../lib/durations.js";
 import { entryView, journalWords, reasonText } from "../../lib/journal.js";
 import { fullMoment } from "../../lib/moments.js";
 import { thingName } from "../../lib/things.js";
@@ -10,13 +11,12 @@ import { serverText, t } from "../../lib/words.js";
 /** @typedef {Api.WhatIf | { refusal: string }} Outcome */
 
 const HOURS = [6, 24, 72, 168];
+const HOUR_S = 3600;
 // More lines than this are counted and not drawn.
 const SHOWN = 100;
 
 /** @param {number} seconds */
 const moment = (seconds) => fullMoment(seconds, { dateStyle: "medium", timeStyle: "medium" });
-/** @param {number} seconds */
-const hours = (seconds) => (seconds / 3600).toFixed(2);
 
 export class WhatIf {
   #context;
@@ -56,7 +56,9 @@ export class WhatIf {
           >
             ${HOURS.map(
               (count) =>
-                html`<option value=${count} .selected=${count === this.#hours}>${count}</option>`,
+                html`<option value=${count} .selected=${count === this.#hours}>
+                  ${durationText(count * HOUR_S)}
+                </option>`,
             )}
           </select>
         </div>
@@ -106,9 +108,9 @@ export class WhatIf {
           ${t("what_if_output", {
             label: thingName(this.#context, label),
             before: use.changes,
-            hours_before: hours(use.on_s),
+            time_before: roughText(use.on_s),
             after: after[label].changes,
-            hours_after: hours(after[label].on_s),
+            time_after: roughText(after[label].on_s),
           })}
         </li>`,
       )}

@@ -5,6 +5,7 @@
 // goes with it, unless another rule looks at the same variable.
 
 import { VARIABLES } from "../../lib/labels.js";
+import { timeText } from "../../lib/time_of_day.js";
 import { WEEKDAYS, wireOf } from "../schedule/entry.js";
 import { daysOfEnd } from "../schedule/week.js";
 
@@ -77,22 +78,14 @@ export function freeVariable({ rules, schedule, event_variables: variables }) {
 export const freePlaces = ({ schedule }, count) =>
   schedule.flatMap((entry, place) => (entry ? [] : [place])).slice(0, count);
 
-/** @param {number} seconds */
-export const hourText = (seconds) =>
-  [Math.floor(seconds / 3600), Math.floor((seconds / 60) % 60)]
-    .map((part) => String(part).padStart(2, "0"))
-    .join(":");
-
-/** @param {string} text @returns {number | null} */
-export function secondsOfHour(text) {
-  const [, hours, minutes] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text.trim()) ?? [];
-  return hours === undefined ? null : Number(hours) * 3600 + Number(minutes) * 60;
-}
+// What a window is called that nobody named.
+/** @param {Pick<Hours, "from" | "to">} hours */
+export const windowName = ({ from, to }) => `${timeText(from)}-${timeText(to)}`;
 
 // The entries of a window at two places; their name is what it is.
 /** @param {Hours} hours @param {string} label @param {number[]} places @param {string} [given] */
 export function windowEntries(hours, label, places, given) {
-  const name = given ?? `${hourText(hours.from)}-${hourText(hours.to)}`;
+  const name = given ?? windowName(hours);
   const common = { name, action: label, date: null, periodic: false, active: true };
   const [begins, ends] = places;
   return [

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { DraftForm } from "../../lib/draft_form.js";
+import { icon } from "../../lib/icon.js";
 import { PLACES, rich } from "../../lib/rich.js";
 import { thingName } from "../../lib/things.js";
 import { isSame } from "../../lib/tree.js";
@@ -19,6 +20,9 @@ import { dayName, entrySentence } from "./sentences.js";
 
 const SWITCHED = /^(OUT|PWM|EVENT)\d$|^COUNT /;
 const KINDS = ["days", "date", "period"];
+// Problems that the page tells in its own words.
+const KEYS = ["missing_date", "missing_days", "wrong_time", "same_time", "no_place_for_end"];
+const USUAL_END = "20:00";
 
 /** @extends {DraftForm<EntryDraft>} */
 export class EntryEditor extends DraftForm {
@@ -43,7 +47,7 @@ export class EntryEditor extends DraftForm {
     return this.#send(this.#request(this.draft));
   }
 
-  /** @param {keyof TypedEntry} name @param {string | boolean | string[]} typed */
+  /** @param {keyof TypedEntry} name @param {string | boolean | string[] | null} typed */
   #type(name, typed) {
     this.draft.type(name, typed);
     this.touched();
@@ -53,8 +57,7 @@ export class EntryEditor extends DraftForm {
   /** @param {string} letter */
   #problem(letter) {
     const found = this.tried ? this.draft.problems()[letter] : undefined;
-    if (found === "missing_date") return t("missing_date");
-    return this.refusal(letter) ?? (found === "missing_days" ? t("missing_days") : found);
+    return this.refusal(letter) ?? (found && KEYS.includes(found) ? t(found) : found);
   }
 
   view() {
@@ -85,32 +88,33 @@ export class EntryEditor extends DraftForm {
   // Somebody else changed it meanwhile: what is stored stands beside what is typed.
   #conflict() {
     const { draft, context } = this;
-    const now = context.settings.schedule[draft.index];
-    if (draft.isNew || isSame(now, draft.saved)) return nothing;
+    const { schedule } = context.settings;
+    const { place, entry } = draft.ending;
+    const now = schedule[draft.index];
+    const end = place === null || !entry ? null : schedule[place];
+    if (draft.isNew || (isSame(now, draft.saved) && isSame(end, entry))) return nothing;
     return html`<p class="note" role="status">
-      ${t("changed_elsewhere")} ${now ? entrySentence(now, context) : ""}
+      ${t("changed_elsewhere")} ${now ? entrySentence(now, context, end) : ""}
     </p>`;
   }
 
-  /** @param {Template} content @param {string} [letter] */
-  #line(content, letter) {
-    const problem = letter && this.#problem(letter);
+  /** @param {Template} content @param {string[]} letters */
+  #line(content, ...letters) {
+    const problems = letters.map((letter) => this.#problem(letter)).filter(Boolean);
     return html`<div class="line">${content}</div>
-      ${problem ? html`<p class="wrong" role="alert">${problem}</p>` : nothing}`;
+      ${problems.map((problem) => html`<p class="wrong" role="alert">${problem}</p>`)}`;
   }
 
   /**
-   * @param {"name" | "time" | "period" | "date"} name
+   * @param {"name" | "time" | "until" | "period" | "date"} name
    * @param {string} label
-   * @param {string} type
-   * @param {Partial<Record<"class" | "step" | "inputmode", string>>} [extra]
+   * @param {"text" | "date"} [type]
+   * @param {string} [look]
    */
-  #input(name, label, type, extra = {}) {
+  #input(name, label, type = "text", look = "blank") {
     return html`<input
-      class=${extra.class ?? "blank"}
+      class=${look}
       type=${type}
-      step=${extra.step ?? nothing}
-      inputmode=${extra.inputmode ?? nothing}
       aria-label=${label}
       autocomplete="off"
       .value=${this.draft.typed[name]}
@@ -119,7 +123,7 @@ export class EntryEditor extends DraftForm {
   }
 
   #name() {
-    return this.#input("name", t("entry_name"), "text", { class: "called" });
+    return this.#input("name", t("entry_name"), "text", "called");
   }
 
   /**
@@ -165,26 +169,44 @@ export class EntryEditor extends DraftForm {
     );
   }
 
-  // Seconds are shown where the entry has them: most people set minutes.
-  get #step() {
-    return /:00$/.test(this.draft.typed.time) ? "60" : "1";
-  }
-
+  // Times are typed: what browsers offer for them goes by the language of the browser, not of the
+  // page, with AM and PM.
   #when() {
     const { kind } = this.draft.typed;
-    const time = this.#input("time", t("time_of_day"), "time", { step: this.#step });
+    const time = this.#input("time", t("time_of_day"));
     if (kind === "date") {
       const date = this.#input("date", t("date"), "date");
-      return this.#line(rich(t("line_date", PLACES), { date, time }), "F");
+      return this.#line(rich(t("line_date", PLACES), { date, time }), "F", "E");
     }
     if (kind === "days") {
-      return html`${this.#line(rich(t("line_time", PLACES), { time }), "E")}
+      return html`${this.#line(rich(t("line_time", PLACES), { time }), "E")} ${this.#ending()}
         ${this.#line(this.#days(), "G")}`;
     }
-    const number = { class: "blank number", inputmode: "decimal" };
-    const period = this.#input("period", t("period"), "text", number);
+    const period = this.#input("period", t("period"));
     return html`${this.#line(rich(t("line_period", PLACES), { period }), "E")}
       ${this.#line(this.#days(), "G")}`;
+  }
+
+  // The end of a span: both entries are written together.
+  #ending() {
+    const { draft } = this;
+    if (!draft.canEnd) return nothing;
+    /** @param {string | null} text @param {Template} content @param {string} [label] */
+    const setter = (text, content, label) =>
+      html`<button
+        type="button"
+        class="bare"
+        aria-label=${label ?? nothing}
+        @click=${() => this.#type("until", text)}
+      >
+        ${content}
+      </button>`;
+    if (draft.typed.until === null) {
+      return this.#line(setter(USUAL_END, html`${icon("plus", "s")} ${t("add_until")}`));
+    }
+    const until = this.#input("until", t("until"));
+    const remove = setter(null, icon("close", "s"), t("remove_until"));
+    return this.#line([rich(t("line_until", PLACES), { until }), remove], "U");
   }
 
   #days() {

@@ -1,14 +1,24 @@
 // An entry of the schedule being written: what is typed, what is wrong with it, and its fields on
 // the wire. The controller takes the schedule as a whole.
 
+import { durationText, secondsOf } from "../../lib/durations.js";
 import { choices, problemOf, range } from "../../lib/schema.js";
+import { secondsOfDay, timeText } from "../../lib/time_of_day.js";
 import { isSame } from "../../lib/tree.js";
 
 /** @typedef {ReturnType<typeof typedFrom>} TypedEntry */
+/**
+ * Where the end of a span is kept, or would be; no place where all are used.
+ * @typedef {{ place: number | null, entry: Api.ScheduleEntry | null }} Ending
+ */
 
 export const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const PERIODIC = 256;
+const SWITCHED = /^(OUT|PWM|EVENT)\d$/;
+/** @type {Ending} */
+const NO_END = { place: null, entry: null };
 const DAY_MS = 86_400_000;
+const USUAL_PERIOD_S = 3600;
 
 const EMPTY_ENTRY = {
   name: "",
@@ -24,18 +34,6 @@ const EMPTY_ENTRY = {
 // How an entry repeats: at a time on weekdays, on one day, or every so many seconds.
 /** @param {Api.ScheduleEntry} scheduleEntry */
 export const kindOf = ({ periodic, date }) => (periodic ? "period" : date ? "date" : "days");
-
-/** @param {number} seconds */
-export function clockText(seconds) {
-  const parts = [seconds / 3600, (seconds / 60) % 60, seconds % 60].map(Math.floor);
-  return parts.map((part) => String(part).padStart(2, "0")).join(":");
-}
-
-/** @param {string} text */
-function secondsOf(text) {
-  const [hours = 0, minutes = 0, seconds = 0] = text.split(":").map(Number);
-  return hours * 3600 + minutes * 60 + seconds;
-}
 
 // The fields of `sched_save` for an entry as it is stored.
 /** @param {number} index @param {Api.ScheduleEntry} entry */
@@ -61,12 +59,22 @@ export class EntryDraft {
   #saved;
 
   // `saved` is the stored entry, or null for a new one.
-  /** @param {Command} command @param {number} index @param {Api.ScheduleEntry | null} saved */
-  constructor(command, index, saved) {
+  /**
+   * @param {Command} command
+   * @param {number} index
+   * @param {Api.ScheduleEntry | null} saved
+   * @param {Ending} [ending]
+   */
+  constructor(command, index, saved, ending = NO_END) {
     this.#command = command;
     this.#saved = saved;
     this.index = index;
-    this.typed = typedFrom(saved ?? EMPTY_ENTRY);
+    this.ending = ending;
+    this.typed = this.#stored;
+  }
+
+  get #stored() {
+    return typedFrom(this.#saved ?? EMPTY_ENTRY, this.ending.entry);
   }
 
   get saved() {
@@ -78,16 +86,16 @@ export class EntryDraft {
   }
 
   get isChanged() {
-    return this.isNew || !isSame(this.typed, typedFrom(this.#saved ?? EMPTY_ENTRY));
+    return this.isNew || !isSame(this.typed, this.#stored);
   }
 
-  /** @param {keyof TypedEntry} name @param {string | boolean | string[]} typed */
+  /** @param {keyof TypedEntry} name @param {string | boolean | string[] | null} typed */
   type(name, typed) {
     this.typed = { ...this.typed, [name]: typed };
   }
 
   restore() {
-    this.typed = typedFrom(this.#saved ?? EMPTY_ENTRY);
+    this.typed = this.#stored;
   }
 
   get actions() {
@@ -100,16 +108,37 @@ export class EntryDraft {
     return Array.from({ length: max - min + 1 }, (_, step) => String(min + step));
   }
 
-  // Letter -> why what is typed cannot be sent.
+  // What is switched on, on days of the week, can be switched off again.
+  get canEnd() {
+    const { kind, action, value } = this.typed;
+    return kind === "days" && value === "1" && SWITCHED.test(action);
+  }
+
+  // When it is switched off again; null where it is not.
+  get until() {
+    const { until } = this.typed;
+    return this.canEnd && until !== null ? secondsOfDay(until) : null;
+  }
+
+  // Letter -> why what is typed cannot be sent: a sentence, or the key of one.
   problems() {
-    const { name, period, kind, date, days } = this.typed;
+    const { name, period, kind, time, date, days } = this.typed;
     /** @type {Record<string, string | null>} */
-    const found = { B: problemOf(this.#command.schema("B"), name) };
-    const periods = { ...this.#command.schema("E"), minimum: 1 };
+    const found = { B: problemOf(this.#command.schema("B"), name), U: this.#problemOfEnd() };
+    const periods = { ...this.#command.schema("E"), minimum: 1, "x-quantity": "duration" };
     if (kind === "period") found.E = problemOf(periods, period);
+    else if (secondsOfDay(time) === null) found.E = "wrong_time";
     if (kind === "date") found.F = date ? null : "missing_date";
     if (kind === "days") found.G = days.length ? null : "missing_days";
     return Object.fromEntries(Object.entries(found).filter(([, problem]) => problem !== null));
+  }
+
+  #problemOfEnd() {
+    const { until, time } = this.typed;
+    if (!this.canEnd || until === null) return null;
+    if (this.until === null) return "wrong_time";
+    if (this.until === secondsOfDay(time)) return "same_time";
+    return this.ending.place === null ? "no_place_for_end" : null;
   }
 
   // The entry as it would be stored.
@@ -119,7 +148,7 @@ export class EntryDraft {
       name,
       action,
       value: Number(value),
-      time: kind === "period" ? Number(period) : secondsOf(time),
+      time: kind === "period" ? secondsOf(period) : (secondsOfDay(time) ?? 0),
       date: kind === "date" ? date : null,
       days: kind === "date" ? [] : WEEKDAYS.filter((day) => days.includes(day)),
       periodic: kind === "period",
@@ -128,15 +157,16 @@ export class EntryDraft {
   }
 }
 
-/** @param {Api.ScheduleEntry} entry */
-function typedFrom(entry) {
+/** @param {Api.ScheduleEntry} entry @param {Api.ScheduleEntry | null} end */
+function typedFrom(entry, end) {
   return {
     name: entry.name,
     action: entry.action,
     value: String(entry.value),
     kind: kindOf(entry),
-    time: clockText(entry.periodic ? 0 : entry.time),
-    period: entry.periodic ? String(entry.time) : "3600",
+    time: timeText(entry.periodic ? 0 : entry.time),
+    until: end ? timeText(end.time) : null,
+    period: durationText(entry.periodic ? entry.time : USUAL_PERIOD_S),
     date: entry.date ?? "",
     days: [...entry.days],
     active: entry.active,

@@ -1,8 +1,10 @@
 // Entries of the schedule in words.
 
+import { durationText } from "../../lib/durations.js";
 import { thingName } from "../../lib/things.js";
+import { timeText } from "../../lib/time_of_day.js";
 import { code, currentLanguage, t } from "../../lib/words.js";
-import { WEEKDAYS, clockText, kindOf } from "./entry.js";
+import { WEEKDAYS, kindOf } from "./entry.js";
 
 const SWITCHED = /^(OUT|PWM|EVENT)\d$/;
 const COUNTED = /^COUNT /;
@@ -24,14 +26,21 @@ export function dayName(day) {
   return date.toLocaleDateString(currentLanguage(), { weekday: "short", timeZone: "UTC" });
 }
 
-// "At 06:00:00 on Mon, Tue: set OUT0 on."
-/** @param {Api.ScheduleEntry} entry @param {Context} context */
-export function entrySentence(entry, context) {
+// "At 06:00, on weekdays: set Pump on."; with its end, "From 06:00 to 20:00, ..."
+/**
+ * @param {Api.ScheduleEntry} entry
+ * @param {Context} context
+ * @param {Api.ScheduleEntry | null} [end]
+ */
+export function entrySentence(entry, context, end = null) {
   const effect = effectOf(entry, context);
-  const time = clockText(entry.time).replace(/:00$/, "");
+  const time = timeText(entry.time);
   const days = daysText(entry);
   const kind = kindOf(entry);
-  if (kind === "period") return t("tells_period", { seconds: entry.time, days, effect });
+  if (end) return t("tells_span", { time, until: timeText(end.time), days, effect });
+  if (kind === "period") {
+    return t("tells_period", { period: durationText(entry.time), days, effect });
+  }
   if (kind === "days") return t("tells_days", { time, days, effect });
   const date = new Date(`${entry.date}T00:00:00Z`);
   const day = date.toLocaleDateString(currentLanguage(), { dateStyle: "medium", timeZone: "UTC" });

@@ -6,6 +6,7 @@
 import { isSame } from "../../lib/tree.js";
 import { WEEKDAYS } from "./entry.js";
 
+/** @import { EntryDraft } from "./entry.js" */
 /**
  * @typedef {object} Piece
  * @property {number[]} places Of the entry that begins it, and of the one that ends it.
@@ -183,6 +184,33 @@ export function dayCopied(schedule, from, to) {
   return after.flatMap((entry, place) =>
     isSame(entry, schedule[place]) ? [] : [/** @type {Stored} */ ([place, entry])],
   );
+}
+
+// What ends a span that an entry begins.
+/** @param {Api.ScheduleEntry} entry @param {number} until @returns {Api.ScheduleEntry} */
+const endOf = (entry, until) => ({
+  ...entry,
+  ...{ value: 0, time: until, days: daysOfEnd(entry.time, until, entry.days) },
+});
+
+// What a draft would store, by place: its entry, and the end where it has one.
+/** @param {EntryDraft} draft @returns {Stored[]} */
+export function storedOf(draft) {
+  const entry = draft.entry();
+  const { until, ending } = draft;
+  /** @type {Stored[]} */
+  const stored = [[draft.index, entry]];
+  if (ending.place === null || (until === null && !ending.entry)) return stored;
+  return [...stored, [ending.place, until === null ? null : endOf(entry, until)]];
+}
+
+// The places of entries that belong together: the two of a span, any other alone.
+/** @param {(Api.ScheduleEntry | null)[]} schedule @returns {number[][]} */
+export function groupsOf(schedule) {
+  return piecesOf(schedule)
+    .map(({ places }) => places)
+    .concat(schedule.flatMap((entry, place) => (entry && !isWeekly(entry) ? [[place]] : [])))
+    .sort(([one], [other]) => one - other);
 }
 
 // The entries of a piece as they would be stored, by place.

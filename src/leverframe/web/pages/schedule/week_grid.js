@@ -3,8 +3,9 @@
 // target and opens the day as a list.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { timeText } from "../../lib/time_of_day.js";
 import { currentLanguage, t } from "../../lib/words.js";
-import { WEEKDAYS, clockText } from "./entry.js";
+import { WEEKDAYS } from "./entry.js";
 import { dayName, daysText } from "./sentences.js";
 import { DAY_S, isWeekly, moved, partsOn, piecesOf, stretched } from "./week.js";
 
@@ -67,6 +68,7 @@ export class WeekGrid {
       </ol>
       ${others ? html`<p class="note">${t("week_others", { count: others })}</p>` : nothing}
       <p class="note keys">${t("week_keys")}</p>
+      <p class="note touch">${t("week_touch")}</p>
     </section>`;
   }
 
@@ -102,7 +104,7 @@ export class WeekGrid {
   #dayList(parts, day) {
     const sorted = [...parts].sort((one, other) => one.from - other.from);
     return html`<ul class="day-list">
-      ${sorted.length ? nothing : html`<li>${t("no_entries")}</li>`}
+      ${sorted.length ? nothing : html`<li>${t("no_entries_of_day")}</li>`}
       ${sorted.map(
         ({ piece }) =>
           html`<li>
@@ -196,23 +198,20 @@ export class WeekGrid {
 const changed = (piece, grip, by) =>
   grip === "move" ? moved(piece, by) : stretched(piece, grip, by);
 
-/** @param {number} seconds */
-const hour = (seconds) => clockText(seconds).replace(/:00$/, "");
-
 // "Daylight: 07:00 to 20:00, on weekdays"
 /** @param {Piece} piece */
 export function told({ name, begin, end, days }) {
-  const values = { name: name || t("unnamed"), from: hour(begin), days: daysText({ days }) };
+  const values = { name: name || t("unnamed"), from: timeText(begin), days: daysText({ days }) };
   return end === null
     ? t("week_moment", values)
-    : t("week_span", { ...values, to: hour(end) });
+    : t("week_span", { ...values, to: timeText(end) });
 }
 
 /** @param {Date} now */
 const nowLine = (now) => {
   const minutes = now.getHours() * 60 + now.getMinutes();
   return html`<i class="now-line" .style=${`left:${(minutes / 1440) * 100}%`}
-    ><span>${hour(minutes * 60)}</span></i
+    ><span>${timeText(minutes * 60)}</span></i
   >`;
 };
 

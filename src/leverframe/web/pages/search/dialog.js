@@ -105,7 +105,9 @@ export class SearchDialog {
 
   /** @param {number} count */
   #told(count) {
-    if (this.#typed.trim() === "") return t("how_to");
+    if (this.#typed.trim() === "") {
+      return html`${t("how_to")} <span class="keys">${t("how_to_keys")}</span>`;
+    }
     if (!this.#isComplete) return t("reading_index");
     return count === 0 ? t("found_nothing", { typed: this.#typed }) : "";
   }

@@ -4,7 +4,7 @@
 import { html } from "../../vendor/lit-html.js";
 import { kindOf, thingName } from "../../lib/things.js";
 import { serverText, t } from "../../lib/words.js";
-import { KindForm } from "./kind_form.js";
+import { KindForm, spokenValue } from "./kind_form.js";
 
 /** @import { Bench } from "./bench.js" */
 /** @typedef {BenchReport["faults"]["set"][number]} SetFault */
@@ -61,7 +61,8 @@ export class Faults {
     const { fields } = this.#bench.report.faults.kinds[kind];
     const told = given.map((one) => {
       const [, name, value] = /^(\w+):(.*)$/s.exec(one) ?? [];
-      const shown = fields[name].labels?.includes(value) ? this.#optionName(value) : value;
+      const isOption = fields[name].labels?.includes(value);
+      const shown = isOption ? this.#optionName(value) : spokenValue(fields[name], value);
       return `${serverText(fields[name].doc)}: ${shown}`;
     });
     return [t(`fails_${kind}`), ...told].join(" · ");

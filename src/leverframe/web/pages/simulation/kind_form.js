@@ -10,12 +10,35 @@
 //   })
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { durationText, secondsOf } from "../../lib/durations.js";
 import { kindOf, thingName } from "../../lib/things.js";
 import { serverText, t } from "../../lib/words.js";
 
 // What people call a label; any other text as it is.
 /** @param {AdminContext} context @param {string} text */
 export const named = (context, text) => (kindOf(text).kind ? thingName(context, text) : text);
+
+// The bench says limits of durations as `1h30m`, and takes what is typed in seconds.
+const DURATION = /^[\d.]+[smhd]$/;
+// Beyond these, a limit is only the end of what is counted.
+const MOST = 1e9;
+
+/** @param {KindField} field */
+const isDuration = ({ most }) => DURATION.test(most ?? "");
+
+// A value as people write it.
+/** @param {KindField} field @param {string} value */
+export const spokenValue = (field, value) =>
+  isDuration(field) && value !== "" ? durationText(secondsOf(value)) : value;
+
+/** @param {KindField} field */
+function limitsOf(field) {
+  const { labels, least, most, allowed } = field;
+  if (least === undefined) return serverText(allowed);
+  const isBounded = isDuration(field) || Math.abs(Number(most)) < MOST;
+  const limits = isBounded ? `${spokenValue(field, least)} – ${spokenValue(field, most)}` : "";
+  return [limits, labels ? `${labels[0]}–${labels.at(-1)}` : ""].filter(Boolean).join(", ");
+}
 
 /** @import { Bench } from "./bench.js" */
 /** @typedef {BenchReport["plants"]["kinds"][string]["fields"][string]} KindField */
@@ -72,7 +95,8 @@ export class KindForm {
   }
 
   /** @param {string} name @param {string | Template} title @param {KindField} field */
-  #field(name, title, { labels, least, most, required, allowed, default: usual }) {
+  #field(name, title, field) {
+    const { labels, least, required, default: usual } = field;
     const typed = this.#typed[name] ?? "";
     /** @param {string} text */
     const change = (text) => this.#type(name, text);
@@ -83,20 +107,18 @@ export class KindForm {
         (option || usual) ? this.#spec.optionName(option || usual) : t("none");
       return this.#choice(name, title, options, typed, shown, change);
     }
-    const names = labels ? `, ${labels[0]}–${labels.at(-1)}` : "";
-    const hint = least === undefined ? serverText(allowed) : `${least} – ${most}${names}`;
     const id = `${this.#spec.item}-${name}`;
     return html`<div class="field">
       <label for=${id}>${title}</label>
       <input
         id=${id}
         autocomplete="off"
-        placeholder=${usual}
+        placeholder=${spokenValue(field, usual)}
         aria-describedby="${id}-hint"
         .value=${typed}
         @input=${(event) => change(event.target.value)}
       />
-      <small class="hint" id="${id}-hint">${hint}</small>
+      <small class="hint" id="${id}-hint">${limitsOf(field)}</small>
     </div>`;
   }
 
@@ -138,9 +160,12 @@ export class KindForm {
 
   #written() {
     const given = Object.entries(this.#spec.kinds()[this.kind].fields)
-      .map(([name, { labels, least, required }]) => {
+      .map(([name, field]) => {
+        const { labels, least, required } = field;
         const first = labels && least === undefined && required ? labels[0] : "";
-        return [name, (this.#typed[name] ?? first).trim()];
+        const typed = (this.#typed[name] ?? first).trim();
+        const seconds = isDuration(field) ? secondsOf(typed) : NaN;
+        return [name, Number.isNaN(seconds) ? typed : `${seconds}s`];
       })
       .filter(([, value]) => value !== "");
     return [this.kind, ...given.map(([name, value]) => `${name}:${value}`)].join("*");

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { fullMoment } from "../../lib/moments.js";
+import { secondsOfDay, timeText } from "../../lib/time_of_day.js";
 import { t } from "../../lib/words.js";
 
 /** @import { Bench } from "./bench.js" */
@@ -17,10 +18,32 @@ const STEPS = [
 /** @param {number} seconds */
 const moment = (seconds) => fullMoment(seconds, { dateStyle: "medium", timeStyle: "medium" });
 
+// "2026-01-31 18:30": as it is typed, in every language.
+/** @param {number} seconds */
+function momentText(seconds) {
+  const date = new Date(seconds * 1000);
+  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()];
+  const second = date.getHours() * 3600 + date.getMinutes() * 60;
+  return `${day.map((part) => String(part).padStart(2, "0")).join("-")} ${timeText(second)}`;
+}
+
+// Seconds since 1970; null where it is no moment.
+/** @param {string} text */
+function secondsOfMoment(text) {
+  const [, year, month, day, time = ""] =
+    /^(\d{4})-(\d{1,2})-(\d{1,2})[ T]+(.+)$/.exec(text.trim()) ?? [];
+  const second = secondsOfDay(time);
+  if (second === null) return null;
+  const midnight = new Date(Number(year), Number(month) - 1, Number(day));
+  return midnight.getTime() / 1000 + second;
+}
+
 export class Passing {
   #context;
   #bench;
-  #wanted = "";
+  // Begins as the present moment.
+  /** @type {string | null} */
+  #wanted = null;
   #busy = false;
   /** @type {string | null} */
   #problem = null;
@@ -70,13 +93,12 @@ export class Passing {
       <label class="field">
         ${t("to_moment")}
         <input
-          type="datetime-local"
-          step="1"
-          .value=${this.#wanted}
+          autocomplete="off"
+          .value=${this.#wanted ?? momentText(this.#bench.report.time)}
           @input=${(event) => this.#type(event.target.value)}
         />
       </label>
-      <button ?disabled=${this.#busy || !this.#wanted}>${t("go")}</button>
+      <button ?disabled=${this.#busy || this.#wanted === null}>${t("go")}</button>
     </form>`;
   }
 
@@ -90,9 +112,13 @@ export class Passing {
   /** @param {Event} event */
   #go(event) {
     event.preventDefault();
-    const seconds = new Date(this.#wanted).getTime() / 1000 - this.#bench.report.time;
-    if (seconds >= 0) return this.#advance(String(seconds));
-    this.#problem = t("in_the_past");
+    const moment = secondsOfMoment(this.#wanted ?? "");
+    const seconds = moment === null ? NaN : moment - this.#bench.report.time;
+    if (seconds >= 0) {
+      this.#wanted = null;
+      return this.#advance(String(seconds));
+    }
+    this.#problem = t(moment === null ? "wrong_moment" : "in_the_past");
     return this.#context.redraw();
   }
 

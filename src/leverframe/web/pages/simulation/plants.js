@@ -2,7 +2,7 @@
 
 import { html } from "../../vendor/lit-html.js";
 import { t } from "../../lib/words.js";
-import { KindForm, named } from "./kind_form.js";
+import { KindForm, named, spokenValue } from "./kind_form.js";
 
 /** @import { Bench } from "./bench.js" */
 
@@ -39,10 +39,11 @@ export class Plants {
   // "load*switch:OUT0*on:5" -> "measured load · Switch: Pump · Reading with power: 5"
   /** @param {string} wiring */
   #inWords(wiring) {
-    const [kind, ...fields] = wiring.split("*");
-    const told = fields.map((field) => {
-      const [, name, value] = /^(\w+):(.*)$/s.exec(field) ?? [];
-      return `${t(`field_${name}`)}: ${named(this.#context, value)}`;
+    const [kind, ...given] = wiring.split("*");
+    const { fields } = this.#bench.report.plants.kinds[kind];
+    const told = given.map((one) => {
+      const [, name, value] = /^(\w+):(.*)$/s.exec(one) ?? [];
+      return `${t(`field_${name}`)}: ${named(this.#context, spokenValue(fields[name], value))}`;
     });
     return [t(`plant_${kind}`), ...told].join(" · ");
   }

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { causeOf } from "../../lib/causes.js";
+import { roughText } from "../../lib/durations.js";
 import { icon } from "../../lib/icon.js";
 import { dutyOf, isState } from "../../lib/labels.js";
 import { kindOf, thingAddress, thingName } from "../../lib/things.js";
@@ -12,22 +13,6 @@ import { pointsOf, valueAt } from "./picture.js";
 import { readingsOf } from "./rows.js";
 
 /** @import { Chosen, LaneCause, Step, Timeline } from "./chain.js" */
-
-const MINUTE_S = 60;
-const HOUR_S = 3600;
-
-// "10 s", "5 min", "1 h 25 min": as people write it, to two places.
-/** @param {number} seconds */
-export function duration(seconds) {
-  const whole = Math.round(seconds);
-  if (whole < MINUTE_S) return `${whole} s`;
-  const hours = Math.floor(whole / HOUR_S);
-  const minutes = Math.floor((whole % HOUR_S) / MINUTE_S);
-  const rest = whole % MINUTE_S;
-  if (hours >= 48) return t("days", { days: Math.round(whole / 86400) });
-  if (hours > 0) return minutes ? `${hours} h ${minutes} min` : `${hours} h`;
-  return rest && minutes < 10 ? `${minutes} min ${rest} s` : `${minutes} min`;
-}
 
 export class Story {
   #context;
@@ -66,7 +51,9 @@ export class Story {
   pick(chosen, steps) {
     if (chosen === null || steps.length === 0) {
       return html`<h2>${t("why")}</h2>
-        <p class="note">${t("choose_a_bar")}</p>
+        <p class="note">
+          ${t("choose_a_bar")} <span class="keys">${t("choose_keys")}</span>
+        </p>
         <p class="go">${this.#toCharts(null)}</p>`;
     }
     const rule = steps.find((step) => step.what === "rule" || step.what === "met");
@@ -104,7 +91,7 @@ export class Story {
     if (!bar) return nothing;
     const { now, from } = this.#timeline;
     const { begin, end, planned, count = 1 } = bar;
-    const lasts = { begin: minute(begin), end: minute(end), time: duration(end - begin) };
+    const lasts = { begin: minute(begin), end: minute(end), time: roughText(end - begin) };
     const isOpen = end >= now && !planned;
     return html`<p class="quiet">
       ${begin <= from ? t("since_before", lasts) : t(isOpen ? "since_then" : "from_to", lasts)}
@@ -142,7 +129,7 @@ export class Story {
         return html`<span class="cause-rule">${icon("rule")}</span>
           <span
             >${t("by_rule")} ${this.#ruleLink(step.number, step.name)}${step.waited >= 1
-              ? html`<small>${t("waited", { time: duration(step.waited) })}</small>`
+              ? html`<small>${t("waited", { time: roughText(step.waited) })}</small>`
               : nothing}</span
           >`;
       case "met":
@@ -238,7 +225,7 @@ const minute = (time) => clock(time).slice(0, 5);
 
 /** @param {LaneCause} cause */
 export function causeText({ kind, detail = "", account = "", name = "", number = 0, seconds = 0 }) {
-  const time = duration(seconds);
+  const time = roughText(seconds);
   switch (kind) {
     case "timer":
       return t(`timer_${detail.replace(/\W/g, "_")}`, { time });
