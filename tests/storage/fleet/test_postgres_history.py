@@ -48,6 +48,14 @@ def session(database: HistoryDatabase) -> Iterator[HistorySession]:
     session.close()
 
 
+ENTRY = EntryRow(1, START, "rule", None, b"{}")
+
+
+def remove_oldest(chunks: ChunksInDatabase) -> None:
+    """Begin a transaction."""
+    chunks.drop_oldest(postgres_history.TIERS[0], older=9e9, most=9, keep_newest=False)
+
+
 def values_of(compactor: Compactor) -> list[float]:
     return raw(compactor, span(0, 9e9), "DS1")[1]
 
@@ -72,11 +80,9 @@ def test_who_has_lost_a_controller_writes_nothing_of_its_history(
     refused: list[Callable[[ChunksInDatabase], object]] = [
         # One statement, a transaction that only removes, and one that explains a value.
         lambda _: former.add([sample(20)]),
-        lambda chunks: chunks.drop_oldest(
-            postgres_history.TIERS[0], older=9e9, most=9, keep_newest=False
-        ),
-        lambda chunks: chunks.tell(Cause("command", "late")),
-        lambda chunks: chunks.add_entries([EntryRow(1, START, "rule", None, b"{}")]),
+        remove_oldest,
+        lambda chunks: (chunks.tell(Cause("command", "late")), chunks.commit()),
+        lambda chunks: (chunks.add_entries([ENTRY]), chunks.commit()),
     ]
     for write in refused:
         with pytest.raises(StoreUnavailable, match="does not have the controller"):
@@ -108,7 +114,7 @@ def test_what_waits_while_a_life_ends_is_not_written_though_the_next_has_the_con
     def write() -> None:
         try:
             if is_in_transaction:
-                chunks.tell(Cause("command", "late"))
+                remove_oldest(chunks)
             else:
                 former.add([sample(1)])
         except StoreUnavailable as error:
@@ -137,7 +143,7 @@ def test_a_controller_is_taken_over_when_what_is_being_written_is_written(
     database: HistoryDatabase, session: HistorySession
 ) -> None:
     chunks = chunks_in(session)
-    chunks.tell(Cause("command", "in a transaction"))
+    remove_oldest(chunks)
     with connect(database.address) as connection:
         connection.execute("SET lock_timeout = 50")
         take = "UPDATE controller SET node = NULL WHERE number = 1"
@@ -313,19 +319,80 @@ def test_it_does_not_wait_for_the_disk_of_the_database(session: HistorySession) 
     assert session.execute("SHOW synchronous_commit").fetchone() == ("off",)
 
 
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note what the database is asked."""
+    asked: list[str] = []
+    run = HistorySession._run
+
+    def noted(session: HistorySession, query: str, values: Any = ()) -> Any:
+        asked.append(query)
+        return run(session, query, values)
+
+    monkeypatch.setattr(HistorySession, "_run", noted)
+    return asked
+
+
+async def test_a_fresh_controller_takes_four_statements_from_its_start_to_its_end(
+    database: HistoryDatabase, statements: list[str]
+) -> None:
+    history = database.history(BOUNDS)
+    worker = history.worker(1)
+
+    def note(compactor: Compactor) -> None:
+        assert compactor.chunk_store.entries.newest() == 0
+        compactor.chunk_store.add_entries([ENTRY, ENTRY._replace(number=2, which="OUT0")])
+        compactor.chunk_store.commit()
+
+    await worker.ask(note)
+    reasons = [(START, CAUSE_TRACES[label], Cause("command", label)) for label in ("OUT0", "OUT1")]
+    worker.add([sample(1), *reasons])
+    await worker.close(START + 5)
+    # It is opened; entries; values with what explains them; its end.
+    assert len(statements) == 4
+    await history.close()
+    assert [database.count(table) for table in ("entry", "told", "mark")] == [2, 2, 1]
+    session = database.session()
+    chunks = chunks_in(session)
+    assert (chunks.ended_at(), chunks.recorded_until()) == (START + 5, START)
+    assert chunks.entries.newest() == 2
+    session.close()
+
+
+def test_entries_beyond_the_bound_go_in_the_statement_that_adds_newer_ones(
+    database: HistoryDatabase, session: HistorySession, statements: list[str]
+) -> None:
+    session.require()
+    chunks = ChunksInDatabase(session, 1, 10 * 2048)
+    for first in (1, 8, 40):
+        statements.clear()
+        chunks.add_entries([ENTRY._replace(number=first + n) for n in range(15)])
+        chunks.commit()
+        assert len(statements) == 1
+        question = EntryQuestion(0, 9e9)
+        assert len(chunks.entries.ask(question)) == database.count("entry") == 10
+    assert chunks.entries.newest() == 54
+
+
+def test_what_was_not_committed_is_not_known_any_more(session: HistorySession) -> None:
+    chunks = chunks_in(session)
+    chunks.set_recorded_until(START)
+    chunks.add_entries([ENTRY])
+    chunks.commit()
+    chunks.set_recorded_until(START + 1)
+    chunks.add_entries([ENTRY._replace(number=2)])
+    chunks.tell(Cause("command", "late"))
+    assert (chunks.recorded_until(), chunks.entries.newest()) == (START + 1, 2)
+    chunks.roll_back()
+    assert (chunks.recorded_until(), chunks.entries.newest(), chunks.told()) == (START, 1, {})
+
+
 def test_a_controller_is_opened_and_written_with_few_statements(
-    session: HistorySession, monkeypatch: pytest.MonkeyPatch
+    session: HistorySession, statements: list[str]
 ) -> None:
     labels = [f"m{n}" for n in range(1, 31)]
     Compactor(chunks_in(session), BOUNDS).add([(START, label, 1.0) for label in labels])
-    statements: list[str] = []
-    run = HistorySession._run
-
-    def counted(session: HistorySession, query: str, values: Any = ()) -> Any:
-        statements.append(query)
-        return run(session, query, values)
-
-    monkeypatch.setattr(HistorySession, "_run", counted)
+    statements.clear()
     compactor = Compactor(chunks_in(session), BOUNDS)
     assert len(statements) == 4
     statements.clear()

@@ -30,11 +30,13 @@ from leverframe.storage.fleet.postgres_connection import (
     hang_up,
     is_broken,
 )
+from leverframe.storage.fleet.postgres_history_rows import END, FENCE, HistoryRows
 from leverframe.storage.fleet.postgres_lane import Claim
 from leverframe.storage.history.chunks import OF_SIZE, ChunkRow, readable
 from leverframe.storage.history.columns import TIERS, TIME, Columns, Tier, join
 from leverframe.storage.history.compactor import SIZES, Bounds, Compactor
 from leverframe.storage.history.connection import Found
+from leverframe.storage.history.entries import EntryRow, EntryTable
 from leverframe.storage.history.shared import SharedHistory, WorkerOfOne
 from leverframe.storage.history.shared_chunks import ChunksOfOne
 from leverframe.storage.history.worker import RETRY_S
@@ -53,30 +55,13 @@ _AWAY = (
     " without it."
 )
 _NOT_OURS = "This node does not have the controller; its history is recorded by the node that has."
-# The row of the node first, as whoever ends its life does. Both are locked, so both are looked at
-# again where somebody was changing one of them: also a node that has the controller again in its
-# next life finds that the life of which this is has ended.
-_FENCE = (
-    "SELECT controller.number FROM node JOIN controller ON controller.node = node.name"
-    " WHERE controller.number = %(controller)s AND node.name = %(node)s"
-    " AND node.epoch = %(epoch)s AND node.is_alive FOR KEY SHARE OF node FOR SHARE OF controller"
-)
-_MARK = "ON CONFLICT (id) DO UPDATE SET at = excluded.at, ended = NULL"
-#: Writes chunks and the mark, where there is one; returns 0 where the fence held it back.
-_PUT = (
-    f"WITH fence AS ({_FENCE}), "  # noqa: S608
-    'put AS (INSERT INTO chunk (controller, tier, label, start, "end", points, cost, data)'
-    " SELECT fence.number, given.* FROM fence, unnest(%(tiers)b::smallint[], %(labels)b::text[],"
-    " %(starts)b::double precision[], %(ends)b::double precision[], %(points)b::integer[],"
-    " %(costs)b::integer[], %(data)b::bytea[]) AS given), "
-    "marked AS (INSERT INTO mark (id, at) SELECT number, %(at)s::double precision FROM fence"
-    f" WHERE %(at)s::double precision IS NOT NULL {_MARK}) "
-    "SELECT count(*) FROM fence"
-)
 #: More than any number that the database gives a chunk.
 _LATER = 2**63
-_ROW = ("tiers", "labels", "starts", "ends", "points", "costs", "data")
-_END = f"WITH fence AS ({_FENCE}) UPDATE mark SET ended = %(at)s FROM fence WHERE id = number"  # noqa: S608
+#: When a controller was recorded last, whether that was ended in order, and its newest entry.
+_OPENED = (
+    "SELECT at, ended, (SELECT coalesce(max(entry.number), 0) FROM entry WHERE controller = ?)"
+    " FROM (VALUES (?::integer)) AS own (number) LEFT JOIN mark ON mark.id = own.number"
+)
 _TABLES = (("chunk", "controller"), ("entry", "controller"), ("told", "controller"), ("mark", "id"))
 
 
@@ -134,21 +119,20 @@ class HistorySession:
     def begin(self, controller: int) -> None:
         """Begin a transaction in which nobody takes the controller away."""
         self._run("BEGIN")
-        if self._run(_FENCE, self._fence(controller)).fetchone() is None:
+        if self._run(FENCE, self._fence(controller)).fetchone() is None:
             self.roll_back()
             raise StoreUnavailable(_NOT_OURS)
 
-    def put(self, controller: int, rows: Sequence[ChunkRow], at: float | None) -> None:
-        """Write chunks and the mark, at once; in a transaction where one has begun."""
-        columns = dict(zip(_ROW, map(list, zip(*rows, strict=True)), strict=True))
-        values = {**self._fence(controller), **columns, "at": at}
-        (count,) = self._run(_PUT, values).fetchone()
+    def put(self, controller: int, rows: HistoryRows) -> None:
+        """Write rows at once; in a transaction where one has begun."""
+        values = self._fence(controller) | rows.values()
+        (count,) = self._run(rows.statement(), values).fetchone()
         if not count:
             raise StoreUnavailable(_NOT_OURS)
 
     def end(self, controller: int, at: float) -> None:
         """Note when a controller was stopped in order."""
-        self._run(_END, {**self._fence(controller), "at": at})
+        self._run(END, {**self._fence(controller), "at": at})
 
     def remove(self, query: str, gone: Sequence[int]) -> None:
         self._run(query, {"gone": list(gone)})
@@ -204,23 +188,49 @@ class ChunkAhead(NamedTuple):
     data: bytes
 
 
+class EntriesInDatabase(EntryTable):
+    """Entries of one controller; whoever adds some commits before anybody asks."""
+
+    def __init__(
+        self, session: HistorySession, max_bytes: int, controller: int, waiting: HistoryRows
+    ) -> None:
+        super().__init__(session, max_bytes, controller)
+        self._waiting = waiting
+        #: The newest one that is stored.
+        self.stored = 0
+
+    def newest(self) -> int:
+        return max(self._waiting.entries, default=self.stored)
+
+    def add(self, rows: Iterable[EntryRow]) -> None:
+        waiting = self._waiting
+        waiting.entries |= {row.number: row for row in rows}
+        waiting.oldest = self.newest() - self._most
+        for number in [one for one in waiting.entries if one <= waiting.oldest]:
+            del waiting.entries[number]
+
+
 class ChunksInDatabase(ChunksOfOne):
     """The chunks of one controller in the database.
 
-    What is appended waits until it is committed or something is asked, so that most often a single
-    statement is all.
+    What is added waits until it is committed or something is asked that it changes, so that most
+    often a single statement is all. Nobody else writes, so what is known need not be asked again.
     """
 
-    _tell = f"{ChunksOfOne._tell} ON CONFLICT DO NOTHING"
+    entries: EntriesInDatabase
 
     def __init__(self, session: HistorySession, controller: int, max_bytes: int) -> None:
         self._session = session
         self._controller = controller
-        self._waiting: list[ChunkRow] = []
-        self._until: float | None = None
+        self._waiting = HistoryRows()
         #: What was read ahead, by tier and label.
         self._ahead: dict[tuple[int, str], list[ChunkAhead]] | None = None
+        row = session.execute(_OPENED, (controller, controller)).fetchone()
+        self._recorded_until: float | None = row[0]
+        self._ended: float | None = row[1]
         super().__init__(session, controller, max_bytes)
+        self.entries = EntriesInDatabase(session, max_bytes, controller, self._waiting)
+        self.entries.stored = row[2]
         self._keep_counts()
 
     def _count_tiers(self) -> None:
@@ -228,6 +238,10 @@ class ChunksInDatabase(ChunksOfOne):
         self._points = dict(self._cost)
         #: How many chunks of each size there are, by tier and label.
         self._sized: Counter[tuple[int, str, int]] = Counter()
+        if self._recorded_until is None:
+            # There is nothing without a mark: it comes with the first values and goes last.
+            self._texts = {}
+            return
         of_size = "count(*) FILTER (WHERE points >= ? AND points < ?)"
         query = (
             f"SELECT tier, label, sum(cost), sum(points), {', '.join([of_size] * len(SIZES))}"  # noqa: S608
@@ -243,10 +257,20 @@ class ChunksInDatabase(ChunksOfOne):
     # --- questions --------------------------------------------------------------------------------
 
     def _find(self, query: str, *values: float | str) -> Found:
-        if self._waiting:
+        if self._waiting.chunks:
             self._begin()
             self._send()
         return super()._find(query, *values)
+
+    def told(self) -> dict[int, str]:
+        if self._texts is None:
+            # Chunks that wait say nothing about texts.
+            query = "SELECT number, text FROM told WHERE controller = ?"
+            self._texts = dict(self._session.execute(query, self._which).fetchall())
+        return self._texts
+
+    def recorded_until(self) -> float | None:
+        return self._recorded_until if self._waiting.until is None else self._waiting.until
 
     def small_chunks(self) -> dict[tuple[Tier, str], int]:
         smallest = SIZES[0][1]
@@ -295,13 +319,18 @@ class ChunksInDatabase(ChunksOfOne):
         return join(readable(earlier, tier), tier.columns)
 
     def ended_at(self) -> float | None:
-        found = self._session.execute("SELECT ended FROM mark WHERE id = ?", self._mark).fetchone()
-        return None if found is None else found[0]
+        return self._ended
 
     # --- changes ----------------------------------------------------------------------------------
 
     def _put(self, row: ChunkRow) -> None:
-        self._waiting.append(row)
+        self._waiting.chunks.append(row)
+
+    def _explain(self, number: int, text: str) -> None:
+        self._waiting.texts[number] = text
+
+    def add_entries(self, rows: Sequence[EntryRow]) -> None:
+        self.entries.add(rows)
 
     def _count(self, tier: int, label: str, cost: int, points: int) -> None:
         super()._count(tier, label, cost, points)
@@ -313,10 +342,10 @@ class ChunksInDatabase(ChunksOfOne):
         """Take the chunks out in one statement; those that wait were never sent."""
         taken: list[ChunkRow] = []
         kept: list[ChunkRow] = []
-        for row in self._waiting:
+        for row in self._waiting.chunks:
             is_one = row[:2] == (tier.number, label) and min_rows <= row[4] < below
             (taken if is_one else kept).append(row)
-        self._waiting = kept
+        self._waiting.chunks = kept
         found = [(start, number, data) for number, (_, _, start, *_, data) in enumerate(taken)]
         for *_, points, cost, _ in taken:
             self._count(tier.number, label, -cost, -points)
@@ -336,37 +365,47 @@ class ChunksInDatabase(ChunksOfOne):
             self.append(tier, label, rows)
 
     def set_recorded_until(self, at: float) -> None:
-        self._until = at
+        self._waiting.until = at
 
     def _begin(self) -> None:
         if not self._session.in_transaction:
             self._session.begin(self._controller)
 
     def _send(self) -> None:
-        if self._waiting:
-            self._session.put(self._controller, self._waiting, self._until)
-        elif self._until is not None:
-            self._begin()
-            query = f"INSERT INTO mark (id, at) VALUES (?, ?) {_MARK}"  # noqa: S608
-            self._session.execute(query, (self._controller, self._until))
-        self._waiting.clear()
-        self._until = None
+        waiting = self._waiting
+        if waiting.is_empty:
+            return
+        self._session.put(self._controller, waiting)
+        self.entries.stored = self.entries.newest()
+        if waiting.until is not None:
+            self._recorded_until, self._ended = waiting.until, None
+        self._forget_waiting()
+
+    def _forget_waiting(self) -> None:
+        self._waiting.chunks, self._waiting.until = [], None
+        self._waiting.texts.clear()
+        self._waiting.entries.clear()
 
     def commit(self) -> None:
-        self._send()
-        super().commit()
+        try:
+            self._send()
+            super().commit()
+        except BaseException:
+            self.roll_back()
+            raise
         self._keep_counts()
 
     def _keep_counts(self) -> None:
         self._committed = (self._cost.copy(), self._points.copy(), self._sized.copy())
+        self._known = (self._recorded_until, self._ended, self.entries.stored)
 
     def roll_back(self) -> None:
-        self._waiting.clear()
-        self._until = None
+        self._forget_waiting()
         self._texts = None
         self._session.roll_back()
         cost, points, sized = self._committed
         self._cost, self._points, self._sized = cost.copy(), points.copy(), sized.copy()
+        self._recorded_until, self._ended, self.entries.stored = self._known
 
 
 class DatabaseHistory(SharedHistory):

@@ -205,10 +205,13 @@ class ChunkStore:
             text = bare_text_of(told)
             number = number_of(text)
         if number not in texts:
-            self._begin()
-            self._find(self._tell, number, text)
+            self._explain(number, text)
             texts[number] = text
         return number
+
+    def _explain(self, number: int, text: str) -> None:
+        self._begin()
+        self._find(self._tell, number, text)
 
     # --- changes ----------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS entry (
 """
 ENTRY_COLUMNS = "number, time, cause, which, data"
 #: An entry that is written again, by whoever does not know that it is there, replaces the first.
-_REPLACED = (
+REPLACED = (
     "time = excluded.time, cause = excluded.cause, which = excluded.which, data = excluded.data"
 )
 
@@ -61,7 +61,7 @@ class EntryTable:
         column, value = ("", "") if controller is None else ("controller, ", "?, ")
         self._insert = (
             f"INSERT INTO entry ({column}{ENTRY_COLUMNS}) VALUES ({value}?, ?, ?, ?, ?) "  # noqa: S608
-            f"ON CONFLICT ({column}number) DO UPDATE SET {_REPLACED}"
+            f"ON CONFLICT ({column}number) DO UPDATE SET {REPLACED}"
         )
 
     def newest(self) -> int:
