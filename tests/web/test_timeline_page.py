@@ -94,6 +94,21 @@ def test_a_press_tells_the_whole_chain_and_the_future_can_be_lived(
     expect(page.get_by_role("button", name="24 h")).to_have_attribute("aria-pressed", "true")
 
 
+def test_on_a_phone_the_chain_stands_where_the_press_is_seen(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    live_through(twin)
+    page = open_page(f"timeline?at={START + HOUR + 900:.0f}", viewport=PHONE, touch=True)
+    expect(page.locator(".flag")).to_be_in_viewport()
+    page.mouse.click(*place(page, START + HOUR + 900, "Roof fan"))
+    expect(page.locator(".pick h2")).to_have_text("Roof fan on")
+    expect(page.locator(".chain li").first).to_be_in_viewport(ratio=1)
+    expect(page.locator(".labels li", has_text="Roof fan")).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.locator(".pick").get_by_role("button", name="Close").click()
+    expect(page.locator(".pick h2")).to_have_text("Why?")
+
+
 @pytest.mark.thorough
 def test_an_address_opens_at_a_moment_and_keys_do_what_a_mouse_does(
     twin: ServedTwin, open_page: OpenPage

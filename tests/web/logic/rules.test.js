@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
 import { secondsOfDay, timeText } from "../../../src/leverframe/web/lib/time_of_day.js";
-import { usePageWords } from "../../../src/leverframe/web/lib/words.js";
+import { chooseLanguage, usePageWords } from "../../../src/leverframe/web/lib/words.js";
 import { reason } from "../../../src/leverframe/web/pages/rules/advice.js";
 import { Draft, EMPTY_RULE } from "../../../src/leverframe/web/pages/rules/draft.js";
 import {
@@ -181,6 +181,10 @@ test("a rule reads as a line with the names of things", () => {
     shortSentence(context, both),
     "Thermometer 1 is at least 21.5 °C or Input 1 is open → SMS1",
   );
+  // What it is afterwards is said, not what is done to it.
+  chooseLanguage("fr");
+  assert.match(shortSentence(context, HEATING), / → Sortie 2 marche$/);
+  chooseLanguage("en");
 });
 
 // --- time windows --------------------------------------------------------------------------------

@@ -262,7 +262,7 @@ export class Page {
     const written = [...this.#written].filter((place) => this.#entries()[place]);
     const firsts = [...written, ...places].map((place) => this.#group(place)[0]);
     const shown = [...new Set([...this.#editors.keys(), ...firsts])];
-    return html`<div class="sheet">
+    return html`<div class="week-sheet">
       ${this.#grid.view()}
       ${shown.length
         ? html`<aside aria-label=${t("chosen_entry")}>
@@ -341,7 +341,7 @@ export class Page {
       places.includes(index),
     );
     const edge = (/** @type {number} */ index) =>
-      places.length > 1 ? `, ${t(index === places[0] ? "value_1" : "value_0")}` : "";
+      places.length > 1 ? `, ${t(index === places[0] ? "state_on" : "state_off")}` : "";
     /** @param {"next_run" | "last_run"} key @param {number} way */
     const told = (key, way) => {
       const [found] = runs

@@ -25,6 +25,15 @@ const BIG_STEP = 1 / 24;
 // So near to a message, or to a fine bar, a press means it.
 const NEAR_PX = 6;
 const USUAL_WIDTH_PX = 820;
+// There the chain of causes stands over the lower half of the picture.
+const NARROW = "(max-width: 640px)";
+
+// What was pressed low on the screen goes up, where nothing stands over it.
+/** @param {number} clientY */
+function keepInSight(clientY) {
+  const below = clientY - innerHeight * 0.35;
+  if (below > 0) scrollBy({ top: below });
+}
 
 export class Page {
   #context;
@@ -132,7 +141,7 @@ export class Page {
     return sheet(scene, story, {
       aimed: this.#row,
       foot: html`${keptSince(timeline)} ${this.#future(scene)}`,
-      pick: story.pick(this.#chosen, this.#steps(timeline)),
+      pick: story.pick(this.#chosen, this.#steps(timeline), () => this.#forget()),
       press: (event) => this.#press(event, scene),
       drag: (event) => this.#drag(event),
       begin: (event) => this.#begin(event, scene),
@@ -181,7 +190,7 @@ export class Page {
       ArrowUp: () => this.#aim(rows, -1),
       ArrowDown: () => this.#aim(rows, 1),
       Enter: () => this.#chooseAt(scene, rows[this.#row], cursor),
-      Escape: () => (this.#chosen = null),
+      Escape: () => this.#forget(),
     };
     const act = keys[event.key];
     if (!act) return;
@@ -243,8 +252,14 @@ export class Page {
         this.#point(began);
         if (row) this.#row = scene.rows.indexOf(row);
         this.#chooseAt(scene, row, began);
+        if (this.#chosen && matchMedia(NARROW).matches) keepInSight(event.clientY);
       },
     });
+  }
+
+  #forget() {
+    this.#chosen = null;
+    this.#context.redraw();
   }
 
   #zoomToSelected() {

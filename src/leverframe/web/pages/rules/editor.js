@@ -8,6 +8,7 @@ import { icon } from "../../lib/icon.js";
 import { isState } from "../../lib/labels.js";
 import { PLACES, rich } from "../../lib/rich.js";
 import { address } from "../../lib/router.js";
+import { thingName } from "../../lib/things.js";
 import { timeText } from "../../lib/time_of_day.js";
 import { isSame } from "../../lib/tree.js";
 import { t } from "../../lib/words.js";
@@ -279,7 +280,7 @@ export class Editor extends DraftForm {
         : t("hysteresis_numbers", { on: shown(on), off: shown(off) });
     const label = this.draft.windowLabel;
     const window = label
-      ? html`${t("window_kept", { label })}
+      ? html`${t("window_kept", { label: thingName(this.context, label) })}
           <a href=${address("schedule")}>${t("page_schedule")}</a>`
       : nothing;
     return html`<p class="hysteresis">${hysteresis} ${window}</p>`;

@@ -24,6 +24,8 @@ export const isSwitched = (action) => SWITCHED.includes(action);
 // On for a while: its delay of ceasing says how long.
 /** @param {string} action */
 export const isPulse = (action) => action.startsWith("PULSE ");
+// What something is after it was set to a value; what people do to it is another word.
+const BECOMES = ["state_off", "state_on", "value_2"];
 // The rest of a key: `when_${joint("AND")}`.
 /** @param {string} operator */
 export const joint = (operator) => JOINTS[operator] ?? "single";
@@ -107,7 +109,7 @@ function secondText(context, rule) {
 /** @param {Context} context @param {Pick<Rule, "action" | "value">} rule */
 export const effectText = (context, { action, value }) =>
   isSwitched(action)
-    ? `${thingName(context, action)} ${t(`value_${value}`)}`
+    ? `${thingName(context, action)} ${t(BECOMES[value])}`
     : code(action);
 
 // What switching an action to a value is called.

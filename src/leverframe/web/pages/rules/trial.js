@@ -252,7 +252,7 @@ export class Trial {
     const who = [causeOf(kind, detail).word(), whose];
     return t("trial_why", {
       name: thingName(this.#context, this.#draft.typed.action),
-      state: t(`value_${bar.value ? 1 : 0}`),
+      state: t(bar.value ? "state_on" : "state_off"),
       time: clock(bar.begin).slice(0, 5),
       who: who.filter(Boolean).join(" "),
     });

@@ -30,7 +30,7 @@ export function sheet(scene, story, { aimed, foot, pick, press, drag, begin }) {
   const { timeline, rows } = scene;
   const height = rows.reduce((most, row) => Math.max(most, row.top + row.height), 0);
   const [from, to] = [moment(timeline.from), moment(timeline.to)];
-  return html`<div class="sheet">
+  return html`<div class="lane-sheet">
     <section class="card board" aria-label=${t("page_timeline")}>
       <div class="over">${causeKey()} ${restOfKey()}</div>
       <div class="scroll">

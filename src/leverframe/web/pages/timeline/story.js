@@ -33,7 +33,8 @@ export class Story {
     if (value === null || value === undefined) return t("not_known");
     if (!isState(label)) {
       const { text, unit } = this.#context.overview.shown(label, value);
-      return `${text} ${unit}`.trim();
+      // A number and its unit stay on one line.
+      return `${text}\u00a0${unit}`.trim();
     }
     const on = (value === 1) !== this.#context.overview.isInverted(label);
     if (kindOf(label).kind === "digital") return t(on ? "level_open" : "level_closed");
@@ -47,8 +48,8 @@ export class Story {
   }
 
   // All that stands beside the picture.
-  /** @param {Chosen | null} chosen @param {Step[]} steps */
-  pick(chosen, steps) {
+  /** @param {Chosen | null} chosen @param {Step[]} steps @param {() => void} close */
+  pick(chosen, steps, close) {
     if (chosen === null || steps.length === 0) {
       return html`<h2>${t("why")}</h2>
         <p class="note">
@@ -57,7 +58,12 @@ export class Story {
         <p class="go">${this.#toCharts(null)}</p>`;
     }
     const rule = steps.find((step) => step.what === "rule" || step.what === "met");
-    return html`<h2>${this.#title(chosen)}</h2>
+    return html`<header>
+        <h2>${this.#title(chosen)}</h2>
+        <button type="button" class="bare" aria-label=${t("close")} @click=${close}>
+          ${icon("close")}
+        </button>
+      </header>
       ${this.#lasted(chosen)} ${this.view(steps)}
       <p class="go">
         ${this.#toCharts(chosen.begin)}
