@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -101,6 +101,14 @@ ATTACKS = {
         frame.src = target; document.body.append(frame);
     }""",
 }
+#: Attacks after which the tab shows the controller's answer.
+LEAD_AWAY = {"form", "posted form", "link"}
+
+
+def ask_anew(page: Page) -> None:
+    """Keep nothing of earlier answers: every attack in this tab must reach the controller."""
+    console = page.context.new_cdp_session(page)
+    console.send("Network.setCacheDisabled", {"cacheDisabled": True})
 
 
 def attack_from(page: Page, attack: str, target: str) -> int | None:
@@ -109,7 +117,8 @@ def attack_from(page: Page, attack: str, target: str) -> int | None:
         # They wait for the answer by themselves; the browser does not show it to the page.
         page.evaluate(HIDDEN_ATTACKS[attack], target)
         return None
-    with page.expect_response(lambda answer: "/outs.cgi" in answer.url) as seen:
+    away = page.expect_navigation(wait_until="commit") if attack in LEAD_AWAY else nullcontext()
+    with page.expect_response(lambda answer: "/outs.cgi" in answer.url) as seen, away:
         # Later, since the page that is evaluated may be gone by then.
         page.evaluate(f"target => {{ setTimeout({ATTACKS[attack]}, 0, target); }}", target)
     return seen.value.status

@@ -17,6 +17,7 @@ from tests.process.foreign_pages import (
     ATTACKS,
     FOREIGN,
     HIDDEN_ATTACKS,
+    ask_anew,
     attack_from,
     foreign_site,
 )
@@ -67,11 +68,16 @@ def session(process: ControllerProcess, browser: Browser) -> StorageState:
     return state
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(browser: Browser, session: StorageState) -> Iterator[Page]:
-    """An empty tab of the administrator's browser."""
+    """A tab of the administrator's browser: each test opens what it needs there.
+
+    A tab for each test would take half of their processor time.
+    """
     with closing(browser.new_context(storage_state=session)) as context:
-        yield context.new_page()
+        page = context.new_page()
+        ask_anew(page)
+        yield page
 
 
 def outputs(process: ControllerProcess) -> bytes:
