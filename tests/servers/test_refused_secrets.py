@@ -156,7 +156,8 @@ async def test_no_answer_by_another_way_than_http_repeats_one(
     await twin.ok("/stm.cgi?gsmcode=code")
     sms = SmsCommands(twin.controller)
     parts = parts_of(SECRET)
-    for target, _ in some_of(list(broken(SECRET))):
+    # Without a body many of them are the same.
+    for target in some_of(list(dict.fromkeys(target for target, _ in broken(SECRET)))):
         for text in (target, target.partition("?")[2]):
             try:
                 calls_in(text, twin.controller.profile)
