@@ -130,6 +130,9 @@ async def test_names_tags_and_time_show_at_once() -> None:
         ("health=fine&search=3.9", ["gh-1", "shed"]),
         ("first=1&count=1&order=name", ["gh-2"]),
         ("search=nothing", []),
+        ("version=3.9/1.75", ["gh-1", "gh-2", "shed"]),
+        ("version=3.0/1.58a", []),
+        ("owner=acme", []),
     ],
 )
 async def test_controllers_are_found_and_commanded_by_what_is_known_of_them(

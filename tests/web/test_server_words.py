@@ -128,6 +128,7 @@ ELSEWHERE = (
     "hardware/fault_catalogue.py",
     # Pages that carry their own languages.
     *("servers/routes/sign_in_page.py", "servers/routes/missing_page.py"),
+    "fleet/refusal_pages.py",
     # To programs: answers by SMS, MQTT and TFTP, metrics, the MIB, broken HTTP.
     *("servers/sms_commands.py", "servers/mqtt/service.py", "servers/routes/metrics.py"),
     "fleet/cluster/cluster_metrics.py",

@@ -18,6 +18,7 @@ from types import CoroutineType
 from typing import Any
 
 from leverframe.commands.table.refusals import Conflict
+from leverframe.fleet import refusal_pages
 from leverframe.fleet.cluster.directory import Directory
 from leverframe.fleet.loopback import bound_to_loopback
 from leverframe.log_context import CONTROLLER, LoggedName, finished_within
@@ -31,6 +32,7 @@ from leverframe.servers.http.listener import BACKLOG, HttpListener, listening_so
 from leverframe.servers.http.messages import (
     Answer,
     Handler,
+    Headers,
     Reply,
     Request,
     SentAnswer,
@@ -41,6 +43,7 @@ from leverframe.servers.http.server import TOO_MANY
 from leverframe.servers.http.server_state import ServerState
 from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.servers.routes.added_headers import by_tls_only
+from leverframe.servers.routes.sentence_page import PageSentence
 from leverframe.servers.routes.sign_in import redirect_to_https
 
 ConnectionFactory = Callable[["Door", ServerState, "Entrance | None", Lease], Connection]
@@ -61,6 +64,10 @@ MOVED = (
     " send it again."
 )
 CROWDED = "Too many connections are open to this controller. Close some, or try again later."
+NOBODY_HAS_IT = (
+    "No node has this controller at present: it is being moved, or its node has failed. Nothing was"
+    " done. Try again in a few seconds."
+)
 
 
 class DoorNames(OwnNames):
@@ -124,6 +131,8 @@ class Door:
     ) -> None:
         #: The node itself; whoever answers for it sets the handlers.
         self.node = Entrance("", _nobody, _nobody)
+        #: Whom a name means that no controller has.
+        self.unknown = Entrance("", self._no_such_name, self._no_such_name)
         self._limits = limits
         self.descriptors = descriptors or DescriptorBudget()
         self.is_secure = False
@@ -216,8 +225,8 @@ class Door:
         await self.state.stop(grace_s)
 
     def _to_https(self, request: Request) -> Reply:
-        if request.meant is UNKNOWN and self.name_elsewhere(request) is None:
-            return problem_reply(404, NO_SUCH_NAME)
+        if request.meant is self.unknown and self.name_elsewhere(request) is None:
+            return self._no_such_name(request)
         return redirect_to_https(DoorNames(secure=True), request)
 
     # --- who is behind it -------------------------------------------------------------------------
@@ -289,7 +298,7 @@ class Door:
             return by_place
         found = self._by_name.get(self._label_of(name))
         if found is None:
-            return UNKNOWN
+            return self.unknown
         if len(self._hosts) < MAX_KEPT_HOSTS:
             self._hosts[host] = found
         return found
@@ -298,6 +307,13 @@ class Door:
         """Return the name of a controller that a host name means, be there one or not."""
         label, _, domain = host_name.partition(".")
         return label if not domain or domain in self._domains else ""
+
+    def _no_such_name(self, request: Request) -> Reply:
+        """Refuse a name that no controller has; from one of our domains the node is not far."""
+        _, _, node_host = request.headers.get("host", "").partition(".")
+        link = f"//{node_host}/" if _host_name(node_host) in self._domains else None
+        reply = problem_reply(404, NO_SUCH_NAME)
+        return refusal_pages.for_people(request, reply, refusal_pages.NO_NAME, link)
 
     def name_elsewhere(self, request: Request) -> str | None:
         """Return the controller of another node that is meant, where nobody here is."""
@@ -356,13 +372,13 @@ class DoorConnection(Connection):
     def _lead(self, request: Request) -> None:
         """Note whom a request is for, and count the connection there."""
         meant = self._meant(request)
-        if meant is not self._used_for and meant not in _REFUSING:
+        if meant is not self._used_for and meant not in (self._door.unknown, MISDIRECTED):
             self._leave()
             if self._door.shares.take(meant.name):
                 self._used_for, self._held_as = meant, meant.name
                 meant.connections.add(self)
             else:
-                meant = _CROWDED
+                meant = CROWDED_OUT
         request.meant = meant
 
     def _answer(self, request: Request) -> None:
@@ -404,18 +420,21 @@ def _admit(request: Request) -> Answer:
     return entrance.admission(request)
 
 
-def _refusing(status: int, detail: str, headers: tuple[tuple[str, str], ...] = ()) -> Entrance:
+def _refusing(
+    status: int, detail: str, sentences: dict[str, PageSentence], headers: Headers = ()
+) -> Entrance:
     def refuse(request: Request) -> Reply:
         reply = problem_reply(status, detail)
-        return Reply(reply.status, reply.content_type, reply.body, headers)
+        reply = Reply(reply.status, reply.content_type, reply.body, headers)
+        return refusal_pages.for_people(request, reply, sentences)
 
     return Entrance("", refuse, refuse)
 
 
-UNKNOWN = _refusing(404, NO_SUCH_NAME)
-MISDIRECTED = _refusing(421, MOVED)
-_CROWDED = _refusing(503, CROWDED, RETRY)
-_REFUSING = (UNKNOWN, MISDIRECTED)
+MISDIRECTED = _refusing(421, MOVED, refusal_pages.MOVED)
+CROWDED_OUT = _refusing(503, CROWDED, refusal_pages.CROWDED, RETRY)
+#: Whom those get to whose controller is at none of several nodes.
+HELD_BY_NOBODY = _refusing(503, NOBODY_HAS_IT, refusal_pages.NOBODY, RETRY)
 
 
 def _host_name(host: str) -> str:

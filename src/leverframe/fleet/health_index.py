@@ -7,7 +7,7 @@ forgotten after a while: a page that searches or turns over looks anew with each
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Literal
@@ -58,6 +58,23 @@ class Wanted(Struct, frozen=True):
     order: Order = "worst"
     #: Whose controllers; None is all.
     tenant: str | None = None
+    #: Of these only those of one tenant, and those of one version, as `version_of` writes it.
+    owner: str | None = None
+    version: str | None = None
+
+    def is_of(self, tenant: str, version: str, tags: Collection[str]) -> bool:
+        """Tell whether a controller is wanted by what its record says."""
+        return (
+            is_seen(self.tenant, tenant)
+            and self.owner in (None, tenant)
+            and self.version in (None, version)
+            and set(self.tags).issubset(tags)
+        )
+
+
+def version_of(hw: str, sw: str) -> str:
+    """Write a version as people look for it."""
+    return f"{hw}/{sw}"
 
 
 class HealthIndex:
@@ -111,14 +128,12 @@ class HealthIndex:
     def matching(self, wanted: Wanted) -> list[Member]:
         """List the controllers that are wanted, by what the last look told."""
         words = wanted.search.lower().split()
-        tags = set(wanted.tags)
         found = [
             member
             for member in self._node.members.values()
-            if is_seen(wanted.tenant, member.record.tenant)
+            if _is_of(wanted, member)
             and (known := self._known.get(member.number)) is not None
             and (wanted.health is None or known.health == wanted.health)
-            and tags <= set(member.record.tags)
             and all(word in known.words for word in words)
         ]
         if wanted.order == "name":
@@ -196,6 +211,11 @@ def _words_of(member: Member, findings: list[FindingReport]) -> str:
         *(finding.text for finding in findings),
     ]
     return "\n".join(parts).lower()
+
+
+def _is_of(wanted: Wanted, member: Member) -> bool:
+    record, profile = member.record, member.controller.profile
+    return wanted.is_of(record.tenant, version_of(profile.hw, profile.sw), record.tags)
 
 
 def natural(name: str) -> str:

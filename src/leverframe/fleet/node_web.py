@@ -27,6 +27,7 @@ from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import THE_OPERATOR, Asking, NodeAccounts
 from leverframe.fleet.other_nodes import SILENT_NODES
+from leverframe.fleet.refusal_pages import NOTHING, SIGN_IN, TOO_MANY, for_people
 from leverframe.fleet.view_parts import ViewParts
 from leverframe.process.administrator import random_password
 from leverframe.servers.accounts.cross_site import OwnNames
@@ -44,10 +45,12 @@ from leverframe.servers.http.messages import (
 from leverframe.servers.problems import (
     NoSuchPath,
     StoreFailed,
+    TooManyTries,
     WrongMethodForPath,
     reply_to_refusal,
 )
 from leverframe.servers.routes.pages import PREFIX, pages
+from leverframe.servers.routes.sentence_page import PageSentence
 from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.storage.store import StoreUnavailable
 
@@ -65,6 +68,12 @@ def _page(context: FleetContext) -> Reply:
 _PAGE = FleetEndpoint(
     "/", role=CONTROL, for_tenants=True, function=_page, doc="Show the controllers."
 )
+#: Refusals that people get to see as pages, and where the way on leads.
+_IN_WORDS: dict[type[Refusal], tuple[dict[str, PageSentence], str]] = {
+    NoSuchPath: (NOTHING, "/"),
+    SignInRequired: (SIGN_IN, ""),
+    TooManyTries: (TOO_MANY, ""),
+}
 _SWITCHES = {
     "1": True,
     "true": True,
@@ -119,7 +128,7 @@ class NodeWeb:
                 asking = known
             return CONTINUE if only_admit else self._answer(request, endpoint, asking)
         except Refusal as refusal:
-            return _refused(refusal)
+            return _refused(request, refusal)
 
     async def _with_password(
         self, request: Request, endpoint: FleetEndpoint, *, only_admit: bool
@@ -132,7 +141,7 @@ class NodeWeb:
             answer = self._answer(request, endpoint, asking)
             return answer if isinstance(answer, Reply | StreamReply) else await answer
         except Refusal as refusal:
-            return _refused(refusal)
+            return _refused(request, refusal)
 
     def _answer(self, request: Request, endpoint: FleetEndpoint, asking: Asking) -> Answer:
         form = _form_in(request, endpoint)
@@ -170,9 +179,9 @@ class NodeWeb:
         try:
             return _reply(await work, endpoint, context.silent)
         except Refusal as refusal:
-            return _refused(refusal)
+            return _refused(context.request, refusal)
         except StoreUnavailable as error:
-            return _refused(StoreFailed.because(error))
+            return _refused(context.request, StoreFailed.because(error))
 
     async def _asked_by_node(self, content: bytes) -> bytes:
         """Do for controllers of this node what a person has asked another node for."""
@@ -255,9 +264,10 @@ def _reply(value: Any, endpoint: FleetEndpoint, silent: Collection[str] = ()) ->
     return Reply(200, endpoint.content_type, msgspec.json.encode(value), headers)
 
 
-def _refused(refusal: Refusal) -> Reply:
+def _refused(request: Request, refusal: Refusal) -> Reply:
     reply = reply_to_refusal(refusal)
-    if not isinstance(refusal, SignInRequired):
-        return reply
-    challenge = ("WWW-Authenticate", 'Basic realm="Leverframe fleet", charset="UTF-8"')
-    return Reply(reply.status, reply.content_type, reply.body, (challenge,))
+    if isinstance(refusal, SignInRequired):
+        challenge = ("WWW-Authenticate", 'Basic realm="Leverframe fleet", charset="UTF-8"')
+        reply = Reply(reply.status, reply.content_type, reply.body, (challenge,))
+    sentences, link = _IN_WORDS.get(type(refusal), (None, ""))
+    return reply if sentences is None else for_people(request, reply, sentences, link)

@@ -15,7 +15,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from leverframe.fleet.api.reading import NodeReport
-from leverframe.fleet.health_index import HEALTHS, Health, HealthIndex, Wanted, natural
+from leverframe.fleet.health_index import (
+    HEALTHS,
+    Health,
+    HealthIndex,
+    Wanted,
+    natural,
+    version_of,
+)
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import OtherNodes, SilentNode, Whereabouts
 from leverframe.fleet.page_stream import FleetRow, FleetView, ViewPlace, row_of
@@ -125,7 +132,7 @@ def _is_wanted(one: Whereabouts, wanted: Wanted) -> bool:
     known = "\n".join((record.name, record.address or "", *record.tags, record.tenant)).lower()
     return (
         wanted.health in (None, "unknown")
-        and set(wanted.tags) <= set(record.tags)
+        and wanted.is_of(record.tenant, version_of(record.hw or "", record.sw or ""), record.tags)
         and all(word in known for word in wanted.search.lower().split())
     )
 

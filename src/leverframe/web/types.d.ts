@@ -153,6 +153,8 @@ type FleetRow = {
 type FleetNode = {
   controllers: number;
   tags: Record<string, number>;
+  versions: Record<string, number>;
+  tenants: Record<string, number>;
   virtual: boolean;
   time: number;
   rate: number;
@@ -229,7 +231,14 @@ type AccountMade = FleetAccount & {
   administrator: string | null;
   administrator_password: string | null;
 };
-type FleetWanted = { search: string; health: string; tag: string; order: string };
+type FleetWanted = {
+  search: string;
+  health: string;
+  tag: string;
+  owner: string;
+  version: string;
+  order: string;
+};
 type FleetChoice = { names?: string[]; wanted?: FleetWanted };
 type CommandEffect = { what: string; old: unknown; new: unknown; is_state: boolean };
 type BulkReport = {

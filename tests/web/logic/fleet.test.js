@@ -52,7 +52,7 @@ test("a change replaces rows, and the order says which are in view", () => {
 test("the address keeps what is looked for, and only that", () => {
   location.hash = "#/?search=pump&page=3";
   assert.deepEqual(readAddress(), {
-    wanted: { search: "pump", health: "", tag: "", order: "" },
+    wanted: { search: "pump", health: "", tag: "", owner: "", version: "", order: "" },
     page: 3,
     view: "",
   });
@@ -72,7 +72,7 @@ test("a row tells its worst finding in words, with since and how many more", () 
     row("b", { health: "off" }),
   ];
   const about = { tenant: null };
-  const shown = textOf(list({ node: about, rows }, (name) => name === "a", () => {}, 10));
+  const shown = textOf(list({ node: about, rows }, 2, (name) => name === "a", () => {}, 10));
   assert.match(shown, /Flow has fallen silent\. since [\d:]+, more: 2/);
   assert.match(shown, /findings: 3/);
   assert.match(shown, /without power/);
@@ -135,7 +135,7 @@ test("what is chosen goes as a form, however many there are, and a template as i
 
 test("the operator is told whose a controller is, and a tenant knows", () => {
   const rows = [row("a", { tenant: "acme" }), row("b")];
-  const shown = (tenant) => textOf(list({ node: { tenant }, rows }, () => false, () => {}, 10));
+  const shown = (tenant) => textOf(list({ node: { tenant }, rows }, 2, () => false, () => {}, 10));
   assert.match(shown(null), /of acme/);
   assert.doesNotMatch(shown("acme"), /of acme/);
 });

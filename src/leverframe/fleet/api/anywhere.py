@@ -1,6 +1,6 @@
 """What each endpoint does where several nodes share a database: parts put together."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -48,20 +48,26 @@ async def overview(context: FleetContext, endpoint: FleetEndpoint) -> NodeReport
     told: dict[str, NodeReport] = await each_node(context, endpoint)
     # This one always answers.
     own = told[others_of(context).name]
-    tags: dict[str, int] = {}
-    for one in told.values():
-        for tag, count in one.tags.items():
-            tags[tag] = tags.get(tag, 0) + count
     troubles = [f"{node}: {text}" for node, one in told.items() for text in one.troubles]
     troubles += [f"{node}: It does not answer." for node in sorted(context.silent)]
     return replace(
         own,
         controllers=sum(one.controllers for one in told.values()),
         degraded=sum(one.degraded for one in told.values()),
-        tags=dict(sorted(tags.items())),
+        tags=_added(one.tags for one in told.values()),
+        versions=_added(one.versions for one in told.values()),
+        tenants=_added(one.tenants for one in told.values()),
         snapshots=list(dict.fromkeys(label for one in told.values() for label in one.snapshots)),
         troubles=troubles,
     )
+
+
+def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for one in counts:
+        for name, count in one.items():
+            sums[name] = sums.get(name, 0) + count
+    return dict(sorted(sums.items()))
 
 
 async def listed(context: FleetContext, endpoint: FleetEndpoint) -> list[MemberReport]:
@@ -71,7 +77,7 @@ async def listed(context: FleetContext, endpoint: FleetEndpoint) -> list[MemberR
     for part in await spread(context, endpoint, targets):
         if part.refusal is None:
             found += part.value
-        elif "health" not in context.given and "search" not in context.given:
+        elif not context.is_looked_for:
             found += [_unknown(context, one, part.refusal.detail) for one in part.targets]
     return in_order(found, targets)
 
@@ -223,7 +229,7 @@ async def _told_again(context: FleetContext, id: str, work: JobWork) -> BulkRepo
 async def chosen_targets(context: FleetContext) -> Sequence[Whereabouts]:
     """Find the chosen controllers wherever they are, by their health and findings too."""
     targets = await targets_of(context)
-    if "search" not in context.given and "health" not in context.given:
+    if not context.is_looked_for:
         return targets
     parts = await spread(context, LIST, targets)
     for part in parts:

@@ -2,9 +2,9 @@
 
 Parameters stand in the query, as everywhere in this program, or in a form in the body, where the
 names of thousands have room. `name` and `tag` choose controllers:
-those of these names that have all of these tags, all of them where neither is given. `search` and
-`health` choose among these, as the page does. Whoever belongs to a tenant chooses among that one's
-controllers: endpoints find controllers only by what stands here.
+those of these names that have all of these tags, all of them where neither is given. `search`,
+`health`, `owner` and `version` choose among these, as the page does. Whoever belongs to a tenant
+chooses among that one's controllers: endpoints find controllers only by what stands here.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Sequence
@@ -40,6 +40,8 @@ LOOKED_FOR = (
         "Words that stand in their name, address, tags, version or findings, all of them.",
     ),
     QueryParameter("health", Health, "How they are."),
+    QueryParameter("owner", str, "The tenant whose they are."),
+    QueryParameter("version", str, "Hardware and software, such as `3.9/1.75`."),
 )
 CHOSEN = (NAMES, TAGS, *LOOKED_FOR)
 
@@ -98,9 +100,14 @@ class FleetContext(Struct, frozen=True):
             members = self.select(self.texts("name"), self.texts("tag"))
         else:
             members = self._by_number(self.numbers)
-        if "search" in self.given or "health" in self.given:
+        if self.is_looked_for:
             return await self.index.chosen(self.wanted(), members)
         return members
+
+    @property
+    def is_looked_for(self) -> bool:
+        """Tell whether not all of the chosen are meant, but those that are as they are wanted."""
+        return any(one.name in self.given for one in LOOKED_FOR)
 
     def wanted(self) -> Wanted:
         given = self.given
@@ -110,6 +117,8 @@ class FleetContext(Struct, frozen=True):
             tuple(self.texts("tag")),
             given.get("order", "worst"),
             self.tenant,
+            given.get("owner"),
+            given.get("version"),
         )
 
     @property

@@ -15,6 +15,7 @@ from leverframe.engine.tree import MISSING, difference, is_confidential
 from leverframe.fleet.api.context import FleetContext
 from leverframe.fleet.bulk import AT_A_TIME
 from leverframe.fleet.fleet_metrics import MAX_SINGLE, node_families
+from leverframe.fleet.health_index import version_of
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import NOT_STARTED, FleetNode
 from leverframe.fleet.records import MemberRecord
@@ -66,7 +67,7 @@ class NodeReport(Struct, frozen=True):
     version: str
     controllers: int
     degraded: int
-    tags: dict[str, int]
+    tags: Annotated[dict[str, int], Meta(description="How many controllers have each.")]
     virtual: bool
     time: float
     newest: Annotated[dict[str, str], Meta(description="The newest software by hardware version.")]
@@ -76,6 +77,13 @@ class NodeReport(Struct, frozen=True):
     account: Annotated[str, Meta(description="Who asks; empty where nobody has to sign in.")]
     role: Role
     tenant: Annotated[str | None, Meta(description="Whose people ask; null for the operator.")]
+    # A node of an older program does not tell these.
+    versions: Annotated[
+        dict[str, int], Meta(description="How many have hardware and software such as 3.9/1.75.")
+    ] = {}
+    tenants: Annotated[
+        dict[str, int], Meta(description="How many each tenant has; told to the operator.")
+    ] = {}
 
 
 class ExportedController(Struct, frozen=True):
@@ -106,9 +114,17 @@ def node_health(context: FleetContext) -> NodeHealth:
 def node_report(context: FleetContext) -> NodeReport:
     node, members = context.node, context.members.values()
     tags: dict[str, int] = {}
+    versions: dict[str, int] = {}
+    of_operator = context.tenant is None
+    tenants = dict.fromkeys(node.registry.tenants, 0) if of_operator else {}
     for member in members:
-        for tag in member.record.tags:
+        record, profile = member.record, member.controller.profile
+        for tag in record.tags:
             tags[tag] = tags.get(tag, 0) + 1
+        version = version_of(profile.hw, profile.sw)
+        versions[version] = versions.get(version, 0) + 1
+        if of_operator and record.tenant:
+            tenants[record.tenant] = tenants.get(record.tenant, 0) + 1
     return NodeReport(
         __version__,
         len(members),
@@ -123,6 +139,8 @@ def node_report(context: FleetContext) -> NodeReport:
         context.account.name,
         "administrator" if context.account.role == ADMIN else "user",
         context.tenant,
+        dict(sorted(versions.items())),
+        dict(sorted(tenants.items())),
     )
 
 

@@ -20,7 +20,7 @@ from leverframe.fleet.cluster.introduction import (
     length_of,
 )
 from leverframe.fleet.cluster.node_calls import Answering, IncomingCall
-from leverframe.fleet.door import MISDIRECTED, UNKNOWN, Door, DoorConnection, Entrance
+from leverframe.fleet.door import MISDIRECTED, Door, DoorConnection, Entrance
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import Lease
 from leverframe.servers.http.listener import HttpListener, listening_sockets
@@ -194,7 +194,7 @@ class InnerConnection(DoorConnection):
 
     def _meant(self, request: Request) -> Entrance:
         meant = super()._meant(request)
-        if meant is UNKNOWN and self._door.name_elsewhere(request) is not None:
+        if meant is self._door.unknown and self._door.name_elsewhere(request) is not None:
             self._parser.end()
             self._figures.misdirected += 1
             return MISDIRECTED

@@ -22,7 +22,14 @@ from leverframe.fleet.cluster.introduction import (
     Verdict,
 )
 from leverframe.fleet.cluster.joint import Joint, OwnerCall
-from leverframe.fleet.door import CROWDED, MISDIRECTED, UNKNOWN, Door, DoorConnection, Entrance
+from leverframe.fleet.door import (
+    CROWDED_OUT,
+    HELD_BY_NOBODY,
+    MISDIRECTED,
+    Door,
+    DoorConnection,
+    Entrance,
+)
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import Lease
 from leverframe.servers.http.connection import (
@@ -35,8 +42,8 @@ from leverframe.servers.http.connection import (
     REQUEST,
     STREAMING,
 )
-from leverframe.servers.http.messages import Reply, Request, SentReply, problem_reply
-from leverframe.servers.http.parsing import NOTHING, RETRY
+from leverframe.servers.http.messages import Request, SentReply
+from leverframe.servers.http.parsing import NOTHING
 from leverframe.servers.http.server_state import ServerState
 
 #: How long a request waits for somebody to have its controller.
@@ -45,10 +52,6 @@ HOLD_S = 3.0
 INTRODUCE_S = 1.0
 #: Where a controller was missed it is looked for again after this time: it may be on its way there.
 LOOK_AGAIN_S = 0.2
-_NOBODY = (
-    "No node has this controller at present: it is being moved, or its node has failed. Nothing was"
-    " done. Try again in a few seconds."
-)
 
 
 class Elsewhere(Entrance):
@@ -71,8 +74,8 @@ class Joining:
         self._hold_s = hold_s
         self._warn = LogThrottle(logging.getLogger(__name__)).warning
 
-    async def reach(self, name: str, client: Client) -> OwnerCall | Reply | None:
-        """Return the way to whom has a controller; None if it is here by now, else a refusal."""
+    async def reach(self, name: str, client: Client) -> OwnerCall | Entrance | None:
+        """Return the way to whom has a controller; None if it is here by now, else who refuses."""
         loop = asyncio.get_running_loop()
         until = loop.time() + self._hold_s
         missed: Place | None = None
@@ -96,8 +99,7 @@ class Joining:
                 return answer
             missed = place
         self.directory.figures.unavailable += 1
-        reply = problem_reply(503, _NOBODY)
-        return Reply(reply.status, reply.content_type, reply.body, RETRY)
+        return HELD_BY_NOBODY
 
     def _other_place(self, name: str) -> Place | None:
         place = self.directory.place_of(name)
@@ -105,7 +107,7 @@ class Joining:
 
     async def _ask(
         self, place: Place, name: str, client: Client, seconds: float
-    ) -> OwnerCall | Reply | None:
+    ) -> OwnerCall | Entrance | None:
         """Ask a node for a controller; None where it is not there."""
         owner = OwnerCall(place, name)
         try:
@@ -115,12 +117,12 @@ class Joining:
                 )
                 if not owner.is_within(self.door.descriptors, client.host):
                     owner.abort()
-                    return _crowded()
+                    return CROWDED_OUT
                 verdict = await self._introduce(owner, client, name)
             if verdict is Verdict.ACCEPTED:
                 return owner
             owner.abort()
-            return _crowded() if verdict is Verdict.CROWDED else None
+            return CROWDED_OUT if verdict is Verdict.CROWDED else None
         except (OSError, TimeoutError, NotIntroduced, ValueError) as error:
             owner.abort()
             why = getattr(error, "strerror", None) or str(error) or "it does not answer"
@@ -173,7 +175,7 @@ class JoiningConnection(DoorConnection):
 
     def _meant(self, request: Request) -> Entrance:
         meant = super()._meant(request)
-        if meant is UNKNOWN and (name := self._door.name_elsewhere(request)) is not None:
+        if meant is self._door.unknown and (name := self._door.name_elsewhere(request)) is not None:
             if self._received is not None:
                 return Elsewhere(name)
             self._parser.end()
@@ -212,6 +214,8 @@ class JoiningConnection(DoorConnection):
         target = self._transport.get_extra_info("sockname")
         client = Client(source[0], source[1], target[0], target[1])
         found = await self._joining.reach(request.meant.name, client)
+        if isinstance(found, Entrance):
+            return found.handler(request)
         if found is not None:
             return found
         self._lead(request)
@@ -245,8 +249,3 @@ class JoiningConnection(DoorConnection):
         self._change(LOST)
         self._let_go()
         joint.begin(received, client_is_behind=self.output_paused)
-
-
-def _crowded() -> Reply:
-    reply = problem_reply(503, CROWDED)
-    return Reply(reply.status, reply.content_type, reply.body, RETRY)

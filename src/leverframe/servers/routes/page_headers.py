@@ -21,6 +21,14 @@ PAGE_HEADERS: Headers = (
     ("Referrer-Policy", "same-origin"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
 )
+
+
+def headers_with_style(digest: str) -> Headers:
+    """Return the headers of a page that carries its style in its text, named by its digest."""
+    policy = _POLICY.replace("style-src 'self'", f"style-src 'sha256-{digest}'")
+    return (("Content-Security-Policy", policy), *PAGE_HEADERS[1:])
+
+
 #: Scripts and styles go out with these: opened by itself, one is plain text to a browser and runs
 #: nothing. All that a browser shows as a document goes out as a page does.
 PART_HEADERS: Headers = _ANY_PAGE

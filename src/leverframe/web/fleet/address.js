@@ -10,6 +10,8 @@ export function readAddress() {
       search: text("search"),
       health: text("health"),
       tag: text("tag"),
+      owner: text("owner"),
+      version: text("version"),
       order: text("order"),
     },
     page: Math.max(1, Number(text("page")) || 1),

@@ -3,6 +3,7 @@
 import { html, nothing, render } from "../vendor/lit-html.js";
 import { icon } from "../lib/icon.js";
 import { closeMenusOutside } from "../lib/menu.js";
+import { fullMoment } from "../lib/moments.js";
 import { applyTheme } from "../lib/theme.js";
 import { clock, serverText, startWords, t, useCodes, usePageWords } from "../lib/words.js";
 import { addressWith, readAddress } from "./address.js";
@@ -19,6 +20,10 @@ import { FleetStream } from "./view.js";
 
 const TYPING_MS = 200;
 const SECOND_MS = 1000;
+const MINUTE_S = 60;
+// So many new rows are drawn at once, the others in turns: fifty together hold a slow browser up
+// for 0.6 s, sixteen fill a screen.
+const ROWS_AT_ONCE = 16;
 
 class FleetPage {
   #stream = new FleetStream(() => this.redraw());
@@ -37,13 +42,19 @@ class FleetPage {
   #address = readAddress();
   // As it was typed, perhaps with a space at its end.
   #searchText = this.#address.wanted.search;
+  // How many rows stand on the page, null where it shows no list; and the minute that it shows.
+  /** @type {number | null} */
+  #rows = null;
+  #minute = 0;
 
   async start() {
     applyTheme();
+    // The browser's dates take a slow one 0.15 s the first time: not while the list is drawn.
+    setTimeout(() => fullMoment(0, { dateStyle: "medium" }));
     await Promise.all([startWords(), usePageWords("fleet"), useCodes()]);
     closeMenusOutside();
     addEventListener("hashchange", () => this.#look());
-    setInterval(() => this.redraw(), SECOND_MS);
+    setInterval(() => this.#tick(), SECOND_MS);
     this.#look();
   }
 
@@ -55,6 +66,13 @@ class FleetPage {
     if (this.#searchText.trim() !== search) this.#searchText = search;
     this.#stream.look(this.#address);
     this.redraw();
+  }
+
+  // Time that passes is seen by the minute, but where a roll-out waits.
+  #tick() {
+    const isWaiting = this.#stream.view?.rollouts.some(({ go_on_at: at }) => at !== null);
+    const isCounted = isWaiting && this.#address.view === "rollouts";
+    if (isCounted || minuteOf(this.#stream.time) !== this.#minute) this.redraw();
   }
 
   // --- what is chosen ---
@@ -117,7 +135,11 @@ class FleetPage {
     document.title = `${t("fleet")} · Leverframe`;
     const redraw = () => this.redraw();
     const top = header(this.#stream, this.#address.view, redraw);
+    this.#minute = minuteOf(this.#stream.time);
     render(html`${top}${this.#lost()}${this.#main()}`, document.body);
+    if (this.#rows !== null && this.#rows < (this.#stream.view?.rows.length ?? 0)) {
+      setTimeout(redraw);
+    }
   }
 
   #lost() {
@@ -143,6 +165,8 @@ class FleetPage {
       (sentence) =>
         html`<p class="problem" role="alert">${icon("attention")} ${serverText(sentence)}</p>`,
     );
+    const before = this.#rows ?? 0;
+    this.#rows = null;
     switch (this.#address.view) {
       case "rollouts":
         return html`<h1>${t("rollouts")}</h1>
@@ -155,12 +179,13 @@ class FleetPage {
           ${problems}
           ${view.cluster ? this.#nodes.view(view.cluster, time ?? 0) : nothing}`;
       default:
-        return this.#controllers(view, problems);
+        this.#rows = Math.min(view.rows.length, before + ROWS_AT_ONCE);
+        return this.#controllers(view, problems, this.#rows);
     }
   }
 
-  /** @param {FleetView} view @param {Template[]} problems */
-  #controllers(view, problems) {
+  /** @param {FleetView} view @param {Template[]} problems @param {number} shown */
+  #controllers(view, problems, shown) {
     const { time, page } = this.#stream;
     const { wanted } = this.#address;
     const isChosen = (/** @type {string} */ name) => this.#isAll || this.#names.has(name);
@@ -173,7 +198,7 @@ class FleetPage {
       <section class="card list">
         <div class="rows">
           ${view.rows.length
-            ? list(view, isChosen, (names, on) => this.#choose(names, on), time ?? 0)
+            ? list(view, shown, isChosen, (names, on) => this.#choose(names, on), time ?? 0)
             : html`<p class="empty">
                 ${t(view.node.controllers ? "nothing_found" : "nothing_yet")}
               </p>`}
@@ -210,21 +235,10 @@ class FleetPage {
   }
 
   /** @param {FleetView} view @param {FleetWanted} wanted */
-  #filters({ node }, { tag, order }) {
-    const tags = Object.entries(node.tags);
+  #filters({ node }, { tag, owner, version, order }) {
     return html`<div class="filters-of-fleet">
-      ${tags.length || tag
-        ? html`<select
-            aria-label=${t("tag_filter")}
-            @change=${(event) => location.assign(addressWith({ tag: event.target.value, page: 1 }))}
-          >
-            <option value="" .selected=${tag === ""}>${t("every_tag")}</option>
-            ${tags.map(
-              ([name, count]) =>
-                html`<option value=${name} .selected=${name === tag}>${name} (${count})</option>`,
-            )}
-          </select>`
-        : nothing}
+      ${this.#filter("tag", node.tags, tag)} ${this.#filter("owner", node.tenants, owner)}
+      ${this.#filter("version", node.versions, version)}
       <select
         aria-label=${t("order")}
         @change=${(event) => location.assign(addressWith({ order: event.target.value, page: 1 }))}
@@ -233,6 +247,31 @@ class FleetPage {
         <option value="name" .selected=${order === "name"}>${t("by_name")}</option>
       </select>
     </div>`;
+  }
+
+  // Only where there is something to choose from.
+  /**
+   * @param {"tag" | "owner" | "version"} key
+   * @param {Record<string, number>} counts
+   * @param {string} current
+   */
+  #filter(key, counts, current) {
+    const names = Object.keys(counts);
+    if (current && !names.includes(current)) names.push(current);
+    if (names.length < (key === "version" ? 2 : 1) && !current) return nothing;
+    return html`<select
+      aria-label=${t(`filter_${key}`)}
+      data-filter=${key}
+      @change=${(event) => location.assign(addressWith({ [key]: event.target.value, page: 1 }))}
+    >
+      <option value="" .selected=${current === ""}>${t(`every_${key}`)}</option>
+      ${names.map(
+        (name) =>
+          html`<option value=${name} .selected=${name === current}>
+            ${name.replace("/", " / ")} (${counts[name] ?? 0})
+          </option>`,
+      )}
+    </select>`;
   }
 
   /** @param {FleetView} view @param {(name: string) => boolean} isChosen */
@@ -245,5 +284,8 @@ class FleetPage {
     </p>`;
   }
 }
+
+/** @param {number | null} time */
+const minuteOf = (time) => Math.floor((time ?? 0) / MINUTE_S);
 
 new FleetPage().start();

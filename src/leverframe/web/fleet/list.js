@@ -31,11 +31,12 @@ export function sums({ node, counts }, { health: wanted }) {
 
 /**
  * @param {FleetView} view
+ * @param {number} shown how many of the rows are drawn by now
  * @param {(name: string) => boolean} isChosen
  * @param {(names: string[], on: boolean) => void} choose
  * @param {number} time
  */
-export function list({ node, rows }, isChosen, choose, time) {
+export function list({ node, rows }, shown, isChosen, choose, time) {
   const names = rows.map(({ name }) => name);
   const count = names.filter(isChosen).length;
   return html`<table class="fleet">
@@ -60,7 +61,9 @@ export function list({ node, rows }, isChosen, choose, time) {
       </tr>
     </thead>
     <tbody>
-      ${rows.map((row) => tableRow(row, node.tenant === null, isChosen(row.name), choose, time))}
+      ${rows
+        .slice(0, shown)
+        .map((row) => tableRow(row, node.tenant === null, isChosen(row.name), choose, time))}
     </tbody>
   </table>`;
 }
@@ -91,7 +94,7 @@ const tableRow = (row, ofAll, picked, choose, time) =>
         : nothing}
       ${ofAll && row.tenant
         ? html`<small class="tenant"
-            ><a href=${addressWith({ search: row.tenant, page: 1 })}
+            ><a href=${addressWith({ owner: row.tenant, page: 1 })}
               >${t("of_tenant", { name: row.tenant })}</a
             ></small
           >`

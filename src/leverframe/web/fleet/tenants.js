@@ -67,7 +67,7 @@ export class Tenants {
       <h2>${titleOf(owner)}</h2>
       ${about
         ? html`<p>
-            <a href=${addressWith({ view: "", search: owner, page: 1 })}
+            <a href=${addressWith({ view: "", owner, page: 1 })}
               >${t("tenant_controllers", { count: about.controllers })}</a
             >
             <span class="quiet">· ${t("tenant_max", { count: about.max_controllers })}</span>

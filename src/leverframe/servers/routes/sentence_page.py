@@ -1,0 +1,78 @@
+"""A page that says one thing, with the way on, in the language of the browser.
+
+It is whole by itself, its style included: where it stands, no other file may be to be had.
+"""
+
+from base64 import b64encode
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+
+import leverframe
+from leverframe.servers.http.messages import NOT_KEPT, Headers, Reply, Request
+from leverframe.servers.routes.page_headers import headers_with_style
+from leverframe.servers.routes.sign_in_page import (
+    MARK,
+    OWN_STYLE_PATH,
+    RAIL,
+    STYLE_PATH,
+    language_of,
+)
+from leverframe.status_files.writing import escaped
+
+
+class PageSentence(Struct, frozen=True):
+    title: str
+    advice: str
+    #: The words of the link that leads on.
+    way: str
+
+
+def sentence_page(
+    request: Request,
+    status: int,
+    sentences: dict[str, PageSentence],
+    link: str | None,
+    headers: Headers = (),
+) -> Reply:
+    """Say it in the language of the browser; without a link there is no way on."""
+    language = language_of(request.headers.get("accept-language", ""))
+    words = sentences[language]
+    style, digest = _style()
+    way = "" if link is None else f'<p><a href="{escaped(link)}">{words.way}</a></p>\n'
+    page = f"""<!doctype html>
+<html lang="{language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{words.title} · Leverframe</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+</head>
+<body class="sign">
+<main>
+<p class="product">{MARK}Leverframe</p>
+<h1>{words.title}</h1>
+<p>{words.advice}</p>
+{way}</main>
+{RAIL}
+</body>
+</html>
+"""
+    return Reply(
+        status, "text/html", page.encode(), (*headers_with_style(digest), NOT_KEPT, *headers)
+    )
+
+
+@lru_cache(maxsize=1)
+def _style() -> tuple[str, str]:
+    """Return the style of the page, and its digest as browsers know it."""
+    folder = Path(leverframe.__file__).parent
+    style = "".join(
+        (folder / path.lstrip("/")).read_text(encoding="utf-8")
+        for path in (STYLE_PATH, OWN_STYLE_PATH)
+    )
+    return style, b64encode(sha256(style.encode()).digest()).decode()

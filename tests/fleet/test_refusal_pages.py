@@ -1,0 +1,107 @@
+"""What a node says to browsers where it has no page to show; programs get a problem as before."""
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+
+import pytest
+
+from leverframe.fleet import refusal_pages
+from leverframe.servers.routes.sign_in_page import WORDS
+from tests.fleet.cluster.joined_doors import joined_nodes
+from tests.fleet.http_client import Answered, ask, ask_once, connected
+from tests.fleet.loop_node import LoopNode, loop_node
+from tests.fleet.tenant_fleet import tenant_fleet
+
+HOME = "127.0.0.1"
+PAGE = {"Accept": "text/html,application/xhtml+xml", "Accept-Language": "fr"}
+
+
+async def asked(node: LoopNode, target: str, host: str, **headers: str) -> Answered:
+    if node.node.door.open_port is None:
+        await node.node.door.listen(HOME, 0)
+    return await ask_once(HOME, node.node.door.port, target, host, **headers)
+
+
+def heading(answer: Answered) -> str:
+    found = re.search("<h1>(.*)</h1>", answer.body)
+    assert found, answer.body
+    return found[1]
+
+
+def links(answer: Answered) -> list[str]:
+    return re.findall('<a href="([^"]*)"', answer.body)
+
+
+async def test_an_address_with_nothing_is_a_page_with_the_way_to_the_controllers() -> None:
+    async with loop_node() as node:
+        answer = await asked(node, "/nonsense", "localhost", **PAGE)
+        assert (answer.status, heading(answer)) == (404, "Il n’y a rien ici")
+        assert links(answer) == ["/"]
+        plain = await asked(node, "/nonsense", "localhost", Accept="*/*")
+        assert (plain.status, "application/problem+json" in plain.head) == (404, True)
+
+
+async def test_an_unknown_name_is_a_page_that_leads_to_the_node_in_its_own_domains_only() -> None:
+    async with loop_node(hosts=("fleet.example",)) as node:
+        for host, link in (
+            ("nope.localhost:8081", ["//localhost:8081/"]),
+            ("nope.fleet.example", ["//fleet.example/"]),
+            ("www.strange.example", []),
+        ):
+            answer = await asked(node, "/", host, **PAGE)
+            assert (answer.status, links(answer)) == (404, link)
+            assert heading(answer) == refusal_pages.NO_NAME["fr"].title
+        plain = await asked(node, "/", "nope.localhost")
+        assert "problem+json" in plain.head
+
+
+async def test_a_page_carries_its_style_and_the_policy_names_it() -> None:
+    async with loop_node() as node:
+        answer = await asked(node, "/", "nope.localhost", **PAGE)
+        style = answer.body.partition("<style>")[2].partition("</style>")[0]
+        digest = b64encode(sha256(style.encode()).digest()).decode()
+        assert f"style-src 'sha256-{digest}'" in answer.head
+        assert "--ground" in style
+        assert '<link rel="stylesheet"' not in answer.body
+
+
+async def test_a_controller_that_nobody_has_or_that_moved_is_told_in_words() -> None:
+    async with joined_nodes(hold_s=1.0) as nodes:
+        nodes.owners["gh-1"] = None
+        nodes.tell()
+        answer = await ask_once(HOME, nodes["a"].port, "/", "gh-1.localhost", **PAGE)
+        assert (answer.status, heading(answer)) == (503, refusal_pages.NOBODY["fr"].title)
+        # It looks again by itself.
+        assert "Refresh: 5" in answer.head
+        # On a connection that was led on, a third node's controller is not reached.
+        await nodes.put("gh-2", "b")
+        async with connected(HOME, nodes["a"].port) as client:
+            assert (await ask(client, "/", "gh-2.localhost")).body == "gh-2 at b"
+            answer = await ask(client, "/", "gh-1.localhost", **PAGE)
+        assert (answer.status, heading(answer)) == (421, refusal_pages.MOVED["fr"].title)
+
+
+async def test_who_has_not_signed_in_is_told_so_by_a_page() -> None:
+    async with tenant_fleet() as fleet:
+        answer = await asked(fleet.node, "/", "localhost", **PAGE)
+        assert (answer.status, heading(answer)) == (401, "Connectez-vous à cette flotte")
+        assert "WWW-Authenticate: Basic" in answer.head
+        assert links(answer) == [""]
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        refusal_pages.NOTHING,
+        refusal_pages.NO_NAME,
+        refusal_pages.MOVED,
+        refusal_pages.NOBODY,
+        refusal_pages.CROWDED,
+        refusal_pages.SIGN_IN,
+        refusal_pages.TOO_MANY,
+    ],
+)
+def test_each_is_said_in_every_language(sentences: dict[str, object]) -> None:
+    assert sentences.keys() == WORDS.keys()
+    assert len(set(map(str, sentences.values()))) == len(sentences)
