@@ -69,7 +69,7 @@ def test_levers_switch_count_down_are_locked_and_shown_inverted(
     twin.get("/inpa.cgi?event=0*10*0*2150*50*0*3*0*0*0*0*0*1*60*0*0&eventon=0*1")
     rule = twin.settings()["rules"][0]
     twin.set_readings(**{rule["source"]: 40.0})
-    expect(post(page, rule["action"])).to_contain_text("Rule 1 acts in 60 s")
+    expect(post(page, rule["action"])).to_contain_text("Rule 1 acts in 1 min")
 
     expect(tile(page, "INPD2")).to_contain_text("open")
     twin.get("/stm.cgi?outnn=1&inpdnn=2")

@@ -98,7 +98,9 @@ def test_on_a_phone_the_chain_stands_where_the_press_is_seen(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     live_through(twin)
-    page = open_page(f"timeline?at={START + HOUR + 900:.0f}", viewport=PHONE, touch=True)
+    # So low that the lanes alone fill the screen.
+    viewport = (PHONE[0], 560)
+    page = open_page(f"timeline?at={START + HOUR + 900:.0f}", viewport=viewport, touch=True)
     expect(page.locator(".flag")).to_be_in_viewport()
     page.mouse.click(*place(page, START + HOUR + 900, "Roof fan"))
     expect(page.locator(".pick h2")).to_have_text("Roof fan on")
