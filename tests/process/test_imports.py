@@ -49,6 +49,23 @@ NOT_FOR_ALL = {
 }
 
 
+#: Packs archives; argparse loads it for the width of the terminal, with all that it packs by.
+ARCHIVES = {"bz2", "lzma", "shutil"}
+
+
+def test_reading_the_command_line_loads_nothing_that_packs_archives() -> None:
+    program = (
+        "import sys\n"
+        "from leverframe.command_line.parser import command_line_parser\n"
+        "command_line_parser('run').parse_args(['run', '--port', '0'])\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ARCHIVES.intersection(done.stdout.split()) == set()
+
+
 def test_the_start_loads_nothing_of_a_feature_that_is_off() -> None:
     program = "import leverframe.process.serve, sys; print(*sys.modules)"
     done = subprocess.run(

@@ -1,6 +1,7 @@
 """The argparse parser of the table: complains in one line, and names what was probably meant."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -13,6 +14,35 @@ from leverframe.exit_codes import NOT_DONE
 
 _SubParsers = argparse._SubParsersAction
 _PROGRAM = "leverframe"
+_USUAL_COLUMNS = 80
+#: Columns at the right that argparse leaves free.
+_MARGIN = 2
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Formats help texts; told the width, for which argparse loads `shutil`.
+
+    It makes one of these to check every option: a controller would keep 0.6 MB of programs that
+    pack archives.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - _MARGIN)
+
+
+def _columns() -> int:
+    """Return the width of the terminal, by the same rules as `shutil.get_terminal_size`."""
+    try:
+        columns = int(os.environ.get("COLUMNS", ""))
+    except ValueError:
+        columns = 0
+    if columns > 0:
+        return columns
+    try:
+        return os.get_terminal_size(1).columns or _USUAL_COLUMNS
+    except OSError:
+        # The output is no terminal.
+        return _USUAL_COLUMNS
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -21,7 +51,7 @@ class OneLineParser(argparse.ArgumentParser):
         super().__init__(
             **{
                 "allow_abbrev": False,
-                "formatter_class": argparse.RawDescriptionHelpFormatter,
+                "formatter_class": _HelpFormatter,
                 **settings,
             }
         )
