@@ -49,7 +49,7 @@ from leverframe.servers.problems import (
     WrongMethodForPath,
     reply_to_refusal,
 )
-from leverframe.servers.routes.pages import PREFIX, pages
+from leverframe.servers.routes.pages import PREFIX, page_reply, pages
 from leverframe.servers.routes.sentence_page import PageSentence
 from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.storage.store import StoreUnavailable
@@ -59,9 +59,9 @@ FRONT_PAGE = f"{PREFIX}fleet.html"
 _BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
 
 
-def _page(context: FleetContext) -> Reply:
+async def _page(context: FleetContext) -> Reply:
     path = context.request.path
-    return pages()[FRONT_PAGE if path == "/" else path].reply_to(context.request)
+    return await page_reply(FRONT_PAGE if path == "/" else path, context.request)
 
 
 #: The page, and the files that it is made of.

@@ -32,7 +32,7 @@ from leverframe.servers.http.messages import (
 from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
 from leverframe.servers.routes.history import USUAL_POINTS, HistoryUnreadable, span_of
 from leverframe.servers.routes.metrics import METRICS, process_families
-from leverframe.servers.routes.pages import PREFIX, pages
+from leverframe.servers.routes.pages import PREFIX, page_reply, pages
 from leverframe.storage.history.reading import answer
 from leverframe.storage.history.worker import HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
@@ -140,10 +140,10 @@ class WatchWeb:
         if path in self._reads:
             found = self._reads[path](request)
             return self._awaited(found) if isinstance(found, Coroutine) else _as_reply(found)
-        page = pages().get(PAGE if path == "/" else path)
-        if page is None:
+        page = PAGE if path == "/" else path
+        if page not in pages():
             raise NoSuchPath("There is nothing at this path.")
-        return page.reply_to(request)
+        return self._awaited(page_reply(page, request))
 
     async def _awaited(self, work: Coroutine[Any, Any, Any]) -> AnyReply:
         try:

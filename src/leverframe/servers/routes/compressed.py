@@ -2,7 +2,6 @@
 browser that has them."""
 
 import gzip
-from collections.abc import Callable
 from copy import copy
 from hashlib import sha256
 
@@ -24,7 +23,6 @@ class CompressedReply:
     Where hardly anybody wants the plain form, it need not be kept: it is made for whoever asks.
     """
 
-    # A controller keeps hundreds of them, and few are ever asked for.
     __slots__ = ("_compressed", "_content_type", "_headers", "_how", "_plain", "_tag")
 
     def __init__(
@@ -55,21 +53,6 @@ class CompressedReply:
         if accepts_gzip(request):
             return Reply(200, self._content_type, self._compressed, (*kept, _GZIP))
         return Reply(200, self._content_type, self.plain(), kept)
-
-
-class LateReply:
-    """A reply that is made when somebody first asks for it, and kept."""
-
-    __slots__ = ("_made", "_make")
-
-    def __init__(self, make: Callable[[], CompressedReply]) -> None:
-        self._make = make
-        self._made: CompressedReply | None = None
-
-    def reply_to(self, request: Request) -> Reply:
-        if self._made is None:
-            self._made = self._make()
-        return self._made.reply_to(request)
 
 
 def accepts_gzip(request: Request) -> bool:

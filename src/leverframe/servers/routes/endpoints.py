@@ -42,7 +42,7 @@ from leverframe.servers.routes.history import PARAMETERS as HISTORY_PARAMETERS
 from leverframe.servers.routes.journal import PARAMETERS as JOURNAL_PARAMETERS
 from leverframe.servers.routes.journal import journal_json
 from leverframe.servers.routes.metrics import METRICS, metrics
-from leverframe.servers.routes.pages import pages
+from leverframe.servers.routes.pages import page_reply
 from leverframe.servers.routes.rule_trials import PARAMETERS as TRIAL_PARAMETERS
 from leverframe.servers.routes.rule_trials import rule_trial
 from leverframe.servers.routes.rules import rule_reports
@@ -106,7 +106,7 @@ async def front_page(context: Context) -> Reply:
     uploads = context.handlers.uploads
     uploaded = None if request.query == SAFE else await uploads.page(request.path)
     if uploaded is None:
-        return pages()[request.path].reply_to(request)
+        return await page_reply(request.path, request)
     return with_session(request, context.handlers.admission) or uploaded
 
 

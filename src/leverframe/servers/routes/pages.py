@@ -1,20 +1,22 @@
-"""The built-in pages: static files of the package, read once, with what browsers must obey.
+"""The built-in pages: static files of the package, with what browsers must obey.
 
 The files that a page is made of also stand below a path that names their version. A browser keeps
 those for good and asks for none of them again: a reload costs the page itself and its data. The
 front page has such a path of its own, below which the modules of its first view are one file.
 """
 
+import asyncio
 import re
-from collections.abc import Iterator, Set
-from functools import lru_cache, partial
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
 import leverframe
-from leverframe.servers.http.messages import Headers
-from leverframe.servers.routes.compressed import CompressedReply, LateReply
-from leverframe.servers.routes.joined_modules import beside_joined, joined
+from leverframe.commands.table.refusals import Refusal
+from leverframe.servers.http.messages import Headers, Reply, Request
+from leverframe.servers.routes import joined_modules
+from leverframe.servers.routes.compressed import CompressedReply
 from leverframe.servers.routes.page_headers import PAGE_HEADERS, PART_HEADERS
 
 _HTML = "text/html"
@@ -39,66 +41,150 @@ _FRONT, _START = "index.html", "app.js"
 _FIRST = re.compile(rf'<link rel="modulepreload" href="{PREFIX}([^"]+)">\n')
 
 
-@lru_cache(maxsize=1)
-def pages() -> dict[str, CompressedReply | LateReply]:
-    """Read every file; gives its reply by path.
+class PageUnreadable(Refusal):
+    status = 503
+    title = "This page cannot be read"
 
-    Each file is read, compressed and let go: all at once would take twice the memory, of which the
-    process would give hardly anything back. Modules that take from the joined ones are written
-    for whoever asks first: that would be half of the work, and few are ever asked for.
+
+class PageFiles:
+    """The files of the pages, each of which is read when it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.kinds = dict(_kinds(folder, ""))
+        self._digests = {name: sha256(self._bytes(name)).digest() for name in self.kinds}
+        front = self._text(_FRONT)
+        self._first_view = frozenset(_FIRST.findall(front))
+        for name in _SHARED:
+            del self.kinds[name]
+        self.version = _version(self._digests)
+        # Joining is part of what these hold.
+        own = {**self._digests, "": sha256(Path(joined_modules.__file__).read_bytes()).digest()}
+        self.version_of_front = _version(own)
+
+    def part(self, name: str) -> CompressedReply:
+        """Return a file as it is."""
+        kind = self.kinds[name]
+        headers = PART_HEADERS if kind in (_SCRIPT, _STYLE) else PAGE_HEADERS
+        return _reply(kind, self._read(name), headers)
+
+    def page(self, name: str) -> CompressedReply:
+        """Return a page with what all pages have in common, linked to its version."""
+        text = self._text(name)
+        for shared in _SHARED:
+            text = text.replace(f"<!-- {shared} -->\n", self._text(shared))
+        version = self.version
+        if name == _FRONT:
+            text, version = _FIRST.sub("", text), self.version_of_front
+        linked = text.replace(f'"{PREFIX}', f'"{PREFIX}{version}/')
+        return _reply(_HTML, linked.encode(), PAGE_HEADERS)
+
+    def start_of_front(self) -> CompressedReply:
+        """Return the modules of the first view as one file."""
+        whole = joined_modules.joined(self._text, _START, self._first_view)
+        return _reply(_SCRIPT, whole.encode(), PART_HEADERS)
+
+    def beside_start(self, name: str) -> CompressedReply:
+        """Return a module as the front page takes it, which may be as it is."""
+        written = joined_modules.beside_joined(name, self._text(name), _START, self._first_view)
+        return _reply(_SCRIPT, written.encode(), PART_HEADERS)
+
+    def _text(self, name: str) -> str:
+        return self._read(name).decode()
+
+    def _read(self, name: str) -> bytes:
+        """Read a file; refuse one that is not what it was at the start.
+
+        A browser would keep it for good under the address of what it was.
+        """
+        try:
+            found = self._bytes(name)
+        except OSError as error:
+            raise PageUnreadable(
+                f"A file of the pages cannot be read: {error.strerror}. Try again."
+            ) from error
+        if sha256(found).digest() != self._digests[name]:
+            raise PageUnreadable(
+                "The pages on the disk have changed since the controller was started; restart it."
+            )
+        return found
+
+    def _bytes(self, name: str) -> bytes:
+        return (self._folder / name).read_bytes()
+
+
+class Pages(Mapping[str, CompressedReply]):
+    """The replies by path, each made when somebody first asks for it, and then kept.
+
+    An idle controller keeps none of them, which is 1.5 MB less.
     """
-    folder = Path(leverframe.__file__).parent / "web"
-    kinds = dict(_kinds(folder, ""))
-    shared = {f"<!-- {name} -->\n".encode(): (folder / name).read_bytes() for name in _SHARED}
-    for name in _SHARED:
-        del kinds[name]
-    front = (folder / _FRONT).read_bytes().decode()
-    first_view = frozenset(_FIRST.findall(front))
 
-    def content(name: str) -> bytes:
-        return _FIRST.sub("", front).encode() if name == _FRONT else (folder / name).read_bytes()
+    def __init__(self, files: PageFiles) -> None:
+        self._files = files
+        self._made: dict[str, CompressedReply] = {}
+        self._versioned = f"{PREFIX}{files.version}/"
+        self._of_front = f"{PREFIX}{files.version_of_front}/"
 
-    digests: dict[str, bytes] = {}
-    replies: dict[str, CompressedReply] = {}
-    for name, kind in kinds.items():
-        body = content(name)
-        digests[name] = sha256(body).digest()
-        if kind != _HTML:
-            headers = PART_HEADERS if kind in (_SCRIPT, _STYLE) else PAGE_HEADERS
-            replies[name] = _reply(kind, body, headers)
-    whole_start = joined(lambda name: content(name).decode(), _START, first_view).encode()
-    versioned = f"{PREFIX}{_version(digests)}/"
-    own_digests = {**digests, _START: sha256(whole_start).digest()}
-    of_front_versioned = f"{PREFIX}{_version(own_digests)}/"
-    found: dict[str, CompressedReply | LateReply] = {}
-    for name, reply in replies.items():
-        for_good = reply.kept_for_good()
-        found[PREFIX + name], found[versioned + name] = reply, for_good
-        found[of_front_versioned + name] = (
-            LateReply(partial(_beside_joined, name, for_good, first_view))
-            if kinds[name] == _SCRIPT
-            else for_good
-        )
-    own_start = _reply(_SCRIPT, whole_start, PART_HEADERS)
-    found[of_front_versioned + _START] = own_start.kept_for_good()
-    for name in kinds.keys() - replies.keys():
-        whole = content(name)
-        for mark, part in shared.items():
-            whole = whole.replace(mark, part)
-        place = of_front_versioned if name == _FRONT else versioned
-        linked = whole.replace(f'"{PREFIX}'.encode(), f'"{place}'.encode())
-        found[PREFIX + name] = _reply(_HTML, linked, PAGE_HEADERS)
-    found["/"] = found.pop(PREFIX + _FRONT)
-    return found
+    def is_made(self, path: str) -> bool:
+        return path in self._made
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and self._place_of(path) is not None
+
+    def __getitem__(self, path: str) -> CompressedReply:
+        if path not in self._made:
+            place = self._place_of(path)
+            if place is None:
+                raise KeyError(path)
+            self._made[path] = self._make(*place)
+        return self._made[path]
+
+    def __iter__(self) -> Iterator[str]:
+        for name, kind in self._files.kinds.items():
+            if kind == _HTML:
+                yield "/" if name == _FRONT else PREFIX + name
+            else:
+                yield from (place + name for place in (PREFIX, self._versioned, self._of_front))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _place_of(self, path: str) -> tuple[str, str] | None:
+        """Return the folder and the file that a path names; None where there is none."""
+        if path == "/":
+            return PREFIX, _FRONT
+        for place in (self._of_front, self._versioned, PREFIX):
+            if path.startswith(place):
+                name = path.removeprefix(place)
+                kind = self._files.kinds.get(name)
+                is_there = place == PREFIX and name != _FRONT if kind == _HTML else kind is not None
+                return (place, name) if is_there else None
+        return None
+
+    def _make(self, place: str, name: str) -> CompressedReply:
+        if self._files.kinds[name] == _HTML:
+            return self._files.page(name)
+        if place == PREFIX:
+            return self._files.part(name)
+        if place == self._of_front and name == _START:
+            return self._files.start_of_front().kept_for_good()
+        if place == self._of_front and self._files.kinds[name] == _SCRIPT:
+            return self._files.beside_start(name).kept_for_good()
+        return self._files.part(name).kept_for_good()
 
 
-def _beside_joined(name: str, own: CompressedReply, first_view: Set[str]) -> CompressedReply:
-    """Return a module as the front page takes it, which may be as it is."""
-    text = own.plain().decode()
-    written = beside_joined(name, text, _START, first_view)
-    if written == text:
-        return own
-    return _reply(_SCRIPT, written.encode(), PART_HEADERS).kept_for_good()
+@lru_cache(maxsize=1)
+def pages() -> Pages:
+    """Look through all files, once, for the version that their paths name."""
+    return Pages(PageFiles(Path(leverframe.__file__).parent / "web"))
+
+
+async def page_reply(path: str, request: Request) -> Reply:
+    """Answer with a page or a part of one; one that is not made yet is made beside the loop."""
+    found = pages()
+    if not found.is_made(path):
+        await asyncio.to_thread(found.__getitem__, path)
+    return found[path].reply_to(request)
 
 
 def _reply(kind: str, body: bytes, headers: Headers) -> CompressedReply:

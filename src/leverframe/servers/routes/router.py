@@ -49,7 +49,7 @@ from leverframe.servers.routes.context import Context, Handlers
 from leverframe.servers.routes.endpoints import ENDPOINTS, STREAM_PATH, Endpoint
 from leverframe.servers.routes.metrics import stream_families
 from leverframe.servers.routes.missing_page import missing_page
-from leverframe.servers.routes.pages import PREFIX, pages
+from leverframe.servers.routes.pages import PREFIX, page_reply, pages
 from leverframe.servers.routes.sign_in import (
     SIGN_IN_PATH,
     SignInEndpoint,
@@ -268,7 +268,7 @@ class Web:
         path = request.path
         if request.method in ("GET", "HEAD"):
             if path.startswith(PREFIX) and path in pages():
-                return pages()[path].reply_to(request)
+                return self._awaited(request, "", page_reply(path, request))
             require(account, CONTROL)
             return self._awaited(request, "", self._uploaded_file(request))
         raise _nothing_there()
