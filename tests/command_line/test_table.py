@@ -11,6 +11,7 @@ from leverframe.__main__ import main
 from leverframe.command_line.entry import MADE
 from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group, Task
+from tests.cases import for_each
 
 
 def tasks() -> Iterator[tuple[str, Task]]:
@@ -22,7 +23,7 @@ def tasks() -> Iterator[tuple[str, Task]]:
 
 
 TASKS = dict(tasks())
-every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS.keys())
+every_task = for_each("task", TASKS.values(), ids=list(TASKS))
 
 
 @every_task
@@ -39,26 +40,29 @@ def test_the_parameters_of_a_function_are_the_arguments_of_its_task(task: Task) 
     assert given - taken - set(MADE) <= {"log_level"}
 
 
-@every_task
-def test_help_says_what_a_task_does(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
-    words = next(words for words, known in TASKS.items() if known is task)
+def help_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit) as left:
-        main(["help", *words.split()])
+        main(arguments)
     assert left.value.code == 0
-    assert f"usage: leverframe {words}" in capsys.readouterr().out
+    return capsys.readouterr().out
+
+
+@for_each("words", TASKS)
+def test_help_says_what_a_task_does(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"usage: leverframe {words}" in help_of([*words.split(), "--help"], capsys)
+
+
+@for_each("words", ["run", "unit", "unit plan"])
+def test_help_is_a_command_and_an_option(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = help_of(["help", *words.split()], capsys)
+    assert asked == help_of([*words.split(), "--help"], capsys)
 
 
 @pytest.mark.parametrize("flag", ["-V", "--version"])
 def test_both_flags_tell_the_version(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        main([flag])
-    assert left.value.code == 0
-    assert capsys.readouterr().out == f"leverframe {__version__}\n"
+    assert help_of([flag], capsys) == f"leverframe {__version__}\n"
 
 
 def test_help_alone_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["help"])
-    assert left.value.code == 0
-    text = capsys.readouterr().out
+    text = help_of(["help"], capsys)
     assert all(f"\n    {command.name} " in text for command in COMMANDS)

@@ -26,6 +26,7 @@ from leverframe.servers.routes.endpoints import ENDPOINTS, VALUES, Endpoint
 from leverframe.servers.routes.history import CSV
 from leverframe.servers.routes.sim import SENSED
 from leverframe.testing import LoopTwin
+from tests.cases import for_each
 
 NEWEST = Profile()
 PROFILES = [NEWEST, Profile("3.5", "1.44"), Profile("3.0", "1.36")]
@@ -197,7 +198,7 @@ def test_the_document_has_the_paths_that_the_server_answers() -> None:
     assert set(document()["paths"]) == {*COMMAND_PATHS, *others}
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.path)
+@for_each("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.path)
 def test_a_function_gives_what_the_table_says(endpoint: Endpoint) -> None:
     if endpoint.function.__name__ == "<lambda>":
         return
@@ -205,7 +206,7 @@ def test_a_function_gives_what_the_table_says(endpoint: Endpoint) -> None:
     assert given in (endpoint.reply, Reply, StreamReply, AnyReply)
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.path)
+@for_each("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.path)
 async def test_another_method_is_refused_with_those_that_are_taken(endpoint: Endpoint) -> None:
     twin = await LoopTwin.start()
     operations = {name.lower() for name in endpoint.methods if name != "HEAD"}
@@ -221,7 +222,7 @@ def test_the_bench_takes_what_the_simulated_board_feels() -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
-@pytest.mark.parametrize(
+@for_each(
     "endpoint", [x for x in VALUES if x.content_type != CSV], ids=lambda endpoint: endpoint.path
 )
 async def test_what_the_server_answers_fits_its_schema(

@@ -57,7 +57,7 @@ BOUND = {"tls_certificate", "tls_key", "ca_file", "firmware_key", "mqtt_certific
 FREE = [key for key in keys() if key.name not in BOUND]
 
 
-@pytest.mark.parametrize("key", FREE, ids=lambda key: key.name)
+@for_each("key", FREE, ids=lambda key: key.name)
 def test_a_variable_and_a_flag_say_the_same_as_the_file(key: Key, file: Path) -> None:
     value = key.default if key.example is None else key.example
     table = f"[{'.'.join(key.place[:-1])}]\n" if key.place[1:] else ""

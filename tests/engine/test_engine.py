@@ -31,6 +31,7 @@ from leverframe.engine.labels import LABELS
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.settings import ScheduleEntry, WatchdogEntry
 from leverframe.profile import HARDWARE, Profile
+from tests.cases import for_each
 
 from .bench import BY_TEST, START_WALL, Bench
 from .rule_bench import bench_with, rule
@@ -195,8 +196,8 @@ def test_a_call_hands_over_each_effect_once() -> None:
     assert bench.engine.tick(bench.at) is not first
 
 
-@pytest.mark.parametrize("hw", HARDWARE)
-@pytest.mark.parametrize("sw", ["1.19", "1.36", "1.45", "1.58a", "1.75"])
+@for_each("hw", HARDWARE)
+@for_each("sw", ["1.19", "1.36", "1.45", "1.58a", "1.75"])
 def test_every_profile_starts_idle_with_every_label(hw: str, sw: str) -> None:
     bench = Bench(profile=Profile(hw, sw))
     assert bench.due_in() is None

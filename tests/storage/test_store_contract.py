@@ -18,6 +18,7 @@ from leverframe.storage.read_only import ReadOnlyStore
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import DELETED, Changes, MemoryStore, Rows, Store, StoreUnavailable
 from leverframe.storage.writer import Writer
+from tests.cases import for_each
 from tests.effort import examples
 from tests.storage.fleet.postgres_lanes import postgres_lane
 
@@ -93,9 +94,7 @@ async def test_the_rows_of_the_audit_trail_are_read_apart(store: Store) -> None:
     assert await store.audit("deed.") == {"deed.000000000002": "[2]"}
 
 
-@pytest.mark.parametrize(
-    "value", [None, False, 0, -1, 1.0, 2**53, "", 'a"\\\n\0é🚂', [1, [2]], {"a": {}}]
-)
+@for_each("value", [None, False, 0, -1, 1.0, 2**53, "", 'a"\\\n\0é🚂', [1, [2]], {"a": {}}])
 async def test_a_value_keeps_its_type(store: Store, value: Any) -> None:
     await store.commit(Changes(settings={"x": value}, kept={"x": value}))
     for found in (store.load().settings["x"], store.load().kept["x"]):

@@ -44,6 +44,21 @@ async (route) => {
 """
 
 
+#: Goes to every page and tells what is wrong there; from outside it takes half as long again.
+LOOK = f"""
+async (routes) => {{
+  const go = {GO.strip()};
+  const found = [];
+  for (const route of routes) {{
+    if (!(await go(route))) found.push(`${{route}} did not open`);
+    if (!document.querySelector("main h1")?.textContent) found.push(`${{route}} has no title`);
+    if (document.documentElement.scrollWidth > innerWidth) found.push(`${{route}} is too wide`);
+  }}
+  return found;
+}}
+"""
+
+
 def go(page: Page, route: str) -> None:
     assert page.evaluate(GO, route), f"the page {route} did not open"
 
@@ -57,13 +72,7 @@ def test_every_page_opens_in_the_language_and_is_no_wider_than_a_phone(
 ) -> None:
     page = open_page(language=language, viewport=PHONE)
     expect(page.locator("html")).to_have_attribute("lang", language)
-    too_wide = []
-    for name in routes(page):
-        go(page, name)
-        assert page.locator("main h1").text_content()
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            too_wide.append(name)
-    assert too_wide == []
+    assert page.evaluate(LOOK, routes(page)) == []
 
 
 def grave_violations(page: Page, rules: list[str]) -> list[str]:

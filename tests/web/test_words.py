@@ -3,13 +3,12 @@
 That each is used, and each that is asked for exists: logic/texts.test.js.
 """
 
+import functools
 import json
 import re
 from importlib import resources
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from leverframe.commands.describe.listing import command_table
 from leverframe.commands.table.bodies import Upload
@@ -24,6 +23,7 @@ from leverframe.hardware.simulated import SETTABLE
 from leverframe.profile import Profile
 from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
 from leverframe.wire.modbus_modules import MODULES
+from tests.cases import for_each
 
 WEB = Path(str(resources.files("leverframe.web")))
 LANGUAGES = {"en", "pl", "fr", "hu", "cs"}
@@ -36,6 +36,7 @@ PAGES = [name for name in FILES if name not in SHARED]
 PLACEHOLDER = re.compile(r"\{(\w+)[}|]")
 
 
+@functools.cache
 def words(name: str) -> dict[str, dict[str, str]]:
     """A file of words; a key that is written twice is an error."""
     text = (WEB / "words" / f"{name}.json").read_text(encoding="utf-8")
@@ -49,7 +50,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-@pytest.mark.parametrize("name", FILES)
+@for_each("name", FILES)
 def test_every_text_exists_in_every_language(name: str) -> None:
     for key, entry in words(name).items():
         assert set(entry) == LANGUAGES, key
@@ -57,7 +58,7 @@ def test_every_text_exists_in_every_language(name: str) -> None:
 
 
 # What the server says may hold a hint for programs, which the pages leave out.
-@pytest.mark.parametrize("name", [name for name in FILES if name != "server"])
+@for_each("name", [name for name in FILES if name != "server"])
 def test_every_language_has_the_same_placeholders(name: str) -> None:
     for key, entry in words(name).items():
         placeholders = {frozenset(PLACEHOLDER.findall(text)) for text in entry.values()}
@@ -74,12 +75,12 @@ def test_every_kind_of_entry_in_the_journal_has_its_sentence() -> None:
     assert told == set(FACTS) - {"finding"}
 
 
-@pytest.mark.parametrize("name", PAGES)
+@for_each("name", PAGES)
 def test_a_text_of_a_page_does_not_hide_one_of_the_frame(name: str) -> None:
     assert set(words(name)) & set(words("frame")) == set()
 
 
-@pytest.mark.parametrize("path", sorted(WEB.glob("pages/*.js")), ids=lambda path: path.stem)
+@for_each("path", sorted(WEB.glob("pages/*.js")), ids=lambda path: path.stem)
 def test_every_page_has_a_title(path: Path) -> None:
     assert path.stem == "index" or f"page_{path.stem}" in words("frame")
 

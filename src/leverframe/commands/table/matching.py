@@ -287,9 +287,8 @@ def _unknown(path: str, text: str) -> Refusal:
     others = sorted(
         {
             row.form.path
-            for (_, key), rows in _ROWS_BY_NAME.items()
-            if key == wanted
-            for row in rows
+            for place in COMMAND_PATHS
+            for row in _ROWS_BY_NAME.get((place, wanted), ())
             if row.form.items[0].match_name(name) is not None
         }
     )
