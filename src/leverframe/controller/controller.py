@@ -583,6 +583,9 @@ class Controller(Hooks):
 
     def carry_out(self, emitted: list[Effect], *, wake: bool = True) -> Outstanding | None:
         """Carry out effects at once; return what must still reach the disk, if anything must."""
+        if not emitted and not wake:
+            # As nearly always when settings are adopted.
+            return None
         persisted: dict[str, Any] = {}
         again: list[Effect] = []
         messages: asyncio.Future[None] | None = None
@@ -642,10 +645,10 @@ class Controller(Hooks):
         self._tell_watchers()
 
     def _tell_of_store(self, error: StoreUnavailable | None) -> None:
-        if error is None:
-            self.troubles.pop("store", None)
-        else:
+        if error is not None:
             self.troubles["store"] = str(error)
+        elif self.troubles:
+            self.troubles.pop("store", None)
 
     def _set_clock(self, effect: effects.SetClock) -> None:
         self.clock.set_wall(effect.wall)

@@ -59,10 +59,11 @@ class DigitalInputs:
             for index, (before, after) in enumerate(pairs):
                 if before is not after:
                     self._adopt_input(index, before, after)
-        for pair, measuring in enumerate(new.impulse_time):
-            if not measuring:
-                self._impulse_from[pair] = None
-                self._show_impulse(pair, None)
+        if new.impulse_time is not old.impulse_time:
+            for pair, measuring in enumerate(new.impulse_time):
+                if not measuring:
+                    self._impulse_from[pair] = None
+                    self._show_impulse(pair, None)
 
     def take(self, label: str, value: Any) -> None:
         index = _INDEX[label]

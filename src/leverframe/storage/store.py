@@ -156,10 +156,13 @@ def messages_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[int, An
 def _texts(values: Mapping[str, Any]) -> dict[str, str | None]:
     if not values:
         return {}
-    return {
-        _checked(name): None if value is DELETED else msgspec.json.encode(value).decode()
-        for name, value in values.items()
+    encode = msgspec.json.encode
+    texts = {
+        name: None if value is DELETED else encode(value).decode() for name, value in values.items()
     }
+    if not "".join(texts).isprintable():
+        all(map(_checked, texts))
+    return texts
 
 
 def _checked(name: str) -> str:

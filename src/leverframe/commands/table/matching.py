@@ -190,10 +190,9 @@ def _find_one(
     refused: list[tuple[Row, Refusal]] = []
     elsewhen: Row | None = None
     for row in _candidates(path, text):
-        if row.form.items[0].match_name(name) is None:
-            continue
         if not row.offered(profile):
-            elsewhen = elsewhen or row
+            if elsewhen is None and row.form.items[0].match_name(name) is not None:
+                elsewhen = row
             continue
         try:
             values = row.fields(items[position:], profile)

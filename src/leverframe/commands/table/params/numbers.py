@@ -18,6 +18,9 @@ _MAX_COUNTED = 99
 
 
 def integer(raw: str, param: Param, profile: Profile) -> int:
+    if _INTEGER.fullmatch(raw):
+        # As nearly all are sent: there is nothing to decode.
+        return int(raw)
     text = decoded(raw)
     if not _INTEGER.fullmatch(text):
         raise BadValue(
