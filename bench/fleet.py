@@ -17,6 +17,7 @@ from bench.figure import Figure, listed, progress
 from leverframe.clock import Clock, SystemClock, VirtualClock
 from leverframe.process.build import BuiltController, build
 from leverframe.process.node_services import NodeServices
+from leverframe.process.run import collect_rarely
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.fleet.lane import Lane, MemoryLane
@@ -36,6 +37,7 @@ PROFILE = Profile()
 
 
 def measure(quick: bool) -> list[Figure]:
+    collect_rarely()
     scale = 10 if quick else 1
     figures = asyncio.run(_memory_and_building(FEW // scale, MANY // scale))
     figures.append(asyncio.run(_idle(MANY // scale, 2.0 if quick else 20.0)))

@@ -40,7 +40,7 @@ from leverframe.process.reach import (
     reach_of_node,
     try_host,
 )
-from leverframe.process.run import loop_runner
+from leverframe.process.run import collect_rarely, loop_runner
 from leverframe.process.serve import (
     clock_of,
     http_limits,
@@ -85,6 +85,7 @@ def run_fleet(
     given = {"database": database, "node": node, "inner": inner, "capacity": capacity}
     fleet = read_fleet(sources, {key: value for key, value in given.items() if value is not None})
     set_up_logs(fleet.config.log_level, fleet.config.log_format, fleet.config.syslog)
+    collect_rarely()
     loop_runner()(_serve(fleet))
 
 
