@@ -85,6 +85,28 @@ def test_a_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
     assert settings["ui"]["first_run"] == "done"
 
 
+def test_a_skipped_step_is_called_skipped_and_can_be_done_after_all(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("firstrun")
+    steps = page.locator(".steps li")
+    for _ in range(3):
+        page.get_by_role("button", name="Skip this step").click()
+    expect(page.get_by_role("heading", name="Give the sensors names")).to_be_visible()
+    expect(steps.nth(0)).to_contain_text("skipped")
+    page.get_by_role("button", name="Do it now: Name and place").click()
+    page.get_by_label("Name of the controller").fill("Greenhouse")
+    page.get_by_role("button", name="Save and go on").click()
+    # It goes on where it was; what is done is called so, also in another browser.
+    expect(page.get_by_role("heading", name="Give the sensors names")).to_be_visible()
+    for _ in range(2):
+        expect(steps.locator("small")).to_have_text(
+            ["done", "skipped", "skipped", "now", "to come"]
+        )
+        page.reload()
+    assert twin.settings()["ui"]["first_run"] == "names"
+
+
 @pytest.mark.thorough
 def test_who_signs_in_at_a_fresh_controller_is_led_there_unless_an_address_says_otherwise(
     twin: ServedTwin, open_page: OpenPage

@@ -5,6 +5,7 @@ import { mark } from "../lib/icon.js";
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { connectionWord } from "../lib/frame.js";
+import { NO_ID } from "../lib/onewire_bus.js";
 import { address, go } from "../lib/router.js";
 import { t } from "../lib/words.js";
 import { FindStep } from "./firstrun/find.js";
@@ -14,6 +15,7 @@ import { PlaceStep } from "./firstrun/place.js";
 import { progress } from "./firstrun/progress.js";
 import { RuleStep } from "./firstrun/rule.js";
 
+/** @import { StepKind } from "./firstrun/progress.js" */
 /** @import { Step } from "./firstrun/step.js" */
 
 /** @type {[string, new (context: AdminContext) => Step][]} */
@@ -25,6 +27,16 @@ const STEPS = [
   ["rule", RuleStep],
 ];
 const DONE = "done";
+// Whether what a step is for is there: one that was passed without is skipped.
+/** @type {Record<string, (settings: Settings) => boolean>} */
+const IS_THERE = {
+  place: ({ name, timezone }) => name !== "" || timezone !== "",
+  password: ({ access }) => access.required,
+  find: ({ onewire, i2c }) => onewire.some(({ id }) => id !== NO_ID) || i2c.primary !== "NONE",
+  names: ({ onewire, weather }) =>
+    onewire.some(({ name }) => name !== "") || [weather.t1_name, weather.h1_name].some(Boolean),
+  rule: ({ rules }) => rules.length > 0,
+};
 
 export class Page {
   #context;
@@ -33,12 +45,14 @@ export class Page {
   #step;
   #stop;
   #busy = false;
+  // Names of the steps that were saved here: a bus that was scanned may have nothing on it.
+  /** @type {Set<string>} */
+  #saved = new Set();
 
   /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
-    const stored = context.settings.ui.first_run;
-    this.#index = Math.max(0, STEPS.findIndex(([name]) => name === stored));
+    this.#index = this.#reached;
     this.#step = this.#made();
     this.#stop = context.live.listen(() => this.#step.follow());
   }
@@ -47,6 +61,27 @@ export class Page {
 
   close() {
     this.#stop();
+  }
+
+  // The step that is stored: how far somebody has come. Who opens it again when it is finished
+  // begins anew.
+  get #reached() {
+    const stored = this.#context.settings.ui.first_run;
+    return Math.max(0, STEPS.findIndex(([name]) => name === stored));
+  }
+
+  /** @returns {[string, StepKind][]} */
+  get #kinds() {
+    return STEPS.map(([name], index) => [name, this.#kindOf(name, index)]);
+  }
+
+  /** @param {string} name @param {number} index @returns {StepKind} */
+  #kindOf(name, index) {
+    if (index === this.#index) return "now";
+    if (index > Math.max(this.#reached, this.#index)) return "to_come";
+    const isDone = this.#saved.has(name) || IS_THERE[name](this.#context.settings);
+    if (isDone) return "done";
+    return index === this.#reached ? "to_come" : "skipped";
   }
 
   #made() {
@@ -66,7 +101,7 @@ export class Page {
           ${connectionWord(live)}
         </span>
       </p>
-      ${progress(STEPS.map(([name]) => name), this.#index)}
+      ${progress(this.#kinds)} ${this.#skipped()}
       <form class="card" novalidate @submit=${(event) => this.#submitted(event)}>
         <h2>${t(this.#step.title)}</h2>
         ${this.#step.view()} ${this.#step.refusalView()}
@@ -96,8 +131,29 @@ export class Page {
     </div>`;
   }
 
+  // The steps that were skipped, each to be done after all.
+  #skipped() {
+    const names = this.#kinds.flatMap(([name, kind]) => (kind === "skipped" ? [name] : []));
+    if (names.length === 0) return nothing;
+    return html`<p class="skipped">
+      ${t("skipped")}
+      ${names.map(
+        (name) =>
+          html`<button
+            type="button"
+            class="bare"
+            aria-label=${t("resume", { step: t(`step_${name}`) })}
+            @click=${() => this.#show(STEPS.findIndex(([one]) => one === name))}
+          >
+            ${t(`step_${name}`)}
+          </button>`,
+      )}
+    </p>`;
+  }
+
+  // Who does an earlier step after all goes on where they were.
   get #next() {
-    return STEPS[this.#index + 1]?.[0] ?? DONE;
+    return STEPS[Math.max(this.#index + 1, this.#reached)]?.[0] ?? DONE;
   }
 
   /** @param {number} index */
@@ -113,7 +169,6 @@ export class Page {
 
   async #end() {
     await this.#note(DONE);
-    this.#index = STEPS.length - 1;
   }
 
   /** @param {Event} event */
@@ -125,7 +180,12 @@ export class Page {
       return;
     }
     const note = this.#context.commands.get("firstrun").query({ A: this.#next });
-    this.#attempt(() => this.#step.send(note, () => this.#note()));
+    const [name] = STEPS[this.#index];
+    this.#attempt(async () => {
+      const outcome = await this.#step.send(note, () => this.#note());
+      if (outcome !== "stay") this.#saved.add(name);
+      return outcome;
+    });
   }
 
   // What was typed stays where it is when the controller refuses or cannot be reached.
@@ -146,7 +206,7 @@ export class Page {
   }
 
   #goOn() {
-    if (this.#index + 1 < STEPS.length) this.#show(this.#index + 1);
-    else go("status", {});
+    if (this.#context.settings.ui.first_run === DONE) go("status", {});
+    else this.#show(this.#reached);
   }
 }

@@ -3,17 +3,17 @@
 import { html, svg } from "../../vendor/lit-html.js";
 import { t } from "../../lib/words.js";
 
-/** @param {string[]} steps @param {number} present */
-export const progress = (steps, present) =>
+/** @typedef {"done" | "skipped" | "now" | "to_come"} StepKind */
+
+/** @param {[string, StepKind][]} steps */
+export const progress = (steps) =>
   html`<ol class="steps" aria-label=${t("steps")}>
-    ${steps.map((name, index) => step(name, Math.sign(index - present)))}
+    ${steps.map(([name, kind]) => step(name, kind))}
   </ol>`;
 
-// `place`: -1 is done, 0 is now, 1 is to come.
-/** @param {string} name @param {number} place */
-function step(name, place) {
-  const kind = place < 0 ? "done" : place > 0 ? "to_come" : "now";
-  return html`<li data-kind=${kind} aria-current=${place === 0 ? "step" : "false"}>
+/** @param {string} name @param {StepKind} kind */
+function step(name, kind) {
+  return html`<li data-kind=${kind} aria-current=${kind === "now" ? "step" : "false"}>
     <svg viewBox="0 0 76 88" aria-hidden="true">${LEVER}</svg>
     <span class="word">${t(`step_${name}`)}<small>${t(`is_${kind}`)}</small></span>
   </li>`;
