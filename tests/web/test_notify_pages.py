@@ -1,7 +1,7 @@
 """E-mail, HTTP, MQTT and the outbox in a real browser: what is set up, and what came of it."""
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.clients.served_twin import ServedTwin
 from tests.web.cards import save, titled
@@ -139,6 +139,20 @@ def test_the_outbox_follows_what_is_sent_and_can_be_filtered(
     expect(messages).to_have_count(1)
     page.reload()
     expect(messages).to_contain_text("E-mail has no server")
+
+
+def test_a_channel_that_is_not_set_up_is_not_called_in_order(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("outbox")
+
+    def condition(channel: str) -> Locator:
+        return page.get_by_role("row", name=channel).get_by_role("cell").nth(1)
+
+    for channel in ("HTTP2", "E-mail", "SMS", "MQTT", "SNMP3"):
+        expect(condition(channel)).to_have_text("not set up")
+    twin.get("/stm.cgi?em1=mail.example.org&em5=keeper@example.org")
+    expect(condition("E-mail")).to_have_text("in order")
 
 
 def test_the_privacy_of_snmp_is_chosen_by_name(twin: ServedTwin, open_page: OpenPage) -> None:

@@ -67,7 +67,7 @@ export class Part {
         ${Object.entries(channels).map(
           ([name, figures]) => html`<tr>
             <td>${channelName(name)}</td>
-            <td>${condition(figures)}</td>
+            <td>${condition(figures, isSetUp(this.#context.settings, name))}</td>
             ${STATES.map((state) => html`<td class="number">${figures[state]}</td>`)}
           </tr>`,
         )}
@@ -114,13 +114,35 @@ export class Part {
   }
 }
 
-/** @param {ChannelReport} channel */
-function condition({ problem, next_attempt_in: next, dropped }) {
+// "http2" is the second HTTP request, "snmp" the first receiver of traps.
+/** @param {Settings} settings @param {string} channel */
+function isSetUp({ email, http, gsm, mqtt, snmp }, channel) {
+  const [, kind, number] = /^([a-z]+)(\d*)$/.exec(channel) ?? [];
+  const place = Number(number || 1) - 1;
+  const trap = [snmp.trap, ...snmp.more_traps][place];
+  switch (kind) {
+    case "email":
+      return Boolean(email.host && email.recipient);
+    case "http":
+      return Boolean(http[place]?.url);
+    case "sms":
+      return gsm.sms.some(({ numbers }) => numbers.length > 0);
+    case "mqtt":
+      return mqtt.enabled;
+    default:
+      return Boolean(trap?.enabled && trap.host);
+  }
+}
+
+/** @param {ChannelReport} channel @param {boolean} isReady */
+function condition({ problem, next_attempt_in: next, dropped }, isReady) {
   const said = [
     serverText(problem ?? ""),
     next === null ? "" : t("next_attempt", { seconds: Math.ceil(next) }),
     dropped ? t("dropped", { dropped }) : "",
   ].filter(Boolean);
-  if (said.length === 0) return html`<span class="quiet">${t("in_order")}</span>`;
+  if (said.length === 0) {
+    return html`<span class="quiet">${t(isReady ? "in_order" : "state_not_set_up")}</span>`;
+  }
   return html`<span class="problem">${said.join(" ")}</span>`;
 }
