@@ -79,6 +79,19 @@ const changed = (path, more = {}) =>
     ...more,
   });
 
+test("a simulated fault is told in words, with the thing that it is of", async () => {
+  await words.fetchWords("simulation");
+  const fault = (text) => entry("fault_begins", { cause: "fault", figures: { text } });
+  const read = (text) => told(fault(text));
+  assert.match(read("sensor_85*label:DS1"), /Bed.*thermometer shows 85 °C/);
+  for (const language of LANGUAGES) {
+    words.chooseLanguage(language);
+    assert.doesNotMatch(read("sensor_85*label:DS1"), /sensor_85|label|DS1/, language);
+    assert.match(read("sensor_85*label:DS1"), /Bed/, language);
+    assert.doesNotMatch(read("half_open*path:/json/"), /_|\*|\{/, language);
+  }
+});
+
 test("a switching names the thing, its state and who or what did it, with the numbers", () => {
   const off = entry("off", {
     which: "OUT0",
@@ -261,7 +274,8 @@ test("every kind of entry has its sentence in every language, with its figures",
       const figures = Object.fromEntries(
         names.map((name) => [name, numbers.includes(name) ? 5 : `<${name}>`]),
       );
-      const one = entry(what, { which: "OUT0", figures });
+      // A fault is told by its text.
+      const one = entry(what, { which: "OUT0", figures: { ...figures, text: "slow*delay:5s" } });
       assert.doesNotMatch(plainText(context, one, [one]), /undefined|NaN|\{|\uE000/, kind);
     }
   }

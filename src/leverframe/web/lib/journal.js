@@ -24,7 +24,16 @@ import {
   thingOfSetting,
 } from "./setting_words.js";
 import { kindOf, thingAddress, thingName, thingOf } from "./things.js";
-import { clock, code, currentLanguage, fetchWords, serverText, speaking, t } from "./words.js";
+import {
+  clock,
+  code,
+  currentLanguage,
+  fetchWords,
+  known,
+  serverText,
+  speaking,
+  t,
+} from "./words.js";
 
 /** @import { IconName } from "./icon.js" */
 /** @typedef {Api.EntryReport} JournalEntry */
@@ -67,9 +76,9 @@ export class JournalReader {
   async readOlder() {
     const [oldest] = this.entries;
     if (!oldest) return;
-    const known = new Set(this.entries.map(({ number }) => number));
+    const kept = new Set(this.entries.map(({ number }) => number));
     const came = await this.#ask({ to: oldest.time });
-    const older = came.filter(({ number }) => !known.has(number));
+    const older = came.filter(({ number }) => !kept.has(number));
     this.hasOlder = older.length > 0;
     this.entries = [...older, ...this.entries];
   }
@@ -166,8 +175,8 @@ const linked = ({ name, address: to }) =>
 /** @param {string} channel */
 function channelName(channel) {
   const [, kind, slot] = /^(\D+)(\d*)$/.exec(channel.toLowerCase()) ?? [];
-  const known = ["email", "http", "sms", "snmp", "mqtt"].includes(kind ?? "");
-  return known ? t(`channel_${kind}`, { slot }) : channel;
+  const isKnown = ["email", "http", "sms", "snmp", "mqtt"].includes(kind ?? "");
+  return isKnown ? t(`channel_${kind}`, { slot }) : channel;
 }
 
 /** @type {Record<string, (context: Context, value: any) => string>} */
@@ -193,12 +202,12 @@ const namesIn = (context, labels) =>
 
 /** @param {Context} context @param {JournalEntry} entry */
 function figuresOf(context, { figures, detail, which }) {
-  const known = Object.entries(figures).map(([name, value]) => [
+  const shown = Object.entries(figures).map(([name, value]) => [
     name,
     FIGURES[name] ? FIGURES[name](context, value) : value,
   ]);
   const channel = channelName(String(figures.channel ?? detail));
-  return { which, ...Object.fromEntries(known), channel };
+  return { which, ...Object.fromEntries(shown), channel };
 }
 
 // What happened, with the thing as a link.
@@ -207,9 +216,24 @@ function sentence(context, told) {
   const { entry } = told;
   if (entry.what === "settings") return ofSettings(context, told);
   if (entry.cause === "finding") return ofFinding(context, entry);
+  if (entry.what === "fault_begins") return ofFault(context, String(entry.figures.text));
   const values = { ...figuresOf(context, entry), which: WHICH };
   const which = linked(linkOf(context, entry.which ?? ""));
   return rich(t(`what_${entry.what}`, values), { which });
+}
+
+// "sensor_85*label:DS2": how it fails in the words of the test bench, and its thing if it has one.
+/** @param {Context} context @param {string} text */
+function ofFault(context, text) {
+  const [kind, ...given] = text.split("*");
+  const key = `fails_${kind}`;
+  const fault = known("simulation", key) ?? kind.replaceAll("_", " ");
+  if (known("simulation", key) === null) fetchWords("simulation").catch(() => {});
+  const [, label] = given.map((one) => /^label:(.+)$/.exec(one)).find(Boolean) ?? [];
+  if (!label) return t("what_fault_begins", { fault });
+  return rich(t("fault_of_thing", { fault, which: WHICH }), {
+    which: linked(linkOf(context, label)),
+  });
 }
 
 /** @param {Context} context @param {Told} told */
