@@ -90,7 +90,7 @@ def test_a_table_is_imported_exported_and_changes_nothing_before_it_is_saved(
     give(page, "0;Flow;°C;4;1000;int16;none;1", header=HEADER.replace(",", ";"))
     expect(table(page).get_by_label("Name, reading 0")).to_have_value("Flow")
     assert twin.settings()["modbus_devices"][0]["readings"][0]["name"] == ""
-    table(page).get_by_role("button", name="Restore").click()
+    table(page).get_by_role("button", name="Discard").click()
     expect(table(page).get_by_label("Name, reading 0")).to_have_value("")
 
     give(page, '7,"Flow, ""hot""",°C,4,1000,int32,byte and word,10', "29,Last,,3,5,float,none,1")

@@ -94,7 +94,7 @@ const BAD_LINES = [
   [["30,A,,3,1,int16,none,1"], "Line 2, column “reading”: “30” cannot be taken."],
   [["x,A,,3,1,int16,none,1"], "“x” cannot be taken. Allowed: 0 to 29."],
   [["0,A name that is long,,3,1,int16,none,1"], "Line 2, column “name”: “A name that is long”"],
-  [["0,A,,3,1,int16,none"], "Line 2: cells: 7, but there are columns: 8."],
+  [["0,A,,3,1,int16,none"], "Line 2 has 7 cells, but there are 8 columns."],
   [
     ["0,A,,3,1,int16,none,1", "0,B,,3,1,int16,none,1"],
     "Line 3, column “reading”: reading 0 is already in line 2.",

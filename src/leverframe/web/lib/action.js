@@ -5,8 +5,8 @@
 // More: `values` (by letter, or a function that gives them), `perform()` instead of a command,
 // `danger: "key"` (what will be lost; a second, separate press is needed), `typed: () => "name"`
 // (that must be typed, too), `plainLabel: () => "text"` instead of a label, `isReady: () => true`
-// when all that it needs is there, `isQuiet` where there are many such buttons: only its question
-// is heavy.
+// when all that it needs is there, `isQuiet` where there are many such buttons. Of a danger only
+// the question is heavy.
 // A command that this version does not have has no button.
 
 import { html, nothing } from "../vendor/lit-html.js";
@@ -57,7 +57,7 @@ export class Action {
   #button() {
     return html`<button
       type="button"
-      class=${this.#spec.isQuiet ? "bare" : this.#spec.danger ? "danger" : ""}
+      class=${this.#spec.isQuiet ? "bare" : ""}
       ?disabled=${this.#busy || this.#spec.isReady?.() === false}
       @click=${() => (this.#spec.danger ? this.#ask(true) : this.#run())}
     >

@@ -197,7 +197,7 @@ export class Form {
         ${this.#saving ? t("saving") : t("save")}
       </button>
       <button type="button" ?disabled=${!changed} @click=${() => this.restore()}>
-        ${t("restore")}
+        ${t("discard")}
       </button>
       <span class="saved" role="status">${this.#saved && !changed ? t("saved") : ""}</span>
       <details class="request" @toggle=${(event) => this.#toggled(event)}>

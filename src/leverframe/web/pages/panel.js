@@ -106,7 +106,7 @@ export class Page {
       <button type="button" ?disabled=${!this.#layout.canUndo} @click=${() => this.#undo()}>
         ${t("undo")}
       </button>
-      <button type="button" @click=${() => this.#restore()}>${t("restore")}</button>
+      <button type="button" @click=${() => this.#restore()}>${t("discard")}</button>
       <button type="button" @click=${() => this.#stop()}>${t("cancel")}</button>`;
   }
 

@@ -199,7 +199,7 @@ export class ReadingsTable extends DraftForm {
         ${this.saving ? t("saving") : t("save")}
       </button>
       <button type="button" ?disabled=${!isChanged} @click=${() => this.restore()}>
-        ${t("restore")}
+        ${t("discard")}
       </button>
       <span class="saved" role="status">${this.#saved && !isChanged ? t("saved") : ""}</span>
       ${this.requestView(this.draft.request())}

@@ -391,7 +391,7 @@ export class Editor extends DraftForm {
       </button>
       ${draft.isNew || !draft.isChanged
         ? html`<button type="button" @click=${() => this.leave()}>${t("cancel")}</button>`
-        : html`<button type="button" @click=${() => this.restore()}>${t("restore")}</button>`}
+        : html`<button type="button" @click=${() => this.restore()}>${t("discard")}</button>`}
       ${!draft.isNew && changes
         ? html`<small>${t("blanks_changed", { count: changes })}</small>`
         : nothing}

@@ -186,7 +186,7 @@ export class UsersForm {
     return html`<footer>
       <button class="primary" ?disabled=${!this.isChanged || this.#saving}>${t("save")}</button>
       <button type="button" ?disabled=${!this.isChanged} @click=${() => this.restore()}>
-        ${t("restore")}
+        ${t("discard")}
       </button>
       <button type="button" ?disabled=${isFull} @click=${add}>${t("add_user")}</button>
       <small>${t("how_many", { count: this.#users.length, max: this.#max })}</small>
