@@ -80,9 +80,11 @@ export class Beside {
         ${section("readings", this.#tiles.view(), t("last_hour"))} ${this.#variables()}
         ${section("meters", this.#meters.view())}
       </div>
-      <div class="stack">
-        ${firstRunCard(this.#context)} ${this.#happened.view()} ${this.#chooseButton()}
-      </div>
+      ${this.#context.isAdmin
+        ? html`<div class="stack">
+            ${firstRunCard(this.#context)} ${this.#happened.view()} ${this.#chooseButton()}
+          </div>`
+        : nothing}
     </div>`;
   }
 
@@ -98,7 +100,6 @@ export class Beside {
   }
 
   #chooseButton() {
-    if (!this.#context.isAdmin) return nothing;
     return html`<p class="choose">
       <button type="button" @click=${() => this.#choose()}>${t("choose_shown")}</button>
     </p>`;

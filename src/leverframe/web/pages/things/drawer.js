@@ -10,7 +10,7 @@ import { OUTPUTS, PWMS, VARIABLES, energyOf, indexOf, isState } from "../../lib/
 import { shortMoment } from "../../lib/moments.js";
 import { address } from "../../lib/router.js";
 import { Switches } from "../../lib/switches.js";
-import { kindOf, plateOf, thingAddress, thingName, thingValue } from "../../lib/things.js";
+import { kindOf, plateOf, thingAddress, thingName, things, thingValue } from "../../lib/things.js";
 import { code, t } from "../../lib/words.js";
 import { Day } from "./day.js";
 import { OnFor } from "./on_for.js";
@@ -205,6 +205,9 @@ export class Drawer {
       </section>`;
     }
     if (kindOf(label).kind === "all") return nothing;
+    if (!this.#isThere(label)) {
+      return html`<section><p class="present q">${t("not_set_up")}</p></section>`;
+    }
     const absent = this.#overview.absentSince(label);
     return html`<section>
       <p class="present">${thingValue(this.#context, label) || t("no_value")}</p>
@@ -216,9 +219,15 @@ export class Drawer {
     </section>`;
   }
 
+  // "Add" leads to the drawer of a free place, of which there is nothing to tell yet.
+  /** @param {string} label */
+  #isThere(label) {
+    return things(this.#context).some((one) => one.label === label);
+  }
+
   /** @param {string} label */
   #about(label) {
-    const facts = this.#facts(label);
+    const facts = this.#isThere(label) ? this.#facts(label) : [];
     return facts.length === 0 ? nothing : html`<section>${listed(facts)}</section>`;
   }
 
