@@ -144,15 +144,17 @@ class ClusterMember(AskingNode):
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        if not self.lease.is_in_doubt:
-            with suppress(psycopg.Error, StoreUnavailable):
-                await self._give_up(tuple(self._node.members.values()))
-                await self._in_thread(lambda it: membership.resign(it, self._claim))
-        self._heart.close()
-        self._thread.shutdown()
-        if self._connection is not None:
-            self._connection.close()
-        self._saver.close()
+        try:
+            if not self.lease.is_in_doubt:
+                with suppress(psycopg.Error, StoreUnavailable):
+                    await self._give_up(tuple(self._node.members.values()))
+                    await self._in_thread(lambda it: membership.resign(it, self._claim))
+        finally:
+            self._heart.close()
+            self._thread.shutdown()
+            if self._connection is not None:
+                self._connection.close()
+            self._saver.close()
 
     async def _repeat(self, step: Callable[[], Coroutine[Any, Any, None]]) -> None:
         while True:
@@ -324,15 +326,17 @@ class ClusterMember(AskingNode):
         return await loop.run_in_executor(self._thread, self._connected, work)
 
     def _connected(self, work: Callable[[Connection], Result]) -> Result:
-        if self._connection is None:
-            self._connection = opened(self._address)
-            self._connection.execute(f"LISTEN {membership.CHANNEL}")
-            membership.introduce(self._connection)
-            self._beats_until_all = -1
+        is_new = self._connection is None
+        connection = self._connection = self._connection or opened(self._address)
         try:
-            return work(self._connection)
+            if is_new:
+                connection.execute(f"LISTEN {membership.CHANNEL}")
+                membership.introduce(connection)
+                self._beats_until_all = -1
+            return work(connection)
         except psycopg.Error:
-            self._connection.close()
+            # Also one that could not listen: it would never hear of news.
+            connection.close()
             self._connection = None
             raise
 

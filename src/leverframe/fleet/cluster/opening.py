@@ -69,7 +69,12 @@ async def open_cluster(address: str, identity: NodeIdentity, key_path: Path) -> 
 
     claim, lane = await asyncio.to_thread(open_all)
     registry = ClusterRegistry(address, claim)
-    # Before anybody can ask: whoever has no account must not pass for the operator.
-    await registry.load_accounts()
+    try:
+        # Before anybody can ask: whoever has no account must not pass for the operator.
+        await registry.load_accounts()
+    except BaseException:
+        registry.close()
+        await lane.close()
+        raise
     directory = Directory(identity.name)
     return OpenedCluster(address, identity, claim, lane, registry, directory, NodeLease())

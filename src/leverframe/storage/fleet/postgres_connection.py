@@ -66,6 +66,7 @@ class SharedConnection:
         self._first = first
         self._lock = Lock()
         self._connection: Connection | None = None
+        self._is_closed = False
 
     def use(self, work: Callable[[Connection], Result]) -> Result:
         """Do work that may be done twice; raise StoreUnavailable where the database is away.
@@ -81,32 +82,46 @@ class SharedConnection:
             self._lock.release()
 
     def _use(self, work: Callable[[Connection], Result]) -> Result:
-        if self._connection is not None:
+        connection = self._connection
+        if connection is not None:
             try:
-                return work(self._connection)
+                return work(connection)
             except psycopg.Error:
-                if not is_broken(self._connection):
+                if not is_broken(connection):
                     raise
-                self.close()
+                self._drop()
+        connection = self._connect()
         try:
-            self._connection = connect(self._address)
-            if self._first:
-                self._connection.execute(self._first)
+            return work(connection)
         except psycopg.Error as error:
-            self.close()
-            raise StoreUnavailable(AWAY) from error
-        try:
-            return work(self._connection)
-        except psycopg.Error as error:
-            if not is_broken(self._connection):
+            if not is_broken(connection):
                 raise
-            self.close()
+            self._drop()
             raise StoreUnavailable(AWAY) from error
 
+    def _connect(self) -> Connection:
+        try:
+            connection = self._connection = connect(self._address)
+            if self._first:
+                connection.execute(self._first)
+        except psycopg.Error as error:
+            self._drop()
+            raise StoreUnavailable(AWAY) from error
+        if self._is_closed:
+            # Closed by another thread, which has not waited for this one.
+            self._drop()
+            raise StoreUnavailable(AWAY)
+        return connection
+
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        """Close it for good; who is at it in another thread makes no new one."""
+        self._is_closed = True
+        self._drop()
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
 
 def is_broken(connection: Connection) -> bool:

@@ -131,7 +131,12 @@ class PostgresLane(GroupCommitLane):
         self.on_stored_late: Callable[[Collection[int]], None] = lambda controllers: None
         #: The last batch that is known to be stored.
         self.batch = 0
-        self.batch = self._last_batch(time.monotonic())
+        try:
+            self.batch = self._last_batch(time.monotonic())
+        except BaseException:
+            # Nobody else can close it.
+            self._finish()
+            raise
 
     @property
     def claim(self) -> Claim:

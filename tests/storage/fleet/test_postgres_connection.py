@@ -1,0 +1,84 @@
+"""Connections to the database: none is left open by who fails, or is still at it in the end."""
+
+from pathlib import Path
+from threading import Event, Thread
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from leverframe.fleet.cluster import membership, opening
+from leverframe.fleet.cluster.beginning import NodeIdentity
+from leverframe.fleet.cluster.directory import Place
+from leverframe.fleet.cluster.registry import ClusterRegistry
+from leverframe.storage.fleet.postgres_connection import Connection, SharedConnection, connect
+from leverframe.storage.fleet.postgres_lane import Fenced, PostgresLane
+from leverframe.storage.store import StoreUnavailable
+from tests.hardware.waiting import until
+from tests.postgres_server import shared_server
+
+
+@pytest.fixture
+def address() -> str:
+    return shared_server().new_fleet()
+
+
+def sessions(address: str) -> int:
+    """Count who is connected to this database, without the one who counts."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
+    with psycopg.connect(shared_server().address()) as connection:
+        row = connection.execute(query, (conninfo_to_dict(address)["dbname"],)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+async def test_a_lane_whose_life_is_over_when_it_is_opened_leaves_nothing_open(
+    address: str, tmp_path: Path
+) -> None:
+    with connect(address) as connection:
+        claim = membership.register(connection, "a", "", 1)
+        membership.register(connection, "a", "", 1)
+    with pytest.raises(Fenced):
+        PostgresLane(address, claim, tmp_path / "fleet.key")
+    # The server takes a moment to let go of a session.
+    await until(lambda: sessions(address) == 0)
+
+
+async def test_a_node_that_cannot_be_opened_leaves_nothing_open(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(registry: ClusterRegistry) -> None:
+        raise StoreUnavailable("It is away.")
+
+    monkeypatch.setattr(ClusterRegistry, "load_accounts", fail)
+    identity = NodeIdentity("a", Place("a", "127.0.0.1", 1))
+    with pytest.raises(StoreUnavailable, match="It is away"):
+        await opening.open_cluster(address, identity, tmp_path / "fleet.key")
+    await until(lambda: sessions(address) == 0)
+
+
+async def test_who_is_at_a_connection_that_is_closed_makes_no_new_one(address: str) -> None:
+    shared = SharedConnection(address)
+    is_at_it, is_closed = Event(), Event()
+    refused: list[str] = []
+
+    def work(connection: Connection) -> None:
+        is_at_it.set()
+        is_closed.wait()
+        connection.execute("SELECT 1")
+
+    def use() -> None:
+        try:
+            shared.use(work)
+        except StoreUnavailable as error:
+            refused.append(str(error))
+
+    shared.use(lambda it: it.execute("SELECT 1"))
+    user = Thread(target=use)
+    user.start()
+    is_at_it.wait()
+    shared.close()
+    is_closed.set()
+    user.join()
+    assert len(refused) == 1
+    await until(lambda: sessions(address) == 0)
