@@ -25,10 +25,12 @@ from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.trust import Trust
 from leverframe.process.build import build
 from leverframe.process.services import Sending
+from leverframe.servers.mqtt import command_answers
+from leverframe.servers.mqtt.command_answers import FAULT
 from leverframe.servers.mqtt.pages_address import PagesAddress
-from leverframe.servers.mqtt.service import FAULT, NAME, REFUSED
+from leverframe.servers.mqtt.service import NAME, REFUSED
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.storage.store import Changes, MemoryStore, Store
+from leverframe.storage.store import Changes, MemoryStore, Rows, Store
 from leverframe.testing.loop_twin import NEWEST
 from tests.notify.broker import PASSWORD, PATIENCE_S, USER, Broker, Listener, until
 from tests.ports import free_port
@@ -185,6 +187,42 @@ async def test_commands_are_answered_in_their_order(tmp_path: Path) -> None:
         await until(lambda: len(listener.of(f"{PREFIX}/cmdr")) == 4)
         answers = listener.of(f"{PREFIX}/cmdr")
         assert [answer == "1" for answer in answers] == [True, False, True, False]
+
+
+class HangingStore(MemoryStore):
+    """A store whose disk hangs until it is told otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = asyncio.Event()
+        self.goes_on.set()
+
+    async def write(self, rows: Rows) -> None:
+        await self.goes_on.wait()
+        await super().write(rows)
+
+
+async def test_while_the_disk_hangs_commands_beyond_a_bound_are_refused_in_their_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = HangingStore()
+    async with on_broker(tmp_path, store=store) as (controller, broker, listener):
+        monkeypatch.setattr(command_answers, "MAX_WAITING", 3)
+        store.goes_on.clear()
+        for duty in range(11, 17):
+            await broker.publish(f"{PREFIX}/cmd", f"pwmd=1{duty}")
+        controller.sense({"DS1": 21.5})
+        # What comes after the commands has come, so they have, too.
+        await listener.until_last(f"{PREFIX}/DS1", "21.5")
+        assert listener.of(f"{PREFIX}/cmdr") == []
+        store.goes_on.set()
+        await until(lambda: len(listener.of(f"{PREFIX}/cmdr")) == 6)
+        answers = listener.of(f"{PREFIX}/cmdr")
+        assert answers[:3] == ["1"] * 3
+        assert all("Nothing was done; send it again" in answer for answer in answers[3:])
+        assert controller.engine.settings.pwm[1].duty == 13
+        await broker.publish(f"{PREFIX}/cmd", "pwmd=120")
+        await until(lambda: controller.engine.settings.pwm[1].duty == 20)
 
 
 async def test_the_lock_of_the_outputs_holds_for_mqtt(tmp_path: Path) -> None:

@@ -131,6 +131,7 @@ ELSEWHERE = (
     "fleet/refusal_pages.py",
     # To programs: answers by SMS, MQTT and TFTP, metrics, the MIB, broken HTTP.
     *("servers/sms_commands.py", "servers/mqtt/service.py", "servers/routes/metrics.py"),
+    "servers/mqtt/command_answers.py",
     "fleet/cluster/cluster_metrics.py",
     *("wire/tftp.py", "wire/snmp_mib.py", "wire/snmp_tree.py", "servers/http/parsing.py"),
     *("servers/http/messages.py", "servers/http/connection.py"),

@@ -13,6 +13,7 @@ from leverframe.fleet.members import Member
 from leverframe.servers.http.messages import Reply, Request
 from tests.fleet.cluster.nodes import Cluster, cluster_on
 from tests.hardware.waiting import until
+from tests.notify.broker import PASSWORD, USER, Broker, Listener
 from tests.postgres_server import PostgresServer, postgres_server
 
 CHANGE, SWITCH, READ = "/stm.cgi?sname=other", "/outs.cgi?out0=1", "/outs.cgi"
@@ -21,16 +22,25 @@ LEASE_S = 1.0
 
 
 @pytest.fixture
-async def away(tmp_path: Path) -> AsyncIterator[tuple[PostgresServer, Cluster]]:
+async def there(tmp_path: Path) -> AsyncIterator[tuple[PostgresServer, Cluster]]:
     with postgres_server() as server:
         async with cluster_on(server.new_fleet(), tmp_path) as cluster:
             for name in ("a", "b"):
                 member = await cluster.join(name)
                 member.lease._lease_s = LEASE_S
             await cluster.add("a", "one", "two")
-            await asyncio.to_thread(server.stop)
-            await until(lambda: all(one.is_in_doubt for one in leases(cluster)))
             yield server, cluster
+
+
+@pytest.fixture
+async def away(there: tuple[PostgresServer, Cluster]) -> tuple[PostgresServer, Cluster]:
+    await goes(*there)
+    return there
+
+
+async def goes(server: PostgresServer, cluster: Cluster) -> None:
+    await asyncio.to_thread(server.stop)
+    await until(lambda: all(one.is_in_doubt for one in leases(cluster)))
 
 
 def leases(cluster: Cluster) -> list[NodeLease]:
@@ -70,3 +80,34 @@ async def test_changes_are_507_switching_503_and_it_goes_on_without_a_restart(
     # The very same ones: nothing has moved, and nobody was declared dead.
     assert [cluster.member(name) for name in ("one", "two")] == members
     assert [one._claim.epoch for one in cluster.members.values()] == epochs
+
+
+@pytest.mark.needs_program("mosquitto")
+@pytest.mark.needs_program("mosquitto_sub")
+async def test_commands_by_mqtt_are_answered_with_a_sentence_and_carried_out_when_it_is_back(
+    there: tuple[PostgresServer, Cluster], tmp_path: Path
+) -> None:
+    server, cluster = there
+    member = cluster.member("one")
+    broker = Broker(tmp_path)
+    listener = Listener(broker)
+    await broker.start()
+    try:
+        await listener.start()
+        link = f"/stm.cgi?mqtt=1*localhost*{broker.port}*{USER}*{PASSWORD}*cellar*0"
+        assert (await asked(member, link)).status == 200
+        await listener.until_last("cellar/status", "online")
+        await goes(server, cluster)
+        for number, command in enumerate(("out0=1", "pwmd=130"), start=1):
+            await broker.publish("cellar/cmd", command)
+            await until(lambda count=number: len(listener.of("cellar/cmdr")) == count)
+            assert "Nothing was changed; try again" in listener.of("cellar/cmdr")[-1]
+        assert member.controller.engine.values["OUT0"] == 0
+        await asyncio.to_thread(server.start)
+        await until(lambda: not any(one.is_in_doubt for one in leases(cluster)))
+        await broker.publish("cellar/cmd", "out0=1&pwmd=130")
+        await until(lambda: listener.of("cellar/cmdr")[2:] == ["1"])
+        assert member.controller.engine.values["OUT0"] == 1
+    finally:
+        await listener.stop()
+        await broker.kill()

@@ -28,10 +28,10 @@ from leverframe.engine.settings import Settings
 from leverframe.notify.mqtt_link import ONLINE, MqttLink, status_topic
 from leverframe.notify.outbox import Outbox
 from leverframe.servers.mqtt.announced import AnnouncedTopics
+from leverframe.servers.mqtt.command_answers import FAULT, CommandAnswers
 from leverframe.servers.mqtt.home_assistant import Controlled, announced_labels, announcement
 from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.servers.mqtt.states import PublishedStates
-from leverframe.storage.store import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,6 @@ NAME = "MQTT broker"
 #: The name of the trouble of a broker that takes the connection, but not all that is published.
 REFUSED = "MQTT access"
 DONE = "1"
-FAULT = "The command failed by a fault in this program; its log says more."
 #: As long as a query may be.
 MAX_BYTES = 8192
 _BY_MQTT = Cause("command", "MQTT", source="MQTT")
@@ -64,8 +63,7 @@ class MqttService:
         self._pages: PagesAddress | None = None
         self._was_up = False
         self._is_refused = False
-        #: The last of the answers that wait for the disk; each waits for the one before it.
-        self._answering: asyncio.Task[None] | None = None
+        self._answers = CommandAnswers(self._publish_answer)
         link.on_change = self._link_changed
         link.on_message = self._heard
         link.on_acknowledged = self._states.changed
@@ -248,33 +246,23 @@ class MqttService:
             # The library that calls this would keep it to itself.
             log.exception("%s: a command ended unexpectedly", NAME)
             answer = FAULT
-        answering = self._answer(outstanding, answer, self._answering)
-        self._answering = asyncio.get_running_loop().create_task(answering)
+        self._answers.add(outstanding, answer)
 
     def _submit(self, payload: bytes) -> Outstanding | None:
+        if self._answers.are_too_many:
+            raise Refusal(
+                "Too many commands before this one wait for their answers. Nothing was done; send"
+                " it again later."
+            )
         if len(payload) > MAX_BYTES:
             raise Refusal(f"The command is longer than {MAX_BYTES} bytes.")
+        self._controller.check_that_it_is_here()
         if self._controller.bootloader_until is not None:
             raise Refusal("The controller is in its bootloader.")
         calls = calls_in(payload.decode(), self._controller.profile)
         return self._controller.submit([(call, None) for call in calls], _BY_MQTT)
 
-    async def _answer(
-        self,
-        outstanding: Outstanding | None,
-        answer: str,
-        before: "asyncio.Task[None] | None",
-    ) -> None:
-        if outstanding is not None:
-            try:
-                await outstanding.finish()
-            except StoreUnavailable as error:
-                answer = str(error)
-            except Exception:
-                # Logged by the controller.
-                answer = FAULT
-        if before is not None:
-            # Answers have no number: the client relies on their order.
-            await asyncio.wait([before])
-        if self._link.up:
-            self._link.publish(f"{self._link.settings.prefix}/cmdr", answer)
+    def _publish_answer(self, answer: str) -> "asyncio.Future[bool] | None":
+        if not self._link.up:
+            return None
+        return self._link.publish(f"{self._link.settings.prefix}/cmdr", answer)
