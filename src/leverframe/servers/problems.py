@@ -3,6 +3,7 @@
 import msgspec
 
 from leverframe.commands.table.refusals import Refusal
+from leverframe.controller.controller import NotOursNow
 from leverframe.servers.http.messages import PROBLEM_TYPE, Headers, Reply
 from leverframe.storage.store import StoreUnavailable
 
@@ -69,6 +70,9 @@ class StoreFailed(Refusal):
         """Return the refusal of a change: it is not stored, or that is not known yet."""
         if error.is_taken_over:
             return FencedOff(str(error))
+        if error.is_over:
+            # As all that come after it are told, before anything is tried.
+            return NotOursNow(str(error))
         return NotKnownYet(str(error)) if error.is_in_doubt else StoreFailed(str(error))
 
 

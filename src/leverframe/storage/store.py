@@ -58,6 +58,8 @@ class StoreUnavailable(ErrorForPeople):
     is_in_doubt = False
     #: Another node has taken over, and nothing was written.
     is_taken_over = False
+    #: Nobody is served any more until somebody has looked: what was acknowledged is gone.
+    is_over = False
 
 
 class Rows(msgspec.Struct):

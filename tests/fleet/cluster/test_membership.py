@@ -119,8 +119,27 @@ def test_who_resigned_is_told_from_who_was_declared_dead(database: psycopg.Conne
     assert membership.declare_dead(database, seen)
     # Fenced, it can no longer say that it has ended in order.
     membership.resign(database, b)
-    told = {one.name: (one.is_alive, one.has_resigned) for one in membership.seen_nodes(database)}
-    assert told == {"a": (False, True), "b": (False, False), "c": (True, False)}
+    assert told_lives(database) == {"a": (False, True), "b": (False, False), "c": (True, False)}
+
+
+def told_lives(database: psycopg.Connection[Any]) -> dict[str, tuple[bool, bool]]:
+    """Return of each node whether it lives, and whether it has ended in order."""
+    return {one.name: (one.is_alive, one.has_resigned) for one in membership.seen_nodes(database)}
+
+
+def test_who_dies_before_the_first_beat_is_dead_and_not_stopped(
+    database: psycopg.Connection[Any],
+) -> None:
+    a, _ = live(database, "a", "b")
+    for seen in membership.seen_nodes(database):
+        assert seen.has_session
+        assert membership.declare_dead(database, seen)
+    assert told_lives(database) == {"a": (False, False), "b": (False, False)}
+    # It is as any other in its next life, and may end that before a beat in order.
+    (a,) = live(database, "a")
+    assert next(one for one in membership.seen_nodes(database) if one.name == "a").has_session
+    membership.resign(database, a)
+    assert told_lives(database) == {"a": (False, True), "b": (False, False)}
 
 
 def test_who_asks_is_told_of_the_database_and_the_programs(

@@ -1,7 +1,9 @@
 """A database that is set back under running nodes: they notice, tell, and begin nothing anew."""
 
+import inspect
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -11,6 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.heartbeat import BeatResult, Heartbeat
 from leverframe.fleet.cluster.lease import NodeLease
+from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.fleet.postgres_connection import connect
 from leverframe.storage.fleet.postgres_lane import Fenced, PostgresLane, WentBack
 from leverframe.storage.store import Changes
@@ -155,3 +158,31 @@ async def test_a_lane_tells_a_death_from_a_database_that_went_back(
             with pytest.raises(error):
                 await lane.store(1).commit(Changes({"a": 2}))
             await lane.close()
+
+
+async def test_the_change_that_notices_it_is_refused_as_all_after_it(
+    cluster: Cluster,
+) -> None:
+    member = await cluster.join("a")
+    await cluster.nodes["a"].add(new("one"))
+    # No beat notices it before.
+    for task in member._tasks:
+        task.cancel()
+    handler = cluster.member("one").entrance.handler
+    assert (await change(handler, "first")).status == 200
+    with connect(cluster.database) as database:
+        database.execute("UPDATE lane SET batch = batch - 1")
+    told = []
+    for name in ("second", "third"):
+        refused = await change(handler, name)
+        told.append((refused.status, refused.body))
+        await until(lambda: TOLD in cluster.nodes["a"].troubles)
+    assert told[0][0] == 503
+    assert b"gone back in time" in told[0][1]
+    assert told[0] == told[1]
+
+
+async def change(handler: Any, name: str) -> Reply:
+    answer = handler(Request("GET", "/stm.cgi", f"sname={name}", {}, b"", "127.0.0.1"))
+    reply: Reply = await answer if inspect.isawaitable(answer) else answer
+    return reply

@@ -24,6 +24,8 @@ from leverframe.storage.fleet.postgres_statements import ALIVE
 
 #: What nodes wake each other by when controllers change hands.
 CHANNEL = "leverframe_controllers"
+#: In the place of the session of a node that was declared dead before its first beat.
+_NEVER_BEAT = -1
 #: How sessions of nodes are called, before their version.
 _PROGRAM = "leverframe "
 
@@ -173,8 +175,11 @@ def declare_dead(connection: Connection, node: SeenNode) -> bool:
         )
         if as_seen.fetchone() is None:
             return False
-        query = "UPDATE node SET is_alive = false, epoch = epoch + 1 WHERE name = %s"
-        connection.execute(query, (node.name,))
+        query = (
+            "UPDATE node SET is_alive = false, epoch = epoch + 1,"
+            " session = CASE session WHEN 0 THEN %s ELSE session END WHERE name = %s"
+        )
+        connection.execute(query, (_NEVER_BEAT, node.name))
         # Waits for a batch that is being written; one that comes later writes nothing.
         connection.execute(
             "UPDATE lane SET epoch = %s WHERE node = %s", (node.epoch + 1, node.name)
@@ -322,12 +327,12 @@ def resign(connection: Connection, claim: Claim) -> None:
     """
     with connection.transaction():
         row = connection.execute(
-            "UPDATE node SET session = 0 WHERE name = %s AND epoch = %s AND is_alive"
-            " RETURNING epoch, beat",
+            "SELECT beat FROM node WHERE name = %s AND epoch = %s AND is_alive FOR UPDATE",
             (claim.node, claim.epoch),
         ).fetchone()
         if row is not None:
-            declare_dead(connection, SeenNode(claim.node, row[0], row[1]))
+            declare_dead(connection, SeenNode(claim.node, claim.epoch, row[0]))
+            connection.execute("UPDATE node SET session = 0 WHERE name = %s", (claim.node,))
 
 
 def placed(connection: Connection) -> list[Placed]:

@@ -89,6 +89,8 @@ class Fenced(ConcernsAll):
 class WentBack(ConcernsAll):
     """The database has lost what was acknowledged: one sentence."""
 
+    is_over = True
+
 
 class Claim(Struct, frozen=True):
     """The right of a node to write, until somebody else declares it dead."""
