@@ -73,8 +73,8 @@ test("a row tells its worst finding in words, with since and how many more", () 
   ];
   const about = { tenant: null };
   const shown = textOf(list({ node: about, rows }, 2, (name) => name === "a", () => {}, 10));
-  assert.match(shown, /Flow has fallen silent\. since [\d:]+, more: 2/);
-  assert.match(shown, /findings: 3/);
+  assert.match(shown, /Flow has fallen silent\. since [\d:]+, and 2 more/);
+  assert.match(shown, /3 findings/);
   assert.match(shown, /without power/);
   assert.match(shown, /:81/);
 });
@@ -108,8 +108,12 @@ test("refusals come first, and effects are said in words", async () => {
   assert.match(shown, /Would do it: 4\. Would refuse: 1\. e refuses: There is none\./);
   assert.match(shown, /a Pump: off → on; Output 0 stays on b Output 1 · Off by itself after: 0 s/);
   assert.match(shown, /c secret d would do it/);
+  // What is the same for several is said once; what is not, for so many.
   const many = Array.from({ length: 40 }, (_, at) => ({ name: `n${at}`, status: 200 }));
-  assert.match(textOf(results({ ...report, dry_run: false, results: many })), /not shown: 10/);
+  const alike = textOf(results({ ...report, dry_run: false, results: many }));
+  assert.match(alike, /n0, n1, .* n11 and 28 more done$/);
+  const each = many.map((one) => ({ ...one, effects: [{ ...effect, what: one.name }] }));
+  assert.match(textOf(results({ ...report, dry_run: false, results: each })), /not shown: 10/);
 });
 
 test("what is chosen goes as a form, however many there are, and a template as it is", async () => {
@@ -208,7 +212,7 @@ test("nodes and the database are told in words", () => {
 });
 
 const rollout = (more = {}) => ({
-  ...{ id: "names", title: "oname=0Pump", status: "stopped", why: "2 have failed, and 2 stop it." },
+  ...{ id: "names", title: "oname=0Pump", status: "stopped", why: "Failed: 2. It stops at 2." },
   ...{ by: "ann", made: 0, group: 1, controllers: 5, done: 2, failed: 2, undone: 1 },
   groups: [
     { size: 1, done: 1, failed: 0, undone: 1 },
@@ -222,7 +226,7 @@ const rollout = (more = {}) => ({
 test("a roll-out tells its groups, thresholds and what can be done now", () => {
   const shown = textOf(new Rollouts(page).view([rollout()], 10));
   assert.match(shown, /stopped 2 of 5 done, failed: 2, back again: 1 ann · [\d:]+ · names/);
-  assert.match(shown, /2 have failed, and 2 stop it\./);
+  assert.match(shown, /Failed: 2\. It stops at 2\./);
   assert.match(shown, /Group 2 1 of 4 done, failed: 2/);
   assert.match(shown, /needs 90 % for the next one · failures that stop it: 2 · .*: 10 min/);
   assert.match(shown, /Go on Retry those that failed Undo Forget Why they failed: 2/);

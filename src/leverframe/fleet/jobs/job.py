@@ -350,7 +350,7 @@ class FleetJob:
         errors = len(self.outcomes.failed()) - self.state.accepted
         if self.plan.max_errors is None or errors < self.plan.max_errors:
             return False
-        await self._end(f"{errors} have failed, and {self.plan.max_errors} stop it.")
+        await self._end(f"Failed: {errors}. It stops at {self.plan.max_errors}.")
         return True
 
     async def _end(self, why: str) -> None:

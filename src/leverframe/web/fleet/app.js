@@ -194,7 +194,8 @@ class FleetPage {
         ${sums(view, wanted)} ${this.#search()}
         ${view.node.role === "administrator" ? this.#add() : nothing}
       </div>
-      ${problems} ${this.#time.view()} ${this.#making.view()} ${this.#filters(view, wanted)}
+      ${problems} ${this.#time.view()} ${this.#making.view()}
+      ${view.node.controllers ? this.#filters(view, wanted) : nothing}
       <section class="card list">
         <div class="rows">
           ${view.rows.length

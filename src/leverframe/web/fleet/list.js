@@ -2,7 +2,7 @@
 
 import { html, nothing, svg } from "../vendor/lit-html.js";
 import { icon } from "../lib/icon.js";
-import { moment } from "../lib/moments.js";
+import { shortMoment } from "../lib/moments.js";
 import { findingSentence, t } from "../lib/words.js";
 import { addressWith } from "./address.js";
 
@@ -78,12 +78,13 @@ export function list({ node, rows }, shown, isChosen, choose, time) {
 const tableRow = (row, ofAll, picked, choose, time) =>
   html`<tr data-name=${row.name} data-health=${row.health} class=${picked ? "picked" : ""}>
     <td class="c">
-      <input
-        type="checkbox"
-        aria-label=${row.name}
-        .checked=${picked}
-        @change=${(event) => choose([row.name], event.target.checked)}
-      />
+      <label
+        ><input
+          type="checkbox"
+          aria-label=${row.name}
+          .checked=${picked}
+          @change=${(event) => choose([row.name], event.target.checked)}
+      /></label>
     </td>
     <td class="h">${health(row)}</td>
     <td class="n">
@@ -134,7 +135,7 @@ function finding({ worst, about, findings, url, health: kind, node }, time) {
   if (!worst) return html`<span class="quiet">${t("none")}</span>`;
   const name = about || worst.label || "";
   const sentence = findingSentence(worst.kind, { name, ...worst.figures }) ?? worst.text;
-  const since = t("since", { time: moment(worst.since, time) });
+  const since = t("since", { time: shortMoment(worst.since, time) });
   const more = findings > 1 ? t("more", { count: findings - 1 }) : "";
   return html`<a href=${`${url}#/${worst.page}`}>${sentence}</a>
     <small>${[since, more].filter(Boolean).join(", ")}</small>`;

@@ -8,7 +8,9 @@ import { kindName } from "../lib/things.js";
 import { serverText, t } from "../lib/words.js";
 
 const DONE = 200;
+// So many lines are shown, and so many names in each.
 const SHOWN = 30;
+const NAMED = 12;
 const CONTEXT = contextOf();
 
 // What the settings are called that would change.
@@ -28,21 +30,42 @@ export function results({ dry_run: tried, done, refused, results: all }) {
     ${resultList(all, tried)}`;
 }
 
+// What is the same for several is said once.
 /** @param {BulkReport["results"]} all @param {boolean} tried */
 export function resultList(all, tried) {
-  const worstFirst = [...all].sort((a, b) => Number(a.status === DONE) - Number(b.status === DONE));
-  const hidden = all.length - SHOWN;
+  /** @type {Map<string, BulkReport["results"]>} */
+  const alike = new Map();
+  for (const one of all) {
+    const key = `${one.status} ${one.detail ?? ""} ${JSON.stringify(one.effects ?? [])}`;
+    const some = alike.get(key);
+    if (some) some.push(one);
+    else alike.set(key, [one]);
+  }
+  const worstFirst = [...alike.values()].sort(
+    ([a], [b]) => Number(a.status === DONE) - Number(b.status === DONE),
+  );
+  const hidden = worstFirst.slice(SHOWN).flat().length;
   return html`<ul class="results">
       ${worstFirst.slice(0, SHOWN).map(
-        (one) =>
-          html`<li data-result=${one.name} data-status=${one.status}>
-            ${icon(one.status === DONE ? "check" : "close", "s")}<b>${one.name}</b>
-            <span>${sentence(one, tried)}</span>
+        (some) =>
+          html`<li data-names=${names(some, " ")} data-status=${some[0].status}>
+            ${icon(some[0].status === DONE ? "check" : "close", "s")}<b>${namesOf(some)}</b>
+            <span>${sentence(some[0], tried)}</span>
           </li>`,
       )}
     </ul>
     ${hidden > 0 ? html`<p class="quiet">${t("hidden", { count: hidden })}</p>` : nothing}`;
 }
+
+/** @param {BulkReport["results"]} some */
+function namesOf(some) {
+  const first = names(some.slice(0, NAMED), ", ");
+  const count = some.length - NAMED;
+  return count > 0 ? t("and_more_names", { names: first, count }) : first;
+}
+
+/** @param {BulkReport["results"]} some @param {string} between */
+const names = (some, between) => some.map(({ name }) => name).join(between);
 
 /** @param {BulkReport["results"][number]} result @param {boolean} tried */
 function sentence({ status, detail, effects = [] }, tried) {
