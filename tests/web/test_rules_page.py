@@ -92,7 +92,7 @@ def test_a_heating_rule_with_a_night_window_takes_few_clicks_and_goes_with_its_w
     form.get_by_label("Time window", exact=True).select_option("out")
     form.get_by_label("Days of the window").select_option(label="on weekdays")
     expect(form).to_contain_text("on at 18 °C, off at 20 °C")
-    expect(form.locator(".trial")).to_contain_text("Times it would have acted: ")
+    expect(form.locator(".trial")).to_contain_text("It would have acted")
     expect(form.locator(".trial .course path")).to_have_count(2)
     form.get_by_role("button", name="Save and enable").click()
     expect(row(page, 1)).to_contain_text("it is not between 22:00 and 06:00, on weekdays")
@@ -143,6 +143,20 @@ def test_rules_that_fight_loop_or_never_act_are_warned_of(
         "Fights over Output 2 with rule Cooling"
     )
     expect(row(page, 1).locator(".m")).to_have_text("cannot act")
+
+
+def test_the_open_rule_is_moved_without_a_mouse_and_stays_open(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    set_rules(twin, HEATING, HEATING.replace("event=0", "event=1"))
+    twin.get("/inpa.cgi?rulename=0*First&rulename=1*Second")
+    page = open_page("rules?edit=1")
+    editor(page).get_by_role("button", name="Move down").click()
+    expect(page.locator(".r .name")).to_have_text(["Second", "First"])
+    expect(editor(page).get_by_label("Name")).to_have_value("First")
+    expect(page).to_have_url(re.compile(r"rules\?edit=2$"))
+    expect(editor(page).get_by_role("button", name="Move down")).to_be_disabled()
+    assert [rule["name"] for rule in twin.settings()["rules"]] == ["Second", "First"]
 
 
 def test_what_is_wrong_refused_lost_or_changed_elsewhere_is_told_beside_the_blanks(

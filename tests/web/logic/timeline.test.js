@@ -143,6 +143,16 @@ test("a press means the fine bar under the finger, else the wide one", () => {
   assert.equal(begunAt(DAY, 600), null);
 });
 
+test("what goes on as planned is told by what began it", () => {
+  const begun = { begin: 100, end: 500, value: 1 };
+  const planned = { begin: 500, end: 600, value: 1, planned: true };
+  const later = { begin: 800, end: 900, value: 1, planned: true };
+  const bars = [begun, planned, { ...planned, begin: 600, end: 800, value: 0 }, later];
+  const timeline = { ...DAY, lanes: [{ label: "OUT0", kind: "output", bars }] };
+  const begins = [550, 850].map((time) => meantAt(timeline, "OUT0", time, 1)?.begin);
+  assert.deepEqual(begins, [100, 800]);
+});
+
 test("the time rolls with now until a part is chosen, and the address keeps it", () => {
   const stretch = new Stretch(new URLSearchParams());
   const [from, to] = stretch.bounds(1_000_000);

@@ -190,8 +190,8 @@ export class Page {
   async #moveOpened(from, to) {
     await this.#move(from, to);
     if (this.#refusal !== null) return;
-    note("rules", { edit: to + 1 });
     this.#edit(to);
+    note("rules", { edit: to + 1 });
   }
 
   /** @param {number} index @param {HTMLInputElement} box */

@@ -8,10 +8,10 @@ import { shortMoment } from "../lib/moments.js";
 import { note } from "../lib/router.js";
 import { toast } from "../lib/toast.js";
 import { t } from "../lib/words.js";
-import { WORKDAYS, watchers } from "./rules/window.js";
+import { WORKDAYS, watchers, windowOf } from "./rules/window.js";
 import { EntryEditor } from "./schedule/editor.js";
 import { EntryDraft, WEEKDAYS, wireOf } from "./schedule/entry.js";
-import { dayName, entrySentence } from "./schedule/sentences.js";
+import { dayName, entrySentence, hoursOf } from "./schedule/sentences.js";
 import { copied, dayCopied, entriesOf, groupsOf, storedOf } from "./schedule/week.js";
 import { WeekGrid } from "./schedule/week_grid.js";
 
@@ -322,7 +322,7 @@ export class Page {
           <span>${t("active")}</span>
         </label>
       </header>
-      <p class="sentence">${entrySentence(entry, this.#context, end)}</p>
+      <p class="sentence">${this.#sentence(entry, end)}</p>
       ${this.#runs(places, entry)}
       ${this.#refusals.get(index)
         ? html`<p class="refusal" role="alert">${this.#refusals.get(index)}</p>`
@@ -332,6 +332,25 @@ export class Page {
         ${this.#remover(places).view()}
       </footer>
     </article>`;
+  }
+
+  // The hours of a rule's window are told as what they are.
+  /** @param {Api.ScheduleEntry} entry @param {Api.ScheduleEntry | null} end */
+  #sentence(entry, end) {
+    const { settings } = this.#context;
+    const window = end && windowOf(settings, entry.action);
+    const rules = window ? this.#watching(entry.action) : [];
+    if (!window || rules.length === 0) return entrySentence(entry, this.#context, end);
+    return t("tells_window", { hours: hoursOf(window), rules: rules.join(", ") });
+  }
+
+  // The rules that look at something, as people call them.
+  /** @param {string} label */
+  #watching(label) {
+    const { settings } = this.#context;
+    return watchers(settings, label).map(
+      (one) => settings.rules[one].name || t("rule_number", { number: one + 1 }),
+    );
   }
 
   // The nearest run of a span says which of its edges it is.
@@ -379,11 +398,7 @@ export class Page {
   // Rules that look at what it switches are named.
   /** @param {number} index @returns {Named} */
   #danger(index) {
-    const { settings } = this.#context;
-    const label = settings.schedule[index]?.action ?? "";
-    const rules = watchers(settings, label).map(
-      (one) => settings.rules[one].name || t("rule_number", { number: one + 1 }),
-    );
+    const rules = this.#watching(this.#entries()[index]?.action ?? "");
     return rules.length ? ["delete_used", { rules: rules.join(", ") }] : "delete_danger";
   }
 

@@ -47,6 +47,11 @@ export function entrySentence(entry, context, end = null) {
   return t("tells_date", { time, date: day, effect });
 }
 
+// "21:30 to 05:45, every day"
+/** @param {{ from: number, to: number, days: string[] }} span */
+export const hoursOf = ({ from, to, days }) =>
+  t("hours_of", { from: timeText(from), to: timeText(to), days: daysText({ days }) });
+
 // All seven are "every day"; "on weekdays" are Monday to Friday and nothing else.
 /** @param {Pick<Api.ScheduleEntry, "days"> & { periodic?: boolean }} scheduleEntry */
 export function daysText({ days, periodic = false }) {

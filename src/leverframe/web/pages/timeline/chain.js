@@ -57,16 +57,24 @@ export function stepsOf(timeline, { label, begin }) {
  * @returns {Chosen | null}
  */
 export function meantAt(timeline, label, time, near) {
+  const bars = laneOf(timeline, label)?.bars ?? [];
   const begins =
     label === MESSAGES
       ? timeline.messages.map((message) => message.time)
-      : (laneOf(timeline, label)?.bars ?? [])
+      : bars
           .filter(({ begin, end, value }) => value && end - begin < near && time <= end + near)
-          .map(({ begin }) => begin);
+          .map((bar) => begunBy(bars, bar).begin);
   const fine = nearest(begins, time, near);
   if (fine !== null) return { label, begin: fine };
-  const bar = barAt(laneOf(timeline, label)?.bars ?? [], time);
-  return bar && bar.value !== null ? { label, begin: bar.begin } : null;
+  const bar = barAt(bars, time);
+  return bar && bar.value !== null ? { label, begin: begunBy(bars, bar).begin } : null;
+}
+
+// What goes on as planned has begun before: there is its cause.
+/** @param {LaneBar[]} bars @param {LaneBar} bar */
+function begunBy(bars, bar) {
+  const before = bars[bars.indexOf(bar) - 1];
+  return bar.planned && before?.value === bar.value ? before : bar;
 }
 
 /** @param {number[]} times @param {number} time @param {number} near */
