@@ -32,6 +32,7 @@ VARIABLE_NAMED = {
     "en": "Variable 2 · Name: “” → “Frost”",
     "pl": "Zmienna 2 · Nazwa: “” → “Frost”",
 }
+LACKING = {"en": "does not have", "pl": "Wersje, które to mają"}
 SWITCHED = {"en": "Output 0: off → on", "pl": "Wyjście 0: wył. → wł."}
 
 
@@ -135,6 +136,7 @@ def test_controllers_of_three_versions_are_found_commanded_and_gone_back(
         page.locator(".bulk .words").fill("stm.cgi?eventname=1Frost")
         do(page, "try")
         expect(result(page, "boiler")).not_to_have_attribute("data-status", "200")
+        expect(result(page, "boiler")).to_contain_text(LACKING[language])
         # Settings and outputs are called what the pages of a controller call them.
         expect(result(page, "pump")).to_contain_text(VARIABLE_NAMED[language])
         send = page.locator("[data-do=send]")

@@ -42,6 +42,7 @@ class FleetPage {
   #address = readAddress();
   // As it was typed, perhaps with a space at its end.
   #searchText = this.#address.wanted.search;
+  #isStarted = false;
   // How many rows stand on the page, null where it shows no list; and the minute that it shows.
   /** @type {number | null} */
   #rows = null;
@@ -51,7 +52,10 @@ class FleetPage {
     applyTheme();
     // The browser's dates take a slow one 0.15 s the first time: not while the list is drawn.
     setTimeout(() => fullMoment(0, { dateStyle: "medium" }));
-    await Promise.all([startWords(), usePageWords("fleet"), useCodes()]);
+    // Sentences of the node are in the reader's language as soon as their words have come.
+    const draw = () => this.#isStarted && this.redraw();
+    await Promise.all([startWords(draw), usePageWords("fleet"), useCodes()]);
+    this.#isStarted = true;
     closeMenusOutside();
     addEventListener("hashchange", () => this.#look());
     setInterval(() => this.#tick(), SECOND_MS);
