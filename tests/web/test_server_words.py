@@ -56,6 +56,7 @@ NOT_FOR_PAGES = (
 OF_COMMANDS = (
     *("Say which hardware", "This is no private key", "This is no public key"),
     *("7: the node listens on", "7: port 7 of 7 cannot be used", "A node 7 runs already"),
+    "7 cannot be used for the other nodes",
 )
 #: What is allowed: names of the protocols are the same in every language.
 SPOKEN = re.compile(r"[a-z]{4}")

@@ -1,6 +1,7 @@
 """A node with a database that it cannot use: one sentence, and nothing was done anywhere."""
 
 import asyncio
+import socket
 from pathlib import Path
 
 import psycopg
@@ -12,10 +13,13 @@ from leverframe.config.sources import Sources
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE
 from leverframe.fleet.cluster.beginning import NodeIdentity
+from leverframe.fleet.cluster.cluster_table import ClusterTable
 from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.cluster.opening import open_cluster
+from leverframe.fleet.cluster.storage import open_database
 from leverframe.fleet.fleet_file import read_fleet
 from leverframe.storage.fleet import postgres_schema
+from leverframe.storage.fleet.opening import FleetFolder
 from leverframe.storage.fleet.postgres_connection import why_not_connected
 from leverframe.storage.fleet.postgres_schema import migrate
 from tests.fleet.cluster.nodes import cluster_on
@@ -177,3 +181,22 @@ def test_a_mistake_in_the_table_is_told_where_it_was_made(
     with pytest.raises(BadConfiguration) as refused:
         read_fleet(Sources(path, {}, {}), given)
     assert where in str(refused.value)
+
+
+def test_an_address_for_other_nodes_that_cannot_be_used_is_told_before_the_node_is_registered(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    address = postgres.new_fleet()
+    before = stored(address)
+    with socket.create_server(("127.0.0.1", 0)) as taken, FleetFolder(tmp_path) as folder:
+        for inner, reason in (
+            (f"127.0.0.1:{taken.getsockname()[1]}", "Address already in use"),
+            ("192.0.2.1:8070", "Cannot assign requested address"),
+        ):
+            table = ClusterTable(database=address, node="a", inner=inner)
+            with pytest.raises(ErrorForPeople) as refused:
+                asyncio.run(open_database(table, folder))
+            assert str(refused.value).startswith(f"{inner} cannot be used for the other nodes:")
+            assert reason in str(refused.value)
+            assert str(refused.value).endswith("with --inner.")
+    assert stored(address) == before

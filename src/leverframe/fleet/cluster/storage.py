@@ -12,6 +12,8 @@ from leverframe.fleet.cluster.opening import OpenedCluster, open_cluster
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_storage import history_bounds
 from leverframe.fleet.records import Registry
+from leverframe.process.reach import try_host
+from leverframe.process.serve import CannotListen
 from leverframe.storage.encrypting import KeyFile
 from leverframe.storage.fleet.lane import Lane
 from leverframe.storage.fleet.opening import FleetFolder
@@ -68,6 +70,14 @@ class DatabaseStorage:
 async def open_database(table: ClusterTable, folder: FleetFolder) -> DatabaseStorage:
     """Register the node in its database; raise an error for people where that cannot be."""
     place = table.inner_place()
+    try:
+        # Before the node is registered: one that the others cannot reach must not begin a life.
+        try_host(place.host, place.port)
+    except OSError as error:
+        raise CannotListen(
+            f"{table.inner} cannot be used for the other nodes: {error.strerror or error}. Choose"
+            " another address or port of this machine with --inner."
+        ) from error
     identity = NodeIdentity(place.node, place, table.capacity)
     opened = await open_cluster(table.database, identity, folder.key_path)
     return DatabaseStorage(replace(opened, live_state_every=table.live_state_every), folder)
