@@ -200,7 +200,8 @@ export class Why {
     if (isState(label)) {
       const isInput = kindOf(label).kind === "digital";
       const key = isInput ? ["level_closed", "level_open"] : ["state_off", "state_on"];
-      return t(key[value === 1 ? 1 : 0]);
+      const isOn = (value === 1) !== this.#context.overview.isInverted(label);
+      return t(key[isOn ? 1 : 0]);
     }
     const { text, unit } = this.#context.overview.shown(label, value);
     return `${text} ${unit}`.trim();
