@@ -9,7 +9,7 @@ from leverframe.config import Config
 from leverframe.process.logs import set_up as set_up_logs
 
 #: Containers that are new before a process of many controllers looks for garbage among them. At
-#: Python's 700 it walks through the requests on their way again and again: 3 % of what 100
+#: Python's 700 it walks through the requests on their way again and again: 2 to 3 % of what 100
 #: controllers with a durable change each cost.
 NEW_BEFORE_A_LOOK = 10_000
 
