@@ -218,7 +218,7 @@ def test_plants_are_wired_snapshots_taken_and_faults_set_and_what_lacks_somethin
     faults.get_by_label("The reading label", exact=True).select_option("DS2")
     faults.get_by_role("button", name="Let it fail").click()
     expect(faults.locator(".wired")).to_contain_text(
-        "thermometer shows 85 °C · the reading: Thermometer 2 acted: 1"
+        "thermometer shows 85 °C · the reading: Thermometer 2 acted 1 time"
     )
     assert twin.state()["DS2"] == 85
     faults.get_by_role("button", name="End fault 1").click()
