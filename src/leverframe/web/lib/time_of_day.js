@@ -1,5 +1,5 @@
-// Times of day as people write them, by 24 hours in every language: `06:30`, `22:00`. Reading is the
-// inverse of writing, and takes more ways than are written.
+// Times of day as people write them, by 24 hours in every language: `06:30`, `22:00`. Reading is
+// the inverse of writing, and takes more ways than are written.
 //
 //   timeText(23400)         "06:30"; with seconds only where there are any
 //   secondsOfDay("6:30")    23400; null where it is no time of day

@@ -65,7 +65,8 @@ function told({ kind, rules, labels, figures }, context) {
 }
 
 /** @param {Api.Advice["figures"]} figures */
-const pace = ({ delay_s: seconds }) => (seconds ? t("loop_pace", { time: durationText(seconds) }) : "");
+const pace = ({ delay_s: seconds }) =>
+  seconds ? t("loop_pace", { time: durationText(seconds) }) : "";
 
 // Several fights over one output are one line.
 /** @param {Api.RuleReport} report @param {AdminContext} context */

@@ -290,7 +290,7 @@ export class Draft {
     return [begins, ends].map(({ place }) => command.query({ A: place }));
   }
 
-  /** @param {string} letter */
+  /** @param {string} letter @returns {Schema} */
   #schema(letter) {
     const seen = { B: this.#typed.source, H: this.#effective("source2") };
     const schema = this.#event.schema(letter, seen);

@@ -125,6 +125,7 @@ export class EntryDraft {
     const { name, period, kind, time, date, days } = this.typed;
     /** @type {Record<string, string | null>} */
     const found = { B: problemOf(this.#command.schema("B"), name), U: this.#problemOfEnd() };
+    /** @type {Schema} */
     const periods = { ...this.#command.schema("E"), minimum: 1, "x-quantity": "duration" };
     if (kind === "period") found.E = problemOf(periods, period);
     else if (secondsOfDay(time) === null) found.E = "wrong_time";

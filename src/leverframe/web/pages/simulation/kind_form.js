@@ -34,7 +34,7 @@ export const spokenValue = (field, value) =>
 /** @param {KindField} field */
 function limitsOf(field) {
   const { labels, least, most, allowed } = field;
-  if (least === undefined) return serverText(allowed);
+  if (least === undefined || most === undefined) return serverText(allowed);
   const isBounded = isDuration(field) || Math.abs(Number(most)) < MOST;
   const limits = isBounded ? `${spokenValue(field, least)} – ${spokenValue(field, most)}` : "";
   return [limits, labels ? `${labels[0]}–${labels.at(-1)}` : ""].filter(Boolean).join(", ");

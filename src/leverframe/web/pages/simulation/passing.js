@@ -112,13 +112,13 @@ export class Passing {
   /** @param {Event} event */
   #go(event) {
     event.preventDefault();
-    const moment = secondsOfMoment(this.#wanted ?? "");
-    const seconds = moment === null ? NaN : moment - this.#bench.report.time;
+    const until = secondsOfMoment(this.#wanted ?? "");
+    const seconds = until === null ? NaN : until - this.#bench.report.time;
     if (seconds >= 0) {
       this.#wanted = null;
       return this.#advance(String(seconds));
     }
-    this.#problem = t(moment === null ? "wrong_moment" : "in_the_past");
+    this.#problem = t(until === null ? "wrong_moment" : "in_the_past");
     return this.#context.redraw();
   }
 
