@@ -19,6 +19,8 @@ from tests.servers.signing_up import base64
 
 OTHER_WATCHDOGS = "&".join(f"wdog{number}=0*0*0**3*2*60*120*10*0*60" for number in range(2, 7))
 SENSOR = "28:FF:00:00:00:00:00:01"
+#: m1 is the first reading of slot 2, the others are of none.
+MAPPED = "*".join(["20", *["00"] * 29])
 DAILY = "&s0=Fan*0*1*21600*0*128*1&&"
 
 
@@ -62,6 +64,12 @@ CASES = [
         "things?thing=DS1",
         [f"/stm.cgi?dswrite=1:{SENSOR}"],
         ["/sim.cgi?DS1=20&advance=10"],
+    ),
+    Case(
+        "slot_silent.2",
+        "things?thing=SLOT2",
+        [f"/stm.cgi?modbus_sensor=11&modbusid=112&modbusmapping={MAPPED}"],
+        ["/sim.cgi?m1=230"],
     ),
     Case(
         "rule_waits.1.DS2",
@@ -231,6 +239,19 @@ PAGES_OF_PARTS = {
     "store": "system?open=backup",
     "mDNS": "log",
 }
+
+
+async def test_a_module_is_set_up_and_silent_until_it_answers_or_its_bus_tells_why() -> None:
+    async with await LoopTwin.start() as twin:
+        await twin.ok("/stm.cgi?modbus_sensor=11&modbusid=112")
+        assert await found(twin) == {}, "nobody asks for its readings"
+        await twin.ok(f"/stm.cgi?modbusmapping={MAPPED}")
+        assert list(await found(twin)) == ["slot_silent.2"]
+        twin.controller.troubles["Modbus slot 2"] = "It does not answer."
+        assert list(await found(twin)) == ["trouble.Modbus slot 2"]
+        del twin.controller.troubles["Modbus slot 2"]
+        await twin.ok("/sim.cgi?m1=230")
+        assert await found(twin) == {}
 
 
 async def test_a_part_in_trouble_leads_to_the_page_that_sets_it_up() -> None:

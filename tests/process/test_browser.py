@@ -88,11 +88,20 @@ def test_our_own_page_switches(process: ControllerProcess, browser: Browser) -> 
     page.close()
 
 
-def test_a_person_signs_in_with_the_page_and_out_again(
-    process: ControllerProcess, browser: Browser
-) -> None:
+@pytest.fixture
+def locked_process(process: ControllerProcess) -> Iterator[ControllerProcess]:
+    """Ask for passwords until the end of the test; others of this file may follow it."""
     fields = "YWRtaW4=*bG9uZyBhZG1pbiBzZWNyZXQ=*dXNlcg==*"
     assert process.ask(f"/stm.cgi?auth=11{fields}")[0] == 200
+    yield process
+    account = ("admin", "long admin secret")
+    assert process.ask(f"/stm.cgi?auth=00{fields}", account=account)[0] == 200
+
+
+def test_a_person_signs_in_with_the_page_and_out_again(
+    locked_process: ControllerProcess, browser: Browser
+) -> None:
+    process = locked_process
     context = browser.new_context()
     page = context.new_page()
     page.goto(f"http://127.0.0.1:{process.port}/")

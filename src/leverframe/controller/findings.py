@@ -153,7 +153,11 @@ class FindingsWatch:
                 *messages_without_way(engine.settings),
                 *_fights(engine.settings),
             )
-        found = [*engine_findings(engine, at), *self._of_settings, *self._of_parts()]
+        found = [
+            *(one for one in engine_findings(engine, at) if not self._is_in_trouble(one)),
+            *self._of_settings,
+            *self._of_parts(),
+        ]
         reports = [self._told(one, at.wall) for one in found]
         self._since = {report.id: report.since for report in reports}
         return sorted(reports, key=lambda one: (one.severity != "fault", one.since))
@@ -194,6 +198,12 @@ class FindingsWatch:
             yield Finding(TROUBLE, _page_of_part(part), figures=figures, is_fault=True)
         for source in self.sources:
             yield from source()
+
+    def _is_in_trouble(self, finding: Finding) -> bool:
+        """Tell whether a part says itself what is wrong, with the reason."""
+        return finding.kind == "slot_silent" and (
+            f"Modbus slot {finding.figures['slot']}" in self._troubles
+        )
 
     def _told(self, finding: Finding, now: float) -> FindingReport:
         since = self._since.get(finding.id, now) if finding.since is None else finding.since

@@ -15,9 +15,9 @@ from msgspec import Struct
 from leverframe.engine.actuator import MESSAGES
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import BY_START
-from leverframe.engine.labels import ONEWIRE, PWMS
+from leverframe.engine.labels import MAPPED, ONEWIRE, PWMS
 from leverframe.engine.moment import SET_CLOCK, Moment
-from leverframe.engine.settings import NO_ONEWIRE_ID, Settings
+from leverframe.engine.settings import NO_ONEWIRE_ID, Settings, module_mapping
 from leverframe.engine.source_setup import is_set_up
 from leverframe.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
 
@@ -29,6 +29,7 @@ _NOT_SWITCHED = (0.0, BY_START, 0)
 SENTENCES = {
     "sensor_lost": "{name} has fallen silent.",
     "sensor_silent": "{name} is set up, but has never answered.",
+    "slot_silent": "The module in Modbus slot {slot} is set up, but has never answered.",
     "rule_waits": "Rule {rule} waits for {name}, which has never been seen.",
     "rule_held": "{name} is held by hand, but rule {rule} is met.",
     "rules_fight": "Rules {rule} and {other} can be met together and want {name} different.",
@@ -71,6 +72,7 @@ class Finding(Struct, frozen=True):
 def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
     """Find all that the state shows, in the order of the engine's features."""
     yield from _silent_sensors(engine)
+    yield from _silent_slots(engine)
     yield from _rules(engine)
     yield from _endless_rules(engine)
     yield from _pid(engine)
@@ -96,6 +98,23 @@ def _silent_sensors(engine: Engine) -> Iterator[Finding]:
             continue
         if machine.values[label] is None and label not in machine.absent_since:
             yield Finding("sensor_silent", page_of(label), label)
+
+
+def _silent_slots(engine: Engine) -> Iterator[Finding]:
+    """Find modules of which no reading that is mapped was ever there."""
+    machine, settings = engine.machine, engine.settings
+    if all(slot.module == "OFF" for slot in settings.modbus_slots):
+        return
+    mapped: dict[int, list[str]] = {}
+    for label, source in zip(MAPPED, module_mapping(settings), strict=True):
+        mapped.setdefault(source.slot, []).append(label)
+    for number, slot in enumerate(settings.modbus_slots, start=1):
+        labels = mapped.get(number, ())
+        has_answered = any(
+            machine.values[label] is not None or label in machine.absent_since for label in labels
+        )
+        if slot.module != "OFF" and labels and not has_answered:
+            yield Finding("slot_silent", f"things?thing=SLOT{number}", None, {"slot": number})
 
 
 def _rules(engine: Engine) -> Iterator[Finding]:
