@@ -26,6 +26,9 @@ ELSEWHERE = (
     (None, MemberRecord("well")),
 )
 
+#: Well below the time after which a page is told that the node is still there.
+SOON_S = 5.0
+
 
 class Told:
     """What a page was told, as it keeps it."""
@@ -94,6 +97,15 @@ async def test_rows_tell_of_health_levers_and_the_last_hour_and_change_live() ->
             await told.next()
             assert told.view["counts"]["off"] == 1
             assert names(told) == ["gh-3", "gh-2", "gh-1"]
+
+
+async def test_a_snapshot_that_was_taken_can_be_restored_at_once() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-1")
+        async with page(node) as told:
+            await node.post("snapshot", label="noon")
+            async with asyncio.timeout(SOON_S):
+                assert (await told.next())["node"]["snapshots"] == ["noon"]
 
 
 async def test_names_tags_and_time_show_at_once() -> None:

@@ -94,7 +94,9 @@ def _moment(context: FleetContext) -> float:
 
 async def snapshot_taken(context: FleetContext) -> BulkReport:
     label = context.needed("label", "a name for it")
-    return await context.snapshots.take(await context.chosen(), label, context.tenant)
+    report = await context.snapshots.take(await context.chosen(), label, context.tenant)
+    context.tell_pages()
+    return report
 
 
 async def restored(context: FleetContext) -> BulkReport:

@@ -92,7 +92,7 @@ async def planned_for(
         id = context.given.get("id")
         made = await context.jobs.plan(targets, work, context.asker, how, id)
         job = report_for(context, made)
-        _tell_pages(context)
+        context.tell_pages()
     return RolloutPlanned(job, [len(group) for group in plan.groups], tried)
 
 
@@ -150,14 +150,8 @@ def _carefulness(context: FleetContext) -> Carefulness:
 async def _operated(operation: Operation, context: FleetContext) -> JobReport:
     job = _job(context)
     await job.operate(operation, context.account.name)
-    _tell_pages(context)
+    context.tell_pages()
     return report_for(context, job)
-
-
-def _tell_pages(context: FleetContext) -> None:
-    """Let those who look at the fleet see at once what became of a roll-out."""
-    for watcher in tuple(context.node.watchers):
-        watcher()
 
 
 started = partial(_operated, "start")
@@ -170,5 +164,5 @@ undone = partial(_operated, "undo")
 async def forgotten(context: FleetContext) -> JobReport:
     job = _job(context)
     await context.jobs.remove(job)
-    _tell_pages(context)
+    context.tell_pages()
     return report_for(context, job)
