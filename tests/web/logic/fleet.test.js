@@ -182,10 +182,10 @@ test("a node is told by what it does, and what is wrong is counted", () => {
   const all = cluster(nodes);
   const states = nodes.map((one) => stateOf(one, all));
   assert.deepEqual(states, ["runs", "emptied", "empty", "silent", "dead", "stopped"]);
-  assert.equal(troublesOf(all), 1);
+  assert.equal(troublesOf(all), 2);
   assert.equal(stateOf(nodes[0], { ...all, is_in_doubt: true }), "doubt");
   const away = { ...all.database, is_reachable: false, standby: "db2" };
-  assert.equal(troublesOf({ ...all, is_in_doubt: true, database: away }), 4);
+  assert.equal(troublesOf({ ...all, is_in_doubt: true, database: away }), 5);
 });
 
 test("nodes and the database are told in words", () => {
@@ -205,6 +205,7 @@ test("nodes and the database are told in words", () => {
   assert.match(standby({ standbys: null, is_reachable: false }), /cannot be reached/);
   assert.match(standby({ standbys: null, last_doubt: 5 }), /this user may not see/);
   assert.match(standby({}), /refuses commands\. Controllers regulate on\./);
+  assert.match(standby({}), /Last doubt now/);
   const drained = cluster([peer("north"), peer("south", { capacity: 0, is_drained: true })]);
   assert.match(textOf(new Nodes(page).view(drained, 10)), /0\.2\.0 Use again/);
   const alone = cluster([peer("north"), peer("old", { is_alive: false })]);

@@ -19,10 +19,12 @@ export function stateOf(peer, cluster) {
   return "runs";
 }
 
+const BAD = ["dead", "doubt", "silent"];
+
 // How many things an operator should look at.
 /** @param {FleetCluster} cluster */
 export function troublesOf(cluster) {
-  const bad = cluster.nodes.filter((one) => ["doubt", "silent"].includes(stateOf(one, cluster)));
+  const bad = cluster.nodes.filter((one) => BAD.includes(stateOf(one, cluster)));
   const { is_reachable: reachable } = cluster.database;
   return bad.length + Number(!reachable) + Number(standbyOf(cluster.database) === "missing");
 }
@@ -138,6 +140,12 @@ function heard({ is_alive: alive, silent_s: seconds }) {
   return seconds < SILENT_S ? t("heard_now") : t("heard_ago", { seconds });
 }
 
+/** @param {number | null} last @param {boolean} inDoubt @param {number} time */
+function lastDoubt(last, inDoubt, time) {
+  if (inDoubt) return t("heard_now");
+  return last === null ? t("never") : moment(last, time);
+}
+
 /** @param {FleetCluster} cluster @param {number} time */
 function database({ database: about, is_in_doubt: inDoubt }, time) {
   const { is_reachable: reachable, server, schema, standby, standbys: count } = about;
@@ -155,7 +163,7 @@ function database({ database: about, is_in_doubt: inDoubt }, time) {
       standbyWord === "missing",
     ],
     ["db_batches", decimal(about.batches_s, 1), false],
-    ["db_doubt", about.last_doubt === null ? t("never") : moment(about.last_doubt, time), false],
+    ["db_doubt", lastDoubt(about.last_doubt, inDoubt, time), false],
   ];
   return html`<section class="card database" aria-labelledby="database-title" ?data-bad=${isBad}>
     <h2 id="database-title">${t("database")}</h2>
