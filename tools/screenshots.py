@@ -3,7 +3,8 @@
     python -m tools.screenshots docs/images
 
 The controller runs on virtual time with the greenhouse of `examples/`, so that there is something
-to see and every run shows the same. Without Chromium the pictures stay as they are.
+to see and every run shows the same; so does a node of many. Without Chromium the pictures stay as
+they are.
 """
 
 import re
@@ -19,6 +20,8 @@ from typing import Any
 from urllib.request import urlopen
 
 from playwright.sync_api import Browser, expect, sync_playwright
+
+from tools.lived_fleet import live_through_morning
 
 PROJECT = Path(__file__).parent.parent
 SCENARIO = PROJECT / "examples" / "greenhouse.toml"
@@ -91,17 +94,17 @@ QUIET = ("--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run")
 
 
 @contextmanager
-def controller() -> Iterator[str]:
-    """A controller on a port that is free; gives its address."""
+def running(*command: str) -> Iterator[str]:
+    """A controller, or a node of many, on a port that is free; gives its address."""
     with tempfile.TemporaryDirectory() as folder:
-        command = ["run", "--port", "0", "--data", folder, "--virtual-time"]
+        words = [*command, "--port", "0", "--data", folder, "--virtual-time"]
         process = subprocess.Popen(
-            [sys.executable, "-m", "leverframe", *command], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "leverframe", *words], stdout=subprocess.PIPE, text=True
         )
         assert process.stdout is not None
         with process, process.stdout:
-            found = re.search(r"http://\S+(?=/ )", process.stdout.readline())
-            assert found, "the controller did not start"
+            found = re.search(r"http://[^\s/]+", process.stdout.readline())
+            assert found, "it did not start"
             yield found[0]
             process.terminate()
 
@@ -147,12 +150,18 @@ def main(folder: Path) -> int:
         print("Chromium is not installed: the pictures of the pages stay as they are.")
         return 0
     scenario = tomllib.loads(SCENARIO.read_text(encoding="utf-8"))
-    with controller() as address, sync_playwright() as playwright:
+    with (
+        running("run") as address,
+        running("fleet", "run") as node,
+        sync_playwright() as playwright,
+    ):
         live_through(address, scenario)
+        live_through_morning(node)
         browser = playwright.chromium.launch(executable_path=chromium, args=list(QUIET))
         for name, route in PICTURES.items():
             take(browser, address, route, DESK, folder / f"{name}.png")
         take(browser, address, "status", PHONE, folder / "phone.png")
+        take(browser, node, "", DESK, folder / "fleet.png")
         browser.close()
     return 0
 
