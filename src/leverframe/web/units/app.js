@@ -136,11 +136,11 @@ class UnitsPage {
     const health = healthOf(unit);
     return html`<tr data-health=${health} data-unit=${unit.name}>
       <td class="health">${icon(ICONS[health], "s")} ${t(`health_${health}`)}</td>
-      <td class="who">
+      <td class="unit-place">
         <span class="unit-name">${unit.name}</span>
         <small>${[unit.told_name, unit.address, unit.mac].filter(Boolean).join(" · ")}</small>
       </td>
-      <td class="found">${findings(unit)}</td>
+      <td class="unit-findings">${findings(unit)}</td>
       <td data-word=${t("drift")}>${drift(unit)}</td>
       <td data-word=${unit.hardware ? t("version") : nothing}>
         ${unit.hardware ? `HW ${unit.hardware} SW ${unit.software}` : nothing}
