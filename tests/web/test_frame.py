@@ -38,6 +38,17 @@ def test_the_language_of_the_controller_holds_until_one_is_chosen_for_every_acco
     expect(page.get_by_role("list", name="Výstupy")).to_be_visible()
 
 
+def test_the_menu_tells_who_is_signed_in(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("status")
+    menu = page.locator("details.own")
+    page.get_by_label("This browser").click()
+    expect(menu).to_contain_text("Leverframe")
+    expect(menu).not_to_contain_text("Signed in")
+    sign_in_as_user(page, twin)
+    page.get_by_label("This browser").click()
+    expect(menu).to_contain_text("Signed in as user")
+
+
 def ground(page: Page) -> str:
     colour: str = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     return colour

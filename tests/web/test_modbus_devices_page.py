@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.served_twin import ServedTwin
-from tests.web.conftest import OpenPage, Serve
+from tests.web.conftest import PHONE, OpenPage, Serve
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -75,6 +75,20 @@ def test_readings_are_described_in_the_table_and_show_what_is_measured(
     expect(page.get_by_text("In slot: 2")).to_be_visible()
     page.get_by_role("button", name="Device 2 · changed").click()
     expect(form.get_by_label("Name, reading 0")).to_have_value("Flow")
+
+
+def test_a_phone_shows_readings_that_are_described_one_free_place_and_the_rest_when_asked(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("modbus_devices", viewport=PHONE)
+    rows = table(page).locator("tbody tr:visible")
+    expect(rows).to_have_count(1)
+    give(page, "7,Flow,°C,4,1000,int16,none,1")
+    expect(rows).to_have_count(2)
+    expect(table(page).get_by_label("Name, reading 7")).to_have_value("Flow")
+    table(page).get_by_role("button", name="Show all 30").click()
+    expect(rows).to_have_count(30)
+    expect(table(page).get_by_role("button", name="Show all")).to_have_count(0)
 
 
 @pytest.mark.thorough

@@ -278,3 +278,9 @@ def test_the_pulse_menu_covers_the_rows_below_it_on_a_phone(open_page: OpenPage)
     menu = page.locator("details.pulse .menu")
     expect(menu).to_be_visible()
     assert menu.evaluate(IS_ON_TOP)
+
+    # Also that of the last output, which is near the bar at the lower end.
+    page.locator("details.pulse summary").last.click()
+    expect(menu).to_have_count(1)
+    expect(menu).to_be_in_viewport(ratio=1)
+    eventually(lambda: menu.evaluate(IS_ON_TOP), True)

@@ -41,8 +41,21 @@ test("a setting is told by its thing, its label and values as people write them"
   assert.match(await lineOf("schedule.0.value", 1, 0), /: on → off$/);
   assert.match(await lineOf("pid.source", "VCC", "DS1"), /^PID regulator · .*: .* → Bed$/);
   assert.match(await lineOf("mqtt.tls", false, true), /^MQTT · .*: off → on$/);
-  // A name that looks like a number stays a text.
+  assert.match(await lineOf("rules.0.compare", ">=", "<"), /: ≥ → <$/);
+  assert.match(await lineOf("rules.0.operator", "-", "AND"), /: – → AND$/);
+  assert.match(await lineOf("analog_inputs.1.sensor", "off", "4..20mA"), /: off → /);
+  assert.match(await lineOf("modbus_writes.0.type", "coil", "int16"), /: coil → int16$/);
+  assert.match(await lineOf("schedule.0.days", ["Mon"], ["Sat", "Sun"]), /: Mon → Sat, Sun$/);
+  assert.match(await lineOf("modbus_mapping.1.reading", 0, 1), /Reading that it shows: 0 → 1$/);
+  // A name that looks like a number or a sign stays a text.
+  assert.match(await lineOf("outputs.0.name", "-", "<"), /“-” → “<”$/);
   assert.match(await lineOf("outputs.0.name", "12", "13"), /“12” → “13”$/);
+});
+
+test("what is new and has no value is left out", async () => {
+  const lines = await linesOf(["schedule.0.date", null, null], ["schedule.0.time", null, 3600]);
+  assert.equal(lines.length, 1);
+  assert.match(lines[0], /: 01:00$/);
 });
 
 test("secrets are not told, nor is a change between two of them", async () => {

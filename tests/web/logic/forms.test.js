@@ -7,6 +7,7 @@ import { drawField } from "../../../src/leverframe/web/lib/fields.js";
 import { Form } from "../../../src/leverframe/web/lib/form.js";
 import { requestsOf } from "../../../src/leverframe/web/lib/request.js";
 import { caseOf, typedFrom } from "../../../src/leverframe/web/lib/schema.js";
+import * as words from "../../../src/leverframe/web/lib/words.js";
 import { controller, facts } from "./browser.mjs";
 import { VERSIONS, commandsOf, markup, openContext, targets, textOf } from "./helpers.js";
 
@@ -37,6 +38,18 @@ test("only what was changed is sent, and nothing of an untouched card", async ()
   assert.equal(form.isChanged, true);
   assert.equal(await form.save(), true);
   assert.deepEqual(targets(), ["/stm.cgi?oname=1Pump"]);
+});
+
+test("limits stand behind a hint, and begin anew behind a sentence", () => {
+  const schema = { type: "integer", minimum: 1, maximum: 60, "x-quantity": "duration" };
+  const drawn = { schema, problem: null, change() {} };
+  const hinted = (hint) =>
+    textOf(drawField({ id: "field", typed: "5", spec: { plainLabel: "", hint } }, drawn));
+  assert.match(hinted("simulated"), /simulated · 1 s to 1 min$/);
+  assert.match(hinted("lost_advice"), /\. 1 s to 1 min$/);
+  words.chooseLanguage("fr");
+  assert.match(hinted("lost_advice"), /\. De 1 s à 1 min$/);
+  words.chooseLanguage("en");
 });
 
 test("what is typed back to the setting is no change", () => {

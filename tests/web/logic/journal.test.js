@@ -92,6 +92,16 @@ test("a simulated fault is told in words, with the thing that it is of", async (
   }
 });
 
+test("what a fault reads stands with its unit, or as the state that it is", () => {
+  const read = (which, shown, value) =>
+    told(entry("fault_reads", { which, cause: "fault", figures: { shown, value } }));
+  assert.match(read("DS1", "85", 1), /Bed reads 85 °C instead of 1 °C/);
+  assert.match(read("DS1", "85", null), /85 °C instead of no value/);
+  assert.match(read("DS1", "absent", 20.5), /no value instead of 20\.5 °C/);
+  assert.match(read("INPA1", "0.1", 2.5), /0\.1 V instead of 2\.5 V/);
+  assert.match(read("INPD1", "1", 0), /reads open instead of closed/);
+});
+
 test("a switching names the thing, its state and who or what did it, with the numbers", () => {
   const off = entry("off", {
     which: "OUT0",
@@ -316,7 +326,8 @@ test("a reader asks for what came since, and for what was before", async () => {
     return found.slice(-Number(query.get("limit")));
   };
   const reader = new JournalReader({ which: "OUT0" }, 3);
-  await reader.read();
+  // Two readings at a time bring everything once.
+  await Promise.all([reader.read(), reader.read()]);
   assert.equal(reader.entries.length, 3);
   await reader.readOlder();
   assert.equal(reader.entries.length, 5);

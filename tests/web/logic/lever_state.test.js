@@ -36,7 +36,7 @@ test("on leans right, off leans left", () => {
 });
 
 test("PWM leans in proportion and says its percentage, off it is off", () => {
-  assert.deepEqual(standing(context, "PWM0"), on({ word: "25 %", share: 0.25 }));
+  assert.deepEqual(standing(context, "PWM0"), on({ word: "25\u00a0%", share: 0.25 }));
   know({ PWM0: 0 });
   assert.deepEqual(standing(context, "PWM0"), off());
 });

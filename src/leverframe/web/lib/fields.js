@@ -71,8 +71,15 @@ const ownHint = ({ spec }) => (spec.hint ? text(spec.hint) : "");
 function hint(field, schema) {
   // A drawing of its own offers only what is allowed; texts can be too long in any drawing.
   const limits = field.spec.draw && schema.type !== "string" ? "" : allowed(schema);
-  return [ownHint(field), limits, lettersLeft(field, schema)].filter(Boolean).join(" · ");
+  return [ownHint(field), limits, lettersLeft(field, schema)].filter(Boolean).reduce(joined, "");
 }
+
+// Behind a sentence begins another one.
+/** @param {string} told @param {string} more */
+const joined = (told, more) =>
+  told.endsWith(".")
+    ? `${told} ${more.charAt(0).toUpperCase()}${more.slice(1)}`
+    : [told, more].filter(Boolean).join(" · ");
 
 // The last part of what fits: before, nobody needs to count.
 const NEAR_END = 0.2;
@@ -81,7 +88,8 @@ const NEAR_END = 0.2;
 function lettersLeft({ typed }, { type, maxLength }) {
   if (type !== "string" || !maxLength || typeof typed !== "string") return "";
   const left = maxLength - [...typed].length;
-  return left <= maxLength * NEAR_END ? t("letters_left", { left }) : "";
+  // Behind the end the refusal says it.
+  return left >= 0 && left <= maxLength * NEAR_END ? t("letters_left", { left }) : "";
 }
 
 /** @param {DrawnField} field @param {Drawn} drawn */

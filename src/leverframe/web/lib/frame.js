@@ -55,7 +55,11 @@ export function ownChoices(context) {
     profile ? `HW ${profile.hw} SW ${profile.sw}` : "",
     context.board === SIMULATED ? t("simulated") : context.board,
   ];
-  return html`<p class="facts">${facts.filter(Boolean).join(" · ")}</p>
+  const { accountName } = context.overview;
+  return html`${accountName
+      ? html`<p>${t("signed_in_as", { name: accountName })}</p>`
+      : nothing}
+    <p class="facts">${facts.filter(Boolean).join(" · ")}</p>
     <div class="choices">
       ${chooser(t("language"), languageChoices(), currentLanguage(), (name) => {
         chooseLanguage(name);

@@ -69,7 +69,10 @@ export class JournalReader {
     const newest = this.entries.at(-1)?.number;
     const came = await this.#ask(newest === undefined ? {} : { after: newest });
     if (newest === undefined) this.hasOlder = came.length === this.#limit;
-    this.entries = [...this.entries, ...came].slice(-MAX_KEPT);
+    // Another reading may have brought them meanwhile.
+    const last = this.entries.at(-1)?.number ?? -1;
+    const fresh = came.filter(({ number }) => number > last);
+    this.entries = [...this.entries, ...fresh].slice(-MAX_KEPT);
     return this.entries;
   }
 
@@ -179,11 +182,11 @@ function channelName(channel) {
   return isKnown ? t(`channel_${kind}`, { slot }) : channel;
 }
 
-/** @type {Record<string, (context: Context, value: any) => string>} */
+/** @type {Record<string, (context: Context, value: any, which: string) => string>} */
 const FIGURES = {
   seconds: (_, value) => durationText(value),
-  value: (_, value) => numberText(value),
-  shown: (_, value) => (value === "absent" ? t("no_value") : numberText(value)),
+  value: (context, value, which) => measured(context, which, value),
+  shown: (context, value, which) => measured(context, which, value),
   labels: (context, value) => namesIn(context, value),
   source: (context, value) => linkOf(context, value).name,
   rule: (context, value) => ruleName(context, value),
@@ -192,6 +195,23 @@ const FIGURES = {
   told: (_, value) => t(value === "on" ? "state_on" : "state_off"),
   does: (_, value) => t(value === "on" ? "state_on" : "state_off"),
 };
+
+// What was read or set, as people write it. At the pin of an analog input there are volts, whatever
+// its sensor makes of them.
+/** @param {Context} context @param {string} label @param {number | string | null} value */
+function measured(context, label, value) {
+  if (value === null || value === "absent") return t("no_value");
+  if (isState(label)) return stateWord(context, label, Number(value) === 1);
+  const unit = label.startsWith("INPA") ? "V" : context.overview.unit(label);
+  return `${numberText(value)} ${unit}`.trim();
+}
+
+/** @param {Context} context @param {string} label @param {boolean} isHigh */
+function stateWord({ overview }, label, isHigh) {
+  const on = isHigh !== overview.isInverted(label);
+  if (label.startsWith("INPD")) return t(on ? "level_open" : "level_closed");
+  return t(on ? "state_on" : "state_off");
+}
 
 /** @param {Context} context @param {string} labels */
 const namesIn = (context, labels) =>
@@ -204,7 +224,7 @@ const namesIn = (context, labels) =>
 function figuresOf(context, { figures, detail, which }) {
   const shown = Object.entries(figures).map(([name, value]) => [
     name,
-    FIGURES[name] ? FIGURES[name](context, value) : value,
+    FIGURES[name] ? FIGURES[name](context, value, which ?? "") : value,
   ]);
   const channel = channelName(String(figures.channel ?? detail));
   return { which, ...Object.fromEntries(shown), channel };
@@ -288,10 +308,7 @@ function conditionText(context, { label, value, compare, threshold, is_met: isMe
   const name = linkOf(context, label).name;
   if (value === null || value === undefined) return t("condition", { name, value: t("no_value") });
   if (isState(label)) {
-    const on = (value === 1) !== overview.isInverted(label);
-    const contact = label.startsWith("INPD");
-    const word = contact ? (on ? "level_open" : "level_closed") : on ? "state_on" : "state_off";
-    return t("condition", { name, value: t(word) });
+    return t("condition", { name, value: stateWord(context, label, value === 1) });
   }
   const unit = overview.unit(label);
   const isBelow = (compare === "<") === (isMet !== false);

@@ -25,7 +25,7 @@ export function standing(context, label) {
   const { live, overview } = context;
   const isOn = overview.isOn(label) === true;
   const duty = PWMS.includes(label) && isOn ? (live.state[dutyOf(label)] ?? 0) : null;
-  const word = duty === null ? stateWord(isOn) : `${Math.round(duty)} %`;
+  const word = duty === null ? stateWord(isOn) : `${Math.round(duty)}\u00a0%`;
   const share = duty === null ? Number(isOn) : duty / 100;
   /** @param {Partial<Standing>} more */
   const told = (more) => ({ isOn, word, share, beneath: "", ...more, marks: marksOf(more) });

@@ -28,6 +28,11 @@ export class Overview {
     this.#labels = labels;
   }
 
+  // Who is signed in; "" where nobody is asked.
+  get accountName() {
+    return this.#account.name ?? "";
+  }
+
   get deviceName() {
     return this.#status.sname ?? "";
   }

@@ -3,7 +3,7 @@
 
 import { durationText } from "./durations.js";
 import { kindOf, thingName } from "./things.js";
-import { code, currentLanguage, fetchWords, known, t } from "./words.js";
+import { code, currentLanguage, fetchWords, isCode, known, t } from "./words.js";
 
 /** @type {Record<string, string>} */
 const PAGES = {
@@ -29,7 +29,8 @@ const KEYS = {
   ...{ "weather.p1_name": "name", "serial.module": "connected", "serial.sdm_bitrate": "bitrate" },
   ...{ "serial.lighting": "connect_lighting", "gsm.numbers": "recipients" },
   ...{ "email.on_texts": "texts", "email.off_texts": "texts", "modbus_tcp.enabled": "server_on" },
-  ...{ "modbus_mapping.slot": "shows", "variables.strings": "value" },
+  ...{ "modbus_mapping.slot": "shows", "modbus_mapping.reading": "shows" },
+  ...{ "variables.strings": "value" },
   ...{ "modbus_devices.stop_bit": "stop_bits", "modbus_devices.unit": "column_unit" },
   ...{ "modbus_devices.divisor": "column_divisor", "modbus_devices.type": "column_type" },
   ...{ "modbus_devices.register": "column_register", "modbus_devices.endian": "column_endian" },
@@ -88,6 +89,19 @@ const UNITS = { duty: "%", offset: "°C", altitude: "m", calibration: "mV", freq
 // Stands for a secret.
 const MASK = "***";
 const HUNDREDTHS = ["pid.kp", "pid.ki", "pid.kd"];
+
+// Chosen from a list that has no words: nobody wrote them.
+const CHOSEN = ["compare", "compare2", "operator", "type", "module"];
+/** @type {Record<string, string>} */
+const SIGNS = { ">=": "≥", "-": "–" };
+const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/** @param {string} day */
+function weekdayName(day) {
+  // The first of 2024 was a Monday.
+  const date = new Date(2024, 0, 1 + WEEKDAYS.indexOf(day));
+  return date.toLocaleDateString(currentLanguage(), { weekday: "short" });
+}
 
 // To what something is switched.
 const SWITCHING = ["rules.value", "schedule.value"];
@@ -163,8 +177,9 @@ export function valueText(context, path, value) {
   if (typeof value !== "string") return JSON.stringify(value);
   if (value === MASK) return "•••";
   if (kindOf(value).kind && leaf !== "name") return thingName(context, value);
-  const word = code(value);
-  return word === value ? `“${value}”` : word;
+  if (WEEKDAYS.includes(value) && leaf === "days") return weekdayName(value);
+  if (CHOSEN.includes(leaf)) return SIGNS[value] ?? code(value);
+  return isCode(value) && leaf !== "name" ? code(value) : `“${value}”`;
 }
 
 // Texts come as JSON; what was cut is none.

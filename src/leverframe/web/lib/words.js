@@ -246,6 +246,10 @@ export const text = (named) => (Array.isArray(named) ? t(...named) : t(named));
 /** @param {string} word */
 export const code = (word) => OWN_NAMES[word] ?? wordOf(codes, String(word));
 
+// Whether it is a word of a code list, rather than what somebody wrote.
+/** @param {string} word */
+export const isCode = (word) => code(word) !== word || word in codes;
+
 // What a module of the controller's own list calls its reading: "voltage L1".
 /** @param {string} name */
 export function readingWord(name) {

@@ -90,12 +90,13 @@ export class Page {
   #row({ label, name, kind, value, address: href }) {
     const on = isState(label) && this.#context.overview.isOn(label) === true;
     const plate = plateOf(label);
+    const none = this.#context.overview.absentSince(label) ? "—" : t("no_value");
     return html`<li>
       <span class="plate-place"
         >${plate ? html`<span class="plate" aria-hidden="true">${plate}</span>` : nothing}</span
       >
       <a class="name" href=${href}>${name}</a>
-      <span class="value" ?data-on=${on && kind !== "digital"}>${value || t("no_value")}</span>
+      <span class="value" ?data-on=${on && kind !== "digital"}>${value || none}</span>
       <span class="who">${this.#who(label)}</span>
     </li>`;
   }

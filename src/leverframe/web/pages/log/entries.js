@@ -33,7 +33,10 @@ const whoOf = ({ account, source, detail }) =>
 
 /** @param {Context} context @param {AuditEntries[number]} audit */
 function linesOf(context, { changes, not_listed: more }) {
-  const lines = changes.map((change) => lineOf(context, change));
+  // What is new and has no value is not worth a line.
+  const lines = changes
+    .filter(({ old, new: now }) => old !== null || now !== null)
+    .map((change) => lineOf(context, change));
   return more ? [...lines, t("not_listed", { more })] : lines;
 }
 

@@ -76,6 +76,13 @@ export class ReadingsDraft {
     return !isSame(this.typed(number, column), this.#unchanged(number, column));
   }
 
+  // Nothing is known of it, and nothing is typed.
+  /** @param {number} number */
+  isFree(number) {
+    const { name, unit, register } = this.#saved[number];
+    return name === "" && unit === "" && register === 0 && !this.#isRowChanged(number);
+  }
+
   /** @param {number} number */
   #isRowChanged(number) {
     return this.columns.some((column) => this.isCellChanged(number, column));

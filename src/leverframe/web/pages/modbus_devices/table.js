@@ -34,6 +34,8 @@ export class ReadingsTable extends DraftForm {
   // Of the last import: { problems, file }.
   /** @type {{ problems: string[], file: string } | null} */
   #import = null;
+  // Also those of which nothing is known: a phone has no room for them unasked.
+  #hasAll = false;
 
   /** @param {AdminContext} context @param {number} device */
   constructor(context, device) {
@@ -68,6 +70,7 @@ export class ReadingsTable extends DraftForm {
       class="card readings"
       novalidate
       ?data-changed=${this.isChanged}
+      ?data-all=${this.#hasAll}
       @submit=${(event) => this.submitted(event)}
       @keydown=${(event) => this.pressed(event)}
     >
@@ -93,13 +96,21 @@ export class ReadingsTable extends DraftForm {
           </tbody>
         </table>
       </div>
+      <button type="button" class="all" @click=${() => this.#showAll()}>
+        ${t("all_readings", { count: draft.numbers.length })}
+      </button>
       ${this.refusalView} ${this.#footer()}
     </form>`;
   }
 
+  #showAll() {
+    this.#hasAll = true;
+    this.context.redraw();
+  }
+
   /** @param {number} number */
   #row(number) {
-    return html`<tr>
+    return html`<tr ?data-free=${this.draft.isFree(number)}>
       <th scope="row">${number}</th>
       ${this.draft.columns.map(
         (column) => html`<td data-column=${column.name}>${this.#cell(number, column)}</td>`,

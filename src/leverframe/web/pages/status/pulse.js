@@ -36,7 +36,7 @@ export class PulseMenu {
         class="pop pulse"
         @keydown=${closeByEscape}
         @focusout=${closeWhenLeft}
-        @toggle=${(event) => this.#toggled(event.target.open)}
+        @toggle=${(event) => this.#toggled(event.target)}
       >
         <summary aria-label=${`${this.#name()}: ${t("pulse_for")}`}>
           ${icon("pulse", "s")} <span>${t("pulse_for")}</span> ${icon("down", "s")}
@@ -48,10 +48,12 @@ export class PulseMenu {
         : nothing}`;
   }
 
-  /** @param {boolean} isOpen */
-  #toggled(isOpen) {
-    this.#isOpen = isOpen;
+  // At the lower end of a screen the page moves until the whole menu is seen.
+  /** @param {HTMLDetailsElement} own */
+  #toggled(own) {
+    this.#isOpen = own.open;
     this.#context.redraw();
+    own.querySelector(".menu")?.scrollIntoView({ block: "nearest" });
   }
 
   #menu() {

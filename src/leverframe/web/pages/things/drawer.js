@@ -209,8 +209,9 @@ export class Drawer {
       return html`<section><p class="present q">${t("not_set_up")}</p></section>`;
     }
     const absent = this.#overview.absentSince(label);
+    const none = absent ? "—" : t("no_value");
     return html`<section>
-      <p class="present">${thingValue(this.#context, label) || t("no_value")}</p>
+      <p class="present">${thingValue(this.#context, label) || none}</p>
       ${absent
         ? html`<p class="attention">
             ${t("silent_since", { time: shortMoment(absent, this.#context.live.state.time) })}
