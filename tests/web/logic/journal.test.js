@@ -177,10 +177,11 @@ test("a regulated output names the regulator", () => {
 });
 
 test("a setting of a list is told by its place, one that is not known by its path", async () => {
-  await settingWords(["http.1.url", "modbus_devices.0.readings.3.unit", "schedule.2.time"]);
+  const readings = "modbus_devices.0.readings.3.unit";
+  await settingWords(["http.1.url", "gsm.code", readings, "schedule.2.time"]);
   assert.match(settingName(context, "http.1.url"), /^HTTP requests 2 · \p{Lu}/u);
-  const reading = settingName(context, "modbus_devices.0.readings.3.unit");
-  assert.match(reading, /^Modbus devices 1 · .* 4$/);
+  assert.match(settingName(context, readings), /^Modbus devices 1 · .* 4$/);
+  assert.match(settingName(context, "gsm.sms.1.on_text"), / · SMS2: /);
   assert.equal(settingName(context, "modbus_mapping"), "Modbus");
   assert.equal(settingName(context, "rules.0"), "Greenhouse heating");
   assert.equal(settingName(context, "strange.thing"), "strange.thing");

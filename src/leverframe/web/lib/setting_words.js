@@ -144,7 +144,9 @@ export function settingName(context, path) {
   // Of a list that is no thing: by the place in it.
   const owner = thing ? ownerName(context, thing) : [t(`page_${page}`), place].join(" ").trim();
   if (!label) return leaf === section ? owner : path;
-  return `${owner} · ${[label, inner].join(" ").trim()}`;
+  // Some labels name the place themselves: "SMS1: the rule begins to act".
+  const text = label.replace("{number}", String(place));
+  return `${owner} · ${[text, inner].join(" ").trim()}`;
 }
 
 /** @param {Context} context @param {string} label */

@@ -53,7 +53,9 @@ export class PulseMenu {
   #toggled(own) {
     this.#isOpen = own.open;
     this.#context.redraw();
-    own.querySelector(".menu")?.scrollIntoView({ block: "nearest" });
+    requestAnimationFrame(() =>
+      own.querySelector(".menu")?.scrollIntoView({ block: "nearest" }),
+    );
   }
 
   #menu() {
