@@ -7,7 +7,7 @@ import requests
 from playwright.sync_api import Page, expect
 
 from tests.clients.served_twin import HOST, ServedTwin
-from tests.web.conftest import LOSSES, PHONE, OpenPage
+from tests.web.conftest import DESKTOP, LOSSES, PHONE, OpenPage
 from tests.web.signing_in import ADMIN, sign_in_as_user
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -126,6 +126,10 @@ def test_a_lost_connection_is_told_and_found_again(twin: ServedTwin, open_page: 
     page.get_by_label("Name").first.fill("Lamp")
     page.context.set_offline(True)
     expect(page.get_by_role("alert")).to_contain_text("Connection lost since")
+    # It takes no room from the name.
+    page.set_viewport_size({"width": 1280, "height": 900})
+    assert page.locator(".brand span").evaluate("(name) => name.clientWidth") > 80
+    page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
     page.get_by_role("button", name="Save").first.click()
     expect(page.locator("form.card .refusal")).to_contain_text("nothing was saved")
     page.context.set_offline(False)

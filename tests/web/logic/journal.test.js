@@ -123,6 +123,13 @@ test("the name leads to the drawer, the time to the timeline at that moment", ()
   assert.match(html, new RegExp(`timeline\\?at=${NOON}`));
 });
 
+test("a search finds what is read, and no address", () => {
+  const on = entry("on", { which: "OUT0" });
+  const text = plainText(context, on, [on]);
+  assert.match(text, /Pump/);
+  assert.doesNotMatch(text, /thing=|#/);
+});
+
 test("of two conditions each has its name, and contacts are open or closed", () => {
   const both = heating("on", { value: 17, threshold: 18, is_met: true });
   both.by.conditions.push({ label: "INPD1", value: 1, compare: "=", threshold: 1, is_met: true });

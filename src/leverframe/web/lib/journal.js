@@ -572,9 +572,13 @@ export const plainText = (context, entry, entries) =>
     return `${textIn(sentence(context, told))} ${whyOf(context, entry, entries)}`;
   });
 
+// Addresses of links hold what is typed into the search itself.
+/** @param {any} template @returns {(value: unknown, at: number) => boolean} */
+const isRead = ({ strings }) => (_, at) => !strings[at].endsWith("=");
+
 /** @param {any} template @returns {string} */
 function textIn(template) {
   if (Array.isArray(template)) return template.map(textIn).join("");
-  if (template?.values) return template.values.map(textIn).join(" ");
+  if (template?.values) return template.values.filter(isRead(template)).map(textIn).join(" ");
   return typeof template === "string" ? template : "";
 }
