@@ -120,8 +120,8 @@ def test_labels_and_range_are_chosen_kept_by_the_address_and_had_as_a_table(
         page.get_by_role("link", name="Download as CSV").click()
     rows = list(csv.reader(StringIO(download.value.path().read_text(encoding="utf-8"))))
     assert rows[0][0].startswith("time (")
-    assert rows[0][1:] == ["DS1 (°C)", "OUT2"]
-    assert "DS1_OUT2_2026-01-0" in download.value.suggested_filename
+    assert rows[0][1:] == ["Thermometer 1 (°C)", "Output 2"]
+    assert "Thermometer-1_Output-2_2026-01-0" in download.value.suggested_filename
     assert [row[1] for row in rows[1:] if row[1]] != []
     assert [float(text) for text in rows[-1][1:]] == [24.0, 1.0]
     assert "" in [row[1] for row in rows]

@@ -187,6 +187,18 @@ async def test_csv_for_people_has_names_units_local_times_and_a_telling_file_nam
     )
 
 
+async def test_csv_for_people_calls_what_nobody_named_as_the_query_does() -> None:
+    twin = await measured()
+    await twin.ok("/stm.cgi?oname=0Pump")
+    query = f"labels=DS1,OUT0&names=Thermometer%201,Output%200&from={START}&zone=UTC"
+    assert (await table(twin, query))[0] == ["time (UTC)", "Thermometer 1 (°C)", "Pump"]
+    reply = await twin.ask(f"/api/history.csv?{query}")
+    (name,) = (value for key, value in reply.headers if key == "Content-Disposition")
+    assert "Thermometer-1_Pump_" in name
+    problem = await twin.refused("/api/history.csv?labels=DS1,OUT0&names=One&zone=UTC", 400)
+    assert problem["field"] == "names"
+
+
 @for_each("zone", ["Mars/Olympus", "../../etc/passwd", "", "x" * 500])
 async def test_csv_of_an_unknown_time_zone_is_refused(zone: str) -> None:
     async with await LoopTwin.start() as twin:

@@ -65,6 +65,12 @@ CSV_PARAMETERS = (
         "A time zone such as Europe/Berlin: times are local there, and names and units stand above "
         "the columns instead of labels.",
     ),
+    QueryParameter(
+        "names",
+        str,
+        "With `zone`: a name for each of `labels`, joined by commas; it stands where nobody gave "
+        "one.",
+    ),
 )
 #: So many names of columns stand in the name of a file.
 MAX_NAMED = 3
@@ -124,14 +130,15 @@ async def history_json(context: Context) -> Reply:
 
 
 async def history_csv(context: Context) -> AnyReply:
-    history, span, zone = _asked(context, MAX_POINTS, CSV_PARAMETERS)
+    history, span, given = _asked(context, MAX_POINTS, CSV_PARAMETERS)
     settings = context.controller.engine.settings
+    names = _names(given, span.labels, settings)
 
     def work(compactor: Compactor) -> tuple[Iterator[bytes], bytes, str]:
-        style = FOR_PROGRAMS if zone is None else _for_people(settings, zone)
+        style = FOR_PROGRAMS if "zone" not in given else _for_people(names, settings, given["zone"])
         filled = _filled(compactor, span)
         pieces = csv_pieces(compactor, filled, style)
-        return pieces, next(pieces), _file_name(filled, style, settings)
+        return pieces, next(pieces), _file_name(filled, style, settings.name, names)
 
     try:
         pieces, first, name = await history.ask(work)
@@ -141,7 +148,21 @@ async def history_csv(context: Context) -> AnyReply:
     return StreamReply(200, CSV, _streamed(history, first, pieces), headers)
 
 
-def _for_people(settings: Settings, zone: str) -> CsvStyle:
+def _names(given: dict[str, str], labels: Sequence[str], settings: Settings) -> dict[str, str]:
+    """Name each label as people did, else as the query does, else by itself."""
+    told = given["names"].split(",") if "names" in given else labels
+    if len(told) != len(labels):
+        raise BadHistoryQuery(
+            f"There are {len(told)} names for {len(labels)} labels.",
+            field="names",
+            value=given["names"][:40],
+            allowed="a name for each of `labels`, joined by commas",
+        )
+    called = dict(zip(labels, told, strict=True))
+    return {label: name_of(label, settings) or called.get(label, label) for label in RECORDED}
+
+
+def _for_people(names: dict[str, str], settings: Settings, zone: str) -> CsvStyle:
     """Take names and units for titles; the zone is a file, so this is no work for the loop."""
     try:
         found = ZoneInfo(zone)
@@ -152,23 +173,23 @@ def _for_people(settings: Settings, zone: str) -> CsvStyle:
             value=zone[:40],
             allowed="names of time zones such as Europe/Berlin",
         ) from None
-    return CsvStyle({label: _title(label, settings) for label in RECORDED}, found)
+    titles = {label: _title(name, unit_of(label, settings)) for label, name in names.items()}
+    return CsvStyle(titles, found)
 
 
-def _title(label: str, settings: Settings) -> str:
-    name, unit = name_of(label, settings) or label, unit_of(label, settings)
+def _title(name: str, unit: str) -> str:
     return f"{name} ({unit})" if unit else name
 
 
-def _file_name(span: TimeSpan, style: CsvStyle, settings: Settings) -> str:
+def _file_name(span: TimeSpan, style: CsvStyle, controller: str, names: dict[str, str]) -> str:
     """Name the file after the controller, what is in it and from when to when, in plain letters."""
     if style.zone is None:
         return f"history-{span.first:.0f}-{span.last:.0f}.csv"
-    names = [name_of(label, settings) or label for label in span.labels[:MAX_NAMED]]
-    more = len(span.labels) - len(names)
+    named = [names[label] for label in span.labels[:MAX_NAMED]]
+    more = len(span.labels) - len(named)
     days = [datetime.fromtimestamp(at, style.zone) for at in (span.first, span.known)]
     dates = [f"{day:%Y-%m-%d-%H%M}" for day in days]
-    parts = [settings.name, *names, *([f"and {more} more"] if more else []), "_to_".join(dates)]
+    parts = [controller, *named, *([f"and {more} more"] if more else []), "_to_".join(dates)]
     plain = (normalize("NFKD", part).encode("ascii", "ignore").decode() for part in parts)
     words = (sub(r"[^\w-]+", "-", part).strip("-") for part in plain)
     return "_".join(word for word in words if word) + ".csv"
@@ -197,12 +218,12 @@ def _filled(compactor: Compactor, span: TimeSpan) -> TimeSpan:
 
 def _asked(
     context: Context, usual_points: int, parameters: Sequence[QueryParameter]
-) -> tuple[HistoryRecorder, TimeSpan, str | None]:
-    """Return the history, the span and the zone to read; refuse a bad query before reading."""
+) -> tuple[HistoryRecorder, TimeSpan, dict[str, str]]:
+    """Return the history, the span to read and all fields; refuse a bad query before reading."""
     controller, query = context.controller, context.request.query or ""
     assert controller.history is not None
     span = span_of(query, controller.clock.read().wall, usual_points, parameters)
-    return controller.history, span, fields_of(query, parameters).get("zone")
+    return controller.history, span, fields_of(query, parameters)
 
 
 def span_of(

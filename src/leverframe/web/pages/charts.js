@@ -10,7 +10,7 @@ import { isState } from "../lib/labels.js";
 import { shortMoment } from "../lib/moments.js";
 import { pointAt, pointedAt } from "../lib/pointed.js";
 import { address } from "../lib/router.js";
-import { thingName } from "../lib/things.js";
+import { kindName, thingName } from "../lib/things.js";
 import { t } from "../lib/words.js";
 import { Course } from "./charts/course.js";
 import { Legend } from "./charts/legend.js";
@@ -305,7 +305,8 @@ export class Page {
   // With the words and times of whoever looks.
   #table() {
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
-    return api.historyTable({ ...this.#course.query(this.#labels, this.#span), zone });
+    const names = this.#labels.map(kindName).join(",");
+    return api.historyTable({ ...this.#course.query(this.#labels, this.#span), zone, names });
   }
 
   // Empty places teach.
