@@ -70,6 +70,7 @@ test("a state is a bar while it was on, of reduced values as high as its share",
   assert.deepEqual(barsOf(RAW, "OUT3"), [[50, 60, 1]]);
   assert.deepEqual(barsOf(RAW, "OUT9"), []);
   assert.deepEqual(barsOf(REDUCED, "OUT2"), [[10, 20, 0.5], [20, 30, 1]]);
+  assert.deepEqual(barsOf(REDUCED, "OUT2", true), [[0, 10, 1], [10, 20, 0.5]]);
 });
 
 test("lowest, highest and last leave out what is absent", () => {

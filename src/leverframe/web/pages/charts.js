@@ -166,7 +166,10 @@ export class Page {
           const before = behind && tableOf(behind, labels);
           return chart.draw(tableOf(history, labels), from, to, before);
         }
-        return chart.draw(labels.map((label) => barsOf(history, label)), from, to);
+        const bars = labels.map((label) =>
+          barsOf(history, label, this.#overview.isInverted(label)),
+        );
+        return chart.draw(bars, from, to);
       }),
     );
     this.#mark();

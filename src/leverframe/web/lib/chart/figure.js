@@ -94,6 +94,8 @@ export class Figure {
         cursor: {
           ...(this.#moves.sync ? { sync: { key: this.#moves.sync } } : {}),
           y: false,
+          // A value holds until the next one, where its dot would stand, away from the cursor.
+          points: { show: false },
           drag: { x: true, y: false, setScale: false, dist: MIN_DRAG_PX },
           bind: {
             dblclick: () => () => {

@@ -80,31 +80,37 @@ function reducedTable({ times, step }, series) {
   };
 }
 
-// When a state was on: [from, to, share of the time] each.
-/** @param {HistoryReply} history @param {string} label */
-export function barsOf(history, label) {
+// When a state was on: [from, to, share of the time] each. Of an inverted one, when it was low.
+/** @param {HistoryReply} history @param {string} label @param {boolean} [isInverted] */
+export function barsOf(history, label, isInverted = false) {
   const series = history.series[label];
   if (!series) return [];
-  return history.step === 0 ? rawBars(history, series) : reducedBars(history, series);
+  /** @param {number | null} level */
+  const share = (level) => (level === null ? 0 : isInverted ? 1 - level : level);
+  return history.step === 0
+    ? rawBars(history, series, share)
+    : reducedBars(history, series, share);
 }
 
-/** @param {HistoryReply} history @param {RawSeries} series */
-function rawBars({ to, now }, { times, values }) {
+/** @typedef {(level: number | null) => number} Share */
+
+/** @param {HistoryReply} history @param {RawSeries} series @param {Share} share */
+function rawBars({ to, now }, { times, values }, share) {
   const end = Math.min(to, now);
   /** @type {Bar[]} */
   const bars = [];
   values.forEach((value, index) => {
-    if (value) bars.push([times[index], times[index + 1] ?? end, 1]);
+    if (share(value)) bars.push([times[index], times[index + 1] ?? end, 1]);
   });
   return bars;
 }
 
-/** @param {HistoryReply} history @param {ReducedSeries} series */
-function reducedBars({ times, step }, { mean }) {
+/** @param {HistoryReply} history @param {ReducedSeries} series @param {Share} share */
+function reducedBars({ times, step }, { mean }, share) {
   /** @type {Bar[]} */
   const bars = [];
-  mean.forEach((share, index) => {
-    if (share) bars.push([times[index], times[index] + step, share]);
+  mean.forEach((level, index) => {
+    if (share(level)) bars.push([times[index], times[index] + step, share(level)]);
   });
   return bars;
 }

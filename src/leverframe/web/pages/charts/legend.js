@@ -3,6 +3,7 @@
 import { html, nothing, svg } from "../../vendor/lit-html.js";
 import { DASHES, TOKENS } from "../../lib/chart/lines.js";
 import { summaryOf } from "../../lib/chart/table.js";
+import { INPUTS } from "../../lib/labels.js";
 import { thingAddress, thingName } from "../../lib/things.js";
 import { clock, currentLanguage, t } from "../../lib/words.js";
 
@@ -61,7 +62,17 @@ export class Legend {
     if (behind === null || history === null) return "–";
     const at = this.#time ?? Math.min(history.to, history.now);
     const value = valueAt(behind, label, at);
-    return isStates ? share(value, behind.step) : this.#overview.shown(label, value).text;
+    return isStates ? this.#word(label, value, behind.step) : this.#overview.shown(label, value).text;
+  }
+
+  // On and off, of contacts open and closed; of reduced values, how much of the time.
+  /** @param {string} label @param {number | null | undefined} level @param {number} step */
+  #word(label, level, step) {
+    if (level === null || level === undefined) return "–";
+    const share = this.#overview.isInverted(label) ? 1 - level : level;
+    if (step > 0 && share > 0 && share < 1) return `${Math.round(share * 100)} %`;
+    if (INPUTS.includes(label)) return t(share ? "level_open" : "level_closed");
+    return t(share ? "state_on" : "state_off");
   }
 
   /** @param {number} time */
@@ -82,7 +93,7 @@ export class Legend {
     const { min, max, last } = history ? summaryOf(history, label) : NOTHING_YET;
     const present = this.#time && history ? valueAt(history, label, this.#time) : last;
     const said = isStates
-      ? share(present, history?.step ?? 0)
+      ? this.#word(label, present, history?.step ?? 0)
       : this.#overview.shown(label, present).text;
     /** @param {number | null} number */
     const value = (number) =>
@@ -101,14 +112,6 @@ export class Legend {
 }
 
 const NOTHING_YET = { min: null, max: null, last: null };
-
-// On and off; of reduced values, how much of the time.
-/** @param {number | null | undefined} value @param {number} step */
-function share(value, step) {
-  if (value === null || value === undefined) return "–";
-  if (step === 0 || value === 0 || value === 1) return t(value ? "state_on" : "state_off");
-  return `${Math.round(value * 100)} %`;
-}
 
 /** @param {number} index */
 function sample(index) {
