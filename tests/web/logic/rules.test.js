@@ -229,6 +229,9 @@ test("a time window is made with its rule, in one request, and found again", () 
   const { window, from, to } = again.typed;
   assert.deepEqual([window, from, to], ["out", "22:00", "06:00"]);
   assert.deepEqual([again.isChanged, again.items(false)], [false, []]);
+  // The sentence of a window says "and": joined otherwise, it is a condition like others.
+  const either = { ...rule, operator: "OR" };
+  assert.equal(new Draft(commandsOf(NEWEST), 0, either, either, stored).typed.window, "");
   const told = hoursText(windowOf(stored, "EVENT8"), false);
   assert.equal(told, "it is not between 22:00 and 06:00, on weekdays");
   again.type("to", "07:30");

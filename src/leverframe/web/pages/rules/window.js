@@ -44,10 +44,10 @@ export function windowOf(settings, label) {
 /** @param {Edge} edge */
 const isWeekly = ({ entry }) => entry.active && !entry.periodic && !entry.date;
 
-// The window that a rule has as its second condition.
+// The window that a rule has as its second condition: the sentence of a window says "and".
 /** @param {Uses} settings @param {Rule} rule */
 export function windowOfRule(settings, { operator, source2 }) {
-  return operator === "-" || !VARIABLES.includes(source2) ? null : windowOf(settings, source2);
+  return operator === "AND" && VARIABLES.includes(source2) ? windowOf(settings, source2) : null;
 }
 
 /** @param {Uses} settings @param {string} label */
