@@ -100,8 +100,9 @@ export function mover(context, label) {
   return { cause, name, time, why: [...reasons(context, label, last.by), time].join(", ") };
 }
 
+// The name of what moved it, in the words of the page; "" where it has none.
 /** @param {Context} context @param {Api.Cause} by */
-function moverName({ settings }, { kind, number, name, account, detail }) {
+export function moverName({ settings }, { kind, number, name, account, detail }) {
   if (kind === "rule") {
     return name || settings?.rules[(number ?? 0) - 1]?.name || t("rule_number", { number });
   }

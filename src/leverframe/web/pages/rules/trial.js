@@ -8,6 +8,7 @@ import { causeOf } from "../../lib/causes.js";
 import { roughText } from "../../lib/durations.js";
 import { icon } from "../../lib/icon.js";
 import { isState } from "../../lib/labels.js";
+import { moverName } from "../../lib/lever_state.js";
 import { thingName } from "../../lib/things.js";
 import { clock, currentLanguage, t } from "../../lib/words.js";
 import { isSwitched, limit } from "./sentence.js";
@@ -247,9 +248,8 @@ export class Trial {
   #why([begin], bars) {
     const bar = bars.find((one) => one.begin <= begin + 1 && one.end > begin + 1);
     if (!bar?.cause) return "";
-    const { kind, account, name: called, detail } = bar.cause;
-    const whose = account || called || (kind === "command" ? "" : detail);
-    const who = [causeOf(kind, detail).word(), whose];
+    const { kind, detail } = bar.cause;
+    const who = [causeOf(kind, detail).word(), moverName(this.#context, bar.cause)];
     return t("trial_why", {
       name: thingName(this.#context, this.#draft.typed.action),
       state: t(bar.value ? "state_on" : "state_off"),
