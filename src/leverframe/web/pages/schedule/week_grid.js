@@ -25,6 +25,8 @@ const STEP_S = 300;
 // Nearer to an edge than this, the edge is meant.
 const EDGE_PX = 8;
 const MOVED_PX = 3;
+// From this minute of the day on the time stands before its line: behind it there is no room.
+const LATE = 20 * 60;
 
 export class WeekGrid {
   #context;
@@ -159,8 +161,11 @@ export class WeekGrid {
   /** @param {PointerEvent} event */
   #pull(event) {
     const drag = this.#drag;
-    if (!drag || Math.abs(event.clientX - drag.x) < MOVED_PX) return;
-    drag.now = changed(drag.piece, drag.grip, ((event.clientX - drag.x) / drag.width) * DAY_S);
+    if (!drag) return;
+    const by = event.clientX - drag.x;
+    const isMoved = Math.abs(by) >= MOVED_PX;
+    // Back where it began, it is as it was.
+    drag.now = isMoved ? changed(drag.piece, drag.grip, (by / drag.width) * DAY_S) : drag.piece;
     this.#context.redraw();
   }
 
@@ -210,7 +215,8 @@ export function told({ name, begin, end, days }) {
 /** @param {Date} now */
 const nowLine = (now) => {
   const minutes = now.getHours() * 60 + now.getMinutes();
-  return html`<i class="now-line" .style=${`left:${(minutes / 1440) * 100}%`}
+  const look = minutes > LATE ? "now-line late" : "now-line";
+  return html`<i class=${look} .style=${`left:${(minutes / 1440) * 100}%`}
     ><span>${timeText(minutes * 60)}</span></i
   >`;
 };
