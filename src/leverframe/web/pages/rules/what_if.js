@@ -82,7 +82,7 @@ export class WhatIf {
         ${differing.slice(0, SHOWN).map(
           (one) => html`<li>
             <time>${moment(one.time)}</time>
-            <b>${one.only === "with" ? "+" : "−"}</b> ${this.#entry(one)}
+            <div><b>${one.only === "with" ? "+" : "−"}</b> ${this.#entry(one)}</div>
           </li>`,
         )}
       </ul>
