@@ -67,6 +67,8 @@ def test_a_rule_is_a_row_that_tells_its_state_and_is_opened_closed_and_moved(
 
     page.get_by_label("Filter by name or thing").fill("input 1")
     expect(page.locator(".r")).to_have_count(1)
+    page.get_by_label("Filter by name or thing").fill("zeppelin")
+    expect(page.locator(".rules")).to_have_text("No rule is like that.")
     page.get_by_label("Filter by name or thing").fill("")
     page.locator("#rule-1").press("Alt+ArrowDown")
     expect(row(page, 2)).to_contain_text("Heating")

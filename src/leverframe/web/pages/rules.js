@@ -226,11 +226,15 @@ export class Page {
     if (this.#reports === null) return html`<p class="note">${t("reading")}</p>`;
     const count = this.#reports.length;
     const editor = this.#editor;
+    const shown = this.#shown(this.#reports);
     return html`
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
       ${this.#isAdding || (count === 0 && !editor) ? this.#templates(count) : nothing}
       <ul class="rules card" role="list" ?hidden=${count === 0 && !editor}>
-        ${this.#shown(this.#reports).map((report) => this.#rule(report))}
+        ${shown.map((report) => this.#rule(report))}
+        ${count > 0 && shown.length === 0
+          ? html`<li class="empty">${t("no_such_rule")}</li>`
+          : nothing}
         ${editor && editor.draft.index >= count
           ? html`<li class="open"><h2>${t("add_rule")}</h2>
               ${editor.view()}</li>`
