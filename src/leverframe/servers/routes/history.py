@@ -153,7 +153,7 @@ def _names(given: dict[str, str], labels: Sequence[str], settings: Settings) -> 
     told = given["names"].split(",") if "names" in given else labels
     if len(told) != len(labels):
         raise BadHistoryQuery(
-            f"There are {len(told)} names for {len(labels)} labels.",
+            "There are not as many names as labels.",
             field="names",
             value=given["names"][:40],
             allowed="a name for each of `labels`, joined by commas",
