@@ -52,13 +52,11 @@ function messageLine(message, now) {
   </li>`;
 }
 
-// What a captured message says; how it would have been wrapped is read at /api/outbox.
+// What a captured message says, each once; how it would have been wrapped is read at /api/outbox.
+const SAYING = ["subject", "text", "body", "path", "label", "value"];
 /** @param {Record<string, unknown>} content */
 const said = (content) =>
-  Object.entries(content)
-    .filter(([, value]) => typeof value !== "object" || Array.isArray(value))
-    .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(", ") : value}`)
-    .join(" · ");
+  [...new Set(SAYING.map((part) => content[part] ?? ""))].filter((one) => one !== "").join(" · ");
 
 /** @param {Message[]} messages @param {number} now */
 export function messageList(messages, now) {

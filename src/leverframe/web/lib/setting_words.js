@@ -161,6 +161,9 @@ function ownerName(context, label) {
 /** @param {Context} context @param {string} path @param {unknown} told */
 export const settingValue = (context, path, told) => valueText(context, path, parsed(told));
 
+// Longer lists, such as the 79 places of the panel, are cut.
+const MOST_ENTRIES = 8;
+
 /** @param {Context} context @param {string} path @param {unknown} value @returns {string} */
 export function valueText(context, path, value) {
   const { section, leaf } = partsOf(path);
@@ -175,7 +178,10 @@ export function valueText(context, path, value) {
     const number = HUNDREDTHS.includes(`${section}.${leaf}`) ? value / 100 : value;
     return `${numberText(number)} ${UNITS[leaf] ?? ""}`.trim();
   }
-  if (Array.isArray(value)) return value.map((one) => valueText(context, path, one)).join(", ");
+  if (Array.isArray(value)) {
+    const begin = value.slice(0, MOST_ENTRIES).map((one) => valueText(context, path, one));
+    return [...begin, ...(value.length > MOST_ENTRIES ? ["…"] : [])].join(", ");
+  }
   if (typeof value !== "string") return JSON.stringify(value);
   if (value === MASK) return "•••";
   if (kindOf(value).kind && leaf !== "name") return thingName(context, value);
