@@ -7,6 +7,18 @@ from tests.web.conftest import PHONE, REFUSALS, OpenPage
 
 pytestmark = pytest.mark.needs_program("chromium")
 
+#: Whether most of what is drawn on a chart, its grid, is light; read from a copy.
+IS_LIGHT = """(wanted) => {
+  const drawn = document.querySelector(".chart canvas");
+  const copy = document.createElement("canvas");
+  [copy.width, copy.height] = [drawn.width, drawn.height];
+  const paper = copy.getContext("2d", { willReadFrequently: true });
+  paper.drawImage(drawn, 0, 0);
+  const { data } = paper.getImageData(0, 0, copy.width, copy.height);
+  const shades = data.filter((_, at) => at % 4 === 0 && data[at + 3] > 200).sort();
+  return shades[shades.length >> 1] > 128 === wanted;
+}"""
+
 
 def test_what_was_saved_is_said_above_the_thumb_bar_of_a_phone(open_page: OpenPage) -> None:
     page = open_page("system", viewport=PHONE)
@@ -35,6 +47,15 @@ def test_paper_shows_what_is_told_and_nothing_to_press(open_page: OpenPage) -> N
     expect(page.get_by_role("button", name="Save")).to_have_count(0)
     expect(page.locator("form.card").first).to_be_visible()
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
+    page.emulate_media(media="screen")
+
+
+def test_charts_are_drawn_light_on_paper(open_page: OpenPage) -> None:
+    page = open_page("charts?labels=VCC", theme="dark")
+    expect(page.locator(".chart canvas").first).to_be_visible()
+    page.wait_for_function(IS_LIGHT, arg=False)
+    page.emulate_media(media="print")
+    page.wait_for_function(IS_LIGHT, arg=True)
     page.emulate_media(media="screen")
 
 

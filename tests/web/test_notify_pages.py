@@ -28,6 +28,8 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
     expect(mails).to_have_count(2)
     expect(mails.first).to_contain_text("one@example.org")
     expect(mails.first).to_contain_text("kept, not sent")
+    # What it says, not how requests call its parts.
+    expect(mails.first.locator("small").last).to_have_text("Hello · Test message")
     captured = twin.get("/api/outbox").json()["captured"]
     assert [(mail["channel"], mail["target"]) for mail in captured] == [
         ("email", "one@example.org")

@@ -24,7 +24,8 @@ export class Figure {
   /** @type {Map<string, string>} */
   #colours = new Map();
   #resized = new ResizeObserver(() => this.#fit());
-  #dark = matchMedia("(prefers-color-scheme: dark)");
+  // On paper everything is light.
+  #media = ["(prefers-color-scheme: dark)", "print"].map((query) => matchMedia(query));
   #themed = new MutationObserver(() => this.#repaint());
   #repainting = () => this.#repaint();
 
@@ -35,14 +36,14 @@ export class Figure {
     this.#options = options;
     this.#moves = moves;
     this.#resized.observe(this.element);
-    this.#dark.addEventListener("change", this.#repainting);
+    for (const one of this.#media) one.addEventListener("change", this.#repainting);
     this.#themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
   }
 
   close() {
     this.#resized.disconnect();
     this.#themed.disconnect();
-    this.#dark.removeEventListener("change", this.#repainting);
+    for (const one of this.#media) one.removeEventListener("change", this.#repainting);
     this.#plot?.destroy();
     this.#plot = null;
   }
