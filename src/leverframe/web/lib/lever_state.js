@@ -101,7 +101,7 @@ export function mover(context, label) {
 }
 
 // The name of what moved it, in the words of the page; "" where it has none.
-/** @param {Context} context @param {Api.Cause} by */
+/** @param {Context} context @param {Api.Cause | Api.LaneCause} by */
 export function moverName({ settings }, { kind, number, name, account, detail }) {
   if (kind === "rule") {
     return name || settings?.rules[(number ?? 0) - 1]?.name || t("rule_number", { number });

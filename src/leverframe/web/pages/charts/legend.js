@@ -62,7 +62,8 @@ export class Legend {
     if (behind === null || history === null) return "–";
     const at = this.#time ?? Math.min(history.to, history.now);
     const value = valueAt(behind, label, at);
-    return isStates ? this.#word(label, value, behind.step) : this.#overview.shown(label, value).text;
+    if (isStates) return this.#word(label, value, behind.step);
+    return this.#overview.shown(label, value).text;
   }
 
   // On and off, of contacts open and closed; of reduced values, how much of the time.
