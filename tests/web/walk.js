@@ -35,7 +35,8 @@ const isDuration = (input) => input.closest(".field[data-short]") !== null && !i
 const isTyped = (input) => input.type !== "checkbox" && input.tagName !== "SELECT";
 
 // The limits that are told beside a field, as they are told: [least, most], or none.
-const LIMITS = /(-?[\d.]+|\d[\d. a-z]*) to (-?[\d.]+|\d[\d. a-z]*)$/;
+// A dot within a number is a part of it, behind a sentence it is not.
+const LIMITS = /(-?[\d.]+|\d(?:[\d a-z]|\.(?=\d))*) to (-?[\d.]+|\d[\d. a-z]*)$/;
 const limitsOf = (input) => LIMITS.exec(hintOf(input))?.slice(1) ?? [];
 
 function put(input, value) {
@@ -81,7 +82,7 @@ function another(input, texts) {
 
 function anotherText(input, texts) {
   const hint = hintOf(input);
-  const fitting = texts.find(([form]) => hint.includes(form));
+  const fitting = texts.find(([form]) => hint.toLowerCase().includes(form));
   return fitting[1];
 }
 
