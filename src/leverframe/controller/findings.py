@@ -154,7 +154,7 @@ class FindingsWatch:
                 *_fights(engine.settings),
             )
         found = [
-            *(one for one in engine_findings(engine, at) if not self._is_in_trouble(one)),
+            *(one for one in engine_findings(engine, at) if not self._is_told_by_a_part(one)),
             *self._of_settings,
             *self._of_parts(),
         ]
@@ -199,7 +199,7 @@ class FindingsWatch:
         for source in self.sources:
             yield from source()
 
-    def _is_in_trouble(self, finding: Finding) -> bool:
+    def _is_told_by_a_part(self, finding: Finding) -> bool:
         """Tell whether a part says itself what is wrong, with the reason."""
         return finding.kind == "slot_silent" and (
             f"Modbus slot {finding.figures['slot']}" in self._troubles
