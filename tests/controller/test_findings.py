@@ -235,7 +235,8 @@ PAGES_OF_PARTS = {
     "1-Wire sensor 28:FF": "things?thing=all-sensors",
     "I2C bus 1": "things?thing=all-sensors",
     "BME280": "things?thing=all-sensors",
-    "Modbus slot 3": "things",
+    "Modbus slot 3": "things?thing=SLOT3",
+    "Modbus port": "things",
     "store": "system?open=backup",
     "mDNS": "log",
 }
@@ -312,6 +313,14 @@ async def test_a_sensor_that_was_taken_out_of_the_settings_is_missed_by_nobody()
         await does(twin, CASES[0].made)
         await twin.ok("/stm.cgi?dswrite=1:00:00:00:00:00:00:00:00")
         assert await found(twin) == {}
+
+
+async def test_readings_computed_from_a_lost_one_are_not_told_again() -> None:
+    async with await LoopTwin.start() as twin:
+        await does(twin, ["/inpa.cgi?sensor=01", "/sim.cgi?INPA1=1", "/sim.cgi?INPA1=none"])
+        state = await twin.state()
+        assert {"INPA1", "POWER1", "DIFF1"} <= state["absent_since"].keys()
+        assert list(await found(twin)) == ["sensor_lost.INPA1"]
 
 
 @pytest.mark.parametrize(("password", "is_weak"), [("secret", True), ("a garden in May", False)])

@@ -57,6 +57,8 @@ _PAGES_OF_PARTS = {
     "history": "system?open=backup",
     "snapshots": "system?open=backup",
 }
+#: A module in trouble, before the number of its slot.
+MODBUS_SLOT = "Modbus slot "
 #: Figures that are a rule: told by its name, where it has one.
 _RULES = ("rule", "other")
 #: Kinds that would help somebody to get in.
@@ -202,7 +204,7 @@ class FindingsWatch:
     def _is_told_by_a_part(self, finding: Finding) -> bool:
         """Tell whether a part says itself what is wrong, with the reason."""
         return finding.kind == "slot_silent" and (
-            f"Modbus slot {finding.figures['slot']}" in self._troubles
+            f"{MODBUS_SLOT}{finding.figures['slot']}" in self._troubles
         )
 
     def _told(self, finding: Finding, now: float) -> FindingReport:
@@ -247,6 +249,8 @@ def is_of_trouble(cause: Cause) -> bool:
 def _page_of_part(part: str) -> str:
     if part in LABELS:
         return page_of(part)
+    if part.startswith(MODBUS_SLOT):
+        return page_of(f"SLOT{part.removeprefix(MODBUS_SLOT)}")
     word = part.partition(" ")[0]
     return _PAGES_OF_PARTS.get(word) or _PAGES_OF_PARTS.get(word.rstrip("0123456789"), "log")
 

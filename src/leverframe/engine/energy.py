@@ -62,6 +62,15 @@ def factors(setting: Power) -> tuple[float, float]:
     return shown.get(setting.unit, 1.0), counted.get(setting.unit, 1.0)
 
 
+def sources_of_power(setting: Power) -> tuple[str, ...]:
+    """List the labels that a power is computed from; pulses are counted, not computed with."""
+    if setting.current in DIGITAL_INPUTS:
+        return ()
+    if setting.current in ANALOG_INPUTS and setting.voltage not in FIXED_VOLTAGES:
+        return (setting.current, setting.voltage)
+    return (setting.current,)
+
+
 class _Meter:
     """One power reading with its counter."""
 
@@ -112,14 +121,6 @@ class _Meter:
             self.restored_power = power
         elif power > 0.0 and self.setting.pulses > 0:
             self.pulse_rate.resume(power, self.setting.pulses, now)
-
-    def sources(self) -> tuple[str, ...]:
-        """List the labels that the power is computed from."""
-        if self.by_pulses:
-            return ()
-        if self.kilowatts and self.setting.voltage not in FIXED_VOLTAGES:
-            return (self.setting.current, self.setting.voltage)
-        return (self.setting.current,)
 
 
 class Energy:
@@ -261,7 +262,7 @@ class Energy:
         self._followers = {}
         self._pulse_followers = {}
         for index, meter in enumerate(self._meters):
-            for label in meter.sources():
+            for label in sources_of_power(meter.setting):
                 self._followers.setdefault(label, []).append(index)
             if meter.by_pulses:
                 self._pulse_followers.setdefault(meter.setting.current, []).append(index)

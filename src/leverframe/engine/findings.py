@@ -18,7 +18,7 @@ from leverframe.engine.journal import BY_START
 from leverframe.engine.labels import MAPPED, ONEWIRE, PWMS
 from leverframe.engine.moment import SET_CLOCK, Moment
 from leverframe.engine.settings import NO_ONEWIRE_ID, Settings, module_mapping
-from leverframe.engine.source_setup import is_set_up
+from leverframe.engine.source_setup import is_set_up, sources_of
 from leverframe.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
 
 #: Causes of the engine itself: whoever set these up wants what they do.
@@ -91,13 +91,19 @@ def _silent_sensors(engine: Engine) -> Iterator[Finding]:
     machine = engine.machine
     for label, since in machine.absent_since.items():
         # A sensor that was taken out of the settings is missed by nobody.
-        if is_set_up(label, engine.settings):
+        if is_set_up(label, engine.settings) and not _is_without_source(label, engine):
             yield Finding("sensor_lost", page_of(label), label, since=since)
     for label, sensor in zip(ONEWIRE, engine.settings.onewire, strict=True):
         if sensor.id == NO_ONEWIRE_ID:
             continue
         if machine.values[label] is None and label not in machine.absent_since:
             yield Finding("sensor_silent", page_of(label), label)
+
+
+def _is_without_source(label: str, engine: Engine) -> bool:
+    """Tell whether a reading is lost because what it is computed from is: that is told already."""
+    sources = sources_of(label, engine.settings)
+    return any(source in engine.machine.absent_since for source in sources)
 
 
 def _silent_slots(engine: Engine) -> Iterator[Finding]:
@@ -114,7 +120,7 @@ def _silent_slots(engine: Engine) -> Iterator[Finding]:
             machine.values[label] is not None or label in machine.absent_since for label in labels
         )
         if slot.module != "OFF" and labels and not has_answered:
-            yield Finding("slot_silent", f"things?thing=SLOT{number}", None, {"slot": number})
+            yield Finding("slot_silent", page_of(f"SLOT{number}"), None, {"slot": number})
 
 
 def _rules(engine: Engine) -> Iterator[Finding]:
@@ -164,7 +170,7 @@ def _watchdog(engine: Engine) -> Iterator[Finding]:
             continue
         entry = entries[number - 1]
         figures: dict[str, int | float | str] = {"number": number, "host": entry.host}
-        page = f"things?thing=WDOG{number}"
+        page = page_of(f"WDOG{number}")
         if explained.state == RESTARTING:
             yield Finding("watchdog_restarts", page, entry.output, figures, is_fault=True)
         elif explained.state == GIVEN_UP:

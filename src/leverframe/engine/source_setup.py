@@ -1,6 +1,7 @@
-"""The set-up of a source by the settings: whether anything measures it, and its range of values.
+"""The set-up of a source by the settings: what it is computed from, whether anything measures it,
+and its range of values.
 
-Both are for advice to people. A measured value takes precedence over the settings: a board may
+All are for advice to people. A measured value takes precedence over the settings: a board may
 have a sensor of its own where no setting names one.
 """
 
@@ -13,6 +14,7 @@ from leverframe.engine.analog_sensors import (
     PT_RANGE_C,
     analog_value,
 )
+from leverframe.engine.energy import sources_of_power
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
     DIFFERENTIALS,
@@ -65,6 +67,16 @@ def _analog_range(label: str, setting: AnalogInput) -> Range:
     ends = [analog_value(setting, volts) for volts in LIMITS[label]]
     known = [end for end in ends if end is not None]
     return (min(known), max(known)) if known else ANYTHING
+
+
+def sources_of(label: str, settings: Settings) -> tuple[str, ...]:
+    """List the labels that a reading is computed from; none for one that is measured."""
+    if label in POWERS:
+        return sources_of_power(settings.power[POWERS.index(label)])
+    if label in DIFFERENTIALS:
+        setting = settings.differentials[DIFFERENTIALS.index(label)]
+        return (setting.first, setting.second)
+    return ("T1", "H1") if label == "DEWPOINT" else ()
 
 
 def is_set_up(label: str, settings: Settings) -> bool:

@@ -5,7 +5,7 @@ import * as api from "./api.js";
 import { icon } from "./icon.js";
 import { indexOf } from "./labels.js";
 import { shortMoment } from "./moments.js";
-import { address, routeOf } from "./router.js";
+import { address, here, routeOf } from "./router.js";
 import { kindOf, thingName } from "./things.js";
 import { findingSentence, serverText, t } from "./words.js";
 
@@ -70,7 +70,10 @@ function repair(context, { kind, label, page }) {
       ${t(own.text)}
     </button>`;
   }
-  if (!context.isAdmin) return nothing;
+  const { thing } = routeOf(page);
+  // Its drawer is open already.
+  const isHere = thing !== null && thing === here().thing;
+  if (!context.isAdmin || isHere) return nothing;
   return html`<a class="button primary fix" href=${`${address("")}${page}`}
     >${t("repair_open", { page: placeName(context, page) })}</a
   >`;

@@ -182,7 +182,10 @@ export class Drawer {
 
   /** @param {string} label */
   #findings(label) {
-    const own = findingsOf(this.#context).filter((finding) => finding.label === label);
+    const here = `things?thing=${label}`;
+    const own = findingsOf(this.#context).filter(
+      (finding) => finding.label === label || finding.page === here,
+    );
     return own.length === 0
       ? nothing
       : html`<section>${findingList(this.#context, own, { hasLinks: true })}</section>`;
