@@ -70,7 +70,7 @@ def test_an_unknown_address_leads_back_none_opens_the_status_and_back_goes_throu
 ) -> None:
     page = open_page("cellar")
     expect(page.get_by_text("There is no page “cellar”.")).to_be_visible()
-    page.get_by_role("link", name="To the status").click()
+    page.get_by_role("link", name="Go to Status").click()
     expect(page.locator("main[data-page=status]")).to_be_visible()
     page.locator("nav.groups").get_by_role("link", name="Charts").click()
     expect(page.locator("main[data-page=charts]")).to_be_visible()

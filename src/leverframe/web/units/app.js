@@ -103,13 +103,14 @@ class UnitsPage {
     const count = Map.groupBy(units, healthOf);
     /** @param {ReturnType<typeof healthOf>} health */
     const sum = (health) => count.get(health)?.length ?? 0;
+    const waiting = sum("waiting");
     return html`<p class="note">
         ${t("summary", {
           all: units.length,
           fine: sum("fine"),
           attention: sum("attention"),
-          fault: sum("fault") + sum("waiting"),
-        })}
+          fault: sum("fault"),
+        })}${waiting ? `, ${t("waiting", { count: waiting })}` : nothing}
       </p>
       <section class="card list">
         <table class="units">

@@ -33,6 +33,7 @@ export class Day {
   // The state that was drawn last: another one makes another picture.
   /** @type {number | null | undefined} */
   #seen;
+  #wasLost = false;
 
   /** @param {Context} context @param {string} label */
   constructor(context, label) {
@@ -59,14 +60,16 @@ export class Day {
 
   view() {
     const isLane = isState(this.#label);
-    if (isLane && this.#seen !== this.#context.live.state[this.#label]) {
-      this.read().catch(() => {});
-    }
+    const isLost = this.#context.live.connection === "lost";
+    const isOld = isLane && this.#seen !== this.#context.live.state[this.#label];
+    // What happened while the connection was lost is read when it is back.
+    if (!isLost && (isOld || this.#wasLost)) this.read().catch(() => {});
+    this.#wasLost = isLost;
     const isThere = isLane ? this.#bars !== null : this.#history !== null;
     return html`<section>
       <h2>${t("last_day")} <small>${isLane && isThere ? this.#summary() : nothing}</small></h2>
       ${!isThere
-        ? html`<p class="q">${t("reading_history")}</p>`
+        ? html`<p class="q">${t(isLost ? "history_waits" : "reading_history")}</p>`
         : isLane
           ? this.#lane()
           : this.#line()}
