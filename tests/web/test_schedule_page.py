@@ -172,7 +172,9 @@ def test_the_week_shows_spans_that_are_dragged_by_keys_copied_and_put_back(
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + track["width"] / 24, y, steps=4)
+    expect(spans.first).to_have_text("08:00 – 21:00")
     page.mouse.up()
+    expect(spans.first).to_have_text("Day")
     expect(spans.first).to_have_attribute("aria-label", "Day: 08:00 to 21:00, on weekdays")
     # Back where the drag began, it is as it was, and chosen as by a press.
     x += track["width"] / 24

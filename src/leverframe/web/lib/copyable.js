@@ -10,6 +10,11 @@ export const copyable = (shown) =>
       ${t("copy")}
     </button>`;
 
+// What saving would send. While something is refused there may be nothing to send.
+/** @param {string} shown */
+export const copyableRequest = (shown) =>
+  shown ? copyable(shown) : html`<p class="note">${t("no_request")}</p>`;
+
 // Browsers let pages write to the clipboard only over TLS; elsewhere the text is marked for that.
 /** @param {Element | null} shown */
 function copy(shown) {

@@ -6,6 +6,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
+import { copyableRequest } from "./copyable.js";
 import { focusWrong } from "./focus.js";
 import { toast } from "./toast.js";
 import { t } from "./words.js";
@@ -133,13 +134,9 @@ export class DraftForm {
   // What saving would send, to be read and copied.
   /** @param {CommandRequest | null} request */
   requestView(request) {
-    const line = request ? api.curl(request) : "";
     return html`<details class="request">
       <summary>${t("as_request")}</summary>
-      <pre tabindex="0">${line}</pre>
-      <button type="button" @click=${() => navigator.clipboard?.writeText(line)}>
-        ${t("copy")}
-      </button>
+      ${copyableRequest(request ? api.curl(request) : "")}
     </details>`;
   }
 }

@@ -27,7 +27,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
 import { BoundField, settingReader } from "./bound_field.js";
-import { copyable } from "./copyable.js";
+import { copyableRequest } from "./copyable.js";
 import { drawField, label } from "./fields.js";
 import { joined, requestsOf, rowsOf } from "./request.js";
 import { t, text } from "./words.js";
@@ -213,7 +213,7 @@ export class Form {
     const changed = rows.filter((row) => row.isChanged);
     const meant = (changed.length ? changed : rows).filter((row) => !row.hasProblem);
     const lines = [...requestsOf(meant).map(api.curl), ...(this.#spec.requests ?? [])];
-    return copyable(lines.join("\n"));
+    return copyableRequest(lines.join("\n"));
   }
 
   /** @param {ControlEvent} event */

@@ -126,6 +126,8 @@ export class WeekGrid {
     const isChosen = String(chosen?.piece.places) === String(piece.places);
     const looks = [isMoment ? "moment" : "span", tail && "tail", nose && "nose"];
     if (!piece.isActive) looks.push("thin");
+    const isHeld = String(this.#drag?.piece.places) === String(piece.places);
+    if (isHeld) looks.push("held", from > LATE * 60 ? "late" : "");
     const left = (from / DAY_S) * 100;
     const width = isMoment ? "" : `;width:${((to - from) / DAY_S) * 100}%`;
     return html`<button
@@ -140,7 +142,7 @@ export class WeekGrid {
       @pointercancel=${() => this.#forget()}
       @keydown=${(event) => this.#press(event, piece, day)}
     >
-      <span>${piece.name || t("unnamed")}</span>
+      <span>${isHeld ? times(piece) : piece.name || t("unnamed")}</span>
     </button>`;
   }
 
@@ -202,6 +204,10 @@ export class WeekGrid {
 /** @param {Piece} piece @param {Grip} grip @param {number} by */
 const changed = (piece, grip, by) =>
   grip === "move" ? moved(piece, by) : stretched(piece, grip, by);
+
+/** @param {Piece} piece */
+const times = ({ begin, end }) =>
+  end === null ? timeText(begin) : `${timeText(begin)} – ${timeText(end)}`;
 
 // "Daylight: 07:00 to 20:00, on weekdays"
 /** @param {Piece} piece */
