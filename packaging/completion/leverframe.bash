@@ -6,7 +6,7 @@ _leverframe() {
         words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data help -V --version -h --help"
     else
         case "$first" in
-            fleet) words="run migrate nodes drain move simulate add list show remove rename tag send rollout drift changes advance snapshot restore fork fault export tenant account map adopt release" ;;
+            fleet) words="run migrate nodes drain forget move simulate add list show remove rename tag send rollout drift changes advance snapshot restore fork fault export tenant account map adopt release" ;;
             unit) words="find pull diff check schema plan apply rollback watch take-over give-back" ;;
             config) words="check example" ;;
             board) words="check" ;;
@@ -22,6 +22,7 @@ _leverframe() {
             "fleet migrate") words="--database -h --help" ;;
             "fleet nodes") words="--node --user --ca-file --json -h --help" ;;
             "fleet drain") words="--node --user --ca-file --undo -h --help" ;;
+            "fleet forget") words="--node --user --ca-file -h --help" ;;
             "fleet move") words="--node --user --ca-file -h --help" ;;
             "fleet simulate") words="--for --json --config -h --help" ;;
             "fleet add") words="--name --count --first --template --hw --sw --tag --address --port --tenant --dry-run --node --user --ca-file --json -h --help" ;;

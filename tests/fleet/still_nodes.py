@@ -88,6 +88,9 @@ class StillNodes:
     async def drain(self, name: str, *, undo: bool) -> None:
         self.set(name, capacity=int(undo), is_drained=not undo)
 
+    async def forget(self, name: str) -> None:
+        del self.nodes[name]
+
     def set(self, name: str, **what: object) -> None:
         self.nodes[name] = replace(self.nodes[name], **what)
 

@@ -25,6 +25,7 @@ RULES: dict[str, tuple[For, tuple[str, ...]]] = {
     "/api/fleet/nodes": ("operator", ("",)),
     "/api/fleet/owners": ("operator", ("",)),
     "/api/fleet/drain": ("operator", ("?node=zulu",)),
+    "/api/fleet/forget": ("operator", ("?node=zulu",)),
     "/api/fleet/move": ("operator", ("?name=zeta-1", "?name=acme-1")),
     "/api/fleet/list": (
         "users",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 from playwright.sync_api import Locator, Page, expect
 
 from leverframe.fleet.other_nodes import Whereabouts
@@ -357,6 +358,10 @@ def test_a_roll_out_is_planned_stops_and_goes_back_and_a_node_is_emptied(
         expect(page.locator("[data-node=south]")).to_have_attribute("data-state", "emptied")
         press(page, "[data-node=south]", "fill")
         expect(page.locator("[data-node=south]")).to_have_attribute("data-state", "runs")
+        others.nodes["west"] = replace(others.nodes["south"], name="west", is_alive=False)
+        press(page, "[data-node=west]", "forget")
+        press(page, "[data-node=west]", "sure")
+        expect(page.locator("tr[data-node]")).to_have_count(2)
         others.is_in_doubt = True
         expect(page.locator("[data-node=north]")).to_have_attribute("data-state", "doubt")
         expect(page.locator(".views .finding-count")).to_have_text("1")

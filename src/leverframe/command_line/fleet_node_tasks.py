@@ -72,6 +72,19 @@ Empty a node and wait. It stays empty, also when it is started anew, until that 
 """,
     ),
     Task(
+        "forget",
+        "fleet.cluster.commands:forget_node",
+        "take a node that has ended off the list",
+        (
+            *NODE,
+            argument("forgotten", metavar="NODE", help="the name of the node"),
+        ),
+        description="""\
+Take a node that is stopped or dead, and is not to come back, off the list. Started again it is a
+new one, and has its share.
+""",
+    ),
+    Task(
         "move",
         "fleet.cluster.commands:move_controller",
         "let a node have a controller as long as it lives",

@@ -158,6 +158,9 @@ class OtherNodes(Protocol):
     async def drain(self, name: str, *, undo: bool) -> None:
         """Empty a node, or let it have its share again; it stays so when it is started anew."""
 
+    async def forget(self, name: str) -> None:
+        """Take a node that does not live off the list; started again it is a new one."""
+
     def report(self) -> ClusterReport:
         """Tell of all nodes, and of the database."""
 

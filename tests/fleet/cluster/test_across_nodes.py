@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from leverframe.errors import ErrorForPeople
 from leverframe.fleet.api.across import ApiCall
-from leverframe.fleet.cluster.commands import drain_node, list_nodes, move_controller
+from leverframe.fleet.cluster.commands import drain_node, forget_node, list_nodes, move_controller
 from leverframe.fleet.cluster.node_calls import NodeCall
 from leverframe.fleet.commands import list_controllers
 from leverframe.fleet.node_accounts import THE_OPERATOR
@@ -367,6 +368,8 @@ async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
         assert "one goes to b." in await said(move_controller, "one", "b")
         assert "one may be anywhere." in await said(move_controller, "one", None)
         assert '"is_drained":false' in await said(list_nodes, True)
+        with pytest.raises(ErrorForPeople, match="no node 'b' that has ended"):
+            await said(forget_node, "b")
         await cluster._doors["b"].inner.close()
         await asyncio.to_thread(list_controllers, url, None, None, False, [], [])
         told = capsys.readouterr()

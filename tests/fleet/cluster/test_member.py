@@ -91,6 +91,28 @@ async def test_only_a_node_that_is_known_can_be_drained(cluster: Cluster) -> Non
             await cluster.members["a"].drain("c", undo=undo)
 
 
+async def test_a_node_that_has_ended_is_forgotten_and_comes_back_as_a_new_one(
+    cluster: Cluster,
+) -> None:
+    for name in ("a", "b"):
+        await cluster.join(name)
+    a = cluster.members["a"]
+    with pytest.raises(BadValue, match="There is no node 'b' that has ended"):
+        await a.forget("b")
+    await cluster.nodes["a"].add(new("one", "two"))
+    await cluster.settled(1, 1)
+    await a.move(["one"], "b")
+    await cluster.leave("b")
+    await until(lambda: not all(one.is_alive for one in a.nodes))
+    await a.forget("b")
+    await until(lambda: [one.name for one in a.report().nodes] == ["a"])
+    assert {one.wanted for one in a._placed} == {None}
+    await cluster.join("b")
+    await cluster.settled(1, 1)
+    # What its earlier life still sends is void.
+    assert cluster.members["b"]._claim.epoch > 1
+
+
 async def test_a_wish_whose_connection_breaks_is_told_as_not_known(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -210,6 +210,7 @@ test("nodes and the database are told in words", () => {
   assert.match(textOf(new Nodes(page).view(drained, 10)), /0\.2\.0 Use again/);
   const alone = cluster([peer("north"), peer("old", { is_alive: false })]);
   assert.doesNotMatch(textOf(new Nodes(page).view(alone, 10)), /Empty/);
+  assert.match(textOf(new Nodes(page).view(alone, 10)), /Forget/);
 });
 
 const rollout = (more = {}) => ({

@@ -53,6 +53,7 @@ def openapi_of_node(context: FleetContext) -> dict[str, Any]:
 
 
 _POST = ("POST",)
+_NODE = QueryParameter("node", str, "The name of a node.")
 _DRY_RUN = QueryParameter("dry_run", bool, "Change nothing; tell what would become of it.")
 
 ENDPOINTS: tuple[FleetEndpoint, ...] = (
@@ -96,12 +97,21 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         reply=ClusterReport,
         methods=_POST,
         query=(
-            QueryParameter("node", str, "The name of a node."),
+            _NODE,
             QueryParameter("undo", bool, "Let it have its share again."),
         ),
         function=nodes.drained,
         doc="Empty a node: the others take its controllers over, one after the other. It stays "
         "empty, also when it is started anew, until that is undone.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/forget",
+        role=ADMIN,
+        reply=ClusterReport,
+        methods=_POST,
+        query=(_NODE,),
+        function=nodes.forgotten,
+        doc="Take a node that has ended off the list; started again it is a new one.",
     ),
     FleetEndpoint(
         "/api/fleet/move",

@@ -1,4 +1,4 @@
-"""Other nodes on the same database: seen, emptied, and given controllers."""
+"""Other nodes on the same database: seen, emptied, forgotten, and given controllers."""
 
 from leverframe.commands.table.refusals import Conflict
 from leverframe.fleet.api.context import FleetContext
@@ -13,6 +13,12 @@ async def drained(context: FleetContext) -> ClusterReport:
     others = _others(context)
     name = context.needed("node", "the name of a node")
     await others.drain(name, undo=context.given.get("undo", False))
+    return others.report()
+
+
+async def forgotten(context: FleetContext) -> ClusterReport:
+    others = _others(context)
+    await others.forget(context.needed("node", "the name of a node"))
     return others.report()
 
 

@@ -1,4 +1,4 @@
-"""The work of `leverframe fleet migrate|nodes|drain|move`."""
+"""The work of `leverframe fleet migrate|nodes|drain|forget|move`."""
 
 import time
 from typing import Any
@@ -81,6 +81,12 @@ def drain_node(
             time.sleep(LOOK_S)
             report = client.get("nodes", {})
     print(f"{drained} is empty and stays so; `fleet drain {drained} --undo` gives it its share.")
+
+
+def forget_node(node: str, user: str | None, ca_file: str | None, forgotten: str) -> None:
+    with asked_node(node, user, ca_file) as client:
+        client.post("forget", {"node": forgotten})
+    print(f"{forgotten} is forgotten.")
 
 
 def move_controller(

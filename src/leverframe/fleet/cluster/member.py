@@ -194,6 +194,16 @@ class ClusterMember(AskingNode):
         self._require(name, [one.name for one in self.nodes if one.is_alive or undo])
         await self._ask_once(lambda it: membership.set_drained(it, name, is_drained=not undo))
 
+    async def forget(self, name: str) -> None:
+        """Take a node that does not live off the list; started again it is a new one."""
+        gone = [one.name for one in self.nodes if not one.is_alive]
+        if not await self._ask_once(lambda it: membership.forget(it, name)):
+            raise BadValue(
+                f"There is no node {name[:40]!r} that has ended.",
+                field="node",
+                allowed=", ".join(gone),
+            )
+
     def _require(self, name: str, among: list[str]) -> None:
         if name not in among:
             raise BadValue(

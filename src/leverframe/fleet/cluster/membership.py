@@ -60,7 +60,9 @@ def register(connection: Connection, name: str, address: str, capacity: int) -> 
         connection.execute("SELECT 1 FROM node WHERE name = %s FOR UPDATE", (name,))
         row = connection.execute(
             "INSERT INTO node (name, epoch, is_alive, address, session, capacity, carries)"
-            " VALUES (%(name)s, 1, true, %(address)s, 0, %(capacity)s, %(capacity)s)"
+            # The lane of a forgotten node is still there.
+            " SELECT %(name)s, 1 + coalesce(max(epoch), 0), true, %(address)s, 0, %(capacity)s,"
+            " %(capacity)s FROM lane WHERE node = %(name)s"
             " ON CONFLICT (name) DO UPDATE SET epoch = node.epoch + 1, is_alive = true,"
             " beat = node.beat + 1, address = EXCLUDED.address, session = 0,"
             " capacity = CASE WHEN node.is_drained THEN 0 ELSE EXCLUDED.capacity END,"
@@ -318,6 +320,20 @@ def set_drained(connection: Connection, name: str, *, is_drained: bool) -> None:
             {"name": name, "is_drained": is_drained},
         )
         tell(connection)
+
+
+def forget(connection: Connection, name: str) -> bool:
+    """Remove a node that does not live; return whether this call has done it.
+
+    Its lane stays: a later life of its name must not have the epoch of an earlier one.
+    """
+    with connection.transaction():
+        removed = connection.execute("DELETE FROM node WHERE name = %s AND NOT is_alive", (name,))
+        if not removed.rowcount:
+            return False
+        connection.execute("UPDATE controller SET wanted = NULL WHERE wanted = %s", (name,))
+        tell(connection)
+    return True
 
 
 def resign(connection: Connection, claim: Claim) -> None:

@@ -64,6 +64,8 @@ export const make = async (what, params, template) =>
   template
     ? (await send(`${BASE}/${what}?${queryOf(given(params))}`, template, "text/plain")).json()
     : post(what, given(params));
+/** @param {string} name @returns {Promise<FleetCluster>} */
+export const forget = (name) => post("forget", { node: name });
 /** @param {string} name @param {boolean} undo @returns {Promise<FleetCluster>} */
 export const drain = (name, undo) => post("drain", given({ node: name, undo }));
 /** @param {string[]} names @param {string} to @returns {Promise<FleetCluster>} */

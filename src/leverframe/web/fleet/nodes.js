@@ -89,7 +89,9 @@ export class Nodes {
         <td class="number" data-word=${t("heard")}>${heard(peer)}</td>
         <td class="number" data-word=${t("last_batch")}>${peer.batch}</td>
         <td data-word=${t("program")}>${peer.version || "–"}</td>
-        <td class="act">${this.#drain(peer, cluster)}</td>
+        <td class="act">
+          ${this.#drain(peer, cluster)} ${peer.is_alive ? nothing : this.#forget(peer)}
+        </td>
       </tr>
       ${this.#refusal(peer)}`;
   }
@@ -111,6 +113,17 @@ export class Nodes {
     return html`<div class="do">
       ${this.#confirmed.button(name, "drain", { word: t("drain"), question }, () =>
         node.drain(name, false),
+      )}
+    </div>`;
+  }
+
+  // One that is not to come back.
+  /** @param {FleetPeer} peer */
+  #forget({ name }) {
+    const question = t("forget_node_sure", { name });
+    return html`<div class="do">
+      ${this.#confirmed.button(name, "forget", { word: t("forget"), question }, () =>
+        node.forget(name),
       )}
     </div>`;
   }
