@@ -1,6 +1,9 @@
 """Controllers of a node: made, found, renamed, tagged and removed."""
 
 import asyncio
+import gc
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,7 @@ import msgspec
 import pytest
 
 from leverframe.commands.table.rights import UNRESTRICTED
+from leverframe.fleet import members
 from leverframe.fleet.node import MADE_AT_A_TIME
 from leverframe.fleet.records import MemberRecord
 from leverframe.profile import Profile
@@ -20,6 +24,7 @@ from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.store import Changes
 from tests.cases import for_each
 from tests.fleet.loop_node import LoopNode, loop_node
+from tests.hardware.waiting import until
 from tests.ports import free_port
 
 PUMP = BackupFile("3.9", "1.75", {"outputs.0.name": "Pump"})
@@ -172,6 +177,31 @@ async def test_those_that_are_removed_are_gone_and_their_names_are_free() -> Non
         assert await names(node) == ["gh-2"]
         await node.post("add", name="gh-1")
         assert await names(node) == ["gh-2", "gh-1"]
+
+
+@pytest.fixture
+def no_collection(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Collect no garbage, as if everything were frozen, and take apart at once what has left."""
+    monkeypatch.setattr(members, "LAST_ANSWER_S", 0.0)
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@for_each("how", ["remove", "drop", "hand_over"])
+async def test_those_that_leave_take_no_memory_though_nothing_is_collected(
+    no_collection: None, how: str
+) -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=3)
+        await node.post("send", command="outs.cgi?out0=1", name="gh-1")
+        leaving = [*node.node.members.values()]
+        parts = (part for one in leaving for part in (one, one.controller, one.built.web))
+        left = [weakref.ref(part) for part in parts]
+        await getattr(node.node, how)(leaving)
+        leaving.clear()
+        await until(lambda: all(part() is None for part in left))
 
 
 async def test_a_node_that_starts_again_has_its_controllers_and_what_they_remember() -> None:

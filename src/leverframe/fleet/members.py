@@ -1,5 +1,6 @@
 """A controller of a node: how it is to be made, and what it is while it runs."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import Any
@@ -20,6 +21,8 @@ from leverframe.shutdown import close_all
 from leverframe.wiring import Wiring
 
 SIMULATED = Wiring()
+#: What has asked a controller when it left is answered after this many seconds at the latest.
+LAST_ANSWER_S = 30.0
 
 
 class NodeManner(Struct, frozen=True):
@@ -93,6 +96,7 @@ class Member:
 
     async def end(self) -> None:
         await close_all([*(one.close for one in self.beside), self.built.stop])
+        asyncio.get_running_loop().call_later(LAST_ANSWER_S, self.built.take_apart)
 
 
 def check_that_all_are_here(members: Iterable[Member]) -> None:

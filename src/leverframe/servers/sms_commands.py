@@ -35,11 +35,8 @@ BY_CODE = Account("", ADMIN, joins_commands=True)
 class SmsCommands:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
-        self._throttle = CodeThrottle(self._now)
-        self._log = LogThrottle(log, self._now)
-
-    def _now(self) -> float:
-        return self._controller.clock.read().now
+        self._throttle = CodeThrottle(controller.clock.now)
+        self._log = LogThrottle(log, controller.clock.now)
 
     async def take(self, sender: str, text: str) -> str | None:
         """Carry out the command of an SMS and return the answer; None where there is none."""

@@ -66,7 +66,7 @@ class MqttService:
         self._answers = CommandAnswers(self._publish_answer)
         link.on_change = self._link_changed
         link.on_message = self._heard
-        link.on_acknowledged = self._states.changed
+        link.on_acknowledged = lambda: self._states.changed()
 
     def start(self) -> None:
         self._controller.watchers.add(self._changed)
