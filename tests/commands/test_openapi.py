@@ -11,7 +11,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from leverframe import status_files
 from leverframe.commands.describe.examples import fill
-from leverframe.commands.describe.openapi import JSON, openapi
+from leverframe.commands.describe.media_types import JSON
+from leverframe.commands.describe.openapi import openapi
 from leverframe.commands.describe.query_schema import text_pattern, value_schema
 from leverframe.commands.describe.refusal_statuses import REFUSALS
 from leverframe.commands.table.matching import COMMAND_PATHS, TABLE

@@ -3,7 +3,6 @@
 This is the one place where an error for people becomes a line on the error output and an exit code.
 """
 
-import asyncio
 import errno
 import inspect
 import os
@@ -79,6 +78,9 @@ def _run(task: Task, options: Namespace) -> int:
     }
     result = function(**values)
     if inspect.iscoroutine(result):
+        # Imported here: it takes a third of the time of a command that does without.
+        import asyncio
+
         result = asyncio.run(result)
     return DONE if result is None else int(result)
 

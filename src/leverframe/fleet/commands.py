@@ -19,9 +19,7 @@ from rich.table import Table
 
 from leverframe.durations import seconds_from_text
 from leverframe.exit_codes import DONE, NO
-from leverframe.fleet.api.reading import ExportedController
 from leverframe.fleet.node_client import NodeClient
-from leverframe.maintenance.readable_backup import as_text, read
 
 #: Controllers that are made by one request.
 AT_A_TIME = 50
@@ -109,7 +107,7 @@ def add_controllers(
     dry_run: bool,
 ) -> None:
     """Make controllers, some at a time; all are checked before the first is made."""
-    body = None if template is None else as_text(read(template), ".json").encode()
+    body = None if template is None else _template(template)
     asked: Told = {"name": name, "hw": hw, "sw": sw, "tags": tag, "tenant": tenant}
     with asked_node(node, user, ca_file) as client:
         whole = {**asked, "count": count, "first": first, "address": address, "port": port}
@@ -283,6 +281,10 @@ def export_controllers(
     tag: list[str],
 ) -> None:
     """Write a fleet file and a settings file for each controller into a new folder."""
+    # Imported here, as below: to load a whole controller takes most commands twice their time.
+    from leverframe.fleet.api.reading import ExportedController
+    from leverframe.maintenance.readable_backup import as_text
+
     with asked_node(node, user, ca_file) as client:
         told = client.get("export", {"name": names, "tag": tag})
     found = msgspec.convert(told, list[ExportedController])
@@ -299,6 +301,12 @@ def export_controllers(
         lines.append("")
     (folder / "fleet.toml").write_text("\n".join(lines), encoding="utf-8")
     print(f"{len(found)} controllers are in {folder}; leverframe fleet run --config reads it")
+
+
+def _template(file: Path) -> bytes:
+    from leverframe.maintenance.readable_backup import as_text, read
+
+    return as_text(read(file), ".json").encode()
 
 
 # --- telling --------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from leverframe.commands.describe.openapi import FORM
+from leverframe.commands.describe.media_types import FORM
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.other_nodes import SILENT_NODES
+from leverframe.fleet.answer_headers import SILENT_NODES
 
 #: How long a node may take: thousands of controllers can be concerned.
 ANSWER_S = 3600.0

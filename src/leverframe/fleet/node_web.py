@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from leverframe.commands.describe.openapi import FORM
+from leverframe.commands.describe.media_types import FORM
 from leverframe.commands.table.params import decoded
 from leverframe.commands.table.refusals import BadValue, NotAllowed, Refusal, SignInRequired
 from leverframe.commands.table.rights import require
 from leverframe.commands.table.row import ANYBODY, CONTROL
+from leverframe.fleet.answer_headers import SILENT_NODES
 from leverframe.fleet.api.across import ApiAnswer, ApiCall, done_here
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.api.endpoints import ENDPOINTS
@@ -26,7 +27,6 @@ from leverframe.fleet.jobs.jobs import FleetJobs
 from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import THE_OPERATOR, Asking, NodeAccounts
-from leverframe.fleet.other_nodes import SILENT_NODES
 from leverframe.fleet.refusal_pages import NOTHING, SIGN_IN, TOO_MANY, for_people
 from leverframe.fleet.view_parts import ViewParts
 from leverframe.process.administrator import random_password

@@ -13,9 +13,6 @@ from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.records import MemberRecord
 from leverframe.wire.prometheus import Family
 
-#: The header of an answer that names the nodes whose part is missing in it.
-SILENT_NODES = "Leverframe-Silent-Nodes"
-
 #: What a node does when another one asks it: the content of the call, and that of the answer.
 CallHandler = Callable[[bytes], Coroutine[Any, Any, bytes]]
 

@@ -16,7 +16,6 @@ from leverframe.fleet.commands import (
     table_of,
     tables,
 )
-from leverframe.maintenance.readable_backup import read
 
 Told = dict[str, Any]
 
@@ -80,6 +79,8 @@ def roll_out(
 
 def _text_of(template: Path) -> str:
     """Return a template with all that it names, factory settings too."""
+    from leverframe.maintenance.readable_backup import read
+
     return msgspec.json.encode(read(template)).decode()
 
 

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from leverframe.errors import ErrorForPeople
+from leverframe.fleet.answer_headers import SILENT_NODES
 from leverframe.fleet.api.across import ApiCall
 from leverframe.fleet.cluster.commands import drain_node, forget_node, list_nodes, move_controller
 from leverframe.fleet.cluster.node_calls import NodeCall
 from leverframe.fleet.commands import list_controllers
 from leverframe.fleet.node_accounts import THE_OPERATOR
-from leverframe.fleet.other_nodes import SILENT_NODES
 from leverframe.fleet.records import Moved
 from leverframe.servers.http.messages import StreamReply
 from leverframe.storage.store import StoreUnavailable

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from leverframe.commands.describe.availability import is_deprecated
 from leverframe.commands.describe.examples import example_body, example_texts
+from leverframe.commands.describe.media_types import BINARY, FORM, JSON, PROBLEM, TEXT, XML
 from leverframe.commands.describe.query_schema import (
     is_joined,
     item_names,
@@ -32,12 +33,6 @@ from leverframe.profile import Profile
 
 Json = dict[str, Any]
 
-JSON = "application/json"
-XML = "text/xml"
-BINARY = "application/octet-stream"
-PROBLEM = "application/problem+json"
-FORM = "application/x-www-form-urlencoded"
-TEXT = "text/plain"
 POST_PATH = "/post.cgi"
 _INTRODUCTION = (
     "Commands of a controller that is {profile}. Several commands may be joined with `&`, also "

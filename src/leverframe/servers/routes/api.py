@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from leverframe.commands.describe.listing import CommandDescription, command_table
-from leverframe.commands.describe.openapi import JSON
+from leverframe.commands.describe.media_types import JSON
 from leverframe.commands.table.rights import is_read_only
 from leverframe.commands.table.row import ADMIN
 from leverframe.commands.table.system import RESTORE_REPORT

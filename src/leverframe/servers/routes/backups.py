@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from leverframe.commands.describe.openapi import BINARY
+from leverframe.commands.describe.media_types import BINARY
 from leverframe.commands.table.matching import Call
 from leverframe.commands.table.params import decoded
 from leverframe.commands.table.refusals import BadValue, Conflict, Malformed, Refusal

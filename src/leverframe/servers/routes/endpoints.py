@@ -12,7 +12,8 @@ from msgspec import Meta
 
 from leverframe import __version__, status_files
 from leverframe.commands.describe.listing import CommandDescription
-from leverframe.commands.describe.openapi import BINARY, XML, EndpointDescription, openapi
+from leverframe.commands.describe.media_types import BINARY, XML
+from leverframe.commands.describe.openapi import EndpointDescription, openapi
 from leverframe.commands.describe.reply_schemas import StatusReply
 from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.rights import ANONYMOUS, require

@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 import msgspec
 from msgspec import Meta
 
-from leverframe.commands.describe.openapi import JSON, QueryParameter
+from leverframe.commands.describe.media_types import JSON
+from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import Refusal
 from leverframe.engine.settings import Settings
 from leverframe.naming.names import name_of

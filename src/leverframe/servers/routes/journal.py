@@ -6,7 +6,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from leverframe.commands.describe.openapi import JSON, QueryParameter
+from leverframe.commands.describe.media_types import JSON
+from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.compressed import packed
 from leverframe.servers.routes.context import Context

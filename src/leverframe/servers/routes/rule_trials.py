@@ -7,7 +7,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from leverframe.commands.describe.openapi import JSON, QueryParameter
+from leverframe.commands.describe.media_types import JSON
+from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table import schedule
 from leverframe.commands.table.matching import find
 from leverframe.commands.table.refusals import Malformed, Refusal

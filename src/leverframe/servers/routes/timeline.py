@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from leverframe.commands.describe.openapi import JSON
+from leverframe.commands.describe.media_types import JSON
 from leverframe.commands.table.row import ADMIN
 from leverframe.engine.effects import Notify
 from leverframe.engine.journal import Cause

@@ -11,7 +11,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from leverframe.commands.describe.openapi import JSON, QueryParameter
+from leverframe.commands.describe.media_types import JSON
+from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.params import decoded
 from leverframe.commands.table.refusals import BadValue
 from leverframe.commands.table.stage import NO_HASHES, Stage
