@@ -33,6 +33,16 @@ VARIABLE_NAMED = {
     "en": "Variable 2 · Name: “” → “Frost”",
     "pl": "Zmienna 2 · Nazwa: “” → “Frost”",
 }
+#: What a node says of its database, which nodes have as `database`, and what a page makes of it.
+AWAY = (
+    "The database cannot be reached. Controllers go on with what they have; nothing can be changed"
+    " until it is back."
+)
+AWAY_TOLD = {
+    "en": AWAY,
+    "pl": "Baza danych jest nieosiągalna. Sterowniki działają dalej; do jej powrotu niczego nie"
+    " można zmienić.",
+}
 LACKING = {"en": "does not have", "pl": "Wersje, które to mają"}
 SWITCHED = {"en": "Output 0: off → on", "pl": "Wyjście 0: wył. → wł."}
 
@@ -101,10 +111,13 @@ def test_controllers_of_three_versions_are_found_commanded_and_gone_back(
 ) -> None:
     site = serve_fleet()
     three(site)
+    site.loop_node.node.troubles["database"] = AWAY
     look = Look(language, viewport, "light", False)
     with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
         page.set_default_timeout(10_000)
         page.goto(site.origin)
+        # What is wrong with the node is a sentence in the reader's language.
+        expect(page.locator(".problem")).to_have_text(AWAY_TOLD[language])
         # Health is live: a part in trouble makes its controller the first of the list.
         expect(row(page, "pump")).to_have_attribute("data-health", "fine")
         expect(row(page, "boiler").locator(".v")).to_have_text("3.0 / 1.58a")

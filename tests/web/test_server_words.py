@@ -16,9 +16,13 @@ from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import leverframe
+from leverframe.config.described import describe_type
+from leverframe.config.sources import Sources
+from leverframe.fleet.fleet_file import ControllerTable, read_fleet
 from leverframe.hardware.described_fields import Field, Number
 from leverframe.hardware.fault_catalogue import FAULTS, FreeText, RequestPath, fields_of
 from leverframe.hardware.plant_wiring import KINDS
@@ -43,7 +47,7 @@ OF_FLEET_COMMANDS = (
     *("fleet/commands.py", "fleet/rollout_commands.py", "fleet/cluster/commands.py"),
     "fleet/tenant_commands.py",
     *("fleet/cluster/cluster_table.py", "fleet/cluster/haproxy_map.py", "fleet/fleet_file.py"),
-    *("fleet/fleet_discovery.py", "fleet/fleet_metrics.py", "fleet/fleet_scenario.py"),
+    *("fleet/fleet_metrics.py", "fleet/fleet_scenario.py"),
     *("fleet/moving.py", "fleet/node_client.py", "fleet/serve.py", "fleet/api/endpoints.py"),
 )
 #: Whose sentences come to others: the command line, the start of the program.
@@ -56,7 +60,8 @@ NOT_FOR_PAGES = (
 OF_COMMANDS = (
     *("Say which hardware", "This is no private key", "This is no public key"),
     *("7: the node listens on", "7: port 7 of 7 cannot be used", "A node 7 runs already"),
-    "7 cannot be used for the other nodes",
+    *("7 cannot be used for the other nodes", "7 It cannot be replaced: 7."),
+    "7 There is no sound snapshot of it.",
 )
 #: What is allowed: names of the protocols are the same in every language.
 SPOKEN = re.compile(r"[a-z]{4}")
@@ -102,6 +107,13 @@ COMPOSED = {
         "The command 7 has 7 fields, 7 were given.",
     ),
     "the SIM card is not ready: 7.7": ("the SIM card is not ready: 7.",),
+    "7 7 last good snapshot (7) is in use: changes made after it are missing.": (
+        "7 It was set aside in 7, and the last good snapshot (7) is in use: changes made after it "
+        "are missing.",
+        "7 What is left of it was set aside in 7, and the last good snapshot (7) is in use: changes"
+        " made after it are missing.",
+        "7 The last good snapshot (7) is in use: changes made after it are missing.",
+    ),
 }
 #: The parts whose sentences can come to a page, as refusals, troubles, findings or entries.
 PARTS = (
@@ -140,7 +152,7 @@ ELSEWHERE = (
     # To who starts the program, or types a command.
     *("hardware/board_check.py", "storage/datafolder.py", "storage/encrypting.py"),
     *("storage/fleet/moving.py", "storage/fleet/postgres_schema.py", *OF_FLEET_COMMANDS),
-    *("storage/snapshots.py", "servers/http/certificate.py"),
+    "servers/http/certificate.py",
 )
 #: Arguments of these are no sentences of pages: logs, descriptions of the interface.
 NOT_TOLD = {
@@ -162,6 +174,28 @@ OF_THE_SYSTEM = (
     *(errno.ENOSPC, errno.EROFS, errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EIO, errno.ENODEV),
     *(errno.EBUSY, errno.EMFILE, errno.ENOMEM),
 )
+#: A fleet file in which every controller has a mistake.
+MISTAKEN = """\
+virtual_time = true
+tenants = ["acme"]
+[[controllers]]
+name = "b"
+tags = "north"
+[[controllers]]
+name = "b"
+hwx = "3.0"
+[[controllers]]
+name = "b"
+quite_unlike = 7
+[[controllers]]
+tags = ["a"]
+[[controllers]]
+name = "b"
+tenant = "gone"
+[[controllers]]
+name = "b"
+board = { kind = "linux" }
+"""
 #: Stands for whatever a place holds.
 FILLED = "7"
 
@@ -306,6 +340,11 @@ def _spoken_by(field: Field) -> Iterator[str]:
         yield field.type.unit
 
 
+def controller_keys() -> set[str]:
+    """Return what a fleet file may say of a controller, as mistakes in it tell."""
+    return {describe_type(one.type) for one in msgspec.structs.fields(ControllerTable)}
+
+
 def sentences() -> set[str]:
     found: set[str] = set()
     for path in SOURCES.rglob("*.py"):
@@ -367,11 +406,23 @@ def test_what_stands_in_places_of_sentences_is_translated() -> None:
     assert sorted(one for one in spoken if not any(p.fullmatch(one) for p in known)) == []
 
 
+def test_mistakes_of_a_fleet_file_which_a_node_tells_are_translated(tmp_path: Path) -> None:
+    file = tmp_path / "fleet.toml"
+    file.write_text(MISTAKEN, encoding="utf-8")
+    mistakes = read_fleet(Sources(file, {}, {})).mistakes
+    assert len(mistakes) == MISTAKEN.count("[[controllers]]")
+    told = [one.partition(": ")[2] for one in mistakes]
+    whole = [*mistakes, *(one.removeprefix("b: ") for one in told), *controller_keys()]
+    known = patterns()
+    assert sorted(one for one in whole if not any(p.fullmatch(one) for p in known)) == []
+
+
 def test_no_entry_is_for_a_sentence_that_nobody_makes() -> None:
     text = "".join(path.read_text("utf-8") for path in SOURCES.rglob("*.py"))
     text += (SOURCES / "web" / "lib" / "api.js").read_text("utf-8")
     text += "\n".join(whole for wholes in COMPOSED.values() for whole in wholes)
     text += "\n".join(fragments())
+    text += "\n".join(controller_keys())
     # Sentences stand in several lines of the source.
     joined = re.sub(r'"\s*\n\s*(?:else )?f?"', "", text)
     for key, entry in WORDS.items():

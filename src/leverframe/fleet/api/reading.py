@@ -73,7 +73,9 @@ class NodeReport(Struct, frozen=True):
     newest: Annotated[dict[str, str], Meta(description="The newest software by hardware version.")]
     rate: Annotated[float, Meta(description="Of virtual time that runs; 0 while it stands.")]
     snapshots: list[str]
-    troubles: Annotated[list[str], Meta(description="What is wrong with the node itself.")]
+    troubles: Annotated[
+        list[str], Meta(description="What is wrong with the node itself, in sentences.")
+    ]
     account: Annotated[str, Meta(description="Who asks; empty where nobody has to sign in.")]
     role: Role
     tenant: Annotated[str | None, Meta(description="Whose people ask; null for the operator.")]
@@ -156,8 +158,7 @@ def _troubles(context: FleetContext) -> list[str]:
     """Tell what is wrong with the node, which names controllers, to the operator."""
     if context.tenant is not None:
         return []
-    troubles = context.node.troubles.items()
-    return [f"{part}: {sentence}" for part, sentence in sorted(troubles)]
+    return [sentence for _, sentence in sorted(context.node.troubles.items())]
 
 
 async def listed(context: FleetContext) -> list[MemberReport]:
