@@ -22,7 +22,7 @@ from leverframe.engine.tree import (
 from leverframe.exit_codes import DONE, NO
 from leverframe.maintenance.passphrase import ask_for_passphrase
 from leverframe.maintenance.readable_backup import as_text, factory_settings, read, write
-from leverframe.process.build import stored_profile
+from leverframe.process.stored_profile import stored_profile
 from leverframe.profile import Profile, existing
 from leverframe.storage.backup import (
     BackupFile,

@@ -16,7 +16,7 @@ from leverframe.process.administrator import (
     random_password,
     set_password,
 )
-from leverframe.process.build import stored_profile
+from leverframe.process.stored_profile import stored_profile
 from leverframe.storage.datafolder import existing_folder
 from leverframe.storage.sqlite import SqliteStore
 

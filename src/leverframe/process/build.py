@@ -242,14 +242,3 @@ async def _identity(store: Store, stored: Stored, wall: float) -> ControllerIden
         # clock alone makes the next number of boots greater.
     kept |= made
     return ControllerIdentity(*(kept[path] for path in (*first, "snmp.boots")))
-
-
-def stored_profile(store: Store) -> tuple[str | None, str | None, str | None]:
-    """Return the profile that the store was last used with, and the `sw` configured then."""
-    return profile_in(store.load())
-
-
-def profile_in(stored: Stored) -> tuple[str | None, str | None, str | None]:
-    """Return the same of what was read of a store."""
-    kept = stored.kept
-    return kept.get("profile.hw"), kept.get("profile.sw"), kept.get("profile.configured_sw")

@@ -7,7 +7,7 @@ from leverframe.config import AskedVersion
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.errors import ErrorForPeople
-from leverframe.process.build import profile_in
+from leverframe.process.stored_profile import profile_in
 from leverframe.profile import Profile
 from leverframe.storage.audit import AuditTrail
 from leverframe.storage.store import Store, Stored, StoreUnavailable

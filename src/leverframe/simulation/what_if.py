@@ -39,7 +39,7 @@ from leverframe.engine.what_if import (
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
 from leverframe.hardware.plants import Plants
-from leverframe.process.build import stored_profile
+from leverframe.process.stored_profile import stored_profile
 from leverframe.profile import Profile
 from leverframe.servers.routes.what_if import recorded_again
 from leverframe.simulation.scenario import plant_from_table, read_scenario, sentence_of

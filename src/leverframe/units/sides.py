@@ -9,7 +9,7 @@ from leverframe.commands.version_change.backup_content import checked
 from leverframe.config.toml_file import read_toml
 from leverframe.engine.tree import is_confidential, leaves, settings_from_leaves
 from leverframe.maintenance.readable_backup import read
-from leverframe.process.build import stored_profile
+from leverframe.process.stored_profile import stored_profile
 from leverframe.profile import Profile
 from leverframe.recording.replayer import UnitLogin
 from leverframe.storage.backup import content_of

@@ -1,0 +1,14 @@
+"""The version of a controller that its store was last used with."""
+
+from leverframe.storage.store import Store, Stored
+
+
+def stored_profile(store: Store) -> tuple[str | None, str | None, str | None]:
+    """Return the profile that the store was last used with, and the `sw` configured then."""
+    return profile_in(store.load())
+
+
+def profile_in(stored: Stored) -> tuple[str | None, str | None, str | None]:
+    """Return the same of what was read of a store."""
+    kept = stored.kept
+    return kept.get("profile.hw"), kept.get("profile.sw"), kept.get("profile.configured_sw")
