@@ -272,6 +272,19 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         page.reload()
         expect(row(page, "pump").locator(".tenant")).to_have_text("of zulu")
         expect(page.locator("[data-do=add]")).to_be_visible()
+        # Controllers are given to a tenant, and taken back; also all of them at once.
+        choose(page, "pump")
+        page.locator(".bulk select").first.select_option("give")
+        page.locator(".bulk select").nth(1).select_option("acme")
+        do(page, "give")
+        expect(row(page, "pump").locator(".tenant")).to_have_text("of acme")
+        assert set(site.ask(fleet.names("acme-guest"))) == {"boiler", "pump"}
+        page.locator(".bulk select").nth(1).select_option("")
+        do(page, "give")
+        expect(row(page, "pump").locator(".tenant")).to_have_count(0)
+        assert site.ask(fleet.names("acme-guest")) == ["boiler"]
+        page.locator(".bulk select").nth(1).select_option("zulu")
+        do(page, "give")
         row(page, "pump").locator(".tenant a").click()
         expect(page.locator("tbody tr")).to_have_count(1)
         # Tenants and their people are made and removed there.

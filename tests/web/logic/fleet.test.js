@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { before, beforeEach, test } from "node:test";
 
 import { addressWith, readAddress } from "../../../src/leverframe/web/fleet/address.js";
+import { Bulk } from "../../../src/leverframe/web/fleet/bulk.js";
 import { Confirmed } from "../../../src/leverframe/web/fleet/confirmed.js";
 import { lastHour, levers, list } from "../../../src/leverframe/web/fleet/list.js";
 import * as node from "../../../src/leverframe/web/fleet/node_api.js";
@@ -135,6 +136,41 @@ test("what is chosen goes as a form, however many there are, and a template as i
   assert.deepEqual(given, { command: "outs.cgi?out0=1", name: names.join(","), dry_run: "1" });
   assert.deepEqual(sent[1], ["/api/fleet/add", "name=gh-%7Bn%7D&count=2", form]);
   assert.deepEqual([sent[2][0], sent[2][2]], ["/api/fleet/add?name=a", "text/plain"]);
+});
+
+test("all that match are named one by one where something is removed or given away", async () => {
+  const sent = [];
+  const asIs = globalThis.fetch;
+  globalThis.fetch = async (target, { body } = {}) => {
+    sent.push(`${target} ${body ?? ""}`.trim());
+    return new Response(JSON.stringify([{ name: "a" }, { name: "b" }]));
+  };
+  const wanted = { ...readAddress().wanted, tag: "north" };
+  await node.remove({ wanted });
+  await node.give({ wanted }, "acme");
+  await node.give({ names: ["c"] }, "");
+  globalThis.fetch = asIs;
+  assert.deepEqual(sent, [
+    "/api/fleet/list?tag=north",
+    "/api/fleet/remove name=a%2Cb",
+    "/api/fleet/list?tag=north",
+    "/api/fleet/tenant/give name=a%2Cb&tenant=acme",
+    "/api/fleet/tenant/give name=c",
+  ]);
+});
+
+test("only the operator gives controllers to tenants, where there are some", () => {
+  const bulk = (more) => {
+    const about = { snapshots: [], role: "administrator", tenant: null, tenants: {}, ...more };
+    const shown = new Bulk({ ...page, node: about, cluster: null, count: 2, choice: { names: [] } });
+    shown.what = "give";
+    return textOf(shown.view());
+  };
+  const tenants = { acme: 1, zulu: 0 };
+  assert.doesNotMatch(bulk({}), /tenant/);
+  assert.doesNotMatch(bulk({ tenants, tenant: "acme" }), /tenant/);
+  assert.match(bulk({ tenants }), /acmezuluThe operator alone Give 2/);
+  assert.match(bulk({ tenants }), /From then on the people of acme see and command them\./);
 });
 
 test("the operator is told whose a controller is, and a tenant knows", () => {

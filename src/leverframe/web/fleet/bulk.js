@@ -19,6 +19,9 @@ export class Bulk {
   #groups = "1,10%,rest";
   #output = 0;
   #on = 1;
+  // To whom controllers are given; null before somebody has chosen.
+  /** @type {string | null} */
+  #owner = null;
   #allOrNone = false;
   #sure = "";
   /** @type {BulkReport | null} */
@@ -51,6 +54,7 @@ export class Bulk {
           ${t("choose_none")}
         </button>
       </form>
+      ${this.what === "give" ? this.#consequence(count) : nothing}
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
       ${this.#report ? this.#told(this.#report) : nothing}
     </section>`;
@@ -69,6 +73,8 @@ export class Bulk {
     const whats = ["switch", "command", "rollout", "tag", "untag", "snapshot"];
     if (about?.snapshots.length) whats.push("restore");
     if (cluster && choice.names) whats.push("move");
+    // Whose controllers are is the operator's affair.
+    if (about?.tenant === null && Object.keys(about.tenants).length) whats.push("give");
     if (count === 1) whats.push("rename", "fork");
     whats.push("remove");
     // A user sees and switches.
@@ -117,6 +123,12 @@ export class Bulk {
       const options = [["", t("any_node")], ...living.map(({ name }) => [name, name])];
       return this.#select("move", options, this.#text, (value) => {
         this.#text = value;
+      });
+    }
+    if (this.what === "give") {
+      const options = [...this.#tenants.map((name) => [name, name]), ["", t("operator_alone")]];
+      return this.#select("give", options, this.#toWhom, (value) => {
+        this.#owner = value;
       });
     }
     if (this.what === "remove") {
@@ -184,8 +196,30 @@ export class Bulk {
     </select>`;
   }
 
+  get #tenants() {
+    return Object.keys(this.#page.node?.tenants ?? {});
+  }
+
+  get #toWhom() {
+    return this.#owner ?? this.#tenants[0] ?? "";
+  }
+
   get #isCommand() {
     return this.what === "switch" || this.what === "command";
+  }
+
+  /** @param {number} count */
+  #consequence(count) {
+    const name = this.#toWhom;
+    return html`<p class="quiet">
+      ${name ? t("give_hint", { name, count }) : t("take_back_hint", { count })}
+    </p>`;
+  }
+
+  /** @param {number} count */
+  #now(count) {
+    const isBack = this.what === "give" && this.#toWhom === "";
+    return isBack ? t("now_take_back", { count }) : t(`now_${this.what}`, { count });
   }
 
   #buttons() {
@@ -194,7 +228,7 @@ export class Bulk {
       const isSure = this.what !== "remove" || this.#sure.trim() === String(count);
       return html`<span class="gap"></span
         ><button class="primary" data-do=${this.what} ?disabled=${this.#isBusy || !isSure}>
-          ${t(`now_${this.what}`, { count })}
+          ${this.#now(count)}
         </button>`;
     }
     const tried = this.#report?.dry_run ? this.#report : null;
@@ -241,6 +275,7 @@ export class Bulk {
       restore: () => node.restore(choice, this.#text),
       rollout: () => this.#plan(text),
       move: () => this.#move(),
+      give: () => node.give(choice, this.#toWhom),
       rename: () => this.#rename(text),
       fork: async () => this.#page.fork(),
       remove: () => this.#remove(),

@@ -9,6 +9,15 @@ const BASE = "/api/fleet";
 export const chosen = ({ names, wanted }) =>
   names ? { name: names.join(",") } : given({ ...wanted, order: "" });
 
+// A node removes and gives away only what somebody names: "all" is no choice there.
+/** @param {FleetChoice} choice @returns {Promise<FleetChoice>} */
+async function named(choice) {
+  if (choice.names) return choice;
+  /** @type {{ name: string }[]} */
+  const found = await read(`${BASE}/list?${queryOf(chosen(choice))}`);
+  return { names: found.map(({ name }) => name) };
+}
+
 /** @param {Record<string, string | number | boolean | undefined>} params @returns {Params} */
 const given = (params) =>
   Object.fromEntries(
@@ -49,7 +58,11 @@ export const takeSnapshot = (choice, label) => post("snapshot", { ...chosen(choi
 /** @param {FleetChoice} choice @param {string} label @returns {Promise<BulkReport>} */
 export const restore = (choice, label) => post("restore", { ...chosen(choice), label });
 /** @param {FleetChoice} choice @returns {Promise<BulkReport>} */
-export const remove = (choice) => post("remove", chosen(choice));
+export const remove = async (choice) => post("remove", chosen(await named(choice)));
+// Whose they are from then on; "" for the operator alone.
+/** @param {FleetChoice} choice @param {string} tenant @returns {Promise<BulkReport>} */
+export const give = async (choice, tenant) =>
+  post("tenant/give", { ...chosen(await named(choice)), ...given({ tenant }) });
 /** @param {string} name @param {string} to @returns {Promise<unknown>} */
 export const rename = (name, to) => post("rename", { name, to });
 /** @param {Params} params @returns {Promise<FleetNode>} */
