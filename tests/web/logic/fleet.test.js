@@ -162,7 +162,8 @@ test("all that match are named one by one where something is removed or given aw
 test("only the operator gives controllers to tenants, where there are some", () => {
   const bulk = (more) => {
     const about = { snapshots: [], role: "administrator", tenant: null, tenants: {}, ...more };
-    const shown = new Bulk({ ...page, node: about, cluster: null, count: 2, choice: { names: [] } });
+    const choice = { names: [] };
+    const shown = new Bulk({ ...page, node: about, cluster: null, count: 2, choice });
     shown.what = "give";
     return textOf(shown.view());
   };

@@ -16,8 +16,8 @@ export const findingsOf = (context) => context.live.state.findings ?? [];
 /** @param {Context} context @param {PageEntry | null} page */
 export function findingsHere(context, page) {
   if (!page || page.name === "status" || context.live.connection === "lost") return nothing;
-  const here = findingsOf(context).filter((finding) => pageOf(finding) === page.name);
-  return here.length === 0 ? nothing : findingList(context, here, { hasLinks: false });
+  const own = findingsOf(context).filter((finding) => pageOf(finding) === page.name);
+  return own.length === 0 ? nothing : findingList(context, own, { hasLinks: false });
 }
 
 /**
