@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from leverframe.process.supervisor import Supervisor
+from tests.hardware.waiting import until
 
 UNIT = Path(__file__).parents[2] / "packaging" / "systemd" / "leverframe@.service"
 
@@ -41,6 +42,26 @@ def test_a_sign_of_life_comes_twice_as_often_as_it_must(notices: socket.socket) 
     assert Supervisor(asked).interval_s == 30.0
     assert Supervisor(environment(notices, WATCHDOG_USEC="1", WATCHDOG_PID="1")).interval_s is None
     assert Supervisor(environment(notices)).interval_s is None
+
+
+async def test_more_time_is_asked_for_as_long_as_something_goes_on(
+    notices: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leverframe.process.supervisor.LOOK_EVERY_S", 0.0)
+    supervisor, left = Supervisor(environment(notices)), iter([3, 2, 2, 2, 1, *[0] * 5])
+    looks = 0
+
+    def progress() -> int:
+        nonlocal looks
+        looks += 1
+        return next(left, 0)
+
+    async with supervisor.given_time(progress):
+        await until(lambda: looks >= 10)
+    supervisor.stopping()
+    told = iter(lambda: notices.recv(100), b"STOPPING=1")
+    # Not while it stood at 2, and not at its end.
+    assert list(told) == [b"EXTEND_TIMEOUT_USEC=30000000"] * 4
 
 
 def test_without_a_supervisor_nothing_happens() -> None:

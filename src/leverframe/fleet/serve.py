@@ -209,6 +209,7 @@ async def _serve(fleet: FleetFile) -> None:
         storage.connect(node)
         discovery = FleetDiscovery(lambda: node.members.values(), config.port, node.troubles)
         mdns = FleetMdns(node, config.port)
+        supervisor = Supervisor()
         try:
             wildcards = tuple(f"*.{name}" for name in config.hosts)
             of_all = replace(config, hosts=(*config.hosts, *wildcards))
@@ -226,33 +227,34 @@ async def _serve(fleet: FleetFile) -> None:
                 discovery.start(config.host)
             if config.mdns and not is_loopback(config.host):
                 mdns.start(config.host)
-            await storage.start()
-            troubles = await start_controllers(
-                web,
-                fleet.controllers,
-                as_json=config.json,
-                is_elsewhere=storage.is_elsewhere,
-                tenants=fleet.tenants,
-            )
+            async with supervisor.given_time(lambda: len(node.members)):
+                await storage.start()
+                troubles = await start_controllers(
+                    web,
+                    fleet.controllers,
+                    as_json=config.json,
+                    is_elsewhere=storage.is_elsewhere,
+                    tenants=fleet.tenants,
+                )
             for number, sentence in enumerate((*fleet.mistakes, *troubles), start=1):
                 print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
                 node.troubles[f"{NOT_STARTED}{number}"] = sentence
             _say_where(node, config, len(fleet.mistakes) + len(troubles))
             count = len(node.members)
             log.info("leverframe %s started a node with %d controllers", __version__, count)
-            supervisor = Supervisor()
             supervisor.ready()
             await told_to_stop(
                 stop, lambda: [one.controller for one in node.members.values()], supervisor
             )
             supervisor.stopping()
         finally:
-            await close_all(
-                [
-                    *(web.time.freeze, discovery.close, mdns.close, web.jobs.close),
-                    *(storage.leave, door.stop, node.close, storage.close),
-                ]
-            )
+            async with supervisor.given_time(lambda: len(node.members)):
+                await close_all(
+                    [
+                        *(web.time.freeze, discovery.close, mdns.close, web.jobs.close),
+                        *(storage.leave, door.stop, node.close, storage.close),
+                    ]
+                )
 
 
 async def _opened_storage(cluster: ClusterTable | None, folder: FleetFolder) -> NodeStorage:

@@ -4,8 +4,15 @@ The messages go to the socket that systemd names in the environment; without one
 The sign of life comes from the event loop itself, so a controller that hangs is started again.
 """
 
+import asyncio
 import os
 import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+#: Between two looks at how far a start or stop has come, and what is asked for where it goes on.
+LOOK_EVERY_S = 5.0
+MORE_TIME_S = 30.0
 
 
 class Supervisor:
@@ -26,6 +33,24 @@ class Supervisor:
 
     def stopping(self) -> None:
         self._send("STOPPING=1")
+
+    @asynccontextmanager
+    async def given_time(self, progress: Callable[[], int]) -> AsyncIterator[None]:
+        """Have systemd wait for a start or stop as long as it goes on, however long that takes."""
+        asking = asyncio.create_task(self._ask_for_time(progress)) if self._address else None
+        try:
+            yield
+        finally:
+            if asking is not None:
+                asking.cancel()
+
+    async def _ask_for_time(self, progress: Callable[[], int]) -> None:
+        last = -1
+        while True:
+            if (now := progress()) != last:
+                self._send(f"EXTEND_TIMEOUT_USEC={MORE_TIME_S * 1e6:.0f}")
+                last = now
+            await asyncio.sleep(LOOK_EVERY_S)
 
     def _send(self, message: str) -> None:
         if not self._address:
