@@ -240,6 +240,17 @@ async def test_values_are_handed_over_together_after_a_while_without_being_asked
     assert (worker.times, worker.figures.points, recorder.samples) == (1, 10, [])
 
 
+async def test_what_comes_after_the_end_wakes_nothing() -> None:
+    worker = WatchedHistory()
+    recorder = HistoryRecorder(worker, SystemClock(), gather_s=0.0)
+    await recorder.close()
+    recorder.samples.append((START, "DS1", 1))
+    recorder.flush_if_due()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert worker.times == 0
+
+
 async def test_many_values_are_handed_over_at_once() -> None:
     worker = WatchedHistory()
     recorder = HistoryRecorder(worker, VirtualClock())

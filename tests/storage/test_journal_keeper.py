@@ -119,6 +119,16 @@ async def test_a_few_entries_are_written_after_a_while_without_being_asked_for()
     await run.end()
 
 
+async def test_what_happens_after_the_end_wakes_nothing() -> None:
+    run = Run(ThreadHistoryWorker(None, Bounds()), SystemClock(), gather_s=0.0)
+    await run.end()
+    before = asyncio.all_tasks()
+    run.happen()
+    for _ in range(5):
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == before
+
+
 async def test_a_small_file_keeps_the_newest(tmp_path: Path) -> None:
     run = Run(ThreadHistoryWorker(tmp_path / "history", Bounds(max_bytes=1024 * 1024)))
     for _ in range(BATCH * 6):

@@ -40,6 +40,7 @@ class JournalKeeper:
         self._version = version
         self._gather_s = history.gather_s if gather_s is None else gather_s
         self._timer: asyncio.TimerHandle | None = None
+        self._is_closed = False
         self._writing: asyncio.Task[None] | None = None
         #: The newest entry that was taken over, and what is not written of them.
         self._number = 0
@@ -53,7 +54,7 @@ class JournalKeeper:
 
     def look(self) -> None:
         """Take new entries over: many at once, few of them after a while."""
-        if self._timer is not None:
+        if self._timer is not None or self._is_closed:
             return
         new = self._journal().count - self._number
         if new == 0 or not self._history.is_durable:
@@ -89,6 +90,7 @@ class JournalKeeper:
         self._waiting.clear()
 
     async def close(self) -> None:
+        self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
         if self._history.is_durable:

@@ -384,6 +384,8 @@ class HistoryRecorder:
         self._worker.forget()
 
     async def close(self) -> None:
+        # What the controller does after that is not recorded, and must not wake anything.
+        self._has_timer = False
         if self._worker.is_durable:
             self.flush()
         await self._worker.close(self._clock.read().wall)
