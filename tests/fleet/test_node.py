@@ -4,6 +4,7 @@ import asyncio
 import gc
 import weakref
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -189,18 +190,24 @@ def no_collection(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     gc.enable()
 
 
-@for_each("how", ["remove", "drop", "hand_over"])
+@for_each(
+    ("how", "real_time"),
+    [(how, real) for how in ("remove", "drop", "hand_over") for real in (False, True)],
+)
 async def test_those_that_leave_take_no_memory_though_nothing_is_collected(
-    no_collection: None, how: str
+    no_collection: None, how: str, real_time: bool
 ) -> None:
-    async with loop_node() as node:
+    history = SharedHistory(None, Bounds()) if real_time else None
+    async with loop_node(real_time=real_time, history=history) as node:
         await node.post("add", name="gh-{n}", count=3)
         await node.post("send", command="outs.cgi?out0=1", name="gh-1")
         leaving = [*node.node.members.values()]
-        parts = (part for one in leaving for part in (one, one.controller, one.built.web))
-        left = [weakref.ref(part) for part in parts]
+        built = [one.built for one in leaving]
+        parts = [(*it.services, it.web, it.mqtt, it.controller) for it in built]
+        left = [weakref.ref(part) for part in (*leaving, *chain.from_iterable(parts))]
         await getattr(node.node, how)(leaving)
-        leaving.clear()
+        for one in (leaving, built, parts):
+            one.clear()
         await until(lambda: all(part() is None for part in left))
 
 
