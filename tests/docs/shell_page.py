@@ -41,6 +41,11 @@ elif [ "${{1-}} ${{2-}}" = "fleet run" ]; then
   set -- fleet run --port {port} --modbus-port {modbus_port} "$@"
 elif [ "${{1-}}" = fleet ] && [ "${{2-}}" != simulate ]; then
   set -- "$@" --node http://127.0.0.1:{port}
+  # On a busy machine a node takes longer to start than a page waits.
+  for _ in $(seq 100); do
+    (exec 3<> /dev/tcp/127.0.0.1/{port}) 2> /dev/null && break
+    sleep 0.1
+  done
 fi
 exec {program} -m leverframe "$@"
 """
