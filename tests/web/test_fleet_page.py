@@ -287,6 +287,29 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         do(page, "give")
         row(page, "pump").locator(".tenant a").click()
         expect(page.locator("tbody tr")).to_have_count(1)
+        # Who changed what, of all and of one account; a tenant is told of its own alone.
+        site.ask(fleet.done("zulu-chief", "send?command=stm.cgi?oname=0ZuluPump&name=pump"))
+        page.locator(".views a").nth(2).click()
+        changes = page.locator(".changes li")
+        expect(changes.first).to_contain_text("Output 0 · Name: “” → “ZuluPump”")
+        expect(changes.first.locator("a")).to_have_attribute("href", re.compile("//pump\\."))
+        # Those of the tenant that was looked for, until all are.
+        expect(page.locator("[data-names=boiler]")).to_have_count(0)
+        page.locator("[data-filter=owner]").select_option("")
+        page.locator("[data-filter=by]").select_option("acme-guest")
+        expect(changes).to_have_count(1)
+        expect(changes).to_have_attribute("data-names", "boiler")
+        page.locator("[data-filter=text]").fill("pump")
+        expect(page.locator(".changes + .offer, .empty")).to_contain_text("No change")
+        page.evaluate(AXE)
+        assert grave_violations(page, []) == []
+        page.set_extra_http_headers({"Authorization": fleet.basic("acme-chief")})
+        page.goto(f"{site.origin}/#/?view=changes")
+        page.reload()
+        expect(changes.first).to_contain_text("Output 0: off → on")
+        expect(page.locator(".changes")).not_to_contain_text("ZuluPump")
+        page.set_extra_http_headers({"Authorization": fleet.basic("admin")})
+        page.reload()
         # Tenants and their people are made and removed there.
         page.locator(".views a").last.click()
         expect(page.locator("[data-tenant=acme] [data-account]")).to_have_count(2)
@@ -340,7 +363,7 @@ def test_a_roll_out_is_planned_stops_and_goes_back_and_a_node_is_emptied(
         page.set_default_timeout(10_000)
         page.goto(site.origin)
         # One machine has roll-outs, and nothing to say of nodes.
-        expect(page.locator(".views a")).to_have_count(3)
+        expect(page.locator(".views a")).to_have_count(4)
         choose(page, "boiler", "pump")
         page.locator(".bulk select").first.select_option("rollout")
         page.locator(".bulk .words").fill("stm.cgi?eventname=1Frost")
@@ -372,7 +395,7 @@ def test_a_roll_out_is_planned_stops_and_goes_back_and_a_node_is_emptied(
         site.loop_node.node.cluster = others
         page.reload()
         page.evaluate(AXE)
-        page.locator(".views a").nth(2).click()
+        page.locator(".views a").nth(3).click()
         expect(page.locator("tr[data-node]")).to_have_count(2)
         expect(page.locator("[data-fact=db_server]")).to_have_text("PostgreSQL 15.8")
         press(page, "[data-node=south]", "drain")

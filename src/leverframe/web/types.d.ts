@@ -239,6 +239,10 @@ type FleetWanted = {
   version: string;
   order: string;
 };
+// What changes are looked for by beside that.
+type FleetLooked = { by: string; text: string };
+type FleetChangesOf = FleetWanted & { by: string };
+type FleetChange = { name: string; url: string; entry: AuditEntries[number] };
 type FleetChoice = { names?: string[]; wanted?: FleetWanted };
 type CommandEffect = { what: string; old: unknown; new: unknown; is_state: boolean };
 type BulkReport = {

@@ -5,6 +5,7 @@ import { before, beforeEach, test } from "node:test";
 
 import { addressWith, readAddress } from "../../../src/leverframe/web/fleet/address.js";
 import { Bulk } from "../../../src/leverframe/web/fleet/bulk.js";
+import { Changes, together } from "../../../src/leverframe/web/fleet/changes.js";
 import { Confirmed } from "../../../src/leverframe/web/fleet/confirmed.js";
 import { lastHour, levers, list } from "../../../src/leverframe/web/fleet/list.js";
 import * as node from "../../../src/leverframe/web/fleet/node_api.js";
@@ -54,6 +55,7 @@ test("the address keeps what is looked for, and only that", () => {
   location.hash = "#/?search=pump&page=3";
   assert.deepEqual(readAddress(), {
     wanted: { search: "pump", health: "", tag: "", owner: "", version: "", order: "" },
+    looked: { by: "", text: "" },
     page: 3,
     view: "",
   });
@@ -145,6 +147,7 @@ test("all that match are named one by one where something is removed or given aw
     sent.push(`${target} ${body ?? ""}`.trim());
     return new Response(JSON.stringify([{ name: "a" }, { name: "b" }]));
   };
+  location.hash = "";
   const wanted = { ...readAddress().wanted, tag: "north" };
   await node.remove({ wanted });
   await node.give({ wanted }, "acme");
@@ -172,6 +175,66 @@ test("only the operator gives controllers to tenants, where there are some", () 
   assert.doesNotMatch(bulk({ tenants, tenant: "acme" }), /tenant/);
   assert.match(bulk({ tenants }), /acmezuluThe operator alone Give 2/);
   assert.match(bulk({ tenants }), /From then on the people of acme see and command them\./);
+});
+
+const changed = (name, time, more = {}) => ({
+  name,
+  url: `http://${name}.localhost/`,
+  entry: {
+    ...{ number: 1, time, cause: "command", detail: "", account: "ann", source: "10.0.0.9" },
+    changes: [{ path: "outputs.0.name", old: "", new: "Pump" }],
+    not_listed: 0,
+    ...more,
+  },
+});
+
+test("what one did to several is told once, and other changes by themselves", async () => {
+  await Promise.all([words.fetchWords("log"), words.fetchWords("outputs")]);
+  const changes = [
+    changed("c", 900, { account: "", detail: "fleet file" }),
+    changed("a", 800),
+    changed("b", 799),
+    changed("a", 100),
+  ];
+  const told = words.speaking("log", () => together(changes));
+  const names = told.map((one) => one.changes.map(({ name }) => name).join());
+  assert.deepEqual(names, ["c", "a,b", "a"]);
+  assert.deepEqual(told[1].lines, ["Output 0 · Name: “” → “Pump”"]);
+});
+
+test("changes are read for what is looked for, and searched in the reader's words", async () => {
+  const asked = [];
+  const asIs = globalThis.fetch;
+  globalThis.fetch = async (target, ...more) => {
+    if (!String(target).startsWith("/api/")) return asIs(target, ...more);
+    asked.push(target);
+    const many = Array.from({ length: 7 }, (_, at) => ({ path: "OUT1", old: at, new: at + 1 }));
+    return Response.json([changed("a", 800), changed("b", 80, { account: "bo", changes: many })]);
+  };
+  location.hash = "";
+  const { wanted, looked } = readAddress();
+  let redraw = () => {};
+  const drawn = (look) =>
+    new Promise((resolve) => {
+      redraw = resolve;
+      look();
+    });
+  const shown = new Changes({ ...page, redraw: () => redraw() });
+  const view = (more = {}) =>
+    shown.view({ ...wanted, tag: "north", health: "fault" }, { ...looked, ...more }, "", 900);
+  await drawn(view);
+  assert.match(textOf(view()), /a Output 0 · Name: “” → “Pump”/);
+  assert.match(textOf(view()), /command · ann · 10\.0\.0\.9/);
+  assert.match(textOf(view()), /and 2 more command · bo/);
+  assert.match(textOf(view()), /Every account annbo/);
+  assert.doesNotMatch(textOf(view({ text: "pUMP" })), / bo /);
+  assert.match(textOf(view({ text: "nothing such" })), /No change is like that\./);
+  await drawn(() => view({ by: "bo" }));
+  globalThis.fetch = asIs;
+  assert.deepEqual(asked, [
+    "/api/fleet/changes?tag=north&count=200",
+    "/api/fleet/changes?tag=north&by=bo&count=200",
+  ]);
 });
 
 test("the operator is told whose a controller is, and a tenant knows", () => {

@@ -51,6 +51,8 @@ class FleetChange(Struct, frozen=True):
 
     name: str
     entry: AuditEntry
+    # A node of an older program does not tell it.
+    url: Annotated[str, Meta(description="Where its pages and commands are.")] = ""
 
 
 async def drift(context: FleetContext) -> list[MemberDrift]:
@@ -77,14 +79,14 @@ def _drift(member: Member, template: BackupFile) -> MemberDrift:
 async def changes(context: FleetContext) -> list[FleetChange]:
     """List who changed what, newest first, of all that are chosen."""
     given = context.given
-    by, since = given.get("by"), _since(context)
+    by, since, url_of = given.get("by"), _since(context), context.node.door.url_of
     count = given.get("count", USUAL_CHANGES)
     newest: list[FleetChange] = []
     async for member in in_turns(await context.chosen()):
         for raw in (await member.controller.audit_entries()).values():
             entry = msgspec.json.decode(raw, type=AuditEntry)
             if entry.time >= since and by in (None, entry.account):
-                newest.append(FleetChange(member.name, entry))
+                newest.append(FleetChange(member.name, entry, url_of(member.name)))
         newest = sorted(newest, key=lambda one: -one.entry.time)[:count]
     return newest
 

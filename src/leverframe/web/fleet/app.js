@@ -5,9 +5,11 @@ import { icon } from "../lib/icon.js";
 import { closeMenusOutside } from "../lib/menu.js";
 import { fullMoment } from "../lib/moments.js";
 import { applyTheme } from "../lib/theme.js";
+import { isSame } from "../lib/tree.js";
 import { clock, serverText, startWords, t, useCodes, usePageWords } from "../lib/words.js";
 import { addressWith, readAddress } from "./address.js";
 import { Bulk } from "./bulk.js";
+import { Changes } from "./changes.js";
 import { GroupTime } from "./group_time.js";
 import { header } from "./header.js";
 import { list, sums } from "./list.js";
@@ -33,6 +35,7 @@ class FleetPage {
   #nodes = new Nodes(this);
   #rollouts = new Rollouts(this);
   #tenants = new Tenants(this);
+  #changes = new Changes(this);
   /** @type {Set<string>} */
   #names = new Set();
   // All that are looked for are chosen, also those that are not in view.
@@ -63,12 +66,15 @@ class FleetPage {
   }
 
   #look() {
-    const before = JSON.stringify(this.#address.wanted);
+    const before = this.#address;
     this.#address = readAddress();
-    if (JSON.stringify(this.#address.wanted) !== before) this.#isAll = false;
+    if (!isSame(this.#address.wanted, before.wanted)) this.#isAll = false;
+    if (this.#address.view !== before.view) this.#changes.forget();
     const { search } = this.#address.wanted;
     if (this.#searchText.trim() !== search) this.#searchText = search;
-    this.#stream.look(this.#address);
+    const { wanted, page } = this.#address;
+    const isElsewhere = !isSame([wanted, page], [before.wanted, before.page]);
+    if (isElsewhere || !this.#stream.view) this.#stream.look({ wanted, page });
     this.redraw();
   }
 
@@ -175,6 +181,8 @@ class FleetPage {
       case "rollouts":
         return html`<h1>${t("rollouts")}</h1>
           ${problems} ${this.#rollouts.view(view.rollouts, time ?? 0)}`;
+      case "changes":
+        return this.#changed(view, problems, time ?? 0);
       case "tenants":
         return html`<h1>${t("tenants")}</h1>
           ${problems} ${this.#tenants.view()}`;
@@ -186,6 +194,16 @@ class FleetPage {
         this.#rows = Math.min(view.rows.length, before + ROWS_AT_ONCE);
         return this.#controllers(view, problems, this.#rows);
     }
+  }
+
+  /** @param {FleetView} view @param {Template[]} problems @param {number} time */
+  #changed(view, problems, time) {
+    const { wanted, looked } = this.#address;
+    return html`<div class="head">
+        <h1>${t("changes")}</h1>
+        ${this.#search()}
+      </div>
+      ${problems} ${this.#changes.view(wanted, looked, this.#choices(view, wanted), time)}`;
   }
 
   /** @param {FleetView} view @param {Template[]} problems @param {number} shown */
@@ -240,10 +258,17 @@ class FleetPage {
   }
 
   /** @param {FleetView} view @param {FleetWanted} wanted */
-  #filters({ node }, { tag, owner, version, order }) {
+  #choices({ node }, { tag, owner, version }) {
+    return html`${this.#filter("tag", node.tags, tag)}
+    ${this.#filter("owner", node.tenants, owner)}
+    ${this.#filter("version", node.versions, version)}`;
+  }
+
+  /** @param {FleetView} view @param {FleetWanted} wanted */
+  #filters(view, wanted) {
+    const { order } = wanted;
     return html`<div class="filters-of-fleet">
-      ${this.#filter("tag", node.tags, tag)} ${this.#filter("owner", node.tenants, owner)}
-      ${this.#filter("version", node.versions, version)}
+      ${this.#choices(view, wanted)}
       <select
         aria-label=${t("order")}
         @change=${(event) => location.assign(addressWith({ order: event.target.value, page: 1 }))}

@@ -29,7 +29,7 @@ export function header({ connection, time, view }, current, redraw) {
   </header>`;
 }
 
-// The controllers, roll-outs, and the nodes where there are several.
+// The controllers, roll-outs, changes, and the nodes where there are several.
 /** @param {FleetView} view @param {string} current */
 function viewLinks({ node, rollouts, cluster }, current) {
   const running = underWay(rollouts);
@@ -38,6 +38,7 @@ function viewLinks({ node, rollouts, cluster }, current) {
   const links = [
     ["", t("controllers"), nothing],
     ["rollouts", t("rollouts"), running ? html`<b class="count">${running}</b>` : nothing],
+    ["changes", t("changes"), nothing],
   ];
   if (cluster) {
     const count = html`<b class="finding-count">${icon("attention", "s")}${troubles}</b>`;

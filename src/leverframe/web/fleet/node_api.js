@@ -77,6 +77,10 @@ export const make = async (what, params, template) =>
   template
     ? (await send(`${BASE}/${what}?${queryOf(given(params))}`, template, "text/plain")).json()
     : post(what, given(params));
+// Newest first.
+/** @param {FleetChangesOf} about @param {number} count @returns {Promise<FleetChange[]>} */
+export const changes = (about, count) =>
+  read(`${BASE}/changes?${queryOf(given({ ...about, count }))}`);
 /** @param {string} name @returns {Promise<FleetCluster>} */
 export const forget = (name) => post("forget", { node: name });
 /** @param {string} name @param {boolean} undo @returns {Promise<FleetCluster>} */

@@ -5,7 +5,10 @@
 export const contextOf = (names = {}) =>
   /** @type {Context} */ (
     /** @type {unknown} */ ({
-      overview: { name: (/** @type {string} */ label) => names[label] ?? "" },
+      overview: {
+        name: (/** @type {string} */ label) => names[label] ?? "",
+        isInverted: () => false,
+      },
       settings: null,
     })
   );
