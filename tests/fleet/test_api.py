@@ -187,3 +187,14 @@ async def test_the_names_of_thousands_go_in_a_form_where_a_query_has_no_room_for
         ]["/api/fleet/tag"]["post"]
         fields = described["requestBody"]["content"]["application/x-www-form-urlencoded"]
         assert {"name", "tag", "add"} <= set(fields["schema"]["properties"])
+
+
+async def test_of_several_changes_at_one_moment_the_last_one_is_told_first() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-1")
+        for name in ("Fan", "Pump"):
+            await node.post("send", command=f"stm.cgi?oname=0{name}")
+        first, second, *_ = await node.get("changes")
+        assert [one["entry"]["changes"][0]["new"] for one in (first, second)] == ["Pump", "Fan"]
+        assert (first["name"], first["entry"]["time"]) == ("gh-1", second["entry"]["time"])
+        assert first["url"] == node.node.door.url_of("gh-1")

@@ -82,6 +82,16 @@ test("a row tells its worst finding in words, with since and how many more", () 
   assert.match(shown, /:81/);
 });
 
+test("the trouble of a part is told in the reader's language", async () => {
+  words.chooseLanguage("fr");
+  await words.fetchWords("server");
+  const figures = { part: "store", sentence: "The store is closed: the program stops." };
+  const worst = { kind: "trouble", severity: "fault", since: 0, text: "", label: null, figures };
+  const rows = [row("a", { health: "fault", findings: 1, worst: { ...worst, page: "system" } })];
+  const shown = textOf(list({ node: { tenant: null }, rows }, 1, () => false, () => {}, 10));
+  assert.match(shown, /store: Le stockage est fermé/);
+});
+
 test("levers lean by their state, and the last hour is drawn by its busiest minutes", () => {
   assert.match(markup(levers([1, 0, null])), /on: 1 of 3/);
   assert.match(markup(levers([1, 0, null])), /M7 19l3\.5 -15/);
@@ -193,12 +203,14 @@ test("what one did to several is told once, and other changes by themselves", as
   const changes = [
     changed("c", 900, { account: "", detail: "fleet file" }),
     changed("a", 800),
+    changed("d", 800, { cause: "rule" }),
     changed("b", 799),
-    changed("a", 100),
+    changed("a", 798),
+    changed("b", 100),
   ];
   const told = words.speaking("log", () => together(changes));
   const names = told.map((one) => one.changes.map(({ name }) => name).join());
-  assert.deepEqual(names, ["c", "a,b", "a"]);
+  assert.deepEqual(names, ["c", "a,b", "d", "a", "b"]);
   assert.deepEqual(told[1].lines, ["Output 0 · Name: “” → “Pump”"]);
 });
 

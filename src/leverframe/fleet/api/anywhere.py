@@ -23,7 +23,7 @@ from leverframe.fleet.api.across import (
     targets_of,
 )
 from leverframe.fleet.api.acting import command_of
-from leverframe.fleet.api.comparing import USUAL_CHANGES, FleetChange, MemberDrift
+from leverframe.fleet.api.comparing import USUAL_CHANGES, FleetChange, MemberDrift, newness
 from leverframe.fleet.api.context import CHOSEN, FleetContext, FleetEndpoint
 from leverframe.fleet.api.making import MadeReport
 from leverframe.fleet.api.reading import ExportedController, MemberReport, NodeReport
@@ -131,7 +131,7 @@ async def drift(context: FleetContext, endpoint: FleetEndpoint) -> list[MemberDr
 async def changes(context: FleetContext, endpoint: FleetEndpoint) -> list[FleetChange]:
     parts = await spread(context, endpoint, await targets_of(context))
     found = [one for part in parts if part.refusal is None for one in part.value]
-    newest = sorted(found, key=lambda one: -one.entry.time)
+    newest = sorted(found, key=newness)
     return newest[: context.given.get("count", USUAL_CHANGES)]
 
 

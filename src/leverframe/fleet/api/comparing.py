@@ -87,8 +87,13 @@ async def changes(context: FleetContext) -> list[FleetChange]:
             entry = msgspec.json.decode(raw, type=AuditEntry)
             if entry.time >= since and by in (None, entry.account):
                 newest.append(FleetChange(member.name, entry, url_of(member.name)))
-        newest = sorted(newest, key=lambda one: -one.entry.time)[:count]
+        newest = sorted(newest, key=newness)[:count]
     return newest
+
+
+def newness(change: FleetChange) -> tuple[float, int]:
+    """Put the newest first; of one moment, which virtual time has many of, the last one."""
+    return -change.entry.time, -change.entry.number
 
 
 def _since(context: FleetContext) -> float:

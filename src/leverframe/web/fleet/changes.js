@@ -156,23 +156,31 @@ export class Changes {
   }
 }
 
-// What is the same for several, one after the other, is told once.
-/** @param {FleetChange[]} changes @returns {Told[]} */
+// What is the same for several at nearly the same time is told once.
+/** @param {FleetChange[]} changes newest first @returns {Told[]} */
 export function together(changes) {
   /** @type {Told[]} */
   const told = [];
   for (const change of changes) {
     const [entry] = asEntries(CONTEXT, [change.entry]);
-    const last = told.at(-1);
-    if (last && isAlike(last, entry)) last.changes.push(change);
+    const alike = told.slice(firstAfter(told, change)).find((one) => isAlike(one, entry));
+    if (alike) alike.changes.push(change);
     else told.push({ ...entry, changes: [change] });
   }
   return told;
 }
 
+// Where those begin that are near in time and tell nothing of the same controller: its own changes
+// stay in their order.
+/** @param {Told[]} told @param {FleetChange} change */
+const firstAfter = (told, { name, entry }) =>
+  told.findLastIndex(
+    ({ time, changes }) =>
+      time - entry.time >= TOGETHER_S || changes.some((one) => one.name === name),
+  ) + 1;
+
 /** @param {Entry} one @param {Entry} other */
 const isAlike = (one, other) =>
-  one.time - other.time < TOGETHER_S &&
   one.cause === other.cause &&
   one.who === other.who &&
   one.lines.join("\n") === other.lines.join("\n");
