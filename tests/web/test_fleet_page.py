@@ -44,6 +44,11 @@ AWAY_TOLD = {
     " można zmienić.",
 }
 LACKING = {"en": "does not have", "pl": "Wersje, które to mają"}
+AS_TEMPLATE = {"en": "as the template says", "pl": "jak w szablonie"}
+DIFFERS = {
+    "en": "Output 0 · Name: “”, template: “Fan”",
+    "pl": "Wyjście 0 · Nazwa: “”, szablon: “Fan”",
+}
 SWITCHED = {"en": "Output 0: off → on", "pl": "Wyjście 0: wył. → wł."}
 
 
@@ -171,6 +176,19 @@ def test_controllers_of_three_versions_are_found_commanded_and_gone_back(
             "aria-label", "on: 1 of 6" if language == "en" else "włączone: 1 z 6"
         )
         assert site.on("garden")
+        # In what the others differ from a template, which may be what another one has set.
+        page.locator(".bulk select").first.select_option("compare")
+        page.locator(".bulk [name=template]").select_option("pump")
+        do(page, "compare")
+        expect(result(page, "pump")).to_contain_text(AS_TEMPLATE[language])
+        expect(result(page, "boiler")).not_to_contain_text(AS_TEMPLATE[language])
+        file = tmp_path / "fan.toml"
+        file.write_text('hw = "3.5"\nsw = "1.49"\n[settings]\n"outputs.0.name" = "Fan"\n')
+        page.locator(".bulk [name=template]").select_option("*file")
+        expect(page.locator(".results")).to_have_count(0)
+        page.locator(".bulk [name=file]").set_input_files(file)
+        do(page, "compare")
+        expect(result(page, "garden")).to_contain_text(DIFFERS[language])
         # A snapshot, then time, then back.
         page.locator(".bulk select").first.select_option("snapshot")
         page.locator(".bulk .words").fill("noon")

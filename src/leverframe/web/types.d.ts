@@ -243,13 +243,27 @@ type FleetWanted = {
 type FleetLooked = { by: string; text: string };
 type FleetChangesOf = FleetWanted & { by: string };
 type FleetChange = { name: string; url: string; entry: AuditEntries[number] };
+type MemberDrift = {
+  name: string;
+  status: number;
+  differs?: number;
+  settings?: CommandEffect[];
+  detail?: string;
+};
 type FleetChoice = { names?: string[]; wanted?: FleetWanted };
 type CommandEffect = { what: string; old: unknown; new: unknown; is_state: boolean };
 type BulkReport = {
   done: number;
   refused: number;
   dry_run: boolean;
-  results: { name: string; status: number; detail?: string; effects?: CommandEffect[] }[];
+  results: {
+    name: string;
+    status: number;
+    detail?: string;
+    effects?: CommandEffect[];
+    // How many more effects there are.
+    more?: number;
+  }[];
 };
 type MadeReport = { names: string[]; dry_run: boolean; password: string | null };
 // What the parts of that page know of it.

@@ -11,7 +11,7 @@ import { lastHour, levers, list } from "../../../src/leverframe/web/fleet/list.j
 import * as node from "../../../src/leverframe/web/fleet/node_api.js";
 import { Nodes, stateOf, troublesOf } from "../../../src/leverframe/web/fleet/nodes.js";
 import { paging } from "../../../src/leverframe/web/fleet/paging.js";
-import { resultWords, results } from "../../../src/leverframe/web/fleet/results.js";
+import { comparison, effectWords, results } from "../../../src/leverframe/web/fleet/results.js";
 import { Rollouts, underWay } from "../../../src/leverframe/web/fleet/rollouts.js";
 import { withChange } from "../../../src/leverframe/web/fleet/view.js";
 import { Refused } from "../../../src/leverframe/web/lib/api.js";
@@ -116,7 +116,7 @@ test("refusals come first, and effects are said in words", async () => {
       { name: "e", status: 404, detail: "There is none." },
     ],
   };
-  await resultWords(report);
+  await effectWords(report.results.flatMap(({ effects = [] }) => effects));
   const shown = textOf(results(report));
   assert.match(shown, /Would do it: 4\. Would refuse: 1\. e refuses: There is none\./);
   assert.match(shown, /a Pump: off → on; Output 0 stays on b Output 1 · Off by itself after: 0 s/);
@@ -148,6 +148,39 @@ test("what is chosen goes as a form, however many there are, and a template as i
   assert.deepEqual(given, { command: "outs.cgi?out0=1", name: names.join(","), dry_run: "1" });
   assert.deepEqual(sent[1], ["/api/fleet/add", "name=gh-%7Bn%7D&count=2", form]);
   assert.deepEqual([sent[2][0], sent[2][2]], ["/api/fleet/add?name=a", "text/plain"]);
+});
+
+test("in what controllers differ from a template is told in words, the worst first", async () => {
+  const settings = Array.from({ length: 9 }, (_, at) => ({
+    ...{ what: `outputs.${at}.name`, old: "Pump", new: "Fan", is_state: false },
+  }));
+  await effectWords(settings);
+  const shown = textOf(
+    comparison([
+      { name: "a", status: 200 },
+      { name: "b", status: 200, differs: 1, settings: settings.slice(0, 1) },
+      { name: "c", status: 200, differs: 60, settings },
+      { name: "d", status: 400, detail: "It is too old." },
+    ]),
+  );
+  assert.match(shown, /As the template says: 1\. Otherwise: 2\. Not to be compared: 1\. d refuses/);
+  assert.match(shown, /d refuses: It is too old\. b Output 0 · Name: “Pump”, template: “Fan”/);
+  assert.match(shown, /template: “Fan”; and 52 more a as the template says$/);
+});
+
+test("a controller whose settings are the template is read first", async () => {
+  const sent = [];
+  const asIs = globalThis.fetch;
+  globalThis.fetch = async (target, { body } = {}) => {
+    sent.push(`${target} ${body ?? ""}`.trim());
+    return Response.json([{ settings: { hw: "3.9" } }]);
+  };
+  await node.drift({ names: ["a", "b"] }, "model", null);
+  globalThis.fetch = asIs;
+  assert.deepEqual(sent, [
+    "/api/fleet/export?name=model",
+    '/api/fleet/drift?name=a%2Cb {"hw":"3.9"}',
+  ]);
 });
 
 test("all that match are named one by one where something is removed or given away", async () => {

@@ -7,7 +7,8 @@ import { kindName } from "../lib/things.js";
 import { clock, t } from "../lib/words.js";
 import { addressWith } from "./address.js";
 import * as node from "./node_api.js";
-import { resultWords, results } from "./results.js";
+import { comparison, effectWords, results } from "./results.js";
+import { TemplateChoice } from "./template_choice.js";
 
 // What needs a text, and what else.
 const TEXT = ["command", "rollout", "tag", "untag", "snapshot", "rename"];
@@ -22,6 +23,9 @@ export class Bulk {
   // To whom controllers are given; null before somebody has chosen.
   /** @type {string | null} */
   #owner = null;
+  #template;
+  /** @type {MemberDrift[] | null} */
+  #drift = null;
   #allOrNone = false;
   #sure = "";
   /** @type {BulkReport | null} */
@@ -34,11 +38,13 @@ export class Bulk {
   /** @param {FleetPageLike} page */
   constructor(page) {
     this.#page = page;
+    this.#template = new TemplateChoice(page, () => this.forget());
   }
 
   // What was tried holds for those that were chosen then.
   forget() {
     this.#report = null;
+    this.#drift = null;
     this.#refusal = null;
     this.#sure = "";
   }
@@ -55,8 +61,10 @@ export class Bulk {
         </button>
       </form>
       ${this.what === "give" ? this.#consequence(count) : nothing}
+      ${this.what === "compare" ? html`<p class="quiet">${t("compare_hint")}</p>` : nothing}
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
       ${this.#report ? this.#told(this.#report) : nothing}
+      ${this.#drift ? comparison(this.#drift) : nothing}
     </section>`;
   }
 
@@ -70,7 +78,7 @@ export class Bulk {
 
   #chooser() {
     const { count, choice, cluster, node: about } = this.#page;
-    const whats = ["switch", "command", "rollout", "tag", "untag", "snapshot"];
+    const whats = ["switch", "command", "rollout", "compare", "tag", "untag", "snapshot"];
     if (about?.snapshots.length) whats.push("restore");
     if (cluster && choice.names) whats.push("move");
     // Whose controllers are is the operator's affair.
@@ -124,6 +132,9 @@ export class Bulk {
       return this.#select("move", options, this.#text, (value) => {
         this.#text = value;
       });
+    }
+    if (this.what === "compare") {
+      return this.#template.view(t("make_file"), t("choose_template"), true);
     }
     if (this.what === "give") {
       const options = [...this.#tenants.map((name) => [name, name]), ["", t("operator_alone")]];
@@ -274,6 +285,7 @@ export class Bulk {
       snapshot: () => node.takeSnapshot(choice, text),
       restore: () => node.restore(choice, this.#text),
       rollout: () => this.#plan(text),
+      compare: () => this.#compare(),
       move: () => this.#move(),
       give: () => node.give(choice, this.#toWhom),
       rename: () => this.#rename(text),
@@ -307,8 +319,16 @@ export class Bulk {
     this.#triedAt = Date.now() / 1000;
     const how = { dryRun: true, allOrNone: false };
     const report = await node.sendCommand(this.#page.choice, this.#command, how);
-    await resultWords(report);
+    await effectWords(report.results.flatMap(({ effects = [] }) => effects));
     return report;
+  }
+
+  async #compare() {
+    const { like, file } = this.#template;
+    const drift = await node.drift(this.#page.choice, like, file);
+    await effectWords(drift.flatMap(({ settings = [] }) => settings));
+    this.#drift = drift;
+    return null;
   }
 
   // Those that would refuse it are left out where they were chosen one by one.

@@ -4,9 +4,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { t } from "../lib/words.js";
 import * as node from "./node_api.js";
-
-const FACTORY = "";
-const FILE = "*file";
+import { FACTORY, TemplateChoice } from "./template_choice.js";
 
 const nothingGiven = () => ({ name: "", count: "1", tags: "", address: "", hw: "", sw: "" });
 
@@ -17,9 +15,7 @@ export class Making {
   /** @type {string | null} */
   #of = null;
   #given = nothingGiven();
-  #begin = FACTORY;
-  /** @type {File | null} */
-  #file = null;
+  #template;
   /** @type {MadeReport | null} */
   #made = null;
   /** @type {{ field: string, why: string } | null} */
@@ -29,13 +25,14 @@ export class Making {
   /** @param {FleetPageLike} page */
   constructor(page) {
     this.#page = page;
+    this.#template = new TemplateChoice(page);
   }
 
   /** @param {string | null} of @param {string[]} like */
   open(of, like) {
     this.isOpen = true;
     this.#of = of;
-    this.#begin = like.length === 1 ? like[0] : FACTORY;
+    this.#template.choose(like.length === 1 ? like[0] : FACTORY);
     this.#given = { ...nothingGiven(), name: of ? `${of}-{n}` : "" };
     this.#made = null;
     this.#refusal = null;
@@ -55,7 +52,8 @@ export class Making {
       <form @submit=${(event) => this.#submit(event)}>
         ${this.#text("name", { required: true, hint: t("hint_name", { n: "{n}" }) })}
         ${this.#text("count", { type: "number", min: 1, max: 1000 })}
-        ${this.#of ? nothing : this.#version()} ${this.#of ? nothing : this.#template()}
+        ${this.#of ? nothing : this.#version()}
+        ${this.#of ? nothing : this.#template.view(t("make_template"), t("factory"))}
         ${this.#text("tags", { hint: t("hint_tags") })}
         ${this.#text("address", { hint: t("hint_address") })}
         <div class="do">
@@ -125,44 +123,6 @@ export class Making {
         : nothing}`;
   }
 
-  #template() {
-    const names = this.#page.rowNames;
-    const like = this.#begin && this.#begin !== FILE && !names.includes(this.#begin);
-    return html`<label
-        ><span>${t("make_template")}</span>
-        <select
-          name="template"
-          @change=${(event) => {
-            this.#begin = event.target.value;
-            this.#page.redraw();
-          }}
-        >
-          <option value=${FACTORY} .selected=${this.#begin === FACTORY}>${t("factory")}</option>
-          <option value=${FILE} .selected=${this.#begin === FILE}>${t("from_file")}</option>
-          ${(like ? [this.#begin, ...names] : names).map(
-            (name) =>
-              html`<option value=${name} .selected=${this.#begin === name}>
-                ${t("like", { name })}
-              </option>`,
-          )}
-        </select>
-      </label>
-      ${this.#begin === FILE
-        ? html`<label
-            ><span>${t("make_file")}</span>
-            <input
-              type="file"
-              name="file"
-              accept=".json,.toml"
-              required
-              @change=${(event) => {
-                this.#file = event.target.files?.[0] ?? null;
-              }}
-            /><small>${t("hint_file")}</small></label
-          >`
-        : nothing}`;
-  }
-
   /** @param {SubmitEvent} event */
   async #submit(event) {
     event.preventDefault();
@@ -184,8 +144,7 @@ export class Making {
     const { name, count, tags, address, hw, sw } = this.#given;
     const places = { count: Number(count) || 1, tags, address };
     if (this.#of) return node.make("fork", { name: this.#of, to: name, ...places });
-    const like = this.#begin === FILE ? "" : this.#begin;
-    const file = this.#begin === FILE ? this.#file : null;
+    const { like, file } = this.#template;
     return node.make("add", { name, hw, sw: hw ? sw : "", like, ...places }, file);
   }
 }

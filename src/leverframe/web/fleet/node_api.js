@@ -77,6 +77,24 @@ export const make = async (what, params, template) =>
   template
     ? (await send(`${BASE}/${what}?${queryOf(given(params))}`, template, "text/plain")).json()
     : post(what, given(params));
+// In what controllers differ from a file, or from what another one has set.
+/**
+ * @param {FleetChoice} choice
+ * @param {string} like
+ * @param {File | null} file
+ * @returns {Promise<MemberDrift[]>}
+ */
+export async function drift(choice, like, file) {
+  const template = file ?? JSON.stringify(await settingsOf(like));
+  return (await send(`${BASE}/drift?${queryOf(chosen(choice))}`, template, "text/plain")).json();
+}
+
+/** @param {string} name */
+async function settingsOf(name) {
+  /** @type {{ settings: unknown }[]} */
+  const [{ settings }] = await read(`${BASE}/export?${queryOf({ name })}`);
+  return settings;
+}
 // Newest first.
 /** @param {FleetChangesOf} about @param {number} count @returns {Promise<FleetChange[]>} */
 export const changes = (about, count) =>

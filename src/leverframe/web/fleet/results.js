@@ -11,28 +11,42 @@ const DONE = 200;
 // So many lines are shown, and so many names in each.
 const SHOWN = 30;
 const NAMED = 12;
+// So many settings are named in which one differs from a template.
+const SETTINGS = 8;
 const CONTEXT = contextOf();
 
 // What the settings are called that would change.
-/** @param {BulkReport} report */
-export const resultWords = ({ results: all }) =>
-  settingWords(
-    all.flatMap(({ effects = [] }) =>
-      effects.filter(({ is_state: isState }) => !isState).map(({ what }) => what),
-    ),
-  );
+/** @param {CommandEffect[]} effects */
+export const effectWords = (effects) =>
+  settingWords(effects.filter(({ is_state: isState }) => !isState).map(({ what }) => what));
 
 /** @param {BulkReport} report */
 export function results({ dry_run: tried, done, refused, results: all }) {
   return html`<p class="outcome" role="status">
       ${t(tried ? "would_sum" : "done_sum", { done, refused })}
     </p>
-    ${resultList(all, tried)}`;
+    ${resultList(all, tried ? "tried" : "done")}`;
 }
 
+// In what controllers differ from a template.
+/** @param {MemberDrift[]} all */
+export function comparison(all) {
+  const refused = all.filter(({ status }) => status !== DONE).length;
+  const other = all.filter(({ differs = 0 }) => differs > 0).length;
+  const same = all.length - refused - other;
+  const told = all.map(({ name, status, detail, differs = 0, settings: effects = [] }) => {
+    const named = effects.slice(0, SETTINGS);
+    return { name, status, detail, effects: named, more: differs - named.length };
+  });
+  return html`<p class="outcome" role="status">${t("compared_sum", { same, other, refused })}</p>
+    ${resultList(told, "compared")}`;
+}
+
+/** @typedef {"tried" | "done" | "compared"} How what is told was found */
+
 // What is the same for several is said once.
-/** @param {BulkReport["results"]} all @param {boolean} tried */
-export function resultList(all, tried) {
+/** @param {BulkReport["results"]} all @param {How} how */
+export function resultList(all, how) {
   /** @type {Map<string, BulkReport["results"]>} */
   const alike = new Map();
   for (const one of all) {
@@ -41,20 +55,32 @@ export function resultList(all, tried) {
     if (some) some.push(one);
     else alike.set(key, [one]);
   }
-  const worstFirst = [...alike.values()].sort(
-    ([a], [b]) => Number(a.status === DONE) - Number(b.status === DONE),
-  );
+  /** @param {BulkReport["results"][number]} one */
+  const isOther = ({ effects = [] }) => how === "compared" && effects.length > 0;
+  /** @param {BulkReport["results"]} some */
+  const rank = ([one]) => (one.status === DONE ? 2 - Number(isOther(one)) : 0);
+  const worstFirst = [...alike.values()].sort((a, b) => rank(a) - rank(b));
   const hidden = worstFirst.slice(SHOWN).flat().length;
   return html`<ul class="results">
       ${worstFirst.slice(0, SHOWN).map(
         (some) =>
-          html`<li data-names=${names(some, " ")} data-status=${some[0].status}>
-            ${icon(some[0].status === DONE ? "check" : "close", "s")}<b>${namesOf(some)}</b>
-            <span>${sentence(some[0], tried)}</span>
+          html`<li
+            data-names=${names(some, " ")}
+            data-status=${some[0].status}
+            ?data-other=${isOther(some[0])}
+          >
+            ${icon(signOf(some[0].status, isOther(some[0])), "s")}<b>${namesOf(some)}</b>
+            <span>${sentence(some[0], how)}</span>
           </li>`,
       )}
     </ul>
     ${hidden > 0 ? html`<p class="quiet">${t("hidden", { count: hidden })}</p>` : nothing}`;
+}
+
+/** @param {number} status @param {boolean} isOther */
+function signOf(status, isOther) {
+  if (status !== DONE) return "close";
+  return isOther ? "attention" : "check";
 }
 
 /** @param {BulkReport["results"]} some */
@@ -67,15 +93,18 @@ function namesOf(some) {
 /** @param {BulkReport["results"]} some @param {string} between */
 const names = (some, between) => some.map(({ name }) => name).join(between);
 
-/** @param {BulkReport["results"][number]} result @param {boolean} tried */
-function sentence({ status, detail, effects = [] }, tried) {
+/** @param {BulkReport["results"][number]} result @param {How} how */
+function sentence({ status, detail, effects = [], more = 0 }, how) {
   if (status !== DONE) return t("refuses", { why: detail ? serverText(detail) : status });
-  if (effects.length > 0) return effects.map(effect).join("; ");
-  return t(tried ? "would_be_done" : "is_done");
+  if (effects.length === 0) return t(RESULTS[how]);
+  const told = effects.map((one) => effect(one, how === "compared" ? "differs_in" : "becomes"));
+  return [...told, ...(more > 0 ? [t("more", { count: more })] : [])].join("; ");
 }
 
-/** @param {CommandEffect} effect */
-function effect({ what, old, new: later, is_state: isState }) {
+const RESULTS = { tried: "would_be_done", done: "is_done", compared: "as_template" };
+
+/** @param {CommandEffect} effect @param {string} differing */
+function effect({ what, old, new: later, is_state: isState }, differing) {
   const name = isState ? kindName(what) : settingName(CONTEXT, what);
   if (old === null && later === null) return name;
   const [from, to] = [old, later].map((value) =>
@@ -83,7 +112,7 @@ function effect({ what, old, new: later, is_state: isState }) {
   );
   return from === to
     ? t("stays", { what: name, now: to })
-    : t("becomes", { what: name, from, to });
+    : t(differing, { what: name, from, to });
 }
 
 /** @param {unknown} value */

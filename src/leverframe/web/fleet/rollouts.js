@@ -101,7 +101,7 @@ export class Rollouts {
     const known = this.#failed.get(id);
     return html`<details @toggle=${(event) => event.target.open && this.#fetch(id)}>
       <summary>${t("failed_ones", { count: failed })}</summary>
-      ${known ? resultList(known, false) : nothing}
+      ${known ? resultList(known, "done") : nothing}
     </details>`;
   }
 
