@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ from leverframe.fleet.cluster.heartbeat import BeatResult
 from leverframe.fleet.cluster.peer_watch import LEASE_S
 from leverframe.servers.http.messages import Request
 from leverframe.storage.fleet.postgres_connection import AWAY, Connection, connect
-from leverframe.storage.fleet.postgres_lane import Claim, InDoubt
-from leverframe.storage.store import StoreUnavailable
+from leverframe.storage.fleet.postgres_lane import Claim, InDoubt, PostgresLane
+from leverframe.storage.store import Stored, StoreUnavailable
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
 from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer
@@ -44,6 +44,27 @@ async def test_controllers_are_shared_out_and_go_where_there_is_room(cluster: Cl
     await cluster.settled(4)
     with pytest.raises(NameTaken, match="A node b runs already"):
         await cluster.join("b")
+
+
+async def test_a_node_whose_database_stumbles_at_its_start_goes_on_when_it_answers(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await cluster.join("a")
+    await cluster.nodes["a"].add(new("one"))
+    await cluster.leave("a")
+    fetch, asked = PostgresLane.fetch, 0
+
+    async def stumbling(lane: PostgresLane, numbers: Sequence[int]) -> dict[int, Stored]:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            raise StoreUnavailable(AWAY)
+        return await fetch(lane, numbers)
+
+    monkeypatch.setattr(PostgresLane, "fetch", stumbling)
+    await cluster.join("a")
+    await cluster.settled(1)
+    assert asked == 2
 
 
 async def test_a_moved_controller_stays_where_it_is_wanted(cluster: Cluster) -> None:

@@ -129,7 +129,7 @@ class ClusterMember(AskingNode):
         await self._in_thread(lambda it: membership.announce(it, self._claim, address))
         await self._beat_once()
         await self._look_once()
-        await self._settle()
+        await self._settle_if_possible()
         loop = asyncio.get_running_loop()
         steps = (self._beat_once, self._look_once)
         self._tasks = [loop.create_task(self._repeat(step)) for step in steps]
@@ -170,14 +170,18 @@ class ClusterMember(AskingNode):
         while True:
             await self._changed.wait()
             self._changed.clear()
-            try:
-                await self._settle()
-            except asyncio.CancelledError:
-                raise
-            except (psycopg.Error, StoreUnavailable) as error:
-                log.warning("controllers cannot change hands now: %s", first_line(error))
-            except Exception:
-                log.exception("controllers could not change hands")
+            await self._settle_if_possible()
+
+    async def _settle_if_possible(self) -> None:
+        """Bring into line what runs here; what a database keeps away that is slow comes later."""
+        try:
+            await self._settle()
+        except asyncio.CancelledError:
+            raise
+        except (psycopg.Error, StoreUnavailable) as error:
+            log.warning("controllers cannot change hands now: %s", first_line(error))
+        except Exception:
+            log.exception("controllers could not change hands")
 
     # --- wishes of people ------------------------------------------------------------------------
 
