@@ -45,7 +45,7 @@ def test_sensors_are_found_connected_and_freed(twin: ServedTwin, open_page: Open
     twin.get("/sim.cgi?i2c=BME280&T1=21.5&H1=54")
     drawer.get_by_role("button", name="Detect the sensor").click()
     expect(drawer.get_by_text("Looked for a sensor")).to_be_visible()
-    sensors = card(page, "Sensors")
+    sensors = card(page, "I²C sensors")
     expect(sensors.get_by_role("combobox")).to_have_value("BME280")
     sensors.get_by_label("Dust sensor SPS30").check()
     save(sensors)
@@ -147,7 +147,7 @@ def test_a_modbus_module_is_connected_read_and_written(
     }
     mapped = form_of(page, "m2")
     mapped.get_by_label("Reading that it shows").select_option("1")
-    mapped.get_by_label("Reading of m2").select_option(label="7 · frequency")
+    mapped.get_by_label("Number of the reading").select_option(label="7 · frequency")
     expect(mapped.locator("option[value='3']").first).to_have_text("3 · Heat pump")
     save(mapped)
     assert twin.settings()["modbus_mapping"][:2] == [
@@ -157,23 +157,26 @@ def test_a_modbus_module_is_connected_read_and_written(
     twin.set_readings(m2=49.98)
     expect(mapped.locator(".mapped .value")).to_have_text("49.98 Hz")
 
-    slot = form_of(page, "SLOT1")
-    expect(slot.locator("dl").first).to_have_text("frequency 49.98 Hz")
+    slot = drawer_of(page, "SLOT1")
+    expect(slot.locator("dl.values").first).to_have_text("frequency 49.98 Hz")
+    # Two modules of a kind have one name: the drawer tells which it is, and who uses it.
+    expect(slot.locator(".about")).to_have_text("Source Modbus slot 1")
+    expect(slot.locator(".uses")).to_contain_text("frequency")
     expect(slot.locator(".attention")).to_have_text(
         "Refused: registers 0-7, function 4, exception 2 (illegal data address)"
     )
     slot.get_by_text("Statistics").click()
-    told = slot.locator("details dd")
+    told = slot.locator("details .values dd")
     expect(told).to_have_text(["12", "2", "1", "2: 7, 4: 1", "31 ms / –"])
 
     night = drawer_of(page, "WRITE2")
     night.get_by_label("Name", exact=True).fill("Night")
-    night.get_by_label("Slot").fill("1")
+    night.get_by_label("Module in slot").select_option(label="1 · SDM120")
     night.get_by_label("Register or coil").fill("100")
     night.get_by_label("Type").select_option("float")
-    night.get_by_label("Value when the rule begins to act").fill("18.5")
+    night.get_by_label("Value when it begins").fill("18.5")
     save(night.locator("form.card"))
-    night.get_by_role("button", name="Write the first value now").click()
+    night.get_by_role("button", name="Write 18.5 now").click()
     expect(night.get_by_text("Written and read back", exact=True)).to_be_visible()
     expect(night).to_contain_text("18.5 · written and read back")
     bench = controller.board.bench

@@ -46,7 +46,12 @@ test("a setting is told by its thing, its label and values as people write them"
   assert.match(await lineOf("analog_inputs.1.sensor", "off", "4..20mA"), /: off → /);
   assert.match(await lineOf("modbus_writes.0.type", "coil", "int16"), /: coil → int16$/);
   assert.match(await lineOf("schedule.0.days", ["Mon"], ["Sat", "Sun"]), /: Mon → Sat, Sun$/);
-  assert.match(await lineOf("modbus_mapping.1.reading", 0, 1), /Reading that it shows: 0 → 1$/);
+  assert.equal(await lineOf("modbus_mapping.1.slot", 0, 1), "Reading m2 · Slot: 0 → 1");
+  assert.equal(
+    await lineOf("modbus_mapping.1.reading", 0, 1),
+    "Reading m2 · Number of the reading: 0 → 1",
+  );
+  assert.match(await lineOf("modbus_writes.0.on_value", 0, 1), /^Modbus write 1 · /);
   // A name that looks like a number or a sign stays a text.
   assert.match(await lineOf("outputs.0.name", "-", "<"), /“-” → “<”$/);
   assert.match(await lineOf("outputs.0.name", "12", "13"), /“12” → “13”$/);

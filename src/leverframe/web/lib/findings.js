@@ -17,7 +17,9 @@ export const findingsOf = (context) => context.live.state.findings ?? [];
 export function findingsHere(context, page) {
   if (!page || page.name === "status" || context.live.connection === "lost") return nothing;
   const own = findingsOf(context).filter((finding) => pageOf(finding) === page.name);
-  return own.length === 0 ? nothing : findingList(context, own, { hasLinks: false });
+  // Things are repaired in their drawers.
+  const hasLinks = page.name === "things";
+  return own.length === 0 ? nothing : findingList(context, own, { hasLinks });
 }
 
 /**
@@ -31,7 +33,7 @@ export function findingList(context, findings, { hasLinks }) {
       (finding) =>
         html`<li class="finding" data-kind=${finding.severity} data-id=${finding.id}>
           ${icon("attention")}
-          <p class="say">${sentence(context, finding)}</p>
+          <p class="say">${findingSaid(context, finding)}</p>
           <small>${since(context, finding)}</small>
           ${hasLinks && !context.overview.isReadOnly ? repair(context, finding) : nothing}
         </li>`,
@@ -101,15 +103,12 @@ const pageOf = ({ page }) => page.split("?")[0];
 
 /** @typedef {Pick<Api.FindingReport, "kind" | "label" | "figures" | "text">} Found */
 
-// What a finding says, in the reader's language.
-/** @param {Context} context @param {Found} finding */
-export const findingText = (context, finding) => worded(context, finding, (name) => name);
-
-// The same with names that stand out: they are marked in the sentence before it is cut at them.
+// What a finding says, in the reader's language, with names that stand out: they are marked in the
+// sentence before it is cut at them.
 const CUT = "\u0000";
 
 /** @param {Context} context @param {Found} finding */
-const sentence = (context, finding) =>
+export const findingSaid = (context, finding) =>
   worded(context, finding, (name) => `${CUT}${name}${CUT}`)
     .split(CUT)
     .map((part, index) => (index % 2 === 0 ? part : html`<b>${part}</b>`));

@@ -10,7 +10,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
 import { causeOf } from "./causes.js";
 import { durationText } from "./durations.js";
-import { findingText } from "./findings.js";
+import { findingSaid } from "./findings.js";
 import { icon } from "./icon.js";
 import { isState } from "./labels.js";
 import { PLACES, rich } from "./rich.js";
@@ -298,8 +298,8 @@ function ofFinding(context, entry) {
     const told = t(isOver ? "sensor_back" : "sensor_lost", { which: WHICH });
     return rich(told, { which: linked(linkOf(context, which)) });
   }
-  const found = findingText(context, { kind, label: which, figures, text });
-  return isOver ? t("what_finding_over", { text: found }) : found;
+  const found = findingSaid(context, { kind, label: which, figures, text });
+  return isOver ? rich(t("what_finding_over", PLACES), { text: html`${found}` }) : found;
 }
 
 /** @param {Context} context @param {Api.Decided} decided @param {boolean} isNamed */

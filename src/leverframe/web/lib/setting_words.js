@@ -29,7 +29,7 @@ const KEYS = {
   ...{ "weather.p1_name": "name", "serial.module": "connected", "serial.sdm_bitrate": "bitrate" },
   ...{ "serial.lighting": "connect_lighting", "gsm.numbers": "recipients" },
   ...{ "email.on_texts": "texts", "email.off_texts": "texts", "modbus_tcp.enabled": "server_on" },
-  ...{ "modbus_mapping.slot": "shows", "modbus_mapping.reading": "shows" },
+  ...{ "modbus_mapping.slot": "mapped_slot", "modbus_mapping.reading": "reading_number" },
   ...{ "variables.strings": "value" },
   ...{ "modbus_devices.stop_bit": "stop_bits", "modbus_devices.unit": "column_unit" },
   ...{ "modbus_devices.divisor": "column_divisor", "modbus_devices.type": "column_type" },
@@ -65,6 +65,8 @@ const PLACES_OF = {
   event_variables: ["EVENT", 1],
   watchdog: ["WDOG", 1],
   modbus_slots: ["SLOT", 1],
+  modbus_mapping: ["m", 1],
+  modbus_writes: ["WRITE", 1],
 };
 
 // The label of the thing that a setting belongs to; a rule by its place. "" where there is none.

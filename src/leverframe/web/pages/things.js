@@ -90,26 +90,30 @@ export class Page {
   #row({ label, name, kind, value, address: href }) {
     const on = isState(label) && this.#context.overview.isOn(label) === true;
     const plate = plateOf(label);
-    const none = this.#context.overview.absentSince(label) ? "—" : t("no_value");
+    const who = this.#who(label, value);
     return html`<li>
       <span class="plate-place"
         >${plate ? html`<span class="plate" aria-hidden="true">${plate}</span>` : nothing}</span
       >
       <a class="name" href=${href}>${name}</a>
-      <span class="value" ?data-on=${on && kind !== "digital"}>${value || none}</span>
-      <span class="who">${this.#who(label)}</span>
+      <span class="value" ?data-on=${on && kind !== "digital"}>${value || "—"}</span>
+      ${who === nothing ? nothing : html`<span class="who">${who}</span>`}
     </li>`;
   }
 
-  // Who did it last and when, or since when there is no value.
-  /** @param {string} label */
-  #who(label) {
+  // Who did it last and when, since when there is no value, or of which device it is.
+  /** @param {string} label @param {string} value */
+  #who(label, value) {
     const { overview } = this.#context;
     const absent = overview.absentSince(label);
     const { time: now } = this.#context.live.state;
     if (absent) {
       const time = shortMoment(absent, now);
       return html`<span class="attention">${t("silent_since", { time })}</span>`;
+    }
+    if (!value || this.#origin(label)) {
+      const told = [this.#origin(label), value ? "" : t("no_value")].filter(Boolean);
+      return html`<small>${told.join(" · ")}</small>`;
     }
     // Nobody switches an input: what is connected to it does.
     if (kindOf(label).kind === "digital") return nothing;
@@ -118,6 +122,17 @@ export class Page {
     const { cause, name, time } = last;
     return html`<span class=${cause.look}>${icon(cause.icon, "s")} ${name}</span>
       <small>${time}</small>`;
+  }
+
+  // Devices and readings of the same kind have the same name: their slot tells them apart.
+  /** @param {string} label */
+  #origin(label) {
+    const { settings } = this.#context;
+    const { kind, number } = kindOf(label);
+    if (kind === "device") return t("row_slot", { slot: number });
+    const { slot = 0 } = (kind === "mapped" && settings?.modbus_mapping[Number(number) - 1]) || {};
+    if (!settings?.modbus_slots[slot - 1]) return "";
+    return t("row_mapped", { slot, module: thingName(this.#context, `SLOT${slot}`) });
   }
 
   // The journal remembers longer than the levers.

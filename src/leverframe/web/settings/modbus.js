@@ -1,12 +1,14 @@
 // Modbus: what is connected in a slot and what it says; which reading one of m1-m30 shows.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { findingsOf } from "../lib/findings.js";
 import { Form } from "../lib/form.js";
 import { moduleName, readModules, readingTitle, readingsOf, valueOf } from "../lib/modules.js";
+import { shortMoment } from "../lib/moments.js";
 import { shown } from "../lib/quantities.js";
 import { choices } from "../lib/schema.js";
 import { kindOf } from "../lib/things.js";
-import { clock, code, decimal, serverText, t } from "../lib/words.js";
+import { code, decimal, serverText, t } from "../lib/words.js";
 import { mappingCard } from "./modbus/mapping.js";
 
 const HOST = "modbushost<A>";
@@ -15,8 +17,9 @@ const LINE = "modbusline<A>";
 /** @type {CardsOf} */
 export function cardsOf(context, place) {
   const isMapped = kindOf(place.label).kind === "mapped";
-  const form = isMapped ? mappingCard(context, place) : slotCard(context, place);
-  return [form, { view: () => nothing, open: readModules }];
+  if (isMapped) return [mappingCard(context, place), { view: () => nothing, open: readModules }];
+  const slot = place.index + 1;
+  return [{ view: () => said(context, slot), open: readModules }, slotCard(context, place)];
 }
 
 // Versions with one slot have commands without a place.
@@ -24,7 +27,6 @@ export function cardsOf(context, place) {
 function slotCard(context, { index, more }) {
   return new Form(context, {
     title: "settings",
-    lead: () => said(context, index + 1),
     fields: fieldsOf(context, index),
     opened: ["module", "slave_id"],
     ...more,
@@ -72,7 +74,7 @@ function chosen(name) {
   return draw;
 }
 
-// What the module in a slot says, as far as anybody asks it.
+// What the module in a slot says, as far as anybody asks it. That it is silent is told once.
 /** @param {AdminContext} context @param {number} slot */
 function said(context, slot) {
   const { silent_since: silent, refused = [] } = context.live.state.modbus?.[slot] ?? {};
@@ -83,21 +85,30 @@ function said(context, slot) {
       value: valueOf(context, slot, number),
     }))
     .filter(({ value }) => value !== undefined);
-  return html`${silent
-    ? html`<p class="attention">${t("silent_since", { time: clock(silent) })}</p>`
-    : nothing}
-  ${refused.map((one) => html`<p class="attention">${refusal(one)}</p>`)}
-  ${readings.length
-    ? html`<dl class="values">
-        ${readings.map(
-          ({ name, unit, value }) => html`<div>
-            <dt>${name}</dt>
-            <dd>${shown("m1", value).text} <small>${value === null ? "" : unit}</small></dd>
-          </div>`,
-        )}
-      </dl>`
-    : nothing}
-  ${statistics(context.live.state.modbus_statistics?.[slot])}`;
+  const counted = context.live.state.modbus_statistics?.[slot];
+  const isTold = findingsOf(context).some(({ page }) => page === `things?thing=SLOT${slot}`);
+  const isSilent = silent && !isTold;
+  if (!isSilent && !counted && refused.length + readings.length === 0) return nothing;
+  return html`<div>
+    <h2>${t("says")}</h2>
+    ${isSilent
+      ? html`<p class="attention">
+          ${t("silent_since", { time: shortMoment(silent, context.live.state.time) })}
+        </p>`
+      : nothing}
+    ${refused.map((one) => html`<p class="attention">${refusal(one)}</p>`)}
+    ${readings.length
+      ? html`<dl class="values">
+          ${readings.map(
+            ({ name, unit, value }) => html`<div>
+              <dt>${name}</dt>
+              <dd>${shown("m1", value).text} <small>${value === null ? "" : unit}</small></dd>
+            </div>`,
+          )}
+        </dl>`
+      : nothing}
+    ${statistics(counted)}
+  </div>`;
 }
 
 /** @param {Api.RefusedRead} one */
@@ -123,7 +134,7 @@ function statistics(counted) {
     ["exceptions", exceptions || 0],
     ["answer_time", took],
   ];
-  return html`<details>
+  return html`<details class="advanced">
     <summary>${t("statistics")}</summary>
     <dl class="values">
       ${rows.map(([word, value]) => html`<div><dt>${t(String(word))}</dt><dd>${value}</dd></div>`)}

@@ -2,9 +2,13 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { Action } from "../lib/action.js";
+import { choice } from "../lib/fields.js";
 import { Form } from "../lib/form.js";
 import { reasonText } from "../lib/messages.js";
-import { clock, serverText, t } from "../lib/words.js";
+import { moduleName } from "../lib/modules.js";
+import { shortMoment } from "../lib/moments.js";
+import { numberText } from "../lib/setting_words.js";
+import { serverText, t } from "../lib/words.js";
 
 const COMMAND = "mod_write_set<A>";
 
@@ -24,7 +28,10 @@ export function cardsOf(context, { index, more }) {
   const buttons = [true, false].map(
     (begins) =>
       new Action(context, {
-        label: begins ? "write_on" : "write_off",
+        plainLabel: () => {
+          const value = begins ? own().on_value : own().off_value;
+          return t("write_now", { value: numberText(value) });
+        },
         done: "written",
         command: "mod_write_run",
         values: { ...at, B: begins },
@@ -34,10 +41,13 @@ export function cardsOf(context, { index, more }) {
     new Form(context, {
       title: "settings",
       note: "intro",
-      tail: () => (own().slot === 0 ? nothing : html`${buttons.map((button) => button.view())}`),
+      tail: () =>
+        own().slot === 0
+          ? nothing
+          : html`<div class="buttons">${buttons.map((button) => button.view())}</div>`,
       fields: [
         field("B", "name"),
-        field("C", "slot", "slot_hint"),
+        { ...field("C", "slot"), draw: slotChoice(context) },
         field("D", "register", "register_hint"),
         field("E", "type"),
         field("F", "on_value"),
@@ -47,13 +57,26 @@ export function cardsOf(context, { index, more }) {
       opened: ["name", "slot", "register", "type", "on_value", "off_value"],
       ...more,
     }),
-    { view: () => lastWrites(context.live.state.modbus_writes ?? [], own()) },
+    { view: () => lastWrites(context.live.state, own()) },
   ];
 }
 
+// Modules by their names, as where a reading is chosen.
+/** @param {AdminContext} context @returns {Draw} */
+const slotChoice = ({ settings }) => (field, drawn) => {
+  const slots = settings.modbus_slots.map((_, index) => index + 1);
+  const schema = { ...drawn.schema, enum: [0, ...slots] };
+  return choice(field, { ...drawn, schema }, (slot) =>
+    slot === "0"
+      ? t("inactive")
+      : `${slot} · ${moduleName(settings, settings.modbus_slots[Number(slot) - 1].module)}`,
+  );
+};
+
 // Those to the same place.
-/** @param {Api.WriteReport[]} writes @param {Settings["modbus_writes"][number]} own */
-function lastWrites(writes, { slot, register }) {
+/** @param {State} state @param {Settings["modbus_writes"][number]} own */
+function lastWrites({ modbus_writes: writes = [], time }, { slot, register }) {
+  if (slot === 0) return nothing;
   const here = writes.filter((one) => one.slot === slot && one.register === register);
   return html`<div>
     <h2>${t("last_writes")}</h2>
@@ -62,7 +85,7 @@ function lastWrites(writes, { slot, register }) {
       : html`<dl class="values">
           ${[...here].reverse().map(
             (write) => html`<div>
-              <dt>${clock(write.time)} <small>${reasonText(write.reason)}</small></dt>
+              <dt>${shortMoment(write.time, time)} <small>${reasonText(write.reason)}</small></dt>
               <dd>${write.value} · ${outcome(write)}</dd>
             </div>`,
           )}

@@ -36,7 +36,7 @@ function fieldsOf(context, index) {
 export const commonOf = (context, more) => [
   new Form(context, {
     title: "frequency",
-    note: "frequency_note",
+    note: ["frequency_note", { name: thingName(context, "PWM0") }],
     fields: [
       { command: "pwmf", at: { A: 0 }, plainLabel: thingName(context, "PWM0"), unit: "Hz" },
       { command: "pwmf", at: { A: 1 }, label: "frequency_others", unit: "Hz" },

@@ -182,7 +182,9 @@ export class Day {
 
   /** @param {number} low @param {number} high */
   #said(low, high) {
-    return t("from_to", { low: this.#written(low), high: this.#written(high) });
+    const [lowest, highest] = [this.#written(low), this.#written(high)];
+    if (lowest === highest) return t("always", { value: lowest });
+    return t("from_to", { low: lowest, high: highest });
   }
 
   // Raw values hold until the next; where nothing was known there is no line.
@@ -197,17 +199,26 @@ export class Day {
     return values
       .map((value, index) => {
         const x = this.#share(times[index]).toFixed(2);
+        const step = isDrawing && this.#history?.step === 0 ? `L${x} ${height.toFixed(1)}` : "";
         if (value === null || value === undefined) {
           isDrawing = false;
-          return "";
+          return step;
         }
-        const step = isDrawing && this.#history?.step === 0 ? `L${x} ${height.toFixed(1)}` : "";
         height = y(value);
-        const drawn = `${step}${isDrawing ? "L" : "M"}${x} ${height.toFixed(1)}`;
+        const begin = `M${this.#leftOf(times, values, index)} ${height.toFixed(1)}L`;
+        const drawn = `${step}${isDrawing ? "L" : begin}${x} ${height.toFixed(1)}`;
         isDrawing = true;
         return drawn;
       })
       .join("");
+  }
+
+  // Where the line begins with a value: what was known for a moment only is seen, too.
+  /** @param {number[]} times @param {(number | null)[]} values @param {number} index */
+  #leftOf(times, values, index) {
+    const gap = values.findIndex((one, at) => at > index && (one === null || one === undefined));
+    const end = this.#share(times.at(gap) ?? this.#to);
+    return Math.max(0, Math.min(this.#share(times[index]), end - MIN_SHARE)).toFixed(2);
   }
 }
 

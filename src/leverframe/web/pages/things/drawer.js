@@ -16,7 +16,7 @@ import { Day } from "./day.js";
 import { OnFor } from "./on_for.js";
 import { commonOf, listOf } from "./lists.js";
 import { settingsOf } from "./settings.js";
-import { usesView } from "./uses.js";
+import { usesOf, usesView } from "./uses.js";
 import { Why } from "./why.js";
 
 export class Drawer {
@@ -130,11 +130,9 @@ export class Drawer {
     >
       <div class="inside">
         ${this.#bar(label)} ${this.#findings(label)} ${this.#now(label)}
-        ${this.#why?.view() ?? nothing} ${this.#day?.view() ?? nothing}
+        ${this.#why?.view() ?? nothing} ${this.#isBlank(label) ? nothing : this.#day?.view()}
         ${this.#why?.before() ?? nothing} ${this.#about(label)}
-        ${this.#context.settings && !UNUSED.includes(kindOf(label).kind ?? "")
-          ? usesView(/** @type {AdminContext} */ (this.#context), label, this.#codes?.[label])
-          : nothing}
+        ${this.#uses(label)}
         ${this.#settings?.view() ?? nothing} ${this.#advanced(label)} ${this.#ways(label)}
       </div>
     </dialog>`;
@@ -223,10 +221,25 @@ export class Drawer {
     </section>`;
   }
 
-  // "Add" leads to the drawer of a free place, of which there is nothing to tell yet.
   /** @param {string} label */
   #isThere(label) {
     return things(this.#context).some((one) => one.label === label);
+  }
+
+  // "Add" leads to the drawer of a free place, of which there is nothing to tell yet.
+  /** @param {string} label */
+  #isBlank(label) {
+    const { kind } = kindOf(label);
+    return kind !== "all" && kind !== "variable" && !this.#isThere(label);
+  }
+
+  // A rule may use what is not set up yet.
+  /** @param {string} label */
+  #uses(label) {
+    if (!this.#context.settings || UNUSED.includes(kindOf(label).kind ?? "")) return nothing;
+    const context = /** @type {AdminContext} */ (this.#context);
+    const uses = usesOf(context, label, this.#codes?.[label]);
+    return uses.length === 0 && this.#isBlank(label) ? nothing : usesView(uses);
   }
 
   /** @param {string} label */
@@ -258,7 +271,8 @@ export class Drawer {
 
   /** @param {string} label @returns {[string, string][]} */
   #facts(label) {
-    const { kind } = kindOf(label);
+    const { kind, number } = kindOf(label);
+    if (kind === "device") return [[t("source"), t("from_slot", { slot: number })]];
     if ([...OUTPUTS, ...PWMS, ...VARIABLES].includes(label) || UNMEASURED.includes(kind ?? "")) {
       return [];
     }
@@ -277,7 +291,7 @@ export class Drawer {
     const settings = this.#context.settings;
     const [, kind, number] = /^(DS|INPA|INPD|DIFF|POWER|m)(\d+)$/.exec(label) ?? [null, label, "0"];
     const place = Number(number) - 1;
-    const word = t(`from_${SOURCES[kind] ?? "board"}`);
+    const word = t(`from_${sourceOf(settings, kind, place)}`);
     /** @param {string} one */
     const name = (one) => (kindOf(one).kind ? thingName(this.#context, one) : code(one));
     const where = settings ? ADDRESSES[kind]?.(settings, place, name) : "";
@@ -286,8 +300,9 @@ export class Drawer {
 
   /** @param {string} label */
   #ways(label) {
-    const common = commonOf(listOf(kindOf(label).kind));
-    const isReading = this.#overview.isKnown(label);
+    const common = this.#context.isAdmin ? commonOf(listOf(kindOf(label).kind)) : null;
+    const isReading = this.#overview.isKnown(label) && !this.#isBlank(label);
+    if (!isReading && !common) return nothing;
     return html`<section class="ways">
       ${isReading
         ? html`<a href=${address("charts", { labels: label })}>${t("in_charts")}</a>`
@@ -295,7 +310,7 @@ export class Drawer {
       ${this.#context.isAdmin && isReading
         ? html`<a href=${address("rules", { source: label })}>${t("make_rule")}</a>`
         : nothing}
-      ${this.#context.isAdmin && common
+      ${common
         ? html`<a href=${thingAddress(common)}>${thingName(this.#context, common)}</a>`
         : nothing}
     </section>`;
@@ -368,6 +383,14 @@ const SOURCES = {
   "PM4.0": "i2c",
   "PM10.0": "i2c",
 };
+// The rest of a key `from_...`. Slots after those of modules are further 1-Wire sensors.
+/** @param {Settings | null} settings @param {string} kind @param {number} place */
+function sourceOf(settings, kind, place) {
+  const mapped = kind === "m" ? settings?.modbus_mapping[place] : null;
+  if (!settings || !mapped) return SOURCES[kind] ?? "board";
+  return mapped.slot > settings.modbus_slots.length ? "extra" : "modbus";
+}
+
 const NO_SENSOR = /^[0:]+$/;
 const NO_MODULE = "NONE";
 /** @type {(settings: Settings) => string} */
@@ -388,11 +411,17 @@ const ADDRESSES = {
   },
   POWER: ({ power }, place, name) => {
     const found = power[place];
-    return found ? `${name(found.current)} · ${name(found.voltage)}` : "";
+    if (!found) return "";
+    // Who counts pulses needs no voltage.
+    const isMeasured = kindOf(found.current).kind === "analog";
+    return [found.current, ...(isMeasured ? [found.voltage] : [])].map(name).join(" · ");
   },
-  m: ({ modbus_mapping: mapping, modbus_slots: slots }, place) => {
+  m: ({ modbus_mapping: mapping, modbus_slots: slots }, place, name) => {
     const { slot, reading } = mapping[place] ?? { slot: 1, reading: place };
-    return t("slot_reading", { slot, reading, module: code(slots[slot - 1]?.module ?? "") });
+    const sensor = slot - slots.length;
+    return sensor > 0
+      ? t("extra_reading", { sensor, reading })
+      : t("slot_reading", { slot, reading, module: name(`SLOT${slot}`) });
   },
   T1: weather,
   H1: weather,

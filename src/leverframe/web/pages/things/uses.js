@@ -7,7 +7,7 @@ import { icon } from "../../lib/icon.js";
 import { ELEMENTS } from "../../lib/labels.js";
 import { shortMoment } from "../../lib/moments.js";
 import { address } from "../../lib/router.js";
-import { thingAddress, thingName } from "../../lib/things.js";
+import { kindOf, thingAddress, thingName, thingValue } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
 
 /** @import { IconName } from "../../lib/icon.js" */
@@ -25,9 +25,8 @@ import { t } from "../../lib/words.js";
 // `code` is the number of its reading in texts, where it has one.
 /** @param {AdminContext} context @param {string} label @param {string} [code] @returns {Use[]} */
 export function usesOf(context, label, code) {
-  const found = [rules, schedule, watchdogs, regulator, otherThings, panel].flatMap((find) =>
-    find(context, label),
-  );
+  const finders = [rules, schedule, watchdogs, regulator, otherThings, ofDevice, panel];
+  const found = finders.flatMap((find) => find(context, label));
   return code ? [...found, ...texts(context.settings, code)] : found;
 }
 
@@ -113,12 +112,29 @@ function otherThings(context, label) {
   );
   return [...meters, ...differences]
     .filter((one) => overview.isPresent(one))
-    .map((one) => ({
-      kind: "thing",
-      icon: "things",
-      name: thingName(context, one),
-      href: thingAddress(one),
-    }));
+    .map((one) => ofThing(context, one));
+}
+
+/** @param {AdminContext} context @param {string} label @returns {Use} */
+const ofThing = (context, label) => ({
+  kind: "thing",
+  icon: "things",
+  name: thingName(context, label),
+  href: thingAddress(label),
+  state: thingValue(context, label),
+});
+
+// The readings of a Modbus device that are shown, and what rules write to it.
+/** @param {AdminContext} context @param {string} label */
+function ofDevice(context, label) {
+  const { kind, number } = kindOf(label);
+  if (kind !== "device") return [];
+  const { modbus_mapping: mapping, modbus_writes: writes } = context.settings;
+  /** @param {{ slot: number }[]} all @param {string} prefix */
+  const inSlot = (all, prefix) =>
+    all.flatMap(({ slot }, index) => (slot === Number(number) ? [`${prefix}${index + 1}`] : []));
+  const found = [...inSlot(mapping, "m"), ...inSlot(writes, "WRITE")];
+  return found.map((one) => ofThing(context, one));
 }
 
 // An element that nobody has moved stands in its corner: that one is not placed.
@@ -153,9 +169,8 @@ function texts({ email, http, oled, gsm }, code) {
     }));
 }
 
-/** @param {AdminContext} context @param {string} label @param {string} [code] */
-export function usesView(context, label, code) {
-  const uses = usesOf(context, label, code);
+/** @param {Use[]} uses */
+export function usesView(uses) {
   return html`<section>
     <h2>${t("used_by")}</h2>
     ${uses.length === 0

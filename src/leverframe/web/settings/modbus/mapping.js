@@ -1,6 +1,6 @@
 // Which reading of which slot one of m1-m30 shows: two choices, and the value beside them.
 
-import { html } from "../../vendor/lit-html.js";
+import { html, nothing } from "../../vendor/lit-html.js";
 import { Form } from "../../lib/form.js";
 import { moduleName, readingTitle, readingsOf } from "../../lib/modules.js";
 import { shown } from "../../lib/quantities.js";
@@ -45,21 +45,22 @@ function choiceOfTwo(context, label, field, { schema, change }) {
         </option>`,
       )}
     </select>
-    <select
-      id="${field.id}-reading"
-      aria-label=${t("reading_of", { label })}
-      ?disabled=${slot === NOTHING}
-      @change=${(event) => change(slot + event.target.value)}
-    >
-      ${offered.map(
-        ([one, name]) => html`<option value=${one} .selected=${one === number}>
-          ${name ? `${one} · ${name}` : one}
-        </option>`,
-      )}
-    </select>
-    <span class="value">
-      ${shown(label, value).text} <small>${value === null ? "" : unit}</small>
-    </span>
+    ${slot === NOTHING
+      ? nothing
+      : html`<select
+            id="${field.id}-reading"
+            aria-label=${t("reading_number")}
+            @change=${(event) => change(slot + event.target.value)}
+          >
+            ${offered.map(
+              ([one, name]) => html`<option value=${one} .selected=${one === number}>
+                ${name ? `${one} · ${name}` : one}
+              </option>`,
+            )}
+          </select>
+          <span class="value">
+            ${shown(label, value).text} <small>${value === null ? "" : unit}</small>
+          </span>`}
   </div>`;
 }
 
