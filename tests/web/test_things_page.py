@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.served_twin import ServedTwin
-from tests.web.conftest import REFUSALS, OpenPage
+from tests.web.conftest import LOSSES, REFUSALS, OpenPage
 from tests.web.signing_in import sign_in_as_user
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -142,3 +142,40 @@ def test_values_of_things_stand_on_one_line_and_modules_are_told_apart(
     assert len(set(slots.all_text_contents())) == len(["1", "2"])
     readings = page.locator("[aria-labelledby=list-mapped] .rows .who")
     assert len(set(readings.all_text_contents())) == len(["m1", "m2"])
+
+
+def test_a_drawer_over_a_lost_connection_tells_so_and_what_was(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.set_readings(DS1=21.5)
+    page = open_page("things?thing=DS1", allow=LOSSES)
+    expect(drawer(page).locator(".present")).to_have_text("21.5 °C")
+    page.context.set_offline(True)
+    # A drawer covers the line of the page on a phone.
+    expect(drawer(page).get_by_role("alert")).to_contain_text("Connection lost")
+    expect(drawer(page).locator(".present")).to_have_text("was 21.5 °C")
+    expect(page.locator(".things .rows .value").first).to_have_text("was off")
+    page.context.set_offline(False)
+    expect(drawer(page).locator(".present")).to_have_text("21.5 °C")
+
+
+def test_a_refused_field_leaves_no_request_and_further_ones_stand(open_page: OpenPage) -> None:
+    page = open_page("things?thing=PWM1")
+    drawer(page).get_by_text("As request").click()
+    request = drawer(page).locator("details.request")
+    expect(request.locator("pre")).to_contain_text("pwmd=1")
+    drawer(page).get_by_label("Duty that is set").fill("140")
+    expect(request.locator(".note")).to_contain_text("no request as long as a field is refused")
+    expect(request.locator("pre")).to_contain_text("pwm1=1")
+
+
+@pytest.mark.thorough
+def test_who_may_only_look_is_not_told_that_a_silent_module_is_not_set_up(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?modbus_sensor=11&modbusid=112")
+    twin.get("/stm.cgi?modbusmapping=" + "*".join(["20", *["00"] * 29]))
+    page = open_page("things?thing=SLOT2")
+    sign_in_as_user(page, twin)
+    expect(drawer(page).locator(".finding")).to_contain_text("never answered")
+    expect(drawer(page)).not_to_contain_text("not set up yet")

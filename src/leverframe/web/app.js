@@ -344,7 +344,9 @@ class App {
     if (this.#trouble) {
       return html`<section class="card trouble">
         <h2>${t(`trouble_${this.#trouble}`, { name: here().name })}</h2>
-        <p><a href=${address("status")}>${t("to_status")}</a></p>
+        ${here().name === "status"
+          ? nothing
+          : html`<p><a href=${address("status")}>${t("to_status")}</a></p>`}
       </section>`;
     }
     return this.#page ? this.#page.view() : html`<p class="note">${t("opening")}</p>`;

@@ -1,6 +1,6 @@
 // A text that can be copied with one press, such as a request for a terminal.
 
-import { html } from "../vendor/lit-html.js";
+import { html, nothing } from "../vendor/lit-html.js";
 import { t } from "./words.js";
 
 /** @param {string} shown */
@@ -10,10 +10,12 @@ export const copyable = (shown) =>
       ${t("copy")}
     </button>`;
 
-// What saving would send. While something is refused there may be nothing to send.
-/** @param {string} shown */
-export const copyableRequest = (shown) =>
-  shown ? copyable(shown) : html`<p class="note">${t("no_request")}</p>`;
+// What saving would send, and further requests. While something is refused there may be nothing to
+// save.
+/** @param {string} shown @param {boolean} [isRefused] */
+export const copyableRequest = (shown, isRefused = !shown) =>
+  html`${isRefused ? html`<p class="note">${t("no_request")}</p>` : nothing}
+  ${shown ? copyable(shown) : nothing}`;
 
 // Browsers let pages write to the clipboard only over TLS; elsewhere the text is marked for that.
 /** @param {Element | null} shown */

@@ -212,8 +212,9 @@ export class Form {
     const rows = rowsOf(this.fields, this.#context, this.#spec.paths);
     const changed = rows.filter((row) => row.isChanged);
     const meant = (changed.length ? changed : rows).filter((row) => !row.hasProblem);
-    const lines = [...requestsOf(meant).map(api.curl), ...(this.#spec.requests ?? [])];
-    return copyableRequest(lines.join("\n"));
+    const own = requestsOf(meant).map(api.curl);
+    const lines = [...own, ...(this.#spec.requests ?? [])];
+    return copyableRequest(lines.join("\n"), own.length === 0);
   }
 
   /** @param {ControlEvent} event */

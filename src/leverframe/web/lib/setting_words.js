@@ -90,6 +90,8 @@ const SECONDS = new Set([
 const UNITS = { duty: "%", offset: "°C", altitude: "m", calibration: "mV", frequency: "kHz" };
 // Stands for a secret.
 const MASK = "***";
+// The ID of a position without a sensor.
+const NO_SENSOR = /^(00:){7}00$/;
 const HUNDREDTHS = ["pid.kp", "pid.ki", "pid.kd"];
 
 // Chosen from a list that has no words: nobody wrote them.
@@ -186,6 +188,7 @@ export function valueText(context, path, value) {
   }
   if (typeof value !== "string") return JSON.stringify(value);
   if (value === MASK) return "•••";
+  if (NO_SENSOR.test(value)) return "–";
   if (kindOf(value).kind && leaf !== "name") return thingName(context, value);
   if (WEEKDAYS.includes(value) && leaf === "days") return weekdayName(value);
   if (CHOSEN.includes(leaf)) return SIGNS[value] ?? code(value);

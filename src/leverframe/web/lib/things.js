@@ -112,6 +112,15 @@ export function thingValue({ overview, live, settings }, label) {
   return absent ? "" : `${text} ${unit}`.trim();
 }
 
+// The same as pages show it: while the connection is lost, what is measured was so.
+/** @param {Context} context @param {string} label */
+export function shownValue(context, label) {
+  const value = thingValue(context, label);
+  const isMeasured = isState(label) || context.overview.isKnown(label);
+  const wasSo = context.live.connection === "lost" && isMeasured && value !== "";
+  return wasSo ? t("lever_was", { state: value }) : value;
+}
+
 /** @param {Api.WatchdogExplanation | undefined} guard */
 const guardWord = (guard) => (guard ? t(`guard_${guard.state.replace(" ", "_")}`) : "");
 

@@ -8,7 +8,14 @@ import { icon } from "../lib/icon.js";
 import { isState } from "../lib/labels.js";
 import { mover } from "../lib/lever_state.js";
 import { shortMoment } from "../lib/moments.js";
-import { kindOf, plateOf, thingAddress, thingName, things } from "../lib/things.js";
+import {
+  kindOf,
+  plateOf,
+  shownValue,
+  thingAddress,
+  thingName,
+  things,
+} from "../lib/things.js";
 import { t } from "../lib/words.js";
 import { LISTS, commonOf } from "./things/lists.js";
 import { lastSwitching, whoOf } from "./things/why.js";
@@ -37,7 +44,7 @@ export class Page {
 
   view() {
     const all = things(this.#context);
-    return html`<div class="things">
+    return html`<div class="things" ?data-lost=${this.#context.live.connection === "lost"}>
       ${LISTS.map((list) => {
         const own = all.filter(({ kind }) => list.kinds.includes(kind ?? ""));
         return own.length > 0 || this.#hasWays(list) ? this.#list(list, own) : nothing;
@@ -96,7 +103,9 @@ export class Page {
         >${plate ? html`<span class="plate" aria-hidden="true">${plate}</span>` : nothing}</span
       >
       <a class="name" href=${href}>${name}</a>
-      <span class="value" ?data-on=${on && kind !== "digital"}>${value || "—"}</span>
+      <span class="value" ?data-on=${on && kind !== "digital"}
+        >${shownValue(this.#context, label) || "—"}</span
+      >
       ${who === nothing ? nothing : html`<span class="who">${who}</span>`}
     </li>`;
   }

@@ -5,12 +5,20 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
 import { Duty } from "../../lib/duty.js";
 import { findingList, findingsOf } from "../../lib/findings.js";
+import { lostBanner } from "../../lib/frame.js";
 import { icon } from "../../lib/icon.js";
 import { OUTPUTS, PWMS, VARIABLES, energyOf, indexOf, isState } from "../../lib/labels.js";
 import { shortMoment } from "../../lib/moments.js";
 import { address } from "../../lib/router.js";
 import { Switches } from "../../lib/switches.js";
-import { kindOf, plateOf, thingAddress, thingName, things, thingValue } from "../../lib/things.js";
+import {
+  kindOf,
+  plateOf,
+  shownValue,
+  thingAddress,
+  thingName,
+  things,
+} from "../../lib/things.js";
 import { code, t } from "../../lib/words.js";
 import { Day } from "./day.js";
 import { OnFor } from "./on_for.js";
@@ -54,6 +62,10 @@ export class Drawer {
 
   get isChanged() {
     return [...this.forms].some((form) => form.isChanged);
+  }
+
+  get #isLost() {
+    return this.#context.live.connection === "lost";
   }
 
   // What has been typed and not saved is given up.
@@ -124,12 +136,14 @@ export class Drawer {
       class="drawer"
       aria-labelledby="drawer-name"
       data-thing=${label}
+      ?data-lost=${this.#isLost}
       aria-busy=${this.#context.isAdmin && this.#settings === null ? "true" : "false"}
       @cancel=${(event) => this.#cancelled(event)}
       @click=${({ target, currentTarget }) => target === currentTarget && this.#leave()}
     >
       <div class="inside">
-        ${this.#bar(label)} ${this.#findings(label)} ${this.#now(label)}
+        ${this.#bar(label)} ${lostBanner(this.#context.live)} ${this.#findings(label)}
+        ${this.#now(label)}
         ${this.#why?.view() ?? nothing} ${this.#isBlank(label) ? nothing : this.#day?.view()}
         ${this.#why?.before() ?? nothing} ${this.#about(label)}
         ${this.#uses(label)}
@@ -180,6 +194,8 @@ export class Drawer {
 
   /** @param {string} label */
   #findings(label) {
+    // Nobody knows what is found now.
+    if (this.#isLost) return nothing;
     const here = `things?thing=${label}`;
     const own = findingsOf(this.#context).filter(
       (finding) => finding.label === label || finding.page === here,
@@ -198,7 +214,7 @@ export class Drawer {
   /** @param {string} label */
   #now(label) {
     if ([...OUTPUTS, ...PWMS, ...VARIABLES].includes(label)) {
-      const isFree = this.#switches.hindrance(label) === null;
+      const isFree = this.#switches.hindrance(label) === null && !this.#isLost;
       return html`<section class="operated">
         ${this.#switches.upright(label, "drawer-")} ${this.#duty?.view() ?? nothing}
         <p class="note" id=${`drawer-who-${label}`}>${this.#switches.soon(label)}</p>
@@ -206,13 +222,14 @@ export class Drawer {
       </section>`;
     }
     if (kindOf(label).kind === "all") return nothing;
-    if (!this.#isThere(label)) {
+    // Who may not read the settings is not told what is set up.
+    if (this.#context.settings && !this.#isThere(label)) {
       return html`<section><p class="present q">${t("not_set_up")}</p></section>`;
     }
     const absent = this.#overview.absentSince(label);
     const none = absent ? "—" : t("no_value");
     return html`<section>
-      <p class="present">${thingValue(this.#context, label) || none}</p>
+      <p class="present">${shownValue(this.#context, label) || none}</p>
       ${absent
         ? html`<p class="attention">
             ${t("silent_since", { time: shortMoment(absent, this.#context.live.state.time) })}
