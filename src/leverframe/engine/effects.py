@@ -59,6 +59,11 @@ class Notify(Struct, frozen=True):
     #: What the reason names, with what decided.
     cause: Cause | None = None
 
+    @property
+    def is_wanted(self) -> bool:
+        """Tell whether there is anything to send: mail or SMS without a text is not."""
+        return bool(self.text) or self.channel not in ("email", "sms")
+
 
 class SendModem(Struct, frozen=True):
     command: str

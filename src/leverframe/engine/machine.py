@@ -153,7 +153,7 @@ class Machine:
         told = text or fallback
         message = Notify(channel, slot, active, reason, label, value, told, body, cause)
         self.emit(message)
-        if self.samples is not None:
+        if self.samples is not None and message.is_wanted:
             # Two alike are two: nothing holds in between.
             wall = self.at.wall
             self.samples += (wall, MESSAGE_TRACE, message), (wall, MESSAGE_TRACE, None)

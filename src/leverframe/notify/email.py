@@ -51,8 +51,7 @@ class Mail:
         self._deadlines = deadlines
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
-        if not effect.text:
-            # No text is set for this edge, so no mail is wanted.
+        if not effect.is_wanted:
             return []
         email = settings.email
         if not email.host:

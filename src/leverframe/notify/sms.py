@@ -24,8 +24,7 @@ class Sms:
         self._modem = modem
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
-        if not effect.text:
-            # No text is set for this edge, so no message is wanted.
+        if not effect.is_wanted:
             return []
         numbers = settings.gsm.sms[effect.slot - 1].numbers
         if not numbers:
