@@ -59,6 +59,41 @@ async (routes) => {{
 """
 
 
+#: Goes to every page and tells what the style sheets of other pages change there. They stay in force
+#: once their page was seen.
+FOREIGN_STYLES = f"""
+async () => {{
+  const go = {GO.strip()};
+  const {{ PAGES }} = await import("/web/pages/index.js");
+  for (const {{ name }} of PAGES) await go(name);
+  const named = (name) =>
+    [...document.styleSheets].filter(({{ href }}) => href?.endsWith(`/styles/${{name}}.css`));
+  const look = () =>
+    [...document.querySelectorAll("main *")]
+      .filter((one) => one.checkVisibility())
+      .map((one) => {{
+        const {{ color, fontSize, width, height, padding }} = getComputedStyle(one);
+        const called = `${{one.tagName}}.${{one.getAttribute("class")}}`;
+        return [called, color, fontSize, width, height, padding].join(" ");
+      }});
+  const found = [];
+  for (const {{ name, styles = [] }} of PAGES) {{
+    await go(name);
+    const others = PAGES.flatMap((page) => page.styles ?? [])
+      .filter((style) => !styles.includes(style))
+      .flatMap(named);
+    const seen = look();
+    for (const sheet of others) sheet.disabled = true;
+    const alone = look();
+    for (const sheet of others) sheet.disabled = false;
+    const changed = seen.findIndex((one, index) => one !== alone[index]);
+    if (changed >= 0) found.push(`${{name}}: ${{alone[changed]}} became ${{seen[changed]}}`);
+  }}
+  return found;
+}}
+"""
+
+
 def go(page: Page, route: str) -> None:
     assert page.evaluate(GO, route), f"the page {route} did not open"
 
@@ -73,6 +108,13 @@ def test_every_page_opens_in_the_language_and_is_no_wider_than_a_phone(
     page = open_page(language=language, viewport=PHONE)
     expect(page.locator("html")).to_have_attribute("lang", language)
     assert page.evaluate(LOOK, routes(page)) == []
+
+
+def test_no_page_looks_otherwise_after_another(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.get("/inpa.cgi?event=0*10*0*2600*200*0*2*0*0*0*0*0&schedset=0*Day*2*1*25200*0*31*1")
+    twin.get("/sim.cgi?DS1=20&advance=60")
+    page = open_page()
+    assert page.evaluate(FOREIGN_STYLES) == []
 
 
 def grave_violations(page: Page, rules: list[str]) -> list[str]:
