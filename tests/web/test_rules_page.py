@@ -44,6 +44,8 @@ def test_a_rule_is_a_row_that_tells_its_state_and_is_opened_closed_and_moved(
     expect(heating.locator(".l")).to_contain_text("Output 2 on")
     twin.get("/outs.cgi?out2=0")
     expect(heating.locator(".m")).to_have_text("met, held")
+    found = page.locator(".findings li")
+    expect(found.get_by_role("button", name="Give it back to the rule")).to_be_visible()
     # What is found stands between the tools of the page and its rules, over neither.
     boxes = [page.locator(part).bounding_box() for part in (".head", ".findings", ".rules")]
     ends = [(box["y"], box["y"] + box["height"]) for box in boxes if box]
@@ -165,8 +167,12 @@ def test_what_is_wrong_refused_lost_or_changed_elsewhere_is_told_beside_the_blan
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_rules(twin, HEATING)
+    twin.set_readings(DS1=20)
+    twin.get("/sim.cgi?advance=60")
     page = open_page("rules?edit=1", allow=f"{REFUSALS}|{LOSSES}")
     form = editor(page)
+    # Its picture goes on showing what was tried while something else is typed.
+    expect(form.locator(".trial .course path")).to_have_count(2)
     reference = form.get_by_label("Reference value")
     save = form.get_by_role("button", name="Save", exact=True)
     reference.fill("warm")

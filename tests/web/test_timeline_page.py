@@ -21,7 +21,7 @@ MAIL = Rule(source="DS1", compare=">=", reference=24, action="eMail 1")
 
 def live_through(twin: ServedTwin) -> None:
     """Too warm for half an hour: a fan and a mail; then a hand, with a return time."""
-    twin.get("/stm.cgi?oname=3Roof%20fan")
+    twin.get("/stm.cgi?oname=3Roof%20fan&em8=Hot")
     for place, (rule, name) in enumerate(((HOT, "Too%20warm"), (MAIL, "Tell"))):
         twin.get(f"/inpa.cgi?{event_query(place, rule, Profile())}&eventon={place}*1")
         twin.get(f"/inpa.cgi?rulename={place}*{name}")
@@ -61,7 +61,7 @@ def test_a_press_tells_the_whole_chain_and_the_future_can_be_lived(
     expect(steps.nth(0)).to_contain_text("At least 24.0 °C: met. Ends below 23.0 °C.")
     expect(steps.nth(1)).to_contain_text("Too warm")
     expect(steps.nth(1)).to_contain_text("waited 3 min")
-    expect(steps.nth(3)).to_contain_text("Mail")
+    expect(steps.nth(3)).to_contain_text("E-mail")
     expect(steps.nth(4)).to_contain_text("fell to 22.9 °C")
     # The interlock has a ring at each lane that took part: reading, rule, output, messages.
     expect(board(page).locator(".interlock circle")).to_have_count(4)

@@ -5,6 +5,7 @@ import { beforeEach, test } from "node:test";
 
 import {
   begunAt,
+  decidedBy,
   lanesOf,
   meantAt,
   stepsOf,
@@ -81,6 +82,7 @@ test("an output that a rule switched has the whole chain, from the reading to it
   assert.deepEqual([steps[0].before, steps[0].value, steps[0].isMet], [20, 24.1, true]);
   assert.equal(steps[1].waited, 180);
   assert.deepEqual([...lanesOf(steps)], ["DS1", "rule.1", "OUT3", "messages"]);
+  assert.deepEqual([...decidedBy(steps)], [["DS1", 24.1]]);
 });
 
 test("of two conditions only those are told that gave the result", () => {

@@ -35,7 +35,7 @@ export function findingList(context, findings, { hasLinks }) {
           ${icon("attention")}
           <p class="say">${findingSaid(context, finding)}</p>
           <small>${since(context, finding)}</small>
-          ${hasLinks && !context.overview.isReadOnly ? repair(context, finding) : nothing}
+          ${context.overview.isReadOnly ? nothing : repair(context, finding, hasLinks)}
         </li>`,
     )}
   </ul>`;
@@ -60,8 +60,8 @@ const REPAIRS = {
 const switchLabel = (label, on) =>
   (label.startsWith("PWM") ? api.switchPwm : api.switchOutput)(indexOf(label), on);
 
-/** @param {Context} context @param {Api.FindingReport} finding */
-function repair(context, { kind, label, page }) {
+/** @param {Context} context @param {Api.FindingReport} finding @param {boolean} hasLinks */
+function repair(context, { kind, label, page }, hasLinks) {
   const own = REPAIRS[kind];
   if (own && label) {
     return html`<button
@@ -75,7 +75,7 @@ function repair(context, { kind, label, page }) {
   const { thing } = routeOf(page);
   // Its drawer is open already.
   const isHere = thing !== null && thing === here().thing;
-  if (!context.isAdmin || isHere) return nothing;
+  if (!hasLinks || !context.isAdmin || isHere) return nothing;
   return html`<a class="button primary fix" href=${`${address("")}${page}`}
     >${t("repair_open", { page: placeName(context, page) })}</a
   >`;

@@ -6,7 +6,7 @@ import * as api from "../lib/api.js";
 import { SIMULATED } from "../lib/context.js";
 import { pointAt, pointedAt } from "../lib/pointed.js";
 import { t } from "../lib/words.js";
-import { begunAt, lanesOf, meantAt, stepsOf } from "./timeline/chain.js";
+import { begunAt, decidedBy, lanesOf, meantAt, stepsOf } from "./timeline/chain.js";
 import { dragging, drawing } from "./timeline/gestures.js";
 import { head } from "./timeline/head.js";
 import { flagText } from "./timeline/picture.js";
@@ -98,6 +98,7 @@ export class Page {
   /** @param {Timeline} timeline @returns {Scene} */
   #scene(timeline) {
     const { overview } = this.#context;
+    const steps = this.#steps(timeline);
     return {
       timeline,
       history: this.#recorded.history,
@@ -108,7 +109,8 @@ export class Page {
       cursor: this.#cursor ?? timeline.now,
       width: this.#width,
       chosen: this.#chosen,
-      linked: lanesOf(this.#steps(timeline)),
+      linked: lanesOf(steps),
+      decided: decidedBy(steps),
       selected: this.#selected,
       isOn: (label, level) => (level === 1) !== overview.isInverted(label),
     };

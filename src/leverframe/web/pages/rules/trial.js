@@ -16,7 +16,15 @@ import { differences, spansOf, thresholds, total, without } from "./trial_logic.
 
 /** @import { Draft } from "./draft.js" */
 /** @import { Span } from "./trial_logic.js" */
-/** @typedef {{ trial: Api.RuleTrial, history: HistoryReply, did: Api.LaneBar[] | null }} Past */
+/** @import { Condition } from "./trial_logic.js" */
+/**
+ * @typedef {object} Past
+ * @property {string} source
+ * @property {Condition} condition  as it was tried: what is typed meanwhile may be no number
+ * @property {Api.RuleTrial} trial
+ * @property {HistoryReply} history
+ * @property {Api.LaneBar[] | null} did
+ */
 
 const WAIT_MS = 300;
 const POINTS = 300;
@@ -81,7 +89,8 @@ export class Trial {
 
   /** @returns {Promise<Past>} */
   async #read() {
-    const { source, action } = this.#draft.typed;
+    const { condition, typed } = this.#draft;
+    const { source, action } = typed;
     const trial = await api.tryRule(this.#draft.trialItem(), this.#hours);
     const [from, to] = [Math.floor(trial.first), Math.ceil(trial.last)];
     const [history, timeline] = await Promise.all([
@@ -89,7 +98,7 @@ export class Trial {
       isSwitched(action) ? api.timeline({ from, to }) : null,
     ]);
     const lane = timeline?.lanes.find(({ label }) => label === action);
-    return { trial, history, did: lane?.bars ?? null };
+    return { source, condition, trial, history, did: lane?.bars ?? null };
   }
 
   view() {
@@ -118,7 +127,8 @@ export class Trial {
   }
 
   /** @param {Past} past */
-  #picture({ trial, history, did }) {
+  #picture(past) {
+    const { trial, did } = past;
     if (trial.since === null) return html`<p class="note" role="status">${t("try_no_history")}</p>`;
     const { first, last } = trial;
     const would = spansOf(trial.firings, last);
@@ -128,7 +138,7 @@ export class Trial {
     const since = Math.max(first, trial.since);
     const differing = spans ? differences(would, spans, since, last) : [];
     return html`<div class="plot">
-        ${this.#readings(trial, history)} ${this.#strips(trial, would, done, differing)}
+        ${this.#readings(past)} ${this.#strips(trial, would, done, differing)}
         ${axis(first, last)}
       </div>
       <p class="outcome" role="status">${this.#told(would, spans, differing, did)}</p>`;
@@ -140,12 +150,11 @@ export class Trial {
   }
 
   // The reading as a line, with both thresholds.
-  /** @param {Api.RuleTrial} trial @param {HistoryReply} history */
-  #readings(trial, history) {
-    const { source } = this.#draft.typed;
+  /** @param {Past} past */
+  #readings({ source, condition, trial, history }) {
     const points = isState(source) ? [] : pointsOf(history, source);
     if (points.length === 0) return nothing;
-    const { on, off } = thresholds(this.#draft.condition);
+    const { on, off } = thresholds(condition);
     const values = [on, off, ...points.map(([, value]) => value).filter((value) => value !== null)];
     const [low, high] = [Math.min(...values), Math.max(...values)];
     const room = (high - low || 1) * 0.12;
@@ -153,7 +162,7 @@ export class Trial {
     const y = (value) => ((high + room - value) / (high - low + 2 * room)) * HEIGHT;
     /** @param {number} time */
     const x = (time) => ((time - trial.first) / (trial.last - trial.first)) * 1000;
-    return html`${this.#names(on, off, y)}
+    return html`${this.#names(source, on, off, y)}
       <svg
         class="course"
         viewBox="0 0 1000 ${HEIGHT}"
@@ -171,9 +180,13 @@ export class Trial {
   }
 
   // Both names stay readable where the thresholds are near each other.
-  /** @param {number} on @param {number} off @param {(value: number) => number} y */
-  #names(on, off, y) {
-    const { source } = this.#draft.typed;
+  /**
+   * @param {string} source
+   * @param {number} on
+   * @param {number} off
+   * @param {(value: number) => number} y
+   */
+  #names(source, on, off, y) {
     const shown = (/** @type {number} */ value) => limit(this.#context, source, value);
     if (on === off) return name(y(on), t("on_at", { value: shown(on) }));
     const [one, other] = [y(on), y(off)];
@@ -249,7 +262,9 @@ export class Trial {
     const bar = bars.find((one) => one.begin <= begin + 1 && one.end > begin + 1);
     if (!bar?.cause) return "";
     const { kind, detail } = bar.cause;
-    const who = [causeOf(kind, detail).word(), moverName(this.#context, bar.cause)];
+    const mover = moverName(this.#context, bar.cause);
+    // What a timer is called tells its cause already.
+    const who = kind === "timer" ? [mover] : [causeOf(kind, detail).word(), mover];
     return t("trial_why", {
       name: thingName(this.#context, this.#draft.typed.action),
       state: t(bar.value ? "state_on" : "state_off"),

@@ -1,6 +1,7 @@
 // What the picture of a trial shows, as spans of time: [begin, end] in seconds since 1970.
 
 /** @typedef {[number, number]} Span */
+/** @typedef {{ compare: string, reference: number, hysteresis: number }} Condition */
 
 // When something was on, from the moments at which it turned.
 /** @param {Api.Firing[]} turns @param {number} last @returns {Span[]} */
@@ -58,7 +59,7 @@ export function differences(would, did, first, last) {
 export const total = (spans) => spans.reduce((sum, [begin, end]) => sum + end - begin, 0);
 
 // At which values the first condition begins to hold and ceases.
-/** @param {{ compare: string, reference: number, hysteresis: number }} condition */
+/** @param {Condition} condition */
 export function thresholds({ compare, reference, hysteresis }) {
   const way = compare === "<" ? 1 : -1;
   return { on: reference, off: reference + way * hysteresis };

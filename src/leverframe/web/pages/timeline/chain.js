@@ -289,3 +289,10 @@ export function lanesOf(steps) {
     }),
   );
 }
+
+// What was read when it began; how it ended is told later in the chain.
+/** @param {Step[]} steps @returns {Map<string, number>} */
+export function decidedBy(steps) {
+  const read = steps.flatMap((step) => (step.what === "reading" ? [step] : []));
+  return new Map(read.reverse().map(({ label, value }) => [label, value]));
+}

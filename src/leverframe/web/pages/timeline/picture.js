@@ -21,6 +21,7 @@ import { BAR_PX } from "./rows.js";
  * @property {number} width  about how many pixels the time has
  * @property {{ label: string, begin: number } | null} chosen
  * @property {Set<string>} linked  the lanes of the interlock
+ * @property {Map<string, number>} decided  the readings that led to what is chosen
  * @property {[number, number] | null} selected  what is about to be zoomed
  * @property {(label: string, level: number) => boolean} isOn
  */
@@ -125,7 +126,7 @@ function rowOf(scene, row) {
 /** @param {Scene} scene @param {Row} row @param {LaneBar} one */
 function laneBar(scene, row, one) {
   const isChosen = scene.chosen?.label === row.label && scene.chosen.begin === one.begin;
-  const look = lookOf(scene, row, one);
+  const look = isBeforeRule(row, one) ? null : lookOf(scene, row, one);
   if (look === null) return isChosen ? bar(scene, row, one, "chosen hollow") : nothing;
   // What began before is cut off at the left.
   const isByHand = look === "cause-hand" && one.begin > scene.from;
@@ -134,6 +135,11 @@ function laneBar(scene, row, one) {
       ? svg`<circle class="cause-hand" cx=${x(scene, one.begin)} cy=${middle(row)} r=${KNOB_PX} />`
       : nothing}`;
 }
+
+// A rule that nobody had made yet lacked no value.
+/** @param {Row} row @param {LaneBar} one */
+const isBeforeRule = ({ kind, lane }, one) =>
+  kind === "rule" && one.value === null && one === lane?.bars[0];
 
 // Null for what is not drawn: off, not met, and what was before anything was known.
 /** @param {Scene} scene @param {Row} row @param {LaneBar} one */
@@ -157,10 +163,14 @@ function bar(scene, row, one, look) {
     Math.min(100, Math.max(0, share(scene, time))),
   );
   if (right <= 0 || left >= 100) return nothing;
-  const isFine = ((right - left) / 100) * scene.width < MIN_BAR_PX;
+  const least = (MIN_BAR_PX / scene.width) * 100;
+  const isFine = right - left < least;
   const width = isFine ? MIN_BAR_PX : percent(right - left);
+  // What is does not reach into what is to come.
+  const latest = one.begin < scene.now ? share(scene, scene.now) - least : 100;
+  const begin = isFine ? Math.max(0, Math.min(left, latest)) : left;
   const top = middle(row) - BAR_PX / 2;
-  return svg`<rect class=${look} x=${percent(left)} y=${top} width=${width} height=${BAR_PX} />`;
+  return svg`<rect class=${look} x=${percent(begin)} y=${top} width=${width} height=${BAR_PX} />`;
 }
 
 /** @param {Scene} scene @param {Row} row */
@@ -208,7 +218,8 @@ function lineOf(scene, row) {
 /** @param {Scene} scene @param {Row} row @param {number} time */
 function onLine(scene, row, time) {
   const line = lineOf(scene, row);
-  const value = line && valueAt(line.points, time);
+  // The line may still be at the value before: what was read then is known better.
+  const value = line && (scene.decided.get(row.label) ?? valueAt(line.points, time));
   return line && value !== null ? line.top + line.y(value) : middle(row);
 }
 
