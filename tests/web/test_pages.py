@@ -59,8 +59,8 @@ async (routes) => {{
 """
 
 
-#: Goes to every page and tells what the style sheets of other pages change there. They stay in force
-#: once their page was seen.
+#: Goes to every page and tells what the style sheets of other pages change there: they stay in
+#: force once their page was seen.
 FOREIGN_STYLES = f"""
 async () => {{
   const go = {GO.strip()};
