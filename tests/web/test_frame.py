@@ -205,3 +205,16 @@ def test_the_focus_stays_where_something_else_is_drawn(
     page.get_by_role("link", name="Schedule").click()
     page.get_by_role("button", name="New entry").press("Enter")
     is_focused_within(page, "form.editing")
+
+
+def test_long_names_of_pages_leave_room_for_the_controllers_name(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    # A rule that sends mail without a server is a finding, which takes room, too.
+    twin.get("/stm.cgi?sname=Greenhouse")
+    twin.get("/inpa.cgi?event=0*103*1*1*0*0*28*0*0*0*0*0&eventon=0*1")
+    page = open_page("rules", language="fr", viewport=(1280, 800))
+    expect(page.locator(".finding-count").first).to_be_visible()
+    shown = "(one) => one.clientWidth / one.scrollWidth"
+    assert page.locator(".brand span").evaluate(shown) > 0.5
+    expect(page.get_by_role("button", name="Chercher").first).to_be_visible()
