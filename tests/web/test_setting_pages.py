@@ -31,7 +31,7 @@ TEXTS = [
     ("at least 8 characters", "long enough"),
     ("one level of a topic", "walked"),
     ("a topic without", "walked/here"),
-    ("that of the machine", "Europe/Warsaw"),
+    ("such as europe/warsaw", "Europe/Warsaw"),
     ("host, perhaps", "host.example/walked"),
     ("eight bytes", "28:FF:64:1E:8C:16:03:5A"),
     ("", "Walked *&=+%'"),
