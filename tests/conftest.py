@@ -27,7 +27,9 @@ PROGRAM_FOLDERS = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbi
 
 # Tests ask only this machine, and name the authorities they trust. To read all those of the system
 # takes 40 ms of processor time for every client that may use TLS, here and in other processes.
-os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "fixtures" / "no_authority.pem")
+# This file may be a copy; its neighbours are where they are.
+NO_AUTHORITY = Path(effort.__file__).parent / "fixtures" / "no_authority.pem"
+os.environ["SSL_CERT_FILE"] = str(NO_AUTHORITY)
 
 # The same engine without windows opens a page in two thirds of the processor time.
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
