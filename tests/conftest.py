@@ -56,17 +56,6 @@ def cheap_hashes() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True, scope="session")
-def nothing_frozen() -> Iterator[None]:
-    """Let what nodes would freeze be collected: the controllers of all tests would stay.
-
-    To end a test, the tasks of all former ones are looked through, which took a tenth of a run.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gc, "freeze", lambda: None)
-        yield
-
-
 @pytest.fixture
 def mdns_turn() -> Iterator[None]:
     """Have the network's mDNS alone: what one run announces, all others hear."""
