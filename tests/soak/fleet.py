@@ -28,8 +28,8 @@ SIZE = Size(nodes=3, controllers=24, untagged=6, pause_s=0.2)
 #: Between two faults, and between two pieces of work.
 CALM_S, WORK_EVERY_S = (0.5, 5.0), (0.2, 2.0)
 VERSIONS = ("1.74", "1.75")
-#: A node holds a request for three seconds before it refuses it.
-UNANSWERED_S = 5.0
+#: A node holds a request for three seconds before it refuses it, and may be frozen for ten.
+UNANSWERED_S = 15.0
 _PAGE = "<title>site {number}</title>"
 
 
