@@ -13,9 +13,9 @@ import * as node from "./node_api.js";
 /** @typedef {Entry & { changes: FleetChange[] }} Told of one controller, or of several alike */
 
 const CONTEXT = contextOf();
-// So many are read at once, and at most; so many are drawn at once.
+// So many are read at first, and at most; so many are drawn at once.
 const READ = 200;
-const MOST = 1000;
+const MAX_READ = 1000;
 const STEP = 50;
 // What the same person did to several within this time is told once.
 const TOGETHER_S = 120;
@@ -103,7 +103,7 @@ export class Changes {
     const told = speaking("log", () =>
       together(changes).filter((one) => textOf(one).includes(text.toLowerCase())),
     );
-    const hasMore = changes.length === this.#count && this.#count < MOST;
+    const hasMore = changes.length === this.#count && this.#count < MAX_READ;
     return html`${told.length
         ? html`<ol class="log changes">
             ${told.slice(0, this.#shown).map((one) => row(one, time))}
@@ -125,11 +125,11 @@ export class Changes {
   /** @param {Told[]} told @param {FleetChangesOf} about */
   #older(told, about) {
     this.#shown += STEP;
-    if (told.length >= this.#shown || this.#count === MOST) {
+    if (told.length >= this.#shown || this.#count === MAX_READ) {
       this.#page.redraw();
       return;
     }
-    this.#count = Math.min(MOST, this.#count + READ);
+    this.#count = Math.min(MAX_READ, this.#count + READ);
     this.#read(about);
   }
 
