@@ -57,6 +57,13 @@ test("a setting is told by its thing, its label and values as people write them"
   assert.match(await lineOf("outputs.0.name", "12", "13"), /“12” → “13”$/);
 });
 
+test("a text is told as the thing that it is, also where its list changed as one", async () => {
+  const texts = ["variables.strings", ["a", "b"], ["a", "12"]];
+  assert.deepEqual(await linesOf(texts), ["Text 1 · Value: “b” → “12”"]);
+  words.chooseLanguage("pl");
+  assert.deepEqual(await linesOf(texts), ["Tekst 1 · Wartość: “b” → “12”"]);
+});
+
 test("what is new and has no value is left out", async () => {
   const lines = await linesOf(["schedule.0.date", null, null], ["schedule.0.time", null, 3600]);
   assert.equal(lines.length, 1);

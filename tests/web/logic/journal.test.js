@@ -211,13 +211,27 @@ test("what was set is told by its thing, its field and values as people write th
   assert.match(told(set("layout.top", "[1,2", "[1,3")), /Arrange: “\[1,2” → “\[1,3”/);
 });
 
+test("texts are told as the things that they are, in the language of the page", async () => {
+  const path = "variables.strings";
+  const set = (old, now) => changed(path, { figures: { changes: [{ path, old, new: now }] } });
+  await settingWords([path]);
+  const one = set('["",""]', '["","12"]');
+  assert.match(told(one), /1 setting of Text 1 changed by admin · show Text 1 · Value: “” → “12”$/);
+  assert.deepEqual(thingsOf(one), ["STRING1"]);
+  assert.match(markup(journalList(context, [one])), /thing=STRING1/);
+  const both = set('["a","b"]', '["c","d"]');
+  assert.match(told(both), /2 settings changed .*Text 0 · Value: .*Text 1 · Value: “b” → “d”$/);
+  words.chooseLanguage("hu");
+  assert.match(told(one), /1\. szöveg.*1\. szöveg · Érték: “” → “12”$/);
+});
+
 test("a setting that came or went, an upload and a version are told as such", () => {
   const figures = (changes, uploads = {}) => ({ figures: { changes, left_out: 0, uploads } });
   assert.match(told(entry("settings", figures([{ path: "rules.0.name", new: '"a"' }]))), /“a”/);
   assert.match(told(entry("settings", figures([{ path: "rules.0.name", old: 1 }]))), /removed/);
   assert.match(told(entry("settings", figures([], { site: true }))), /Web site uploaded/);
   assert.match(told(entry("settings", figures([], { site: false }))), /Web site removed/);
-  const version = figures([{ path: "profile.sw", old: "1.7", new: "1.8" }]);
+  const version = figures([{ path: "profile.sw", old: '"1.7"', new: '"1.8"' }]);
   assert.match(told(entry("settings", version)), /Software version 1\.8, was 1\.7/);
 });
 

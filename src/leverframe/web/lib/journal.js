@@ -16,12 +16,14 @@ import { isState } from "./labels.js";
 import { PLACES, rich } from "./rich.js";
 import { address } from "./router.js";
 import {
+  changesOfThings,
   numberText,
   pageOfSetting,
+  parsedChange,
   settingName,
-  settingValue,
   settingWords,
   thingOfSetting,
+  valueText,
 } from "./setting_words.js";
 import { kindOf, thingAddress, thingName, thingOf } from "./things.js";
 import {
@@ -36,8 +38,8 @@ import {
 } from "./words.js";
 
 /** @import { IconName } from "./icon.js" */
+/** @import { SettingChange } from "./setting_words.js" */
 /** @typedef {Api.EntryReport} JournalEntry */
-/** @typedef {{ path: string, old?: unknown, new?: unknown }} SettingChange */
 /** @typedef {{ name: string, address: string }} Link */
 /** @typedef {{ entry: JournalEntry, changes: SettingChange[], leftOut: number }} Told */
 
@@ -142,7 +144,8 @@ const ICONS = {
 const partsOf = ({ figures }) => /** @type {Figures} */ (figures);
 
 /** @param {JournalEntry} entry */
-const changesOf = (entry) => partsOf(entry).changes ?? [];
+const changesOf = (entry) =>
+  (partsOf(entry).changes ?? []).flatMap((change) => changesOfThings(parsedChange(change)));
 
 // The labels of the things that an entry is about.
 /** @param {JournalEntry} entry */
@@ -259,7 +262,7 @@ function ofFault(context, text) {
 /** @param {Context} context @param {Told} told */
 function ofSettings(context, { entry, changes, leftOut }) {
   const [version] = changes.filter(({ path }) => path === "profile.sw");
-  if (version) return t("settings_version", { new: version.new, old: version.old });
+  if (version) return t("settings_version", { new: String(version.new), old: String(version.old) });
   const uploads = Object.entries(partsOf(entry).uploads ?? {});
   if (changes.length === 0 && uploads.length > 0) {
     return uploads
@@ -477,7 +480,7 @@ export function dayName(seconds, now) {
 /** @param {Context} context @param {SettingChange} change */
 function changeLine(context, change) {
   const { path } = change;
-  const [old, now] = [change.old, change.new].map((one) => settingValue(context, path, one));
+  const [old, now] = [change.old, change.new].map((one) => valueText(context, path, one));
   const values = { path: settingName(context, path), old, new: now };
   if (!("old" in change) && !("new" in change)) return t("setting_secret", values);
   if (!("new" in change)) return t("setting_gone", values);

@@ -52,7 +52,7 @@ const KEYS = {
 // Set elsewhere than the rest of their section.
 const IN_ACCOUNTS = ["ui.user_read_only", "ui.auto_sign_in"];
 
-// The place of a setting -> the label of its thing; numbers of labels begin at 0 or 1.
+// A list, whose places are things -> their labels; numbers of labels begin at 0 or 1.
 /** @type {Record<string, [string, number]>} */
 const PLACES_OF = {
   outputs: ["OUT", 0],
@@ -67,17 +67,31 @@ const PLACES_OF = {
   modbus_slots: ["SLOT", 1],
   modbus_mapping: ["m", 1],
   modbus_writes: ["WRITE", 1],
+  "variables.strings": ["STRING", 0],
 };
 
 // The label of the thing that a setting belongs to; a rule by its place. "" where there is none.
 /** @param {string} path */
 export function thingOfSetting(path) {
-  const [section, place] = path.split(".");
   const [, weather] = /^weather\.([thp]1)_/.exec(path) ?? [];
   if (weather) return weather.toUpperCase();
-  if (section === "rules" && place) return `rules.${place}`;
-  const [prefix, first] = PLACES_OF[section] ?? [];
-  return prefix && /^\d+$/.test(place ?? "") ? `${prefix}${Number(place) + Number(first)}` : "";
+  const [, list = "", place] = /^([^\d]+)\.(\d+)(?:\.|$)/.exec(path) ?? [];
+  if (list === "rules") return `rules.${place}`;
+  const [prefix, first] = PLACES_OF[list] ?? [];
+  return prefix ? `${prefix}${Number(place) + Number(first)}` : "";
+}
+
+/** @typedef {{ path: string, old?: unknown, new?: unknown }} SettingChange */
+
+// A list of texts is one setting. Where its places are things, its change is one of each thing that
+// differs.
+/** @template {SettingChange} T @param {T} change @returns {T[]} */
+export function changesOfThings(change) {
+  const { path, old, new: now } = change;
+  if (!(path in PLACES_OF) || !Array.isArray(old) || !Array.isArray(now)) return [change];
+  return now.flatMap((one, place) =>
+    one === old[place] ? [] : [{ ...change, path: `${path}.${place}`, old: old[place], new: one }],
+  );
 }
 
 // Seconds; a setting with this unit; settings whose numbers are hundredths.
@@ -161,10 +175,6 @@ function ownerName(context, label) {
   return context.settings?.rules[number - 1]?.name || t("rule_number", { number });
 }
 
-// A value that comes as JSON.
-/** @param {Context} context @param {string} path @param {unknown} told */
-export const settingValue = (context, path, told) => valueText(context, path, parsed(told));
-
 // Longer lists, such as the 79 places of the panel, are cut.
 const MOST_ENTRIES = 8;
 
@@ -195,9 +205,15 @@ export function valueText(context, path, value) {
   return isCode(value) && leaf !== "name" ? code(value) : `“${value}”`;
 }
 
-// Texts come as JSON; what was cut is none.
+// The journal keeps texts and lists as JSON, which may be cut: then it stays as it is.
+/** @param {SettingChange} change @returns {SettingChange} */
+export function parsedChange({ path, ...values }) {
+  const parsed = Object.entries(values).map(([name, told]) => [name, parsedValue(told)]);
+  return { path, ...Object.fromEntries(parsed) };
+}
+
 /** @param {unknown} told */
-function parsed(told) {
+function parsedValue(told) {
   try {
     return typeof told === "string" ? JSON.parse(told) : told;
   } catch {

@@ -3,7 +3,13 @@
 import { durationText } from "../../lib/durations.js";
 import { isState } from "../../lib/labels.js";
 import { fullMoment } from "../../lib/moments.js";
-import { numberText, settingName, settingWords, valueText } from "../../lib/setting_words.js";
+import {
+  changesOfThings,
+  numberText,
+  settingName,
+  settingWords,
+  valueText,
+} from "../../lib/setting_words.js";
 import { kindOf, thingName, thingOf } from "../../lib/things.js";
 import { code, t } from "../../lib/words.js";
 
@@ -36,6 +42,7 @@ function linesOf(context, { changes, not_listed: more }) {
   // What is new and has no value is not worth a line.
   const lines = changes
     .filter(({ old, new: now }) => old !== null || now !== null)
+    .flatMap(changesOfThings)
     .map((change) => lineOf(context, change));
   return more ? [...lines, t("not_listed", { more })] : lines;
 }
