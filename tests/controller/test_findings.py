@@ -9,9 +9,11 @@ import pytest
 from leverframe.commands.table.rules import event_query
 from leverframe.controller.findings import LOOK_EVERY_S, SENTENCES
 from leverframe.engine.settings import Rule
+from leverframe.hardware.module_slot import ModuleSlot
 from leverframe.servers.http.certificate import own_certificate
 from leverframe.testing import LoopTwin
 from leverframe.testing.loop_twin import NEWEST
+from leverframe.wire.modbus_modules import MODULES
 from tests.cases import for_each
 from tests.engine.rule_bench import rule
 from tests.servers.routes.test_stream import content, opened
@@ -236,6 +238,7 @@ PAGES_OF_PARTS = {
     "I2C bus 1": "things?thing=all-sensors",
     "BME280": "things?thing=all-sensors",
     "Modbus slot 3": "things?thing=SLOT3",
+    "Modbus slot 2 coil 5": "things?thing=SLOT2",
     "Modbus port": "things",
     "store": "system?open=backup",
     "mDNS": "log",
@@ -248,9 +251,10 @@ async def test_a_module_is_set_up_and_silent_until_it_answers_or_its_bus_tells_w
         assert await found(twin) == {}, "nobody asks for its readings"
         await twin.ok(f"/stm.cgi?modbusmapping={MAPPED}")
         assert list(await found(twin)) == ["slot_silent.2"]
-        twin.controller.troubles["Modbus slot 2"] = "It does not answer."
+        part = ModuleSlot(2, "SDM120", 1, MODULES["SDM120"], ()).trouble
+        twin.controller.troubles[part] = "It does not answer."
         assert list(await found(twin)) == ["trouble.Modbus slot 2"]
-        del twin.controller.troubles["Modbus slot 2"]
+        del twin.controller.troubles[part]
         await twin.ok("/sim.cgi?m1=230")
         assert await found(twin) == {}
 

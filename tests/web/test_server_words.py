@@ -73,7 +73,7 @@ KEPT_BY = {"note": 1, "left_behind": 2, "_give_up": 0, "_require_virtual_time": 
 RETURNED = ("notify/troubles.py", "hardware/troubles.py", "hardware/module_slot.py")
 #: Sentences of parts that stand elsewhere: as which wholes a page gets them.
 COMPOSED = {
-    **dict.fromkeys(("7: 7", "Modbus slot 7"), ()),
+    "7: 7": (),
     "7 7 of function 7": ("bits 7 of function 7 (7)", "registers 7 of function 7 (7)"),
     "7 7; check its unit ID, and the gateway if there is one.": (
         "7 does not answer; check its unit ID, and the gateway if there is one.",

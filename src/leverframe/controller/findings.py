@@ -26,6 +26,7 @@ from leverframe.engine.journal import Cause
 from leverframe.engine.labels import LABELS
 from leverframe.engine.rule_advice import fights
 from leverframe.engine.settings import Settings
+from leverframe.hardware.module_mapping import SLOT_TROUBLES
 from leverframe.naming.names import name_of
 
 #: The kind of the causes in the journal, and that of findings about parts.
@@ -57,8 +58,6 @@ _PAGES_OF_PARTS = {
     "history": "system?open=backup",
     "snapshots": "system?open=backup",
 }
-#: A module in trouble, before the number of its slot.
-MODBUS_SLOT = "Modbus slot "
 #: Figures that are a rule: told by its name, where it has one.
 _RULES = ("rule", "other")
 #: Kinds that would help somebody to get in.
@@ -203,8 +202,11 @@ class FindingsWatch:
 
     def _is_told_by_a_part(self, finding: Finding) -> bool:
         """Tell whether a part says itself what is wrong, with the reason."""
-        return finding.kind == "slot_silent" and (
-            f"{MODBUS_SLOT}{finding.figures['slot']}" in self._troubles
+        slot = finding.figures.get("slot")
+        return (
+            finding.kind == "slot_silent"
+            and isinstance(slot, int)
+            and SLOT_TROUBLES[slot] in self._troubles
         )
 
     def _told(self, finding: Finding, now: float) -> FindingReport:
@@ -249,8 +251,10 @@ def is_of_trouble(cause: Cause) -> bool:
 def _page_of_part(part: str) -> str:
     if part in LABELS:
         return page_of(part)
-    if part.startswith(MODBUS_SLOT):
-        return page_of(f"SLOT{part.removeprefix(MODBUS_SLOT)}")
+    for slot, trouble in SLOT_TROUBLES.items():
+        # A write that failed is noted by the place in the module behind it.
+        if part == trouble or part.startswith(f"{trouble} "):
+            return page_of(f"SLOT{slot}")
     word = part.partition(" ")[0]
     return _PAGES_OF_PARTS.get(word) or _PAGES_OF_PARTS.get(word.rstrip("0123456789"), "log")
 

@@ -10,6 +10,8 @@ from leverframe.engine.labels import MAPPED
 from leverframe.engine.settings import ModbusMapping
 
 MODBUS_SLOTS = (1, 2, 3)
+#: Slot -> the name under which troubles of its module are noted.
+SLOT_TROUBLES = {number: f"Modbus slot {number}" for number in MODBUS_SLOTS}
 ONEWIRE_SLOTS = (4, 5, 6)
 INACTIVE = 0
 

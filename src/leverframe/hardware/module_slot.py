@@ -6,6 +6,7 @@ from itertools import groupby
 
 from msgspec import Struct, field
 
+from leverframe.hardware.module_mapping import SLOT_TROUBLES
 from leverframe.wire.modbus import (
     BIT_READS,
     DEVICE_BUSY,
@@ -143,7 +144,7 @@ class ModuleSlot(Struct):
     @property
     def trouble(self) -> str:
         """Return the name under which its troubles are noted."""
-        return f"Modbus slot {self.number}"
+        return SLOT_TROUBLES[self.number]
 
     def note_asked(self, block: Block, now: float) -> None:
         self.intervals[block.read] = now - self.asked.get(block.read, now)
