@@ -239,7 +239,9 @@ PAGES_OF_PARTS = {
     "BME280": "things?thing=all-sensors",
     "Modbus slot 3": "things?thing=SLOT3",
     "Modbus slot 2 coil 5": "things?thing=SLOT2",
-    "Modbus port": "things",
+    "Modbus TCP server": "system?open=modbus_server",
+    "mqtt": f"{MESSAGES}mqtt",
+    "recovery": "system?open=backup",
     "store": "system?open=backup",
     "mDNS": "log",
 }
@@ -265,6 +267,29 @@ async def test_a_part_in_trouble_leads_to_the_page_that_sets_it_up() -> None:
             twin.controller.troubles[part] = "It refuses."
         told = await found(twin)
         assert {part: told[f"trouble.{part}"]["page"] for part in PAGES_OF_PARTS} == PAGES_OF_PARTS
+
+
+async def test_a_trouble_begins_with_what_people_call_its_part() -> None:
+    called = {
+        "email": "E-mail",
+        "http1": "HTTP request 1",
+        "snmp": "SNMP traps",
+        "snmp2": "SNMP traps 2",
+        "Modbus slot 2 coil 5": "Modbus slot 2, coil 5",
+        "1-Wire sensor 28:FF": "1-Wire sensor 28:FF",
+        "store": "Storage",
+        "/dev/gpiochip0": "/dev/gpiochip0",
+        "OUT0": "Pump",
+    }
+    async with await LoopTwin.start() as twin:
+        await twin.ok("/stm.cgi?oname=0Pump")
+        for part in called:
+            twin.controller.troubles[part] = "It refuses."
+        told = await found(twin)
+        texts = {part: told[f"trouble.{part}"]["text"] for part in called}
+        assert texts == {part: f"{name}: It refuses." for part, name in called.items()}
+        # The pages name a thing by its label, in their language.
+        assert told["trouble.OUT0"]["figures"]["part"] == "OUT0"
 
 
 async def test_a_clock_that_is_set_is_pushed_at_once() -> None:

@@ -12,8 +12,10 @@ from typing import Any
 
 from leverframe.commands.describe.listing import command_table
 from leverframe.commands.table.bodies import Upload
+from leverframe.commands.table.codes import I2C_SENSORS
 from leverframe.commands.table.matching import TABLE
 from leverframe.controller.findings import SENTENCES
+from leverframe.controller.parts import PARTS
 from leverframe.engine.facts import SENTENCES as FACTS
 from leverframe.engine.labels import DIGITAL_INPUTS, OUTPUTS
 from leverframe.hardware.described_fields import OneOf
@@ -29,7 +31,7 @@ WEB = Path(str(resources.files("leverframe.web")))
 LANGUAGES = {"en", "pl", "fr", "hu", "cs"}
 #: The frame's own texts, those of one page, and the words of code lists.
 FILES = sorted(path.stem for path in (WEB / "words").glob("*.json"))
-SHARED = ("frame", "codes", "commands", "findings", "readings", "server")
+SHARED = ("frame", "codes", "commands", "findings", "parts", "readings", "server")
 PAGES = [name for name in FILES if name not in SHARED]
 
 #: A place, or the forms of a word by a number.
@@ -67,6 +69,18 @@ def test_every_language_has_the_same_placeholders(name: str) -> None:
 
 def test_findings_have_the_sentences_of_the_controller() -> None:
     assert {kind: entry["en"] for kind, entry in words("findings").items()} == SENTENCES
+
+
+#: Parts in trouble that are called the same in every language.
+SAME_PARTS = {"E-mail", "SMS", "MQTT", "Bootloader", "SPS30", *I2C_SENSORS}
+
+
+def test_every_part_that_can_be_in_trouble_has_its_name_in_every_language() -> None:
+    # The number of a slot stands in its name.
+    names = {re.sub(r"slot \d", "slot {}", part.name) for part in PARTS.values()} - SAME_PARTS
+    entries = words("parts").values()
+    assert {re.sub(r"\{\w+\}", "{}", entry["en"]) for entry in entries} == names
+    assert [entry for entry in entries if entry["en"] in list(entry.values())[1:]] == []
 
 
 def test_every_kind_of_entry_in_the_journal_has_its_sentence() -> None:

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from leverframe.clock import Clock
-from leverframe.commands.table.codes import I2C_SENSORS
+from leverframe.controller.parts import part_of
 from leverframe.engine import findings as engine_findings_module
 from leverframe.engine.engine import Engine
 from leverframe.engine.facts import Fact
@@ -20,10 +20,8 @@ from leverframe.engine.findings import (
     Finding,
     engine_findings,
     messages_without_way,
-    page_of,
 )
 from leverframe.engine.journal import Cause
-from leverframe.engine.labels import LABELS
 from leverframe.engine.rule_advice import fights
 from leverframe.engine.settings import Settings
 from leverframe.hardware.module_mapping import SLOT_TROUBLES
@@ -39,24 +37,6 @@ SENTENCES = engine_findings_module.SENTENCES | {
     "password_weak": "The password of {account} is easy to guess.",
     "certificate_ends": "The certificate of this controller ends soon. Days left: {days}.",
     "certificate_ended": "The certificate of this controller has ended: browsers refuse it.",
-}
-#: The first word of a part in trouble, without its number -> the page that sets it up.
-_PAGES_OF_PARTS = {
-    "MQTT": "messages?open=mqtt",
-    "email": "messages?open=email",
-    "http": "messages?open=http",
-    "sms": "messages?open=gsm",
-    "GSM": "messages?open=gsm",
-    "snmp": "messages?open=snmp",
-    "SNMP": "messages?open=snmp",
-    "Modbus": "things",
-    "1-Wire": "things?thing=all-sensors",
-    **dict.fromkeys(("I2C", "SPS30", *I2C_SENSORS), "things?thing=all-sensors"),
-    "serial": "things?thing=all-sensors",
-    "display": "system?open=display",
-    "store": "system?open=backup",
-    "history": "system?open=backup",
-    "snapshots": "system?open=backup",
 }
 #: Figures that are a rule: told by its name, where it has one.
 _RULES = ("rule", "other")
@@ -196,7 +176,7 @@ class FindingsWatch:
     def _of_parts(self) -> Iterator[Finding]:
         for part, sentence in self._troubles.items():
             figures: dict[str, int | float | str] = {"part": part, "sentence": sentence}
-            yield Finding(TROUBLE, _page_of_part(part), figures=figures, is_fault=True)
+            yield Finding(TROUBLE, part_of(part).page, figures=figures, is_fault=True)
         for source in self.sources:
             yield from source()
 
@@ -212,18 +192,19 @@ class FindingsWatch:
     def _told(self, finding: Finding, now: float) -> FindingReport:
         since = self._since.get(finding.id, now) if finding.since is None else finding.since
         settings = self._engine().settings
-        name = finding.label and (name_of(finding.label, settings) or finding.label)
-        figures = finding.figures | {
-            key: settings.rules[number - 1].name or number
-            for key, number in finding.figures.items()
-            if key in _RULES and isinstance(number, int)
+        figures = {key: _figure(key, figure, settings) for key, figure in finding.figures.items()}
+        labels = {"name": finding.label, "part": figures.get("part")}
+        names = {
+            key: name_of(label, settings) or label
+            for key, label in labels.items()
+            if isinstance(label, str)
         }
         return FindingReport(
             finding.id,
             finding.kind,
             "fault" if finding.is_fault else "attention",
             since,
-            SENTENCES[finding.kind].format(name=name, **figures),
+            SENTENCES[finding.kind].format_map(figures | names),
             finding.label,
             figures,
             finding.page,
@@ -248,15 +229,11 @@ def is_of_trouble(cause: Cause) -> bool:
     return cause.kind == FINDING and cause.detail.startswith(f"{TROUBLE}.")
 
 
-def _page_of_part(part: str) -> str:
-    if part in LABELS:
-        return page_of(part)
-    for slot, trouble in SLOT_TROUBLES.items():
-        # A write that failed is noted by the place in the module behind it.
-        if part == trouble or part.startswith(f"{trouble} "):
-            return page_of(f"SLOT{slot}")
-    word = part.partition(" ")[0]
-    return _PAGES_OF_PARTS.get(word) or _PAGES_OF_PARTS.get(word.rstrip("0123456789"), "log")
+def _figure(key: str, figure: int | float | str, settings: Settings) -> int | float | str:
+    """Return a figure as people call what it is."""
+    if key in _RULES and isinstance(figure, int):
+        return settings.rules[figure - 1].name or figure
+    return part_of(figure).name if key == "part" and isinstance(figure, str) else figure
 
 
 def _fights(settings: Settings) -> Iterator[Finding]:

@@ -84,12 +84,12 @@ test("a row tells its worst finding in words, with since and how many more", () 
 
 test("the trouble of a part is told in the reader's language", async () => {
   words.chooseLanguage("fr");
-  await words.fetchWords("server");
-  const figures = { part: "store", sentence: "The store is closed: the program stops." };
+  await Promise.all([words.fetchWords("server"), words.fetchWords("parts")]);
+  const figures = { part: "Storage", sentence: "The store is closed: the program stops." };
   const worst = { kind: "trouble", severity: "fault", since: 0, text: "", label: null, figures };
   const rows = [row("a", { health: "fault", findings: 1, worst: { ...worst, page: "system" } })];
   const shown = textOf(list({ node: { tenant: null }, rows }, 1, () => false, () => {}, 10));
-  assert.match(shown, /store: Le stockage est fermé/);
+  assert.match(shown, /Stockage : Le stockage est fermé/);
 });
 
 test("levers lean by their state, and the last hour is drawn by its busiest minutes", () => {

@@ -245,6 +245,24 @@ test("a sensor is silent and back, with the time between", () => {
   assert.match(told(entry("finding_over", { cause: "finding", figures: weak })), /Repaired: /);
 });
 
+test("a trouble begins with the name of its part in the reader's language", async () => {
+  const trouble = (part) =>
+    told(
+      entry("finding", {
+        cause: "finding",
+        figures: { finding: "trouble", figures: { part, sentence: "It refuses." }, text: "" },
+      }),
+    );
+  assert.match(trouble("HTTP request 2"), /HTTP request 2: It refuses\.$/);
+  await Promise.all([words.fetchWords("parts"), words.fetchWords("server")]);
+  words.chooseLanguage("pl");
+  assert.match(trouble("HTTP request 2"), /Żądanie HTTP 2: It refuses\.$/);
+  assert.match(trouble("Modbus slot 1, coil 5"), /Gniazdo Modbus 1, cewka 5: It refuses\.$/);
+  assert.match(trouble("E-mail"), /E-mail: It refuses\.$/);
+  assert.match(trouble("OUT0"), /Pump: It refuses\.$/);
+  assert.match(trouble("OUT3"), /Wyjście 3: It refuses\.$/);
+});
+
 test("messages name their channel, their target and the rule that asked", () => {
   const sent = entry("message_sent", {
     cause: "outbox",

@@ -11,9 +11,11 @@ const readText = (path) => readFileSync(new URL(path, WEB), "utf8");
 const FILES = readdirSync(WEB, { recursive: true }).filter(
   (path) => path.endsWith(".js") && !path.startsWith("vendor"),
 );
+// Found by what is told, not by keys.
+const OTHERS = ["codes", "commands", "findings", "parts", "readings", "server"];
 const PAGES = readdirSync(new URL("words", WEB))
   .map((name) => name.replace(".json", ""))
-  .filter((name) => !["codes", "commands", "findings", "readings", "server"].includes(name));
+  .filter((name) => !OTHERS.includes(name));
 // Properties of cards, fields and actions that name a text.
 const NAMING = ["label", "title", "note", "hint", "done", "danger"];
 

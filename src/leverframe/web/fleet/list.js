@@ -3,7 +3,7 @@
 import { html, nothing, svg } from "../vendor/lit-html.js";
 import { icon } from "../lib/icon.js";
 import { shortMoment } from "../lib/moments.js";
-import { findingSentence, serverText, t } from "../lib/words.js";
+import { findingSentence, t } from "../lib/words.js";
 import { addressWith } from "./address.js";
 
 const HEALTHS = /** @type {const} */ (["fine", "attention", "fault", "off", "unknown"]);
@@ -134,10 +134,7 @@ function finding({ worst, about, findings, url, health: kind, node }, time) {
   }
   if (!worst) return html`<span class="quiet">${t("none")}</span>`;
   const name = about || worst.label || "";
-  const { figures } = worst;
-  // The trouble of a part comes as a sentence of the part.
-  const told = "sentence" in figures ? { sentence: serverText(String(figures.sentence)) } : {};
-  const sentence = findingSentence(worst.kind, { name, ...figures, ...told }) ?? worst.text;
+  const sentence = findingSentence(worst.kind, { name, ...worst.figures }) ?? worst.text;
   const since = t("since", { time: shortMoment(worst.since, time) });
   const more = findings > 1 ? t("more", { count: findings - 1 }) : "";
   return html`<a href=${`${url}#/${worst.page}`}>${sentence}</a>

@@ -7,7 +7,7 @@ import { indexOf } from "./labels.js";
 import { shortMoment } from "./moments.js";
 import { address, here, routeOf } from "./router.js";
 import { kindOf, thingName } from "./things.js";
-import { findingSentence, serverText, t } from "./words.js";
+import { findingSentence, t } from "./words.js";
 
 /** @param {Context} context */
 export const findingsOf = (context) => context.live.state.findings ?? [];
@@ -119,8 +119,9 @@ function worded(context, { kind, label, figures, text }, mark) {
     key in figures ? [[key, mark(String(figures[key]))]] : [],
   );
   const name = label ? mark(thingName(context, label)) : "";
-  // The trouble of a part comes as a sentence of the part.
-  const told = "sentence" in figures ? { sentence: serverText(String(figures.sentence)) } : {};
-  const values = { ...figures, name, ...told, ...Object.fromEntries(rules) };
+  // A thing can be a part in trouble, too.
+  const part = String(figures.part);
+  const thing = kindOf(part).kind ? { part: thingName(context, part) } : {};
+  const values = { ...figures, name, ...thing, ...Object.fromEntries(rules) };
   return findingSentence(kind, values) ?? text;
 }

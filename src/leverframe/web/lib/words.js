@@ -1,6 +1,6 @@
 // The texts of the pages in five languages. Each text exists once, in words/*.json: frame.json for
 // what all pages share, PAGE.json for one page, codes.json for the words of code lists,
-// findings.json for the sentences of findings by their kind.
+// findings.json for the sentences of findings by their kind, parts.json for the parts in trouble.
 
 import * as api from "./api.js";
 
@@ -164,11 +164,23 @@ function isFew(count) {
   return language === "pl" && [2, 3, 4].includes(count % 10) && ![12, 13, 14].includes(count % 100);
 }
 
-// The sentence of a finding; null before its words are there, or where its kind is newer.
+// The sentence of a finding; null before its words are there, or where its kind is newer. The
+// trouble of a part comes as a sentence of the part, and with its name.
 /** @param {string} kind @param {Values} values */
 export function findingSentence(kind, values) {
   const entry = findings[kind];
-  return entry ? filled(entry[language], values) : null;
+  if (!entry) return null;
+  if (!values.sentence) return filled(entry[language], values);
+  const [part, sentence] = [String(values.part), String(values.sentence)];
+  return filled(entry[language], { part: partName(part), sentence: serverText(sentence) });
+}
+
+/** @param {string} name */
+function partName(name) {
+  if (language === "en") return name;
+  const parts = come.get("parts");
+  if (!parts) fetchWords("parts").catch(() => {});
+  return (parts && found(parts, name, (value) => value)) ?? name;
 }
 
 // An entry of a file of words in the present language.
@@ -196,15 +208,23 @@ export function serverText(text) {
     fetchWords("server").catch(() => {});
     return text;
   }
-  for (const [pattern, names, entry] of patternsOf(sentences)) {
-    const found = pattern.exec(text);
-    if (!found) continue;
-    const values = names.map((name, at) => [name, serverText(found[at + 1])]);
-    return filled(entry[language], Object.fromEntries(values));
-  }
+  const translated = found(sentences, text, serverText);
+  if (translated !== null) return translated;
   // What a sentence is about stands before it: "OUT0: ...".
   const [, about, told] = /^([^:]{1,60}): (.+)$/s.exec(text) ?? [];
   return told ? `${about}: ${serverText(told)}` : text;
+}
+
+// A text in the reader's language, found by its English one, with what stands in its places.
+/** @param {Words} texts @param {string} text @param {(value: string) => string} inPlace */
+function found(texts, text, inPlace) {
+  for (const [pattern, names, entry] of patternsOf(texts)) {
+    const places = pattern.exec(text);
+    if (!places) continue;
+    const values = names.map((name, at) => [name, inPlace(places[at + 1])]);
+    return filled(entry[language], Object.fromEntries(values));
+  }
+  return null;
 }
 
 // A refusal waits for its words: it is said once.
