@@ -304,6 +304,18 @@ def test_a_disk_that_takes_nothing_is_tried_less_and_less_often() -> None:
     run_virtually(scenario())
 
 
+def test_what_could_not_be_written_at_the_end_is_not_tried_again() -> None:
+    async def scenario() -> None:
+        store, machine = CountingStore(), (await LoopTwin.start()).controller.engine.machine
+        noting = ActionAudit(Writer(store), audit.AuditTrail(()))
+        noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
+        noting.end()
+        await asyncio.sleep(2 * LONGEST_PAUSE_S)
+        assert store.tries == 1
+
+    run_virtually(scenario())
+
+
 def test_a_disk_that_takes_something_again_is_written_as_soon_as_ever() -> None:
     async def scenario() -> None:
         store, machine = Disk(), (await LoopTwin.start()).controller.engine.machine

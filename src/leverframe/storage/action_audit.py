@@ -85,6 +85,7 @@ class ActionAudit:
         self._on_disk: int | None = 0 if is_new else None
         self._timer: asyncio.TimerHandle | None = None
         self._thinning: asyncio.Task[None] | None = None
+        self._has_ended = False
 
     def note(
         self, machine: Machine, done: Iterable[actions.Action], wall: float, cause: Cause
@@ -94,8 +95,7 @@ class ActionAudit:
         if not changes:
             return
         self._waiting.add(entry_of(self._trail.next_number(), wall, cause, changes))
-        if self._timer is None:
-            self._write_soon()
+        self._write_soon()
 
     async def entries(self) -> dict[int, msgspec.Raw]:
         """Return the newest entries by number, with those that are not on disk yet."""
@@ -118,7 +118,8 @@ class ActionAudit:
         self._writer.commit(Changes(kept=rows), on_committed)
 
     def end(self) -> None:
-        """Write what is left; what is outlived goes another time."""
+        """Write what is left for the last time, without a retry; thin another time."""
+        self._has_ended = True
         if self._thinning is not None:
             self._thinning.cancel()
         self.write()
@@ -144,12 +145,13 @@ class ActionAudit:
             self._write_soon()
 
     def _write_soon(self) -> None:
-        if self._timer is None:
+        if self._timer is None and not self._has_ended:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._pause_s, self.write)
 
     def _thin_soon(self) -> None:
-        if self._thinning is None or self._thinning.done():
+        is_under_way = self._thinning is not None and not self._thinning.done()
+        if not (is_under_way or self._has_ended):
             self._thinning = asyncio.get_running_loop().create_task(self._thin())
 
     async def _thin(self) -> None:
