@@ -18,7 +18,8 @@ import psycopg
 
 from leverframe.uploads.site_archive import pack_site
 from tests.fleet.faults.clients import CHANGES, DIRECT, MESSAGES, CountingClient
-from tests.fleet.faults.kinds import KINDS, Fault, stopped_in_order
+from tests.fleet.faults.judging import UNDER_WAY_S
+from tests.fleet.faults.kinds import FROZEN_NODE_S, KINDS, Fault, stopped_in_order
 from tests.fleet.faults.scene import FaultScene, Size, fault_scene
 from tests.postgres_server import postgres_server
 from tests.soak.controller import Gone
@@ -28,8 +29,6 @@ SIZE = Size(nodes=3, controllers=24, untagged=6, pause_s=0.2)
 #: Between two faults, and between two pieces of work.
 CALM_S, WORK_EVERY_S = (0.5, 5.0), (0.2, 2.0)
 VERSIONS = ("1.74", "1.75")
-#: A node holds a request for three seconds before it refuses it, and may be frozen for ten.
-UNANSWERED_S = 15.0
 _PAGE = "<title>site {number}</title>"
 
 
@@ -135,8 +134,9 @@ class FleetStory:
             try:
                 answer = await one.client.ask("/post.cgi?settingsupload", "POST", backup.body)
             except Gone:
-                # It may still be carried out: what is counted meanwhile would be set back.
-                await asyncio.sleep(UNANSWERED_S)
+                # What is counted while it is under way would be set back, perhaps in one batch with
+                # it, so that nobody has ever seen it stored.
+                await asyncio.sleep(FROZEN_NODE_S * self._scene.size.shorten + UNDER_WAY_S)
                 raise
             self._judge(answer.status, f"restoring {one.name}", answer.body)
 
