@@ -14,11 +14,13 @@ import pytest
 
 from leverframe.commands.table.refusals import BadValue
 from leverframe.commands.table.rights import UNRESTRICTED
+from leverframe.controller.hand_over import SavedLive
 from leverframe.fleet.cluster import member as member_module
 from leverframe.fleet.cluster import membership, start_attempts
 from leverframe.fleet.cluster.beginning import NameTaken
 from leverframe.fleet.cluster.heartbeat import BeatResult
 from leverframe.fleet.cluster.peer_watch import LEASE_S
+from leverframe.fleet.members import Member
 from leverframe.servers.http.messages import Request
 from leverframe.storage.fleet.postgres_connection import AWAY, Connection, connect
 from leverframe.storage.fleet.postgres_lane import Claim, InDoubt, PostgresLane
@@ -287,20 +289,40 @@ async def test_a_change_by_a_node_that_another_one_has_declared_dead_is_sent_to_
 async def test_a_lease_is_kept_while_looking_at_others_waits(cluster: Cluster) -> None:
     """What claims, reads and accounts wait for does not hold up a beat."""
     member = await cluster.join("a")
-    beats = "SELECT beat FROM node"
-
-    def counted(connection: Connection) -> int:
-        row = connection.execute(beats).fetchone()
-        assert row is not None
-        return int(row[0])
-
     with psycopg.connect(cluster.database) as others, connect(cluster.database) as reading:
         others.execute("LOCK controller, account IN ACCESS EXCLUSIVE MODE")
         waits = "SELECT 1 FROM pg_locks WHERE NOT granted"
         await until(lambda: reading.execute(waits).fetchone() is not None)
-        from_here = counted(reading)
-        await until(lambda: counted(reading) >= from_here + 5)
+        await beats_are_counted(reading)
         assert member.lease.age_s < LEASE_S / 2
+
+
+async def test_a_lease_is_kept_until_a_node_that_leaves_has_given_up_everything(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others would declare it dead in the middle, and start what it could have handed over."""
+    await cluster.join("a")
+    node = cluster.nodes["a"]
+    await node.add(new("one"))
+    hand_over = node.hand_over
+
+    async def slowly(members: Sequence[Member]) -> dict[int, SavedLive]:
+        with connect(cluster.database) as reading:
+            await beats_are_counted(reading)
+        return await hand_over(members)
+
+    monkeypatch.setattr(node, "hand_over", slowly)
+    await cluster.leave("a")
+
+
+async def beats_are_counted(connection: Connection) -> None:
+    def counted() -> int:
+        row = connection.execute("SELECT beat FROM node").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    from_here = counted()
+    await until(lambda: counted() >= from_here + 5)
 
 
 async def test_a_node_takes_its_share_as_soon_as_its_next_life_has_a_lease(

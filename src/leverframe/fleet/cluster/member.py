@@ -140,16 +140,16 @@ class ClusterMember(AskingNode):
     async def leave(self) -> None:
         """Give everything up in order and resign; the others take it over at once."""
         self._is_leaving = True
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        beating, others = self._tasks[:1], self._tasks[1:]
+        await _ended(others)
         try:
             if not self.lease.is_in_doubt:
                 with suppress(psycopg.Error, StoreUnavailable):
                     await self._give_up(tuple(self._node.members.values()))
                     await self._in_thread(lambda it: membership.resign(it, self._claim))
         finally:
+            # Until then: to stop thousands of controllers takes longer than a lease.
+            await _ended(beating)
             self._heart.close()
             self._thread.shutdown()
             if self._connection is not None:
@@ -499,6 +499,14 @@ class ClusterMember(AskingNode):
         self._registry.renew(self._claim)
         await self._lane.renew(self._claim)
         self._is_fenced = False
+
+
+async def _ended(tasks: Collection[asyncio.Task[None]]) -> None:
+    """End tasks, and wait for that."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
 
 
 def _place(node: SeenNode) -> Place:
