@@ -46,8 +46,11 @@ def test_the_regulator_is_set_up_as_a_whole(twin: ServedTwin, open_page: OpenPag
 def test_what_the_regulator_does_shows_live(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.set_readings(DS1=20)
     twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")
+    twin.get("/stm.cgi?pname=1Heater")
     now = open_page("pid").locator(".card").first
     expect(now).to_contain_text("regulates")
+    expect(now.locator(".legend")).to_contain_text("Duty of Heater")
+    expect(now.locator(".reading .name", has_text="of Heater")).to_have_text("Duty of Heater")
     expect(now).to_contain_text("P 20.0 + I 0.0 + D 0.0")
     twin.set_readings(DS1=25)
     twin.get("/sim.cgi?advance=1")

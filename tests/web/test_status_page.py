@@ -40,8 +40,8 @@ def test_levers_switch_count_down_are_locked_and_shown_inverted(
     eventually(lambda: twin.state()["OUT1"], 1)
 
     with page.expect_response(lambda reply: "pwmd=375" in reply.url):
-        page.get_by_label("duty of PWM output 3").fill("75")
-    expect(page.get_by_label("duty of PWM output 3")).to_have_value("75")
+        page.get_by_label("Duty of PWM output 3").fill("75")
+    expect(page.get_by_label("Duty of PWM output 3")).to_have_value("75")
     assert twin.settings()["pwm"][3]["duty"] == 75
 
     # The return time counts down on the lever.

@@ -78,7 +78,7 @@ test("secrets are not told, nor is a change between two of them", async () => {
 test("what was switched or done is told in words", async () => {
   assert.equal(await lineOf("OUT0", 0, 1), "Pump: off → on");
   assert.equal(await lineOf("OUT0", 0, "on for 10 s"), "Pump: off → on for 10 s");
-  assert.equal(await lineOf("PWM0.duty", 30, "as set"), "duty of Heater: 30 % → as set");
+  assert.equal(await lineOf("PWM0.duty", 30, "as set"), "Duty of Heater: 30 % → as set");
   assert.equal(await lineOf("restart flag", null, "done"), "Restart flag set");
   assert.equal(await lineOf("modem command", null, "***"), "Modem command: •••");
   assert.equal(await lineOf("picture", null, "900 bytes"), "Picture: 900 bytes");
