@@ -60,8 +60,8 @@ def test_readings_are_described_in_the_table_and_show_what_is_measured(
     form.get_by_role("button", name="Save").click()
     # The row may be far up in the table.
     expect(form.get_by_label("Register, reading 3")).to_be_focused()
-    expect(form.locator("tr", has_text="65535.").get_by_role("alert")).to_have_text(
-        "Out of range. Allowed: 0 to 65535."
+    expect(form.locator("tr", has_text="65\u00a0535.").get_by_role("alert")).to_have_text(
+        "Out of range. Allowed: 0 to 65\u00a0535."
     )
     form.get_by_label("Register, reading 3").press("Escape")
     expect(form.get_by_label("Register, reading 3")).to_have_value("0")

@@ -126,6 +126,6 @@ test("a register out of range keeps the table from being sent", () => {
   const one = draft();
   const register = one.columns.find(({ name }) => name === "register");
   one.type(3, register, "65536");
-  assert.equal(one.problem(3, register), "Out of range. Allowed: 0 to 65535.");
+  assert.equal(one.problem(3, register), "Out of range. Allowed: 0 to 65\u00a0535.");
   assert.equal(one.request(), null);
 });

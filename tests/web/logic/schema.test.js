@@ -13,6 +13,8 @@ import {
   valueFrom,
   wireText,
 } from "../../../src/leverframe/web/lib/schema.js";
+import { limitText } from "../../../src/leverframe/web/lib/numbers.js";
+import * as words from "../../../src/leverframe/web/lib/words.js";
 import { typedFromWire } from "../../../src/leverframe/web/pages/console/from_wire.js";
 import { VERSIONS, commandsOf, openContext } from "./helpers.js";
 
@@ -38,6 +40,33 @@ test("a number is typed in real units, with point or comma", () => {
   assert.equal(valueFrom(TENTHS, " 21.5 "), 21.5);
   assert.equal(wireText(TENTHS, 21.5), "215");
   assert.deepEqual(range(TENTHS), { min: -55, max: 125, step: 0.1 });
+});
+
+test("limits of many digits stand in groups, and can be typed so in every language", () => {
+  const frequency = { type: "integer", minimum: 1, maximum: 1_000_000 };
+  const fine = { type: "integer", minimum: -12_345_678, maximum: 99_999, "x-factor": 100 };
+  const hint = (schema) => allowed(schema).replaceAll("\u00a0", "_");
+  assert.equal(hint(frequency), "1 to 1_000_000");
+  assert.equal(hint({ ...frequency, maximum: 9999 }), "1 to 9999");
+  assert.equal(hint(fine), "-123_456.78 to 999.99");
+  for (const language of ["en", "pl", "fr", "hu", "cs"]) {
+    words.chooseLanguage(language);
+    for (const schema of [frequency, fine]) {
+      const { min, max } = range(schema);
+      for (const number of [min, max]) {
+        assert.ok(allowed(schema).includes(limitText(number)), language);
+        assert.equal(problemOf(schema, limitText(number)), null, language);
+        assert.equal(valueFrom(schema, limitText(number)), number, language);
+        assert.equal(valueFrom(schema, String(number)), number, language);
+      }
+    }
+  }
+  words.chooseLanguage("pl");
+  assert.equal(hint(fine), "od -123_456,78 do 999,99");
+  // Only whole groups: what else has a space was no number.
+  for (const typed of ["10 00", "1 0000", "1 2"]) assert.ok(problemOf(frequency, typed), typed);
+  assert.equal(valueFrom(frequency, "20 000"), 20_000);
+  words.chooseLanguage("en");
 });
 
 test("tens of seconds are typed as seconds", () => {

@@ -4,7 +4,7 @@
 //   roughText(3725)                "1 h 2 min": as precise as people care to hear
 //   secondsOf("1 h 25 min")        5100; NaN where it is no duration
 
-import { currentLanguage } from "./words.js";
+import { numberText } from "./numbers.js";
 
 // The symbols are the same in every language; what people say instead is understood, too.
 /** @type {[symbol: string, seconds: number, said: RegExp][]} */
@@ -24,7 +24,7 @@ export function durationText(seconds) {
   for (const [symbol, size] of UNITS) {
     const whole = symbol === "s" ? left / MILLI : Math.floor(left / (size * MILLI));
     left -= whole * size * MILLI;
-    if (whole > 0) pieces.push(`${written(whole)} ${symbol}`);
+    if (whole > 0) pieces.push(`${numberText(whole)} ${symbol}`);
   }
   return pieces.join(" ") || "0 s";
 }
@@ -39,10 +39,6 @@ export function roughText(seconds) {
   const parts = durationText(Math.round(seconds / step) * step).split(" ");
   return parts.slice(0, 2 * ROUGH_PARTS).join(" ");
 }
-
-/** @param {number} number */
-const written = (number) =>
-  currentLanguage() === "en" ? String(number) : String(number).replace(".", ",");
 
 // A number alone is seconds; beside others it needs a unit. Units go from great to small.
 /** @param {string} text */

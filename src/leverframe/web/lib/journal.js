@@ -13,11 +13,11 @@ import { durationText } from "./durations.js";
 import { findingSaid } from "./findings.js";
 import { icon } from "./icon.js";
 import { isState } from "./labels.js";
+import { numberText } from "./numbers.js";
 import { PLACES, rich } from "./rich.js";
 import { address } from "./router.js";
 import {
   changesOfThings,
-  numberText,
   pageOfSetting,
   parsedChange,
   settingName,

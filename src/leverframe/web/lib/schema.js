@@ -5,6 +5,7 @@
 // text.
 
 import { durationText, secondsOf } from "./durations.js";
+import { limitText, numberOf } from "./numbers.js";
 import { code, t } from "./words.js";
 
 // The case of a field that depends on another one; `seen` holds the other fields' values.
@@ -105,12 +106,10 @@ export function valueFrom(schema, typed) {
   return isNumber(schema) ? tidy(toNumber(schema, String(typed)) * (schema["x-per"] ?? 1)) : typed;
 }
 
-// As it is typed, before the settings' own scale. People of four of the five languages write a
-// decimal comma.
+// As it is typed, before the settings' own scale.
 /** @param {Schema} schema @param {string} typed */
 function toNumber(schema, typed) {
-  if (isDuration(schema)) return secondsOf(typed);
-  return typed.trim() === "" ? NaN : Number(typed.trim().replace(",", "."));
+  return isDuration(schema) ? secondsOf(typed) : numberOf(typed);
 }
 
 // Why what was typed cannot be sent, in words; null if it can.
@@ -207,7 +206,7 @@ function limits(schema) {
 
 /** @param {Schema} schema @param {number} number */
 const typedNumber = (schema, number) =>
-  isDuration(schema) ? durationText(number) : String(number);
+  isDuration(schema) ? durationText(number) : limitText(number);
 
 // Percent-encoded so that nothing in it can be taken for a separator.
 /** @param {string} value */

@@ -2,6 +2,7 @@
 // them. Labels are those of the form that sets it.
 
 import { durationText } from "./durations.js";
+import { numberText } from "./numbers.js";
 import { kindOf, thingName } from "./things.js";
 import { code, currentLanguage, fetchWords, isCode, known, t } from "./words.js";
 
@@ -219,11 +220,4 @@ function parsedValue(told) {
   } catch {
     return told;
   }
-}
-
-// A number as people write it, with the digits that it has.
-/** @param {unknown} value */
-export function numberText(value) {
-  const text = typeof value === "number" ? String(Number(value.toPrecision(10))) : String(value);
-  return currentLanguage() === "en" ? text : text.replace(".", ",");
 }

@@ -4,6 +4,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { Form } from "../lib/form.js";
 import { leverRow } from "../lib/lever.js";
+import { numberOf } from "../lib/numbers.js";
 import { shown } from "../lib/quantities.js";
 import { reading } from "../lib/reading.js";
 import { choices } from "../lib/schema.js";
@@ -103,8 +104,7 @@ export class Page {
   // The gains as they are typed, so that they can be tried before they are saved.
   #gains() {
     const [kp, ki, kd] = ["D", "E", "F"].map((letter) => {
-      const typed = String(this.#form.field("pidvalue", letter)?.typed ?? "").trim();
-      return typed === "" ? NaN : Number(typed.replace(",", "."));
+      return numberOf(String(this.#form.field("pidvalue", letter)?.typed ?? ""));
     });
     return { kp, ki, kd };
   }

@@ -7,7 +7,7 @@ import { Form } from "../lib/form.js";
 import { reasonText } from "../lib/messages.js";
 import { moduleName } from "../lib/modules.js";
 import { shortMoment } from "../lib/moments.js";
-import { numberText } from "../lib/setting_words.js";
+import { numberText } from "../lib/numbers.js";
 import { serverText, t } from "../lib/words.js";
 
 const COMMAND = "mod_write_set<A>";

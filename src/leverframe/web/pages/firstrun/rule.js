@@ -3,6 +3,7 @@
 import { html } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
 import { OUTPUTS, READINGS } from "../../lib/labels.js";
+import { numberOf } from "../../lib/numbers.js";
 import { thingName } from "../../lib/things.js";
 import { address } from "../../lib/router.js";
 import { t } from "../../lib/words.js";
@@ -45,7 +46,8 @@ export class RuleStep extends Step {
   view() {
     const unit = this.context.overview.unit(this.#source);
     const { text } = this.context.overview.shown(this.#source);
-    const key = Number(this.#on) > Number(this.#off) ? "above" : "below";
+    const [on, off] = this.#limits;
+    const key = on > off ? "above" : "below";
     return html`<p class="note">${t("rule_note")}</p>
       <p class="sentence">
         ${t("when")} ${this.#choice("source", this.#sources)} <small>${text} ${unit}</small>
@@ -93,8 +95,12 @@ export class RuleStep extends Step {
     />`;
   }
 
+  get #limits() {
+    return [this.#on, this.#off].map(numberOf);
+  }
+
   get #rule() {
-    const [on, off] = [this.#on, this.#off].map((typed) => Number(typed.replace(",", ".")));
+    const [on, off] = this.#limits;
     return {
       ...EMPTY_RULE,
       source: this.#source,

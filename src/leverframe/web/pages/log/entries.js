@@ -3,13 +3,8 @@
 import { durationText } from "../../lib/durations.js";
 import { isState } from "../../lib/labels.js";
 import { fullMoment } from "../../lib/moments.js";
-import {
-  changesOfThings,
-  numberText,
-  settingName,
-  settingWords,
-  valueText,
-} from "../../lib/setting_words.js";
+import { numberText } from "../../lib/numbers.js";
+import { changesOfThings, settingName, settingWords, valueText } from "../../lib/setting_words.js";
 import { kindOf, thingName, thingOf } from "../../lib/things.js";
 import { code, t } from "../../lib/words.js";
 

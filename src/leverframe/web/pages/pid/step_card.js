@@ -1,6 +1,7 @@
 // The step response, drawn for the gains as they are typed and a plant that can be described.
 
 import { html, svg } from "../../vendor/lit-html.js";
+import { numberOf } from "../../lib/numbers.js";
 import { decimal, t } from "../../lib/words.js";
 import { judged, stepResponse } from "./step.js";
 
@@ -24,7 +25,7 @@ export class StepCard {
   }
 
   view() {
-    const plant = { gain: number(this.#typed.gain), lag: number(this.#typed.lag) * MINUTE_S };
+    const plant = { gain: numberOf(this.#typed.gain), lag: numberOf(this.#typed.lag) * MINUTE_S };
     const gains = this.#gains();
     const isDrawn = [...Object.values(gains), ...Object.values(plant)].every(Number.isFinite);
     return html`<section class="card step">
@@ -88,6 +89,3 @@ export class StepCard {
       <p class="outcome" role="status">${told}</p>`;
   }
 }
-
-/** @param {string} typed */
-const number = (typed) => (typed.trim() === "" ? NaN : Number(typed.trim().replace(",", ".")));

@@ -6,6 +6,7 @@ import * as api from "../../lib/api.js";
 import { DraftForm } from "../../lib/draft_form.js";
 import { icon } from "../../lib/icon.js";
 import { isState } from "../../lib/labels.js";
+import { numberOf } from "../../lib/numbers.js";
 import { PLACES, rich } from "../../lib/rich.js";
 import { address } from "../../lib/router.js";
 import { thingName } from "../../lib/things.js";
@@ -216,7 +217,7 @@ export class Editor extends DraftForm {
     const label = typed[source[1]];
     const letters = Object.values(fields).map(([letter]) => letter);
     const value = this.context.live.state[label];
-    const wanted = Number(String(typed[reference[1]]).replace(",", "."));
+    const wanted = numberOf(String(typed[reference[1]]));
     const result = holds(label, typed[compare[1]], wanted, value);
     const blanks = conditionBlanks(this, fields);
     const line = rich(isState(label) ? levelText : text, blanks);

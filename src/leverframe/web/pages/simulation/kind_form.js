@@ -11,6 +11,7 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { durationText, secondsOf } from "../../lib/durations.js";
+import { limitText, numberOf } from "../../lib/numbers.js";
 import { kindOf, thingName } from "../../lib/things.js";
 import { serverText, t } from "../../lib/words.js";
 
@@ -24,12 +25,26 @@ const DURATION = /^[\d.]+[smhd]$/;
 const MOST = 1e9;
 
 /** @param {KindField} field */
+const hasLimits = ({ least, most }) => least !== undefined && most !== undefined;
+
+/** @param {KindField} field */
 const isDuration = ({ most }) => DURATION.test(most ?? "");
 
 // A value as people write it.
 /** @param {KindField} field @param {string} value */
-export const spokenValue = (field, value) =>
-  isDuration(field) && value !== "" ? durationText(secondsOf(value)) : value;
+export function spokenValue(field, value) {
+  if (value === "" || !hasLimits(field)) return value;
+  if (isDuration(field)) return durationText(secondsOf(value));
+  return Number.isNaN(Number(value)) ? value : limitText(Number(value));
+}
+
+// What is typed, as the bench takes it; what is no number goes as it is, and is refused in words.
+/** @param {KindField} field @param {string} typed */
+function wireText(field, typed) {
+  if (!hasLimits(field)) return typed;
+  const number = isDuration(field) ? secondsOf(typed) : numberOf(typed);
+  return Number.isNaN(number) ? typed : `${number}${isDuration(field) ? "s" : ""}`;
+}
 
 /** @param {KindField} field */
 function limitsOf(field) {
@@ -163,9 +178,7 @@ export class KindForm {
       .map(([name, field]) => {
         const { labels, least, required } = field;
         const first = labels && least === undefined && required ? labels[0] : "";
-        const typed = (this.#typed[name] ?? first).trim();
-        const seconds = isDuration(field) ? secondsOf(typed) : NaN;
-        return [name, Number.isNaN(seconds) ? typed : `${seconds}s`];
+        return [name, wireText(field, (this.#typed[name] ?? first).trim())];
       })
       .filter(([, value]) => value !== "");
     return [this.kind, ...given.map(([name, value]) => `${name}:${value}`)].join("*");
