@@ -226,6 +226,23 @@ def test_plants_are_wired_snapshots_taken_and_faults_set_and_what_lacks_somethin
     assert twin.state()["DS2"] is None
 
 
+def test_numbers_are_shown_and_taken_as_the_language_writes_them(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.set_readings(T1=20.5)
+    page = open_page("simulation", language="pl")
+    expect(knob(page, "T1").get_by_role("textbox")).to_have_value("20,5")
+    knob(page, "T1").get_by_role("slider").fill("21.5")
+    expect(knob(page, "T1").get_by_role("textbox")).to_have_value("21,5")
+    page.locator("#plant-kind").select_option("load")
+    page.locator("#plant-reading").select_option("m1")
+    page.locator("#plant-on").fill("0,5")
+    plants = page.locator("section.card", has=page.locator("#plant-kind"))
+    plants.locator("form.ask").get_by_role("button").click()
+    expect(plants.locator(".wired")).to_contain_text("0,5")
+    assert "on:0.5" in str(twin.get("/api/sim").json()["plants"]["wired"])
+
+
 def test_a_board_that_is_not_simulated_has_no_such_page(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

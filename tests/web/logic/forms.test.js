@@ -59,6 +59,27 @@ test("what is typed back to the setting is no change", () => {
   assert.equal(form.isChanged, false);
 });
 
+test("a number stands in its field as the language writes it, and is taken anyhow", async () => {
+  controller.settings.pid.target = 21.5;
+  await context.load();
+  words.chooseLanguage("pl");
+  const form = card(letters("pidvalue", "ABCDEFG"));
+  const target = form.field("pidvalue", "C");
+  assert.equal(target.typed, "21,5");
+  form.type(target, "21.5");
+  assert.equal(form.isChanged, false);
+  // Another language is no change by somebody else.
+  form.type(target, "22,5");
+  words.chooseLanguage("en");
+  assert.equal(target.foreign, null);
+  words.chooseLanguage("cs");
+  context.settings.pid.target = 23.5;
+  assert.deepEqual(target.foreign, { was: "21,5", now: "23,5" });
+  assert.equal(await form.save(), true);
+  assert.match(targets()[0], /pidvalue=0\*\d+\*225\*/);
+  words.chooseLanguage("en");
+});
+
 test("a field whose command the version does not have is left out", () => {
   const form = card([{ command: "nonsense" }, { command: "mqtt", letter: "Z" }]);
   assert.deepEqual(form.fields, []);

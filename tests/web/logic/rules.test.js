@@ -59,6 +59,17 @@ const HEATING = {
 };
 const edited = (version, rule = HEATING) => new Draft(commandsOf(version), 0, rule);
 
+test("the numbers of a rule stand in its blanks as the language writes them", () => {
+  chooseLanguage("pl");
+  const draft = edited(NEWEST, { ...HEATING, source: "PM2.5" });
+  assert.deepEqual([draft.typed.reference, draft.typed.source], ["21,5", "PM2.5"]);
+  const stored = draft.eventItem();
+  chooseLanguage("en");
+  assert.equal(draft.isChanged, false);
+  draft.type("reference", "21.5");
+  assert.equal(draft.eventItem(), stored);
+});
+
 test("an untouched rule is not changed, one typed back neither", () => {
   const draft = edited(NEWEST);
   assert.deepEqual([draft.isNew, draft.isChanged], [false, false]);

@@ -1,6 +1,6 @@
 // One field of a card: bound to a field of a command and to the setting behind it.
 
-import { isDuration, partOf, problemOf, spoken, typedFrom, valueFrom } from "./schema.js";
+import { isNumber, partOf, problemOf, spoken, typedFrom, valueFrom } from "./schema.js";
 import { isSame, valueAt } from "./tree.js";
 import { t, text } from "./words.js";
 
@@ -15,8 +15,8 @@ export class BoundField {
   /** @type {Typed | undefined} */
   #typed;
   // What the setting was when somebody began to type.
-  /** @type {Typed} */
-  #before = "";
+  /** @type {Value} */
+  #before;
   /** @type {string | null} */
   refusal = null;
 
@@ -76,11 +76,15 @@ export class BoundField {
   }
 
   get #unchanged() {
-    if (this.isSecret) return "";
+    return this.isSecret ? "" : this.#shown(this.saved);
+  }
+
+  /** @param {Value} setting */
+  #shown(setting) {
     const { value, text: said } = this.#none;
-    return value !== undefined && isSame(value, this.saved)
+    return value !== undefined && isSame(value, setting)
       ? said
-      : typedFrom(this.schema(), this.saved);
+      : typedFrom(this.schema(), setting);
   }
 
   get typed() {
@@ -89,7 +93,7 @@ export class BoundField {
 
   /** @param {Typed} typed */
   type(typed) {
-    if (this.#typed === undefined) this.#before = this.#unchanged;
+    if (this.#typed === undefined) this.#before = this.saved;
     this.#typed = typed;
     this.refusal = null;
   }
@@ -101,8 +105,8 @@ export class BoundField {
 
   get isChanged() {
     if (this.#typed === undefined || isSame(this.#typed, this.#unchanged)) return false;
-    // "600 s" says the same as "10 min".
-    return !isDuration(this.schema()) || !isSame(this.value({}), this.saved);
+    // "600 s" says the same as "10 min", and "1.5" the same as "1,5".
+    return !isNumber(this.schema()) || !isSame(this.value({}), this.saved);
   }
 
   // Does the controller forget this secret when the card is saved, unless it comes along?
@@ -113,8 +117,9 @@ export class BoundField {
 
   // What somebody else made of the setting while it was edited here; null where nobody did.
   get foreign() {
-    if (!this.isChanged || this.isSecret || isSame(this.#before, this.#unchanged)) return null;
-    const [was, now] = [this.#before, this.#unchanged].map((one) => spoken(this.schema(), one));
+    if (!this.isChanged || this.isSecret || isSame(this.#before, this.saved)) return null;
+    const settings = [this.#before, this.saved];
+    const [was, now] = settings.map((one) => spoken(this.schema(), this.#shown(one)));
     return { was, now };
   }
 

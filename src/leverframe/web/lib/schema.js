@@ -5,7 +5,7 @@
 // text.
 
 import { durationText, secondsOf } from "./durations.js";
-import { limitText, numberOf } from "./numbers.js";
+import { limitText, numberOf, numberText } from "./numbers.js";
 import { code, t } from "./words.js";
 
 // The case of a field that depends on another one; `seen` holds the other fields' values.
@@ -82,7 +82,7 @@ export function typedFrom(schema, value) {
   }
   if (value === null || value === undefined) return "";
   if (isDuration(schema)) return durationText(Number(value));
-  return schema["x-per"] ? String(tidy(Number(value) / schema["x-per"])) : String(value);
+  return isNumber(schema) ? numberText(Number(value) / (schema["x-per"] ?? 1)) : String(value);
 }
 
 // What is typed, as a sentence can say it.

@@ -12,6 +12,7 @@ import {
   energyOf,
   isState,
 } from "./labels.js";
+import { numberText } from "./numbers.js";
 import { addressWith } from "./router.js";
 import { code, t } from "./words.js";
 
@@ -128,9 +129,13 @@ const guardWord = (guard) => (guard ? t(`guard_${guard.state.replace(" ", "_")}`
 const deviceWord = (device) =>
   device ? t(device.silent_since ? "device_silent" : "device_answers") : "";
 
+/** @param {Settings["modbus_writes"][number]} write @param {boolean} on */
+const writtenValue = ({ on_value: one, off_value: other }, on) =>
+  `${stateWord(on)} ${numberText(on ? one : other)}`;
+
 /** @param {Settings["modbus_writes"][number] | undefined} write */
 const writtenValues = (write) =>
-  write ? `${stateWord(true)} ${write.on_value} · ${stateWord(false)} ${write.off_value}` : "";
+  write ? [true, false].map((on) => writtenValue(write, on)).join(" · ") : "";
 
 /** @param {boolean} on */
 const stateWord = (on) => t(on ? "state_on" : "state_off");

@@ -1,5 +1,6 @@
 // From the text of a value on the wire to what is typed: the way back of lib/schema.js.
 
+import { numberText } from "../../lib/numbers.js";
 import { hasParts, isFlag, isNumber, partOf, range } from "../../lib/schema.js";
 
 /** @param {Schema} schema @param {string} wire @returns {Typed} */
@@ -7,7 +8,7 @@ export function typedFromWire(schema, wire) {
   if (isFlag(schema)) return wire === "1";
   if (hasParts(schema)) return partsFromWire(schema, wire);
   if (schema["x-words"]) return String(schema["x-words"][wire]);
-  if (isNumber(schema)) return String(Number((Number(wire) * range(schema).step).toPrecision(12)));
+  if (isNumber(schema)) return numberText(Number(wire) * range(schema).step);
   const text = decodeURIComponent(wire);
   return schema.contentEncoding === "base64" ? decodedBase64(text) : text;
 }

@@ -5,6 +5,7 @@
 
 import { durationText } from "../../lib/durations.js";
 import { isState } from "../../lib/labels.js";
+import { numberOf, numberText } from "../../lib/numbers.js";
 import { choices, isChoice, problemOf, valueFrom } from "../../lib/schema.js";
 import { secondsOfDay, timeText } from "../../lib/time_of_day.js";
 import { isSame } from "../../lib/tree.js";
@@ -91,6 +92,8 @@ export class Draft {
   // As it was when the draft began.
   /** @type {Window | null} */
   #window;
+  // Read once: another language of the page is no change of the rule.
+  #stored;
 
   // `uses` are the settings that a time window needs.
   // `saved`: the rule as it is stored, or null for a new one that begins as `rule`.
@@ -109,6 +112,7 @@ export class Draft {
     this.#uses = uses;
     this.#window = windowOfRule(uses, saved ?? EMPTY_RULE);
     this.#typed = typedRule(rule, windowOfRule(uses, rule));
+    this.#stored = typedRule(saved ?? EMPTY_RULE, this.#window);
   }
 
   get isNew() {
@@ -117,10 +121,6 @@ export class Draft {
 
   get isChanged() {
     return this.isNew || !isSame(this.#typed, this.#stored);
-  }
-
-  get #stored() {
-    return typedRule(this.#saved ?? EMPTY_RULE, this.#window);
   }
 
   get saved() {
@@ -157,7 +157,7 @@ export class Draft {
   // The first condition as numbers.
   get condition() {
     const { compare, reference, hysteresis } = this.#typed;
-    return { compare, reference: number(reference), hysteresis: number(hysteresis) };
+    return { compare, reference: numberOf(reference), hysteresis: numberOf(hysteresis) };
   }
 
   restore() {
@@ -390,9 +390,6 @@ export class Draft {
   }
 }
 
-/** @param {string} text */
-const number = (text) => Number(text.replace(",", "."));
-
 const FROM = "22:00";
 const TO = "06:00";
 
@@ -407,12 +404,15 @@ function typedRule(rule, window) {
     days: window ? window.days : WEEKDAYS,
   });
   for (const name of Object.values(FIELDS)) {
-    if (name !== "from" && name !== "to") typed[name] = String(rule[name]);
+    if (name !== "from" && name !== "to") typed[name] = blankText(rule[name]);
   }
   typed.on_delay = delayText(rule.on_delay);
   typed.off_delay = delayText(rule.off_delay);
   return typed;
 }
+
+/** @param {string | number} value */
+const blankText = (value) => (typeof value === "number" ? numberText(value) : value);
 
 /** @param {number} seconds */
 const delayText = (seconds) => (seconds === 0 ? AT_ONCE : durationText(seconds));

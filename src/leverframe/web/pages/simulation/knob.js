@@ -1,6 +1,7 @@
 // A knob: one thing that the board senses, turned by slider or number, plugged in and unplugged.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { limitText, numberOf, numberText } from "../../lib/numbers.js";
 import { t } from "../../lib/words.js";
 
 /** @import { Bench } from "./bench.js" */
@@ -40,7 +41,7 @@ export class Knob {
     const reading = this.#options.read(this.#bench.report);
     const id = `knob-${this.#name.replace(/\W/g, "_")}`;
     const called = this.#called;
-    const shown = this.#typed ?? (reading.value === null ? "" : String(reading.value));
+    const shown = this.#typed ?? (reading.value === null ? "" : numberText(reading.value));
     return html`<div class="turn" data-reading=${this.#name} ?data-absent=${reading.value === null}>
       <label for=${id}>${called}${called === this.#name ? nothing : wireName(this.#name)}</label>
       <span class="with-unit">
@@ -68,7 +69,7 @@ export class Knob {
 
   /** @param {Sensed} sensed @param {string} shown */
   #slider({ usual: [low, high] }, shown) {
-    const value = Number(shown || low);
+    const value = shown ? numberOf(shown) : low;
     if (high - low > WIDEST || Number.isNaN(value)) return nothing;
     return html`<input
       type="range"
@@ -77,7 +78,7 @@ export class Knob {
       max=${Math.max(high, value)}
       step=${stepOf(high - low)}
       .value=${String(value)}
-      @input=${(event) => this.#type(event.target.value)}
+      @input=${(event) => this.#type(numberText(Number(event.target.value)))}
       @change=${() => this.#set()}
     />`;
   }
@@ -112,10 +113,11 @@ export class Knob {
 
   #set() {
     const [min, max] = this.#options.read(this.#bench.report).limits;
-    const value = this.#typed?.trim() ? Number(this.#typed.trim().replace(",", ".")) : NaN;
+    const value = numberOf(this.#typed ?? "");
+    const limits = { min: limitText(min), max: limitText(max) };
     if (this.#typed === "") return this.#send("none");
-    if (Number.isNaN(value)) this.#problem = t("not_a_number", { min, max });
-    else if (value < min || value > max) this.#problem = t("out_of_range", { min, max });
+    if (Number.isNaN(value)) this.#problem = t("not_a_number", limits);
+    else if (value < min || value > max) this.#problem = t("out_of_range", limits);
     if (this.#problem) return this.#context.redraw();
     return this.#send(String(value));
   }
