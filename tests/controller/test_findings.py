@@ -34,6 +34,12 @@ def sends(action: str) -> str:
     return set_rule(1, rule(source="INPD1", reference=0.0, action=action))
 
 
+def mail_texts(texts: str) -> str:
+    """Set up mail with the texts for four beginnings and four ends."""
+    fields = ("mail.example", "25", "", "", "keeper@example.org", "", "", texts, "0")
+    return "/stm.cgi?" + "&".join(f"em{number}={one}" for number, one in enumerate(fields, 1))
+
+
 def watchdog(failures: int, limit: int) -> list[str]:
     """Watch a host that is silent, every second after the first."""
     entry = f"wdog1=1*0*3*router*{failures}*1*1*1*1*{limit}*0"
@@ -43,6 +49,8 @@ def watchdog(failures: int, limit: int) -> list[str]:
 NO_WATCHDOG = f"/stm.cgi?wdog1=0*0*3*router*3*1*1*1*1*0*0&{OTHER_WATCHDOGS}"
 WATCHED = "things?thing=WDOG1"
 MESSAGES = "messages?open="
+MAIL_SERVER = ["/stm.cgi?em1=mail.example", "/stm.cgi?em5=keeper@example.org"]
+PHONE = "/stm.cgi?gsmnumber1=%2B48601"
 LIT = rule(source="INPD1", reference=1.0, action="OUT0")
 DARK = rule(source="INPD2", reference=1.0, action="OUT0", value=0)
 
@@ -127,7 +135,7 @@ CASES = [
         "email_not_set_up",
         f"{MESSAGES}email",
         [sends("eMail 1"), sends("eMail 2")],
-        ["/stm.cgi?em1=mail.example", "/stm.cgi?em5=keeper@example.org"],
+        MAIL_SERVER,
     ),
     Case(
         "http_not_set_up.2", f"{MESSAGES}http", [sends("HTTP2")], ["/stm.cgi?http2=hook.example/a"]
@@ -144,6 +152,18 @@ CASES = [
         f"{MESSAGES}mqtt",
         [sends("MQTT")],
         ["/stm.cgi?mqtt=1*127.0.0.1*9***cellar*0"],
+    ),
+    Case(
+        "email_without_text.2",
+        f"{MESSAGES}email",
+        [sends("eMail 2"), *MAIL_SERVER],
+        [mail_texts("*open******")],
+    ),
+    Case(
+        "sms_without_text.1",
+        f"{MESSAGES}gsm",
+        [sends("SMS1"), PHONE],
+        ["/stm.cgi?gsmsms1=*closed"],
     ),
 ]
 
@@ -290,6 +310,34 @@ async def test_a_trouble_begins_with_what_people_call_its_part() -> None:
         assert texts == {part: f"{name}: It refuses." for part, name in called.items()}
         # The pages name a thing by its label, in their language.
         assert told["trouble.OUT0"]["figures"]["part"] == "OUT0"
+
+
+@for_each("mode", [0, 1, 2])
+@for_each("texts", ["*", "on*", "*off", "on*off"])
+@for_each("action", ["SMS1", "eMail 1"])
+async def test_nothing_is_sent_of_what_is_found_to_have_no_text(
+    action: str, texts: str, mode: int
+) -> None:
+    on, off = texts.split("*")
+    said = mail_texts(f"{on}****{off}***")
+    wanted = rule(source="INPD1", reference=1.0, action=action, mode=mode)
+    async with await LoopTwin.start() as twin:
+        await does(twin, [said, PHONE, f"/stm.cgi?gsmsms1={texts}", set_rule(1, wanted)])
+        told = set(await found(twin))
+        await does(twin, ["/sim.cgi?INPD1=1&advance=2", "/sim.cgi?INPD1=0&advance=2"])
+        outbox = await twin.json("/api/outbox")
+        channel = "sms" if action == "SMS1" else "email"
+        assert told == (set() if outbox["captured"] else {f"{channel}_without_text.1"})
+
+
+async def test_a_mail_of_the_watchdog_needs_the_text_for_its_beginning() -> None:
+    async with await LoopTwin.start() as twin:
+        await twin.ok(mail_texts("****over***"))
+        entry = "wdog1=1*1*3*router*3*1*1*1*1*0*0"
+        await does(twin, ["/sim.cgi?ping=router:3", f"/stm.cgi?{entry}&{OTHER_WATCHDOGS}"])
+        assert list(await found(twin)) == ["email_without_text.1"]
+        await twin.ok(mail_texts("gone*******"))
+        assert await found(twin) == {}
 
 
 async def test_a_clock_that_is_set_is_pushed_at_once() -> None:

@@ -19,7 +19,7 @@ from leverframe.engine.facts import Fact
 from leverframe.engine.findings import (
     Finding,
     engine_findings,
-    messages_without_way,
+    messages_never_sent,
 )
 from leverframe.engine.journal import Cause
 from leverframe.engine.rule_advice import fights
@@ -131,7 +131,7 @@ class FindingsWatch:
             self._settings = engine.settings
             # Trying out each pair of rules takes milliseconds: once for the same settings.
             self._of_settings = (
-                *messages_without_way(engine.settings),
+                *messages_never_sent(engine.settings),
                 *_fights(engine.settings),
             )
         found = [

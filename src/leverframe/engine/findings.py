@@ -16,6 +16,7 @@ from leverframe.engine.actuator import MESSAGES
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import BY_START
 from leverframe.engine.labels import MAPPED, ONEWIRE, PWMS
+from leverframe.engine.live_rule import BOTH_WAYS, ONLY_WHEN_IT_STARTS, ONLY_WHEN_IT_STOPS
 from leverframe.engine.moment import SET_CLOCK, Moment
 from leverframe.engine.settings import NO_ONEWIRE_ID, Settings, module_mapping
 from leverframe.engine.source_setup import is_set_up, sources_of
@@ -24,6 +25,12 @@ from leverframe.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
 #: Causes of the engine itself: whoever set these up wants what they do.
 OWN_CAUSES = frozenset(("start", "rule", "rule loop", "schedule", "watchdog", "timer", "input"))
 _NOT_SWITCHED = (0.0, BY_START, 0)
+#: The mode of a rule -> when it sends: True as it begins to act.
+_MOMENTS = {
+    BOTH_WAYS: (True, False),
+    ONLY_WHEN_IT_STARTS: (True,),
+    ONLY_WHEN_IT_STOPS: (False,),
+}
 
 #: Kind -> its sentence. `{name}` is what people call the label.
 SENTENCES = {
@@ -45,6 +52,8 @@ SENTENCES = {
     "sms_not_set_up": "SMS {slot} is to be sent, but it has no telephone number.",
     "snmp_not_set_up": "SNMP traps are to be sent, but no receiver is switched on.",
     "mqtt_not_set_up": "MQTT messages are to be sent, but MQTT is switched off.",
+    "email_without_text": "Mail {slot} is to be sent, but its text is empty: nothing is sent.",
+    "sms_without_text": "SMS {slot} is to be sent, but its text is empty: nothing is sent.",
 }
 
 
@@ -180,23 +189,55 @@ def _watchdog(engine: Engine) -> Iterator[Finding]:
             yield Finding("watchdog_fails", page, None, figures)
 
 
-def messages_without_way(settings: Settings) -> Iterator[Finding]:
-    """Find what is to be sent while nothing says where to."""
-    for channel, slot in sorted(_wanted_messages(settings)):
-        if not _is_set_up(channel, slot, settings):
-            # Mail has one server for all its texts.
-            slots: dict[str, int | float | str] = {} if channel == "email" else {"slot": slot}
-            page = f"messages?open={'gsm' if channel == 'sms' else channel}"
-            yield Finding(f"{channel}_not_set_up", page, None, slots if slot else {})
+def messages_never_sent(settings: Settings) -> Iterator[Finding]:
+    """Find what is to be sent while nothing says where to, or what."""
+    wanted = sorted(_wanted_messages(settings))
+    ways = {_way(channel, slot) for channel, slot, _ in wanted}
+    without_way = {way for way in ways if not _is_set_up(*way, settings)}
+    for channel, slot in sorted(without_way):
+        is_one_of_many = slot and channel != "email"
+        figures: dict[str, int | float | str] = {"slot": slot} if is_one_of_many else {}
+        yield Finding(f"{channel}_not_set_up", _page_of(channel), None, figures)
+    # What has nowhere to go is told once.
+    unsaid = {
+        (channel, slot)
+        for channel, slot, moments in wanted
+        if _way(channel, slot) not in without_way
+        and not _has_text(channel, slot, moments, settings)
+    }
+    for channel, slot in sorted(unsaid):
+        yield Finding(f"{channel}_without_text", _page_of(channel), None, {"slot": slot})
 
 
-def _wanted_messages(settings: Settings) -> set[tuple[str, int]]:
-    actions = [rule.action for rule in settings.rules if rule.enabled]
-    wanted = {MESSAGES[action] for action in actions if action in MESSAGES}
+def _way(channel: str, slot: int) -> tuple[str, int]:
+    """Return by what a message goes: mail has one server for all its texts."""
+    return channel, 1 if channel == "email" else slot
+
+
+def _page_of(channel: str) -> str:
+    return f"messages?open={'gsm' if channel == 'sms' else channel}"
+
+
+def _wanted_messages(settings: Settings) -> set[tuple[str, int, tuple[bool, ...]]]:
+    """Return channel and slot of each message, and whether its sender begins or ends to act."""
+    rules = [rule for rule in settings.rules if rule.enabled and rule.action in MESSAGES]
+    wanted = {
+        (*MESSAGES[rule.action], _MOMENTS.get(rule.mode, _MOMENTS[BOTH_WAYS])) for rule in rules
+    }
     if any(entry.enabled and entry.email for entry in settings.watchdog):
-        wanted.add(("email", 1))
-    # One finding for all texts of a channel that has one way for them.
-    return {(channel, 1 if channel == "email" else slot) for channel, slot in wanted}
+        wanted.add(("email", 1, (True,)))
+    return wanted
+
+
+def _has_text(channel: str, slot: int, moments: tuple[bool, ...], settings: Settings) -> bool:
+    """Tell whether anything is sent: there is a text for one of the moments, or none is needed."""
+    if channel == "email":
+        email = settings.email
+        return any((email.on_texts if begins else email.off_texts)[slot - 1] for begins in moments)
+    if channel == "sms":
+        sms = settings.gsm.sms[slot - 1]
+        return any(sms.on_text if begins else sms.off_text for begins in moments)
+    return True
 
 
 def _is_set_up(channel: str, slot: int, settings: Settings) -> bool:
