@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import inf
 
 from msgspec import Struct
@@ -49,12 +49,13 @@ def judge(
     witness, verdict = Witness(fleet), Verdict()
     hangs = {node.port: node.hangs for node in fleet.nodes.values()}
     for place in _PLACES:
-        stored = witness.stored(place)
+        stored, audited = witness.stored(place), witness.audited(place)
         for name, client in clients.items():
-            rows = stored.get(name, [])
-            _judge_numbers(client, place, rows, hangs, verdict, ledger, may_lose)
+            rows, noted = stored.get(name, []), audited.get(name, set())
+            _judge_numbers(client, place, rows, noted, hangs, verdict, ledger, may_lose)
     _judge_messages(witness, clients, arrived, verdict, ledger, may_lose)
     _require_none(ledger, "written by who did not have it", witness.written_by_strangers())
+    _require_none(ledger, "stored unlike the audit trail", witness.unlike_audit())
     _require_none(ledger, "batches out of order", witness.wrong_batches())
     _require_none(ledger, "audit entries out of order", witness.wrong_audit())
     return verdict
@@ -68,6 +69,7 @@ def _judge_numbers(
     client: CountingClient,
     place: int,
     rows: Sequence[StoredNumber],
+    audited: Collection[int],
     hangs: Mapping[int, Sequence[Hang]],
     verdict: Verdict,
     ledger: Ledger,
@@ -76,7 +78,8 @@ def _judge_numbers(
     stored = [row.number for row in rows]
     told, seen = client.told[place], set(stored)
     what = f"{client.name}, {_PLACES[place]}"
-    lost = sorted(told.acknowledged - seen)
+    # One that came late may have set it back in the same batch: then only the audit trail shows it.
+    lost = sorted(told.acknowledged - seen - set(audited))
     verdict.acknowledged += len(told.acknowledged)
     verdict.lost += len(lost)
     verdict.doubtful += len(told.doubtful)

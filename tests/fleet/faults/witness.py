@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, json
 
+from leverframe.storage.audit import AuditEntry
 from tests.fleet.faults.processes import FaultedFleet
 
 #: The numbers that clients count up are one row of each controller.
@@ -48,7 +49,7 @@ BEGIN
 END $$;
 CREATE FUNCTION witness.kept() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM witness.note('audit', NEW.controller, NEW.name, NULL, TG_OP = 'INSERT');
+    PERFORM witness.note('audit', NEW.controller, NEW.name, NEW.value, TG_OP = 'INSERT');
     RETURN NULL;
 END $$;
 CREATE FUNCTION witness.message() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -91,6 +92,18 @@ class SeenRow(Struct, frozen=True):
     def numbers(self) -> list[int]:
         assert self.value is not None
         return json.decode(self.value, type=list[int])
+
+    @property
+    def audited_numbers(self) -> list[int] | None:
+        """Return what an entry of the audit trail says the numbers became, if it does."""
+        assert self.value is not None
+        entry = json.decode(json.decode(self.value, type=str), type=AuditEntry)
+        return next((change.new for change in entry.changes if change.path == _NUMBERS), None)
+
+    @property
+    def written_in(self) -> tuple[str, str | None, int | None]:
+        """Return the controller and the batch."""
+        return self.name, self.node, self.batch
 
 
 def install(fleet: FaultedFleet) -> None:
@@ -147,6 +160,30 @@ class Witness:
                 wrong.append(f"{row.name}: {row.key} after {last.get(row.name)}")
             last[row.name] = row.key
         return wrong
+
+    def unlike_audit(self) -> list[str]:
+        """Tell of numbers that are not what the newest entry of the same batch says."""
+        newest = {
+            row.written_in: numbers
+            for row in self.audit
+            if (numbers := row.audited_numbers) is not None
+        }
+        return [
+            f"{row.name}: {row.numbers} were stored where {said} were audited"
+            for row in self.numbers
+            if (said := newest.get(row.written_in, row.numbers)) != row.numbers
+        ]
+
+    def audited(self, place: int) -> dict[str, set[int]]:
+        """Return the values that one number of each controller was ever set to.
+
+        Of several changes in one batch the settings show the last one only.
+        """
+        found: dict[str, set[int]] = {}
+        for row in self.audit:
+            if (numbers := row.audited_numbers) is not None:
+                found.setdefault(row.name, set()).add(numbers[place])
+        return found
 
     def stored(self, place: int) -> dict[str, list[StoredNumber]]:
         """Return the values that one number of each controller has had, in order."""
