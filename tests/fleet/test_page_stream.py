@@ -99,6 +99,20 @@ async def test_rows_tell_of_health_levers_and_the_last_hour_and_change_live() ->
             assert names(told) == ["gh-3", "gh-2", "gh-1"]
 
 
+async def test_whoever_looks_is_told_that_somebody_changed_something() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=3)
+        # Of which only the first is in view.
+        async with page(node, "order=name&count=1") as told:
+            for command in ("stm.cgi?oname=0Pump", "outs.cgi?out0=1"):
+                before = told.view["changes"]
+                await node.post("send", command=command, name="gh-3")
+                async with asyncio.timeout(SOON_S):
+                    assert (await told.next())["changes"] > before
+                (newest, *_) = await node.get("changes")
+                assert newest["name"] == "gh-3"
+
+
 async def test_a_snapshot_that_was_taken_can_be_restored_at_once() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-1")

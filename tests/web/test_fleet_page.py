@@ -311,6 +311,9 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         changes = page.locator(".changes li")
         expect(changes.first).to_contain_text("Output 0 · Name: “” → “ZuluPump”")
         expect(changes.first.locator("a")).to_have_attribute("href", re.compile("//pump\\."))
+        # Also what is changed while somebody looks.
+        site.ask(fleet.done("zulu-chief", "send?command=stm.cgi?oname=0ZuluMill&name=pump"))
+        expect(changes.first).to_contain_text("“ZuluPump” → “ZuluMill”")
         # Those of the tenant that was looked for, until all are.
         expect(page.locator("[data-names=boiler]")).to_have_count(0)
         page.locator("[data-filter=owner]").select_option("")
@@ -325,7 +328,7 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         page.goto(f"{site.origin}/#/?view=changes")
         page.reload()
         expect(changes.first).to_contain_text("Output 0: off → on")
-        expect(page.locator(".changes")).not_to_contain_text("ZuluPump")
+        expect(page.locator(".changes")).not_to_contain_text("Zulu")
         page.set_extra_http_headers({"Authorization": fleet.basic("admin")})
         page.reload()
         # Tenants and their people are made and removed there.

@@ -147,6 +147,11 @@ class HealthIndex:
                 found[known.health] += 1
         return found
 
+    def changes(self, tenant: str | None = None) -> int:
+        """Count who changed what; another number than before tells of something new."""
+        members = self._node.seen_by(tenant).values()
+        return sum(member.controller.audit.told for member in members)
+
     async def chosen(self, wanted: Wanted, among: Iterable[Member]) -> list[Member]:
         """Find who of some controllers is wanted, for a request: all are asked."""
         with self.looking(_nobody):

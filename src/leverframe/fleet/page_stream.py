@@ -1,8 +1,9 @@
 """`/api/fleet/stream`: the controllers that a page shows, as server-sent events.
 
 A whole `view` first, then as `change` what is different: rows of controllers in view, their order,
-the sums over all, the nodes and the roll-outs. A page that looks elsewhere opens another stream. So
-a stream costs what is in view, however many controllers there are.
+the sums over all, the nodes and the roll-outs, and that somebody changed something. A page that
+looks elsewhere opens another stream. So a stream costs what is in view, however many controllers
+there are.
 """
 
 import asyncio
@@ -74,6 +75,9 @@ class FleetView(Struct, frozen=True):
     cluster: Annotated[
         ClusterReport | None, Meta(description="Nodes and database, where there are several.")
     ] = None
+    changes: Annotated[
+        int, Meta(description="Another number when `/api/fleet/changes` has something new.")
+    ] = 0
 
 
 class Surroundings(Struct, frozen=True):
@@ -203,7 +207,10 @@ def _view(node: FleetNode, index: HealthIndex, place: ViewPlace, about: Surround
     rows = [row_of(node, index, member) for member in shown]
     counts = index.counts(place.wanted.tenant)
     names = [row.name for row in rows]
-    return FleetView(about.node, counts, len(matching), names, rows, about.rollouts)
+    changes = index.changes(place.wanted.tenant)
+    return FleetView(
+        about.node, counts, len(matching), names, rows, about.rollouts, changes=changes
+    )
 
 
 def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
@@ -211,7 +218,7 @@ def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
     known = {row.name: row for row in last.rows}
     difference: dict[str, Any] = {
         name: getattr(new, name)
-        for name in ("counts", "matching", "order", "rollouts", "cluster")
+        for name in ("counts", "matching", "order", "rollouts", "cluster", "changes")
         if getattr(new, name) != getattr(last, name)
     }
     if rows := [row for row in new.rows if known.get(row.name) != row]:

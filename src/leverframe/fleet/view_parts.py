@@ -55,6 +55,8 @@ class KeysPart(Struct, frozen=True):
     keys: list[Key]
     #: What is expected and not there.
     missing: list[int] = []
+    # A node of an older program does not tell it.
+    changes: int = 0
 
 
 async def view_of_all(
@@ -87,7 +89,8 @@ async def view_of_all(
     matching = sum(part.matching for part in parts.values()) + len(looked_for)
     # Nodes were counted a moment ago, or not at all.
     about = replace(about, controllers=sum(counts.values()))
-    return FleetView(about, counts, matching, [row.name for row in rows], rows)
+    changes = sum(part.changes for part in parts.values())
+    return FleetView(about, counts, matching, [row.name for row in rows], rows, changes=changes)
 
 
 async def _rows(
@@ -199,8 +202,9 @@ class ViewParts:
         ]
         here = {member.number for member in self._node.members.values()}
         missing = [number for number in call.expected if number not in here]
-        counts = self._index.counts(call.wanted.tenant)
-        return msgspec.msgpack.encode(KeysPart(counts, len(matching), keys, missing))
+        tenant = call.wanted.tenant
+        counts, changes = self._index.counts(tenant), self._index.changes(tenant)
+        return msgspec.msgpack.encode(KeysPart(counts, len(matching), keys, missing, changes))
 
     async def _asked_for_rows(self, content: bytes) -> bytes:
         numbers = msgspec.msgpack.decode(content, type=set[int])

@@ -80,6 +80,8 @@ class AuditTrail:
         #: Those of them that go with changes that are on their way to the disk.
         self._going: set[int] = set()
         self._number = max(map(number_of, rows), default=0)
+        #: Counts entries that can be read since the start, so that others notice new ones.
+        self.told = 0
 
     def next_number(self) -> int:
         self._number += 1
@@ -114,6 +116,7 @@ class AuditTrail:
                 gone.add(number_of(name))
             else:
                 self._numbers.append(number_of(name))
+                self.told += 1
         if gone:
             self._going -= gone
             staying = (number for number in self._numbers if number not in gone)

@@ -175,6 +175,8 @@ type FleetView = {
   rows: FleetRow[];
   cluster: FleetCluster | null;
   rollouts: FleetRollout[];
+  // Another number when somebody changed something.
+  changes: number;
 };
 type FleetPeer = {
   name: string;

@@ -266,7 +266,7 @@ test("changes are read for what is looked for, and searched in the reader's word
     });
   const shown = new Changes({ ...page, redraw: () => redraw() });
   const view = (more = {}) =>
-    shown.view({ ...wanted, tag: "north", health: "fault" }, { ...looked, ...more }, "", 900);
+    shown.view({ ...wanted, tag: "north", health: "fault" }, { ...looked, ...more }, "", 900, "");
   await drawn(view);
   assert.match(textOf(view()), /a Output 0 · Name: “” → “Pump”/);
   assert.match(textOf(view()), /command · ann · 10\.0\.0\.9/);
@@ -280,6 +280,38 @@ test("changes are read for what is looked for, and searched in the reader's word
     "/api/fleet/changes?tag=north&count=200",
     "/api/fleet/changes?tag=north&by=bo&count=200",
   ]);
+});
+
+test("what is new is read by itself, and nodes that do not answer are named", async () => {
+  const asIs = globalThis.fetch;
+  const answers = [
+    [[changed("a", 800)], { "Leverframe-Silent-Nodes": "south, west" }],
+    [[changed("b", 850, { account: "bo" }), changed("a", 800)], {}],
+  ];
+  globalThis.fetch = async (target, ...more) => {
+    if (!String(target).startsWith("/api/")) return asIs(target, ...more);
+    const [found, headers] = answers.shift();
+    return Response.json(found, { headers });
+  };
+  location.hash = "";
+  const { wanted, looked } = readAddress();
+  let news = "1";
+  let drawn = "";
+  let redrawn = () => {};
+  const shown = new Changes({ ...page, redraw: () => redrawn() });
+  const draw = () => (drawn = textOf(shown.view(wanted, looked, "", 900, news)));
+  const next = () => new Promise((resolve) => (redrawn = () => resolve(draw())));
+  draw();
+  await next();
+  assert.match(drawn, /No answer from south, west: what was changed there is missing here\./);
+  news = "2";
+  draw();
+  await next();
+  globalThis.fetch = asIs;
+  assert.match(drawn, /b Output 0 .* bo /);
+  assert.doesNotMatch(drawn, /No answer/);
+  // Nothing new, nothing read: there is no answer left for it.
+  assert.equal(answers.length, 0);
 });
 
 test("the operator is told whose a controller is, and a tenant knows", () => {

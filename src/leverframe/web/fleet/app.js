@@ -199,11 +199,14 @@ class FleetPage {
   /** @param {FleetView} view @param {Template[]} problems @param {number} time */
   #changed(view, problems, time) {
     const { wanted, looked } = this.#address;
+    // A node that falls silent takes its part along, and brings it back.
+    const news = JSON.stringify([view.changes, view.node.troubles]);
     return html`<div class="head">
         <h1>${t("changes")}</h1>
         ${this.#search()}
       </div>
-      ${problems} ${this.#changes.view(wanted, looked, this.#choices(view, wanted), time)}`;
+      ${problems}
+      ${this.#changes.view(wanted, looked, this.#choices(view, wanted), time, news)}`;
   }
 
   /** @param {FleetView} view @param {Template[]} problems @param {number} shown */

@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { contextOf } from "../lib/foreign_context.js";
+import { icon } from "../lib/icon.js";
 import { moment } from "../lib/moments.js";
 import { clock, fetchWords, speaking, t } from "../lib/words.js";
 import { asEntries, auditWords, causeName } from "../pages/log/entries.js";
@@ -21,6 +22,8 @@ const STEP = 50;
 const TOGETHER_S = 120;
 const NAMED = 3;
 const LINES = 5;
+// What is new is read for a twentieth of the time: of thousands of controllers it takes long.
+const PAUSE = 19;
 
 export class Changes {
   #page;
@@ -32,6 +35,14 @@ export class Changes {
   #count = READ;
   #shown = STEP;
   #readAt = 0;
+  // Names of nodes whose part is missing.
+  #silent = "";
+  // What was new when they were read, and when the next news may be.
+  #readOf = "";
+  #pausedUntil = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #isReading = false;
   // Whoever was seen to change something, also while changes of one of them are shown.
   /** @type {Set<string>} */
   #accounts = new Set();
@@ -55,17 +66,25 @@ export class Changes {
    * @param {FleetLooked} looked
    * @param {Template} choices of controllers
    * @param {number} time
+   * @param {string} news another text when there is something new
    */
-  view(wanted, { by, text }, choices, time) {
+  view(wanted, { by, text }, choices, time, news) {
     const about = { ...wanted, health: "", order: "", by };
     if (JSON.stringify(about) !== this.#readFor) {
       this.forget();
       this.#readFor = JSON.stringify(about);
-      this.#read(about);
+      this.#read(about, news);
+    } else if (news !== this.#readOf && !this.#isReading) {
+      this.#readSoon(about, news);
     }
     return html`<div class="filters-of-fleet">${choices} ${this.#filters(by, text)}</div>
       <section class="card list" aria-label=${t("changes")} aria-busy=${String(!this.#changes)}>
         ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+        ${this.#silent
+          ? html`<p class="told" role="status">
+              ${icon("attention", "s")} ${t("changes_missing", { nodes: this.#silent })}
+            </p>`
+          : nothing}
         ${this.#changes ? this.#list(this.#changes, about, text, time) : nothing}
       </section>`;
   }
@@ -111,7 +130,7 @@ export class Changes {
         : html`<p class="empty">${t("no_changes")}</p>`}
       <p class="offer">
         <small>${t("read_at", { time: clock(this.#readAt).slice(0, 5) })}</small>
-        <button type="button" data-do="read" @click=${() => this.#read(about)}>
+        <button type="button" data-do="read" @click=${() => this.#read(about, this.#readOf)}>
           ${t("read_again")}
         </button>
         ${told.length > this.#shown || hasMore
@@ -130,19 +149,35 @@ export class Changes {
       return;
     }
     this.#count = Math.min(MAX_READ, this.#count + READ);
-    this.#read(about);
+    this.#read(about, this.#readOf);
   }
 
-  /** @param {FleetChangesOf} about */
-  async #read(about) {
+  // Others may change more until then: that is read with it.
+  /** @param {FleetChangesOf} about @param {string} news */
+  #readSoon(about, news) {
     const readFor = this.#readFor;
+    clearTimeout(this.#timer);
+    const wait = Math.max(0, this.#pausedUntil - performance.now());
+    this.#timer = setTimeout(() => {
+      if (this.#readFor === readFor) this.#read(about, news);
+    }, wait);
+  }
+
+  /** @param {FleetChangesOf} about @param {string} news */
+  async #read(about, news) {
+    const readFor = this.#readFor;
+    const begun = performance.now();
+    clearTimeout(this.#timer);
+    this.#readOf = news;
+    this.#isReading = true;
     try {
-      const changes = await node.changes(about, this.#count);
+      const { changes, silent } = await node.changes(about, this.#count);
       const entries = changes.map(({ entry }) => entry);
       await Promise.all([fetchWords("log"), auditWords(entries)]);
       // Something else may be looked for by now.
       if (this.#readFor !== readFor) return;
       this.#changes = changes;
+      this.#silent = silent;
       this.#refusal = null;
       this.#readAt = Date.now() / 1000;
       for (const { account } of entries) if (account) this.#accounts.add(account);
@@ -150,7 +185,11 @@ export class Changes {
       if (!api.mayPass(error)) throw error;
       if (this.#readFor !== readFor) return;
       this.#changes = null;
+      this.#silent = "";
       this.#refusal = /** @type {Error} */ (error).message;
+    } finally {
+      if (this.#readFor === readFor) this.#isReading = false;
+      this.#pausedUntil = performance.now() + PAUSE * (performance.now() - begun);
     }
     this.#page.redraw();
   }

@@ -1,6 +1,6 @@
 // The only file that knows the addresses of a node.
 
-import { queryOf, read, send } from "../lib/api.js";
+import { answer, queryOf, read, send } from "../lib/api.js";
 
 const BASE = "/api/fleet";
 
@@ -95,10 +95,17 @@ async function settingsOf(name) {
   const [{ settings }] = await read(`${BASE}/export?${queryOf({ name })}`);
   return settings;
 }
-// Newest first.
-/** @param {FleetChangesOf} about @param {number} count @returns {Promise<FleetChange[]>} */
-export const changes = (about, count) =>
-  read(`${BASE}/changes?${queryOf(given({ ...about, count }))}`);
+// Newest first, and which nodes did not answer: their part is missing.
+/**
+ * @param {FleetChangesOf} about
+ * @param {number} count
+ * @returns {Promise<{ changes: FleetChange[], silent: string }>}
+ */
+export async function changes(about, count) {
+  const reply = await answer(`${BASE}/changes?${queryOf(given({ ...about, count }))}`);
+  const silent = reply.headers.get("leverframe-silent-nodes") ?? "";
+  return { changes: await reply.json(), silent };
+}
 /** @param {string} name @returns {Promise<FleetCluster>} */
 export const forget = (name) => post("forget", { node: name });
 /** @param {string} name @param {boolean} undo @returns {Promise<FleetCluster>} */

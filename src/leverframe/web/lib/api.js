@@ -36,7 +36,7 @@ export function tellRefusals(inWords) {
 }
 
 /** @param {string} target @param {RequestInit} [options] */
-async function answer(target, options) {
+export async function answer(target, options) {
   const reply = await fetch(target, { credentials: "same-origin", ...options });
   if (reply.ok) return reply;
   let problem = { status: reply.status, detail: `The controller answered ${reply.status}.` };
