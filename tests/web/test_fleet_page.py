@@ -103,6 +103,26 @@ def do(page: Page, what: str) -> None:
     page.locator(f".bulk [data-do={what}]").click()
 
 
+def test_a_phone_has_room_for_the_words_of_every_filter(
+    tabs: Tabs, serve_fleet: Callable[..., Site]
+) -> None:
+    site = serve_fleet()
+    three(site)
+    for language in ("en", "fr"):
+        with tabs.fresh(Look(language, PHONE, "light", False)) as page:
+            page.goto(f"{site.origin}/#/?view=changes")
+            filters = page.locator(".filters-of-fleet select")
+            expect(filters).to_have_count(3)
+            wanted = """(all) => all.map((one) => {
+                const shown = one.offsetWidth;
+                one.style.flex = "none";
+                one.style.width = "max-content";
+                return one.offsetWidth - shown;
+            })"""
+            assert max(filters.evaluate_all(wanted)) <= 0
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 @pytest.mark.parametrize(
     ("language", "viewport"),
     [("en", DESKTOP), pytest.param("pl", PHONE, marks=pytest.mark.thorough)],
