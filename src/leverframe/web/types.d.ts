@@ -404,6 +404,7 @@ interface FormSpec {
   fields: FieldSpec[];
   forms?: Set<Unsaved & { restore(): void }>;
   opened?: string[];
+  isUnused?(): boolean;
   requests?: string[];
   paths?: Paths;
 }

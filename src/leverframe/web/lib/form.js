@@ -10,6 +10,7 @@
 //       { command: "atout", at: { A: 1 }, label: "on_time", unit: "s", path: "outputs.1.on_time" },
 //     ],
 //     opened: ["name"],             labels of fields; the others are shown when asked for
+//     isUnused: () => true,         nothing of it is set: its title stands alone until asked for
 //     requests: ["curl ..."],       further lines of "As request"
 //     forms: set,                   whom it belongs to, where that is not the open page
 //     paths: { wdog1: { A: "watchdog.0" } },   settings of fields whose command does not tell them
@@ -139,7 +140,6 @@ export class Form {
 
   view() {
     if (this.fields.length === 0) return nothing;
-    const { heading, title, note, lead, tail } = this.#spec;
     return html`<form
       class="card"
       novalidate
@@ -147,13 +147,29 @@ export class Form {
       @submit=${(event) => this.#submitted(event)}
       @keydown=${(event) => this.#pressed(event)}
     >
-      <h2>${title ? text(title) : typeof heading === "function" ? heading() : heading}</h2>
-      ${note ? html`<p class="note">${text(note)}</p>` : nothing} ${lead?.() ?? nothing}
+      ${this.#spec.isUnused?.()
+        ? html`<details class="unused">
+            <summary>${this.#heading()}</summary>
+            ${this.#content()}
+          </details>`
+        : html`${this.#heading()} ${this.#content()}`}
+    </form>`;
+  }
+
+  #heading() {
+    const { heading, title } = this.#spec;
+    return html`<h2>
+      ${title ? text(title) : typeof heading === "function" ? heading() : heading}
+    </h2>`;
+  }
+
+  #content() {
+    const { note, lead, tail } = this.#spec;
+    return html`${note ? html`<p class="note">${text(note)}</p>` : nothing} ${lead?.() ?? nothing}
       ${this.#drawnFields()}
       ${tail?.() ?? nothing}
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
-      ${this.#footer()}
-    </form>`;
+      ${this.#footer()}`;
   }
 
   #drawnFields() {

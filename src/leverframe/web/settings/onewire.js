@@ -7,6 +7,8 @@ import { NO_ID } from "../lib/onewire_bus.js";
 import { thingName } from "../lib/things.js";
 import { BusScan } from "./onewire/scan.js";
 
+const FIRST_EXTRA_SLOT = 4;
+
 /** @type {CardsOf} */
 export function cardsOf(context, { index, label, more }) {
   const at = { A: index + 1 };
@@ -42,9 +44,13 @@ export const commonOf = (context, more) => [
 // Further thermometers, which the choice of m1-m30 calls slots 4 to 6.
 /** @param {AdminContext} context @param {number} sensor @param {MoreOfForm} more */
 function extraCard(context, sensor, more) {
+  const slot = FIRST_EXTRA_SLOT + sensor;
   return new Form(context, {
     title: ["extra", { number: sensor + 1 }],
     note: "extra_note",
+    isUnused: () =>
+      context.settings.onewire_extra[sensor].names.every((name) => name === "") &&
+      context.settings.modbus_mapping.every((mapped) => mapped.slot !== slot),
     fields: context.settings.onewire_extra[sensor].names.map((_, number) => ({
       command: "onewirename<A><B>",
       at: { A: sensor, B: number },
