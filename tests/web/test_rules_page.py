@@ -193,8 +193,14 @@ def test_what_is_wrong_refused_lost_or_changed_elsewhere_is_told_beside_the_blan
     expect(form.get_by_role("alert")).to_contain_text("could not be reached")
     page.context.set_offline(False)
     set_rules(twin, HEATING.replace("2150", "2000"))
-    expect(form).to_contain_text("changed or moved elsewhere")
-    expect(form).to_contain_text("Stored now: Thermometer 1 is at least 20 °C")
+    note = form.locator(".foreign")
+    expect(note).to_contain_text("changed or moved elsewhere")
+    expect(note.locator("dd")).to_have_text(
+        [re.compile("^Thermometer 1 is at least 21.5 °C"), re.compile("is at least 20 °C")]
+    )
+    # What the sentence leaves out is told by its setting.
+    set_rules(twin, HEATING.replace("2150*50", "2150*100"))
+    expect(note.locator("dd")).to_have_text([re.compile(": 0.5$"), re.compile(": 1$")])
     expect(reference).to_have_value("23")
     page.get_by_role("link", name="Status").first.click()
     expect(page.get_by_role("dialog")).to_contain_text("There are unsaved changes")

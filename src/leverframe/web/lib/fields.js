@@ -4,6 +4,7 @@
 // typed. Label, hint and problem are tied to the input for those who hear the page.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { icon } from "./icon.js";
 import {
   allowed,
   choices,
@@ -48,7 +49,9 @@ function frame(field, { schema, problem }, input) {
 /** @param {DrawnField} field */
 const changedElsewhere = ({ foreign }) =>
   foreign
-    ? html`<p class="foreign" role="status">${t("field_changed_elsewhere", foreign)}</p>`
+    ? html`<p class="foreign" role="status">
+        ${icon("attention", "s")} ${t("field_changed_elsewhere", foreign)}
+      </p>`
     : nothing;
 
 /** @param {DrawnField} field */

@@ -4,6 +4,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
 import { DraftForm } from "../../lib/draft_form.js";
+import { bothTold, foreignNote } from "../../lib/foreign_note.js";
 import { icon } from "../../lib/icon.js";
 import { isState } from "../../lib/labels.js";
 import { numberOf } from "../../lib/numbers.js";
@@ -201,13 +202,13 @@ export class Editor extends DraftForm {
   #conflict() {
     const { draft } = this;
     const now = this.settings.rules[draft.index];
-    if (draft.isNew || isSame(now, draft.saved)) return nothing;
-    return html`<div class="note" role="status">
-      <p>${t("changed_elsewhere")}</p>
-      ${now
-        ? html`<p>${t("stored_now", { rule: shortSentence(this.context, now) })}</p>`
-        : nothing}
-    </div>`;
+    if (draft.saved === null || isSame(now, draft.saved)) return nothing;
+    const told = (/** @type {Rule} */ rule) => shortSentence(this.context, rule);
+    const path = `rules.${draft.index}`;
+    return foreignNote(
+      t("changed_elsewhere"),
+      bothTold(this.context, path, draft.saved, now, told),
+    );
   }
 
   /** @param {ConditionFields} fields @param {string} text @param {string} levelText */

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { DraftForm } from "../../lib/draft_form.js";
+import { bothTold, foreignNote } from "../../lib/foreign_note.js";
 import { icon } from "../../lib/icon.js";
 import { PLACES, rich } from "../../lib/rich.js";
 import { thingName } from "../../lib/things.js";
@@ -92,10 +93,12 @@ export class EntryEditor extends DraftForm {
     const { place, entry } = draft.ending;
     const now = schedule[draft.index];
     const end = place === null || !entry ? null : schedule[place];
-    if (draft.isNew || (isSame(now, draft.saved) && isSame(end, entry))) return nothing;
-    return html`<p class="note" role="status">
-      ${t("changed_elsewhere")} ${now ? entrySentence(now, context, end) : ""}
-    </p>`;
+    const { saved } = draft;
+    if (saved === null || (isSame(now, saved) && isSame(end, entry))) return nothing;
+    const told = (/** @type {Api.ScheduleEntry} */ one) =>
+      entrySentence(one, context, one === saved ? entry : end);
+    const path = `schedule.${draft.index}`;
+    return foreignNote(t("changed_elsewhere"), bothTold(context, path, saved, now, told));
   }
 
   /** @param {Template} content @param {string[]} letters */
