@@ -4,6 +4,7 @@ import pytest
 import requests
 from playwright.sync_api import Locator, Page, expect
 
+from tests.cases import for_each
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.conftest import PHONE, OpenPage, Serve
 from tests.web.test_pages import AXE, grave_violations
@@ -194,6 +195,45 @@ def test_the_week_shows_spans_that_are_dragged_by_keys_copied_and_put_back(
     stored = twin.settings()["schedule"]
     assert [(entry["time"], len(entry["days"])) for entry in stored[:2]] == [(28800, 7), (75600, 7)]
     assert stored[2]["time"] == 23400
+
+
+def test_what_somebody_else_changed_meanwhile_is_told_with_both_values(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    set_schedule(twin, MORNING)
+    page = open_page("schedule?view=list")
+    card(page, "Morning").get_by_role("button", name="Edit").click()
+    editor(page).locator("input").first.fill("Dawn")
+    note = editor(page).locator(".foreign")
+    expect(note).to_have_count(0)
+    set_schedule(twin, MORNING.replace("21600", "25200"))
+    expect(note.locator("dd")).to_have_text(
+        [
+            "At 06:00, on weekdays: set Output 0 on.",
+            "At 07:00, on weekdays: set Output 0 on.",
+        ]
+    )
+    # What the sentence leaves out is told by its setting.
+    set_schedule(twin, MORNING.replace("*31*1", "*31*0"))
+    expect(note.locator("dd").first).to_contain_text(": on")
+    expect(note.locator("dd").last).to_contain_text(": off")
+    expect(editor(page).locator("input").first).to_have_value("Dawn")
+
+
+@for_each("language", ["fr", "hu"])
+def test_an_entry_at_midnight_leaves_the_day_legible(
+    twin: ServedTwin, open_page: OpenPage, language: str
+) -> None:
+    # Days of two figures take the most room.
+    twin.get("/sim.cgi?advance=604800")
+    twin.get("/inpa.cgi?schedset=0*Night*0*1*0*0*127*1")
+    page = open_page("schedule", language=language)
+    gaps = page.locator(".week ol > li").evaluate_all(
+        """(rows) => rows.map((row) => row.querySelector(".moment").getBoundingClientRect().left
+        - row.querySelector(".d").getBoundingClientRect().right)"""
+    )
+    assert len(gaps) == 7
+    assert min(gaps) > 0
 
 
 @pytest.mark.thorough
