@@ -248,3 +248,15 @@ def test_any_change_is_tried_or_refused_in_words_and_nothing_is_done(
     expect(told.locator(".log")).to_contain_text("+ Output 0 off")
     expect(told).to_contain_text("switched 0 times, on for 0 s; with the commands 2 times")
     assert twin.state()["OUT0"] == 0
+
+
+def test_the_picture_of_a_trial_fits_a_phone_in_every_language(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    set_rules(twin, HEATING)
+    twin.set_readings(DS1=20)
+    twin.get("/sim.cgi?advance=60")
+    for language in ("fr", "cs"):
+        page = open_page("rules?edit=1", language=language, viewport=PHONE)
+        expect(editor(page).locator(".trial .axis")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), language
