@@ -137,8 +137,12 @@ def test_elements_are_placed_and_moved_by_keyboard(twin: ServedTwin, open_page: 
 
     page.get_by_role("button", name="Arrange").click()
     out0.press("Delete")
-    page.get_by_role("button", name="Discard").click()
+    expect(out0).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
     expect(out0).to_have_count(1)
+    out0.press("Delete")
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Arrange").click()
     out0.press("Delete")
     expect(out0).to_have_count(0)
     page.get_by_role("button", name="Save").click()

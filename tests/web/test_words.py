@@ -59,6 +59,13 @@ def test_every_text_exists_in_every_language(name: str) -> None:
         assert all(text == text.strip() and text for text in entry.values()), key
 
 
+def test_what_stands_side_by_side_has_words_of_its_own() -> None:
+    frame = words("frame")
+    for language in LANGUAGES:
+        buttons = [frame[key][language] for key in ("save", "undo", "discard", "cancel")]
+        assert len(set(buttons)) == len(buttons), language
+
+
 # What the server says may hold a hint for programs, which the pages leave out.
 @for_each("name", [name for name in FILES if name != "server"])
 def test_every_language_has_the_same_placeholders(name: str) -> None:

@@ -5,7 +5,7 @@ import { Action } from "../lib/action.js";
 import * as api from "../lib/api.js";
 import { INPUTS, OUTPUTS, PWMS } from "../lib/labels.js";
 import { Switches } from "../lib/switches.js";
-import { thingName } from "../lib/things.js";
+import { kindName, thingName } from "../lib/things.js";
 import { t } from "../lib/words.js";
 import { Layout } from "./panel/layout.js";
 import { Stage } from "./panel/stage.js";
@@ -106,7 +106,6 @@ export class Page {
       <button type="button" ?disabled=${!this.#layout.canUndo} @click=${() => this.#undo()}>
         ${t("undo")}
       </button>
-      <button type="button" @click=${() => this.#restore()}>${t("discard")}</button>
       <button type="button" @click=${() => this.#stop()}>${t("cancel")}</button>`;
   }
 
@@ -136,11 +135,6 @@ export class Page {
     this.#undo();
   };
 
-  #restore() {
-    this.#layout.restore();
-    this.#context.redraw();
-  }
-
   #stop() {
     this.#layout.end();
     this.#context.redraw();
@@ -165,7 +159,7 @@ export class Page {
               @pointerdown=${(event) => this.#stage.take(event, index)}
               @click=${() => this.#stage.putDown(index)}
             >
-              ${this.#name(labels[0])}
+              ${this.#toldApart(labels[0])}
             </button>`,
         )}
       </div>
@@ -186,6 +180,14 @@ export class Page {
   /** @param {string} label */
   #name(label) {
     return thingName(this.#context, label);
+  }
+
+  // An output and its meter may have one name.
+  /** @param {string} label */
+  #toldApart(label) {
+    const name = this.#name(label);
+    const alike = this.#layout.elements.filter(({ labels }) => this.#name(labels[0]) === name);
+    return alike.length > 1 ? `${name} · ${kindName(label)}` : name;
   }
 
   /** @param {string[]} labels */
