@@ -218,3 +218,26 @@ def test_long_names_of_pages_leave_room_for_the_controllers_name(
     shown = "(one) => one.clientWidth / one.scrollWidth"
     assert page.locator(".brand span").evaluate(shown) > 0.5
     expect(page.get_by_role("button", name="Chercher").first).to_be_visible()
+    # What the words of the search leave is enough for it here.
+    page = open_page("rules", language="hu", viewport=(1280, 800))
+    missing = """(one) => {
+        const { width } = one.getBoundingClientRect();
+        one.style.cssText = "display: inline-block; width: max-content; flex: none";
+        return one.getBoundingClientRect().width - width;
+    }"""
+    assert page.locator(".brand span").evaluate(missing) <= 0
+
+
+def test_the_longest_name_of_a_controller_is_seen_whole(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?sname=Gewaechshaus-Bewaesserung-Nord2")
+    for viewport in (PHONE, (1280, 800)):
+        page = open_page("status", language="fr", viewport=viewport)
+        brand = page.locator(".brand span")
+        expect(brand).to_have_text("Gewaechshaus-Bewaesserung-Nord2")
+        cut = brand.evaluate(
+            "(one) => [one.scrollWidth - one.clientWidth, one.scrollHeight - one.clientHeight]"
+        )
+        assert max(cut) <= 1, viewport
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

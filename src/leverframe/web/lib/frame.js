@@ -12,14 +12,17 @@ import { chooseLanguage, clock, currentLanguage, languageChoices, t } from "./wo
 
 // What is in the menu is drawn while it is open: no part of the first view.
 let isOwnOpen = false;
+// A longer name than this stands in small letters on several lines.
+const LONG = 16;
 
 /** @param {Context} context @param {PageEntry | null} current @param {Template} find */
 export function header(context, current, find) {
   const { connection, state } = context.live;
   const time = state.time ? clock(state.time).slice(0, 5) : "";
+  const name = context.overview.deviceName || "Leverframe";
   return html`<header class="top">
     <a class="brand" href=${address("status")}
-      >${mark()}<span>${context.overview.deviceName || "Leverframe"}</span></a
+      >${mark()}<span ?data-long=${name.length > LONG}>${name}</span></a
     >
     <nav class="groups" aria-label=${t("navigation")}>${groupLinks(context, current)}</nav>
     ${context.overview.isReadOnly
