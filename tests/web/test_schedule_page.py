@@ -82,7 +82,7 @@ def test_a_new_entry_is_refused_without_a_day_and_saved_beside_the_others(
     for day in ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"):
         form.get_by_role("button", name=day).click()
     form.get_by_role("button", name="Save").click()
-    expect(form.get_by_role("alert").nth(0)).to_contain_text("Allowed: 0 to 15")
+    expect(form.get_by_role("alert").nth(0)).to_contain_text("Up to 15 letters; this has 35.")
     expect(form.get_by_role("alert").nth(1)).to_have_text("Choose at least one day.")
     assert twin.settings()["schedule"][1] is None
     form.get_by_label("Name").fill("Abend *&=")

@@ -157,9 +157,8 @@ function outOfRange(schema, isBelow) {
 function textProblem(schema, typed) {
   const length = [...typed].length;
   const { minLength = 0, maxLength = Infinity, pattern, contentEncoding } = schema;
-  if (length < minLength || length > maxLength) {
-    return t("wrong_length", { length, min: minLength, max: maxLength });
-  }
+  if (length > maxLength) return t("too_long", { length, max: maxLength });
+  if (length < minLength) return t("too_short", { length, min: minLength });
   const fits = contentEncoding || !pattern || new RegExp(pattern, "u").test(typed);
   return fits ? null : t("wrong_form", { form: form(schema) });
 }
