@@ -437,6 +437,8 @@ interface ActionSpec {
   done?: Named;
   danger?: Named;
   isQuiet?: boolean;
+  // What its card is there for.
+  isMain?: boolean;
   typed?(): string;
   isReady?(): boolean;
 }

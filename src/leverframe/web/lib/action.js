@@ -55,9 +55,10 @@ export class Action {
   }
 
   #button() {
+    const { isQuiet, isMain } = this.#spec;
     return html`<button
       type="button"
-      class=${this.#spec.isQuiet ? "bare" : ""}
+      class=${isQuiet ? "bare" : isMain ? "primary" : ""}
       ?disabled=${this.#busy || this.#spec.isReady?.() === false}
       @click=${() => (this.#spec.danger ? this.#ask(true) : this.#run())}
     >

@@ -38,6 +38,7 @@ export class CommandCard {
     this.#sets = [this.#newSet(0)];
     this.#action = new Action(context, {
       label: "send",
+      isMain: true,
       done: "answered",
       danger: DANGEROUS.has(command.items[0]?.name) ? "danger_note" : undefined,
       perform: () => this.#send(),

@@ -43,6 +43,7 @@ export class ReadingCard {
     this.#id = id;
     this.#action = new Action(context, {
       label: "send",
+      isMain: true,
       done: "answered",
       perform: () => this.#read(),
     });
