@@ -62,9 +62,10 @@ Result = TypeVar("Result")
 
 #: Who has what is read again after so many beats, even if nobody has told of a change.
 LOOK_AT_ALL_BEATS = 10
-#: Controllers that are started before others have their turn, and given up in one step.
+#: Controllers that are started before others have their turn, and given up in one step. After each
+#: step all nodes read again who has what.
 STARTED_AT_A_TIME = 50
-GIVEN_UP_AT_A_TIME = 20
+GIVEN_UP_AT_A_TIME = 50
 _DATABASE = "database"
 
 
