@@ -86,7 +86,7 @@ def test_an_older_dialect_says_the_value_with_the_action() -> None:
 
 def test_gain_without_its_sensor_contradicts_the_state() -> None:
     on = stage()
-    with pytest.raises(Conflict, match=r"INPA3 has the sensor off.*sensor=21"):
+    with pytest.raises(Conflict, match=r"INPA3 has the sensor 'off'.*sensor=21"):
         perform(on, "/inpa.cgi?igain=23")
     assert on.settings is defaults(NEWEST)
 

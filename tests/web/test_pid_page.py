@@ -1,11 +1,14 @@
 """The PID regulator page in a real browser."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
+from tests.cases import for_each
 from tests.clients.served_twin import ServedTwin
 from tests.web.cards import card, save
-from tests.web.conftest import OpenPage, Serve
+from tests.web.conftest import REFUSALS, OpenPage, Serve
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -58,6 +61,29 @@ def test_what_the_regulator_does_shows_live(twin: ServedTwin, open_page: OpenPag
     twin.set_readings(DS1=None)
     twin.get("/sim.cgi?advance=1")
     expect(now.get_by_text("The input is silent, so the duty stays as it is.")).to_be_visible()
+
+
+@for_each(
+    ("language", "told"),
+    [
+        ("en", "Heater cannot be switched from outside while the outputs are locked; only "),
+        ("pl", "Heater nie można przełączyć z zewnątrz, gdy wyjścia są zablokowane; "),
+    ],
+)
+def test_a_refused_gain_is_told_in_the_names_of_the_form(
+    language: str, told: str, twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?pname=1Heater")
+    twin.get("/stm.cgi?pidvalue=0*10*300*200*0*0*1")
+    twin.get("/stm.cgi?outblock=1")
+    page = open_page("pid", language=language, allow=REFUSALS)
+    form = page.locator("form.card")
+    form.get_by_label("Kp").fill("2.5")
+    form.locator("footer .primary").click()
+    refusal = form.get_by_role("alert")
+    expect(refusal).to_contain_text(told)
+    assert not re.search(r"PWM1|Field|cgi", refusal.inner_text())
+    twin.get("/stm.cgi?outblock=0")
 
 
 def test_the_course_is_drawn_and_goes_on(twin: ServedTwin, open_page: OpenPage) -> None:

@@ -102,7 +102,10 @@ def test_a_drawer_changes_its_own_thing_alone_and_tells_what_was_refused(
     second.get_by_label("Gain").select_option("10")
     second.get_by_role("button", name="Save").click()
     field = second.locator(".field").filter(has=page.get_by_label("Gain"))
-    expect(field.get_by_role("alert")).to_contain_text("INPA2 has the sensor off")
+    expect(field.get_by_role("alert")).to_have_text(
+        "Analog input 2 has the sensor 'off'; the gain can be set only with the sensor 'voltage up "
+        "to 3.3 V or 5 V'. Set that first."
+    )
     second.get_by_label("Gain").press("Escape")
 
     meter = drawer_of(page, "POWER2")

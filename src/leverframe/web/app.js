@@ -15,9 +15,11 @@ import { Router, address, here } from "./lib/router.js";
 import { SearchDoor } from "./lib/search_door.js";
 import { useStyle } from "./lib/style_sheet.js";
 import { applyTheme } from "./lib/theme.js";
+import { withNames } from "./lib/things.js";
 import {
   fetchWords,
   followSetting,
+  nameThings,
   speaking,
   startWords,
   t,
@@ -71,6 +73,7 @@ class App {
   async start() {
     applyTheme();
     closeMenusOutside();
+    nameThings((text) => withNames(this.#context, text));
     this.#live.listen(() => this.#changed());
     this.#live.listenToSettings(() => this.#settingsChanged());
     const loaded = this.#load();

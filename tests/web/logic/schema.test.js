@@ -83,6 +83,13 @@ test("a number that cannot be sent is refused in words", () => {
   assert.equal(problemOf(TENTHS, "-0,1"), null);
 });
 
+test("what a machine cannot count is told without its limits", () => {
+  const gain = { type: "integer", minimum: -(2 ** 31), maximum: 2 ** 31 - 1, "x-per": 100 };
+  assert.equal(problemOf(gain, "1e12"), "More than the controller can count.");
+  assert.equal(problemOf(gain, "-1e12"), "Less than the controller can count.");
+  assert.equal(problemOf({ ...gain, minimum: 0 }, "-1"), "At least 0.");
+});
+
 test("a text is measured in letters and compared with its form", () => {
   assert.equal(problemOf(NAME, "Żółw🐢"), null);
   assert.match(problemOf(NAME, "Żółwie"), /^Up to 5 letters; this has 6\.$/);

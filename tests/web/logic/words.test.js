@@ -14,6 +14,7 @@ import { moment } from "../../../src/leverframe/web/lib/moments.js";
 import { nameOf } from "../../../src/leverframe/web/lib/names.js";
 import { shown } from "../../../src/leverframe/web/lib/quantities.js";
 import { PLACES, rich } from "../../../src/leverframe/web/lib/rich.js";
+import { withNames } from "../../../src/leverframe/web/lib/things.js";
 import { isSame, valueAt } from "../../../src/leverframe/web/lib/tree.js";
 import * as words from "../../../src/leverframe/web/lib/words.js";
 import { controller } from "./browser.mjs";
@@ -169,9 +170,38 @@ test("what is said to programs about commands and fields is not said on a page",
     serverText("MQTT is switched off; set it up with mqtt=1*HOST*..."),
     "MQTT is switched off.",
   );
+  const locked = "Heater cannot be switched from outside while the outputs are locked; only ";
+  assert.equal(
+    serverText(`${locked}rules can. Unlock with /stm.cgi?outblock=0.`),
+    `${locked}rules can.`,
+  );
+  assert.equal(serverText("Set that first: /inpa.cgi?sensor=01."), "Set that first.");
   controller.refusal = { status: 400, detail: "Field A: 300 is outside 0 to 255." };
   await assert.rejects(api.send("/outs.cgi?out0=1"), { message: "300 is outside 0 to 255." });
   controller.refusal = null;
+});
+
+test("a refusal calls things as people do", async () => {
+  const context = await openContext();
+  context.overview.name = (label) => (label === "PWM1" ? "Heater" : "");
+  words.nameThings((text) => withNames(context, text));
+  controller.refusal = { status: 409, detail: "PWM1 is locked, and so are OUT2 and PWM0-PWM3." };
+  await assert.rejects(api.send("/outs.cgi?out0=1"), {
+    message: "Heater is locked, and so are Output 2 and PWM0-PWM3.",
+  });
+  await words.useCodes();
+  words.chooseLanguage("pl");
+  const detail =
+    "INPA2 has the sensor 'off'; the gain can be set only with the sensor 'vin=3.3V/5V'. Set " +
+    "that first: /inpa.cgi?sensor=11.";
+  controller.refusal = { status: 409, detail };
+  await assert.rejects(api.send("/inpa.cgi?igain=11"), {
+    message:
+      "Wejście analogowe 2 ma czujnik „wyłączone”; wzmocnienie można ustawić tylko z czujnikiem " +
+      "„napięcie do 3,3 V lub 5 V”. Ustaw go najpierw.",
+  });
+  controller.refusal = null;
+  words.nameThings((text) => text);
 });
 
 test("a refusal is told in the language of the pages", async () => {

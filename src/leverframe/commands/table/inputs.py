@@ -33,8 +33,8 @@ def set_gain(stage: Stage, A: int, B: int) -> None:
     sensor = stage.settings.analog_inputs[A].sensor
     if sensor != AMPLIFIED:
         raise Conflict(
-            f"{ANALOG_INPUTS[A]} has the sensor {sensor}; the gain can be set only with sensor "
-            f"code 1 ({AMPLIFIED}). Set that first: /inpa.cgi?sensor={A}1.",
+            f"{ANALOG_INPUTS[A]} has the sensor '{sensor}'; the gain can be set only with the "
+            f"sensor '{AMPLIFIED}'. Set that first: /inpa.cgi?sensor={A}1.",
             field="A",
             value=str(A),
         )

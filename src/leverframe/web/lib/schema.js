@@ -150,7 +150,8 @@ function notANumber(schema) {
 /** @param {Schema} schema @param {boolean} isBelow */
 function outOfRange(schema, isBelow) {
   if (isBounded(schema)) return t("out_of_range", limits(schema));
-  return isBelow ? t("too_small", limits(schema)) : t("too_large");
+  if (!isBelow) return t("too_large");
+  return schema.minimum > -MOST ? t("too_small", limits(schema)) : t("too_little");
 }
 
 /** @param {Schema} schema @param {string} typed */

@@ -78,6 +78,16 @@ export function thingName(context, label) {
   return given || kindName(label);
 }
 
+// A label in a text of the controller; not the ends of a range, such as PWM0-PWM3.
+const LABEL = /(?<![\w-])(?:OUT|PWM|INPD|INPA|DIFF|DS|POWER|ENERGY|EVENT)\d(?![\w.-])/g;
+
+// A sensor of an analog input as the command calls it, where it reads as nothing else.
+const SENSOR = /\bvin=[\d.]+V\/\d+V/g;
+
+/** @param {Context} context @param {string} text */
+export const withNames = (context, text) =>
+  text.replace(LABEL, (label) => thingName(context, label)).replace(SENSOR, code);
+
 // What it is, with the number of its terminal.
 /** @param {string} label */
 export function kindName(label) {

@@ -36,6 +36,8 @@ let pageWanted = null;
 let language = chosen() ?? preferred();
 // Draws again when words have come that something on the page may wait for.
 let redraw = () => {};
+// A text of the controller with the names of things instead of their labels.
+let withNames = (/** @type {string} */ text) => text;
 
 /** @param {string} name @returns {name is Language} */
 function isLanguage(name) {
@@ -191,7 +193,9 @@ export const inLanguage = (entry) => entry[language];
 const RANGE = /^(-?[\d.]\S*) to (-?[\d.]\S*)(?: (\S.*))?$/;
 
 // The command that would mend it, for those who read the sentence elsewhere than on a page.
-const COMMAND = /; set (?:one|it up) with \S+=\S*\.\.\.$/;
+const COMMAND = /; set (?:one|it up) with \S+=\S*\.\.\.$|\. Unlock with \S+$|: \/\w+\.cgi\?\S+$/;
+// Places of sentences that hold words of code lists.
+const OF_CODE_LISTS = ["sensor", "amplified"];
 // The field as requests call it: a page says so where the field stands.
 const FIELD = /^Field \w+: /;
 
@@ -208,7 +212,9 @@ export function serverText(text) {
     fetchWords("server").catch(() => {});
     return text;
   }
-  const translated = found(sentences, text, serverText);
+  const translated = found(sentences, text, (value, name) =>
+    OF_CODE_LISTS.includes(name) ? code(value) : serverText(value),
+  );
   if (translated !== null) return translated;
   // What a sentence is about stands before it: "OUT0: ...".
   const [, about, told] = /^([^:]{1,60}): (.+)$/s.exec(text) ?? [];
@@ -216,12 +222,16 @@ export function serverText(text) {
 }
 
 // A text in the reader's language, found by its English one, with what stands in its places.
-/** @param {Words} texts @param {string} text @param {(value: string) => string} inPlace */
+/**
+ * @param {Words} texts
+ * @param {string} text
+ * @param {(value: string, name: string) => string} inPlace
+ */
 function found(texts, text, inPlace) {
   for (const [pattern, names, entry] of patternsOf(texts)) {
     const places = pattern.exec(text);
     if (!places) continue;
-    const values = names.map((name, at) => [name, inPlace(places[at + 1])]);
+    const values = names.map((name, at) => [name, inPlace(places[at + 1], name)]);
     return filled(entry[language], Object.fromEntries(values));
   }
   return null;
@@ -231,7 +241,13 @@ function found(texts, text, inPlace) {
 /** @param {string} text */
 async function refusalText(text) {
   if (language !== "en") await fetchWords("server").catch(() => {});
-  return serverText(text.replace(FIELD, ""));
+  return withNames(serverText(text.replace(FIELD, "")));
+}
+
+// A refusal calls things by their labels; a page knows what people call them.
+/** @param {typeof withNames} names */
+export function nameThings(names) {
+  withNames = names;
 }
 
 /** @typedef {[RegExp, string[], Record<Language, string>]} Pattern */

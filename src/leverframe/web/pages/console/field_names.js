@@ -8,6 +8,10 @@ const RULE =
 const READING = "device, reading, name, unit, divisor, register, function, type, byte order";
 const SCHEDULE = "entry, name, action, value, second of the day, date, days, active";
 
+// What people call otherwise than its setting.
+/** @type {Record<string, string>} */
+const SETTINGS = { "pid.kp": "Kp", "pid.ki": "Ki", "pid.kd": "Kd", "pid.pwm": "output" };
+
 // In the order of the letters.
 /** @type {Record<string, string>} */
 const NAMES = {
@@ -87,6 +91,8 @@ const spaced = (segment) =>
 /** @param {Command} command @param {string} letter */
 export function fieldName({ items, sets, letters }, letter) {
   if (letter.length > 1) return spaced(letter);
+  const [path = ""] = sets[letter] ?? [];
+  if (SETTINGS[path]) return SETTINGS[path];
   const own = sets[letter]?.[0].split(".").filter((segment) => !/^[{\d]/.test(segment));
   if (own?.length) return spaced(own.at(-1) ?? "");
   const named = NAMES[items[0]?.name]?.split(", ")[letters.indexOf(letter)];
