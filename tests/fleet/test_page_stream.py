@@ -1,6 +1,8 @@
 """The stream of a node's page: who is found, what is told of those in view, and what it costs."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,10 +13,11 @@ import pytest
 from leverframe.controller.findings import FindingsWatch
 from leverframe.engine.journal import Cause, Journal
 from leverframe.fleet import page_stream
-from leverframe.fleet.health_index import HEALTHS, natural
+from leverframe.fleet.health_index import ASKED_AT_A_TIME, HEALTHS, Wanted, natural
 from leverframe.fleet.other_nodes import Whereabouts
-from leverframe.fleet.page_stream import BAR_S, BARS, happened
+from leverframe.fleet.page_stream import BAR_S, BARS, USUAL_ROWS, happened
 from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.view_parts import KeysCall
 from leverframe.servers.http.messages import StreamReply
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.still_nodes import StillNodes
@@ -279,3 +282,19 @@ async def test_controllers_for_which_no_node_answers_stay_in_view(
             assert (await told.next())["order"] == ["well", "gh-1", "gh-2"]
         async with page(node, "health=unknown") as told:
             assert told.view["order"] == ["well"]
+
+
+async def test_requests_that_look_at_the_same_time_do_not_disturb_each_other() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=ASKED_AT_A_TIME + 1)
+        both = await asyncio.gather(*(node.get("list", health="fine") for _ in range(2)))
+        assert [len(found) for found in both] == [ASKED_AT_A_TIME + 1] * 2
+
+
+async def test_a_node_that_ends_while_another_one_looks_is_forgotten_by_the_loop() -> None:
+    async with loop_node() as node:
+        await node.node.calls["view.keys"](msgspec.msgpack.encode(KeysCall(Wanted(), USUAL_ROWS)))
+    index = weakref.ref(node.web.index)
+    del node
+    gc.collect()
+    assert index() is None

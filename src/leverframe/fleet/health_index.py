@@ -92,19 +92,34 @@ class HealthIndex:
     @contextmanager
     def looking(self, tell: Callable[[], None], tenant: str | None = None) -> Iterator[None]:
         """Have `tell` called when something of a tenant changed, for as long as this lasts."""
-        if self._forgetting is not None:
-            self._forgetting.cancel()
-            self._forgetting = None
-        self._looking[tell] = tenant
-        self._node.watchers.add(tell)
+        self.look_on(tell, tenant)
         try:
             yield
         finally:
-            del self._looking[tell]
-            self._node.watchers.discard(tell)
-            if not self._looking:
-                loop = asyncio.get_running_loop()
-                self._forgetting = loop.call_later(KEPT_S, self._forget_all)
+            self.look_away(tell)
+
+    def look_on(self, tell: Callable[[], None], tenant: str | None = None) -> None:
+        """Have `tell` called when something of a tenant changed, until it looks away."""
+        self._keep()
+        self._looking[tell] = tenant
+        self._node.watchers.add(tell)
+
+    def look_away(self, tell: Callable[[], None]) -> None:
+        del self._looking[tell]
+        self._node.watchers.discard(tell)
+        if not self._looking:
+            loop = asyncio.get_running_loop()
+            self._forgetting = loop.call_later(KEPT_S, self._forget_all)
+
+    def close(self) -> None:
+        """Forget everything at once: the node ends, and its loop may go on without it."""
+        self._keep()
+        self._forget_all()
+
+    def _keep(self) -> None:
+        if self._forgetting is not None:
+            self._forgetting.cancel()
+            self._forgetting = None
 
     async def look(self, first: Iterable[int] = (), *, at_most: int | None = None) -> bool:
         """Ask controllers that changed, `first` ones first; tell whether some are left to ask."""
@@ -154,7 +169,8 @@ class HealthIndex:
 
     async def chosen(self, wanted: Wanted, among: Iterable[Member]) -> list[Member]:
         """Find who of some controllers is wanted, for a request: all are asked."""
-        with self.looking(_nobody):
+        # A function of its own for each: several requests may look at once.
+        with self.looking(lambda: None):
             self._changed.update(dict.fromkeys(self._known))
             await self.look()
             names = {member.name for member in self.matching(wanted)}
@@ -230,7 +246,3 @@ def natural(name: str) -> str:
 
 def _padded(number: re.Match[str]) -> str:
     return number[0].rjust(MAX_NAME_LETTERS, "0")
-
-
-def _nobody() -> None:
-    """Tell nobody: a request looks once."""

@@ -98,6 +98,8 @@ class FleetNode:
         #: Called when this node is to go on with jobs of others, and when it has lost its own.
         self.jobs_taken: Callable[[], Coroutine[Any, Any, None]] = _nothing_to_do
         self.jobs_lost: Callable[[], Coroutine[Any, Any, None]] = _nothing_to_do
+        #: Called in this order when the node closes.
+        self.endings: list[Callable[[], None]] = []
         #: One change of the fleet at a time.
         self.changing = asyncio.Lock()
         self._starter = MemberStarter(
@@ -312,6 +314,8 @@ class FleetNode:
 
     async def close(self) -> None:
         """Stop all controllers, each by itself; what must be remembered is on disk then."""
+        for end in self.endings:
+            end()
         await self._stop(tuple(self.members.values()))
         shared = [] if self._history is None else [self._history.close]
         await close_all([*shared, self.services.close, self.lane.close])

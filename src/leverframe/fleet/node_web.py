@@ -95,7 +95,7 @@ class NodeWeb:
         self.jobs = FleetJobs(node, self.snapshots, passwords)
         self.index = HealthIndex(node)
         self._streams = StreamShares()
-        ViewParts(node, self.index)
+        node.endings += [ViewParts(node, self.index).close, self.index.close]
         self._names = names
         self._passwords = passwords
         self.accounts = NodeAccounts(

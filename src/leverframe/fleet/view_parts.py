@@ -8,7 +8,6 @@ as it does for pages of its own: who asks again gets what has changed.
 
 import asyncio
 from collections.abc import Collection, Mapping
-from contextlib import ExitStack
 
 import msgspec
 from msgspec import Struct
@@ -184,7 +183,7 @@ class ViewParts:
     def __init__(self, node: FleetNode, index: HealthIndex) -> None:
         self._node = node
         self._index = index
-        self._looking: ExitStack | None = None
+        #: Runs while this looks on.
         self._timer: asyncio.TimerHandle | None = None
         node.calls |= {"view.keys": self._asked_for_keys, "view.rows": self._asked_for_rows}
 
@@ -213,14 +212,18 @@ class ViewParts:
         return msgspec.msgpack.encode(rows)
 
     def _look_on(self) -> None:
-        if self._looking is None:
-            self._looking = ExitStack()
-            self._looking.enter_context(self._index.looking(lambda: None))
+        if self._timer is None:
+            self._index.look_on(self._ignore)
+        else:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(LOOK_ON_S, self.close)
+
+    def close(self) -> None:
+        """Look no more until a node asks again."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(LOOK_ON_S, self._look_no_more)
+            self._timer = None
+            self._index.look_away(self._ignore)
 
-    def _look_no_more(self) -> None:
-        assert self._looking is not None
-        self._looking.close()
-        self._looking = self._timer = None
+    def _ignore(self) -> None:
+        """Tell nobody of a change: nodes ask again by themselves."""
