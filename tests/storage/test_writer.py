@@ -1,7 +1,7 @@
 """The ordered writer: many commits in one transaction, and what a failure takes along."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -130,6 +130,24 @@ async def test_a_writer_that_is_cancelled_sees_through_what_it_has_begun(is_full
         write.set_result(None)
     assert await outcomes(begun) == [StoreUnavailable if is_full else None]
     assert store.load().settings == ({} if is_full else {"a": 1})
+
+
+async def test_a_writer_that_is_collected_without_its_loop_ends_and_settles_nothing() -> None:
+    store = HeldStore()
+    writer = Writer(store)
+    begun = writer.commit(Changes(settings={"a": 1}))
+    write = await store.begun(0)
+    assert isinstance(writer._group, GroupCommit)
+    assert writer._group.task is not None
+    coroutine = writer._group.task.get_coro()
+    assert isinstance(coroutine, Coroutine)
+    coroutine.close()
+    assert not begun.done()
+    write.set_result(None)
+    # The task finds that it has nothing to go on with.
+    writer._group.task.cancel()
+    await asyncio.wait([writer._group.task])
+    assert isinstance(writer._group.task.exception(), RuntimeError)
 
 
 @pytest.mark.parametrize("is_full", [False, True])

@@ -48,6 +48,9 @@ class GroupCommit(WriteQueue):
                 batch = self._next(self._batch_size)
                 rows = [(part, rows) for part in batch if (rows := part.take()) is not None]
                 faults = await self._write(_merged(rows)) if rows else {}
+            except GeneratorExit:
+                # The loop has gone, and with it everybody who waited.
+                raise
             except BaseException as error:
                 batch = batch or self._next(len(self._waiting))
                 faults = {part.number: error for part in batch}
@@ -81,6 +84,9 @@ async def see_through(write: Awaitable[_Result]) -> _Result:
     while not writing.done():
         try:
             await asyncio.wait([writing])
+        except GeneratorExit:
+            # The loop has gone: to wait without one fails at once, again and again.
+            raise
         except BaseException:
             log.warning("the writer was interrupted and sees a write through")
     return writing.result()
