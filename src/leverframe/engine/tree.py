@@ -199,16 +199,23 @@ def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Sett
     A leaf does not fit where the profile's lists are shorter, or where the program does not know
     the setting. A value of the wrong kind means a damaged store and raises `UnfitSettings`.
     """
-    tree = _plain(defaults(profile))
-    tree["rules"] = [None] * MAX_RULES
+    factory = defaults(profile)
+    # Only branches of which something is stored are built: of most controllers that is little.
+    names = {path.partition(".")[0] for path in stored}.intersection(Settings.__struct_fields__)
+    tree = {name: _plain(getattr(factory, name)) for name in names}
+    if "rules" in tree:
+        tree["rules"] = [None] * MAX_RULES
     unfit = [path for path, value in stored.items() if not _overlay(tree, path, value)]
-    tree["profile"] = {"hw": profile.hw, "sw": profile.sw}
-    tree["rules"] = [rule for rule in tree["rules"] if rule is not None]
+    # What was stored by another version is now of this one.
+    tree.pop("profile", None)
+    if "rules" in tree:
+        tree["rules"] = [rule for rule in tree["rules"] if rule is not None]
     try:
-        settings = msgspec.convert(tree, Settings)
+        built = msgspec.convert(tree, Settings)
     except msgspec.ValidationError as error:
         raise UnfitSettings(f"The stored settings cannot be read: {error}.") from error
-    shared: Settings = _sharing(defaults(profile), settings)
+    settings = replace(factory, **{name: getattr(built, name) for name in tree})
+    shared: Settings = _sharing(factory, settings)
     return shared, unfit
 
 
@@ -247,10 +254,9 @@ def _overlay(tree: Any, path: str, value: Any) -> bool:
     return True
 
 
-def _plain(node: Node) -> dict[str, Any]:
-    """Convert a node to dicts and lists that can be changed in place."""
-    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(node))
-    return plain
+def _plain(branch: Any) -> Any:
+    """Convert a branch to dicts and lists that can be changed in place."""
+    return msgspec.json.decode(msgspec.json.encode(branch))
 
 
 def _fit_length(value: Any, like: Any) -> Any:
