@@ -55,6 +55,9 @@ async def promoted_behind(scene: FaultScene, standby: StandbyServer) -> None:
         since = time.monotonic()
         for node in scene.fleet.nodes.values():
             await _tells(scene, node, since)
+        # One door leads to the other, so both must know.
+        for node in scene.fleet.nodes.values():
+            await _refuses(scene, node)
         await asyncio.gather(*(_start_again(scene, one) for one in scene.fleet.nodes.values()))
         await scene.served_again(scene.clients, time.monotonic())
 
@@ -66,7 +69,7 @@ async def _start_again(scene: FaultScene, node: NodeProcess) -> None:
 
 
 async def _tells(scene: FaultScene, node: NodeProcess, since: float) -> None:
-    """Wait until a node tells that the database has gone back, and look that it does nothing."""
+    """Wait until a node tells that the database has gone back."""
     client = DoorClient(scene.fleet, "", scene.dice, node.port)
     until = since + 30
     while True:
@@ -82,6 +85,10 @@ async def _tells(scene: FaultScene, node: NodeProcess, since: float) -> None:
             break
         await asyncio.sleep(0.05)
     client.close()
+
+
+async def _refuses(scene: FaultScene, node: NodeProcess) -> None:
+    """Look that a node does nothing for its controllers, and says why."""
     for name in scene.names_of(node):
         asking = DoorClient(scene.fleet, name, scene.dice, node.port)
         answer = await asking.ask("/outs.cgi?out4=1")
