@@ -164,6 +164,7 @@ def test_a_finding_shows_within_a_second_where_it_is_repaired_and_goes_with_the_
     expect(page.locator(".glance .fine")).to_have_count(0)
     finding.get_by_role("link").click()
     expect(page.locator("main[data-page=messages] > .findings")).to_contain_text("Poczta ma być")
+    twin.get("/stm.cgi?em8=Open")
     twin.get("/stm.cgi?em1=mail.example")
     twin.get("/stm.cgi?em5=keeper@example.org")
     expect(page.locator(".findings")).to_have_count(0, timeout=WITHIN_A_SECOND)
