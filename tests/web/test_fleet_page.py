@@ -331,6 +331,8 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         changes = page.locator(".changes li")
         expect(changes.first).to_contain_text("Output 0 · Name: “” → “ZuluPump”")
         expect(changes.first.locator("a")).to_have_attribute("href", re.compile("//pump\\."))
+        # Why it happened is told as everywhere, by word, glyph and colour.
+        expect(changes.first.locator(".cause-hand svg")).to_be_visible()
         # Also what is changed while somebody looks.
         site.ask(fleet.done("zulu-chief", "send?command=stm.cgi?oname=0ZuluMill&name=pump"))
         expect(changes.first).to_contain_text("“ZuluPump” → “ZuluMill”")

@@ -6,7 +6,7 @@ import { contextOf } from "../lib/foreign_context.js";
 import { icon } from "../lib/icon.js";
 import { moment } from "../lib/moments.js";
 import { clock, fetchWords, speaking, t } from "../lib/words.js";
-import { asEntries, auditWords, causeName } from "../pages/log/entries.js";
+import { asEntries, auditWords, causeName, why } from "../pages/log/entries.js";
 import { addressWith } from "./address.js";
 import * as node from "./node_api.js";
 
@@ -233,7 +233,6 @@ function row({ time, cause, who, lines, changes }, now) {
   const [first] = changes;
   const left = changes.length - NAMED;
   const hidden = lines.length - LINES;
-  const why = speaking("log", () => causeName(cause));
   return html`<li data-names=${changes.map(({ name }) => name).join(" ")}>
     <time>${moment(time, now)}</time>
     <span class="whose">
@@ -248,6 +247,6 @@ function row({ time, cause, who, lines, changes }, now) {
         ? html`<a href=${`${first.url}#/log?list=audit`}>${t("more", { count: hidden })}</a>`
         : nothing}
     </span>
-    <small>${[why, who].filter(Boolean).join(" · ")}</small>
+    ${speaking("log", () => why({ cause, who }))}
   </li>`;
 }

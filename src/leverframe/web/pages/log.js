@@ -16,7 +16,7 @@ import { moment } from "../lib/moments.js";
 import { note } from "../lib/router.js";
 import { thingName } from "../lib/things.js";
 import { t } from "../lib/words.js";
-import { asEntries, auditWords, causeName } from "./log/entries.js";
+import { asEntries, auditWords, causeName, why } from "./log/entries.js";
 
 /** @import { JournalEntry } from "../lib/journal.js" */
 /** @import { Entry } from "./log/entries.js" */
@@ -186,7 +186,7 @@ export class Page {
           ({ time, cause, who, lines }) => html`<li>
             <time>${moment(time, now)}</time>
             <span>${lines.map((line) => html`<span class="happened">${line}</span>`)}</span>
-            <small>${[causeName(cause), who].filter(Boolean).join(" · ")}</small>
+            ${why({ cause, who })}
           </li>`,
         )}
       </ol>

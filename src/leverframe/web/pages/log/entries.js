@@ -1,6 +1,9 @@
 // Who changed what: when, why, by whom, and what, a line each; newest first.
 
+import { html } from "../../vendor/lit-html.js";
+import { causeOf } from "../../lib/causes.js";
 import { durationText } from "../../lib/durations.js";
+import { icon } from "../../lib/icon.js";
 import { isState } from "../../lib/labels.js";
 import { fullMoment } from "../../lib/moments.js";
 import { numberText } from "../../lib/numbers.js";
@@ -123,4 +126,14 @@ const CAUSES = [
 export function causeName(cause) {
   const key = cause.replace(/\W/g, "_");
   return CAUSES.includes(key) ? t(`cause_${key}`) : cause;
+}
+
+// Why and by whom, with the glyph and the colour of the cause.
+/** @param {Pick<Entry, "cause" | "who">} entry */
+export function why({ cause, who }) {
+  const { icon: glyph, look } = causeOf(cause);
+  const by = who ? ` · ${who}` : "";
+  return html`<small>
+    <span class=${look}>${icon(glyph, "s")} ${causeName(cause)}</span>${by}
+  </small>`;
 }
