@@ -260,3 +260,15 @@ def test_the_picture_of_a_trial_fits_a_phone_in_every_language(
         page = open_page("rules?edit=1", language=language, viewport=PHONE)
         expect(editor(page).locator(".trial .axis")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), language
+
+
+def test_what_to_search_for_is_legible_in_a_language_of_long_words(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    set_rules(twin, HEATING)
+    field = open_page("rules", language="hu").locator(".head input[type=search]")
+    too_wide = """(field) => {
+        field.value = field.placeholder;
+        return field.scrollWidth - field.clientWidth;
+    }"""
+    assert field.evaluate(too_wide) <= 0
