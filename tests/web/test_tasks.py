@@ -73,7 +73,7 @@ def pulse_an_output(who: Person) -> None:
 
 
 def find_why_mail_cannot_leave(who: Person) -> None:
-    finding = who.page.locator(".glance .finding", has_text="email")
+    finding = who.page.locator(".glance .finding", has_text="E-mail")
     finding.get_by_role("link").click()
     reason = who.page.locator("main[data-page=messages] > .findings li")
     expect(reason).to_contain_text("127.0.0.1")
