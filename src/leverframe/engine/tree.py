@@ -107,8 +107,17 @@ def is_same(old: object, new: object) -> bool:
 
 def leaves(node: Node, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the path and value of every leaf below a node."""
-    for leaf_path, _, value in difference(None, node, path):
-        yield leaf_path, value
+    kind = type(node)
+    for name, value in zip(kind.__struct_fields__, astuple(node), strict=True):
+        field_path = f"{path}.{name}" if path else name
+        if (kind, name) in _BRANCH_LISTS:
+            for index, item in enumerate(value):
+                if item is not None:
+                    yield from leaves(item, f"{field_path}.{index}")
+        elif isinstance(value, Node):
+            yield from leaves(value, field_path)
+        else:
+            yield field_path, value
 
 
 def difference(
