@@ -59,7 +59,7 @@ NOT_FOR_PAGES = (
 #: Of the commands that make keys and images, and of the start of a node.
 OF_COMMANDS = (
     *("Say which hardware", "This is no private key", "This is no public key"),
-    *("7: the node listens on", "7: port 7 of 7 cannot be used", "A node 7 runs already"),
+    *("7: the node listens on", "7: port 7 of 7 cannot be used"),
     *("7 cannot be used for the other nodes", "7 It cannot be replaced: 7."),
     "7 There is no sound snapshot of it.",
 )

@@ -348,3 +348,16 @@ async def test_a_node_takes_its_share_as_soon_as_its_next_life_has_a_lease(
     await cluster.declare_dead("a")
     await until(lambda: member._claim.epoch == 3)
     await cluster.settled(1)
+
+
+async def test_a_node_whose_name_another_one_has_taken_stays_out(cluster: Cluster) -> None:
+    """A machine that was asleep finds its replacement: each would end the life of the other."""
+    member = await cluster.join("a")
+    with connect(cluster.database) as connection:
+        await asyncio.to_thread(membership.register, connection, "a", "192.0.2.1:1", 1)
+        other = Claim("a", member._claim.epoch + 1)
+        while member.lease.ended is None:
+            assert membership.beat(connection, other) is not None
+            await asyncio.sleep(0.02)
+    assert "A node a runs already" in member.lease.ended
+    assert any("A node a runs already" in one for one in cluster.nodes["a"].troubles.values())

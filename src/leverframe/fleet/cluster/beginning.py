@@ -10,7 +10,6 @@ from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, SeenNode
 from leverframe.storage.fleet.postgres_connection import Connection
 from leverframe.storage.fleet.postgres_lane import Claim
-from leverframe.storage.fleet.postgres_schema import opened
 
 
 class NameTaken(ErrorForPeople):
@@ -29,25 +28,24 @@ class NodeIdentity(Struct, frozen=True):
         return f"{self.place.host}:{self.place.port}"
 
 
-def begin_life(address: str, identity: NodeIdentity) -> Claim:
+def begin_life(connection: Connection, identity: NodeIdentity) -> Claim:
     """Register a node; raise NameTaken where another one of its name lives.
 
     One that was killed has no session any more, or its counter stands still for a lease.
     """
-    with opened(address) as connection:
-        known = _named(connection, identity.name)
-        until = time.monotonic() + LEASE_S
-        while known is not None and known.is_alive and known.has_session:
-            if time.monotonic() >= until:
-                break
-            time.sleep(BEAT_S)
-            now = _named(connection, identity.name)
-            if now is not None and now.epoch == known.epoch and now.beat > known.beat:
-                raise NameTaken(
-                    f"A node {identity.name} runs already. Give this one another name with --node."
-                )
-            known = now
-        return membership.register(connection, identity.name, identity.address, identity.capacity)
+    known = _named(connection, identity.name)
+    until = time.monotonic() + LEASE_S
+    while known is not None and known.is_alive and known.has_session:
+        if time.monotonic() >= until:
+            break
+        time.sleep(BEAT_S)
+        now = _named(connection, identity.name)
+        if now is not None and now.epoch == known.epoch and now.beat > known.beat:
+            raise NameTaken(
+                f"A node {identity.name} runs already. Give this one another name with --node."
+            )
+        known = now
+    return membership.register(connection, identity.name, identity.address, identity.capacity)
 
 
 def _named(connection: Connection, name: str) -> SeenNode | None:

@@ -28,7 +28,7 @@ from leverframe.controller.hand_over import SavedLive
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.asking import AskingNode
 from leverframe.fleet.cluster.batch_rate import BatchRate
-from leverframe.fleet.cluster.beginning import NodeIdentity
+from leverframe.fleet.cluster.beginning import NameTaken, NodeIdentity, begin_life
 from leverframe.fleet.cluster.cluster_metrics import MemberFigures, cluster_families
 from leverframe.fleet.cluster.directory import Directory, Place
 from leverframe.fleet.cluster.heartbeat import BeatResult, Heartbeat
@@ -479,9 +479,13 @@ class ClusterMember(AskingNode):
             self._is_fenced = True
             self._changed.set()
         else:
-            log.critical("%s", error)
-            self.lease.ended = str(error)
-            self._node.troubles["database went back"] = str(error)
+            self._stay_out("database went back", error)
+
+    def _stay_out(self, part: str, error: Exception) -> None:
+        """Serve nobody until somebody starts this node again."""
+        log.critical("%s", error)
+        self.lease.ended = str(error)
+        self._node.troubles[part] = str(error)
 
     async def _begin_anew(self) -> None:
         """Drop all controllers, of which another node may have each by now, and register again."""
@@ -493,10 +497,12 @@ class ClusterMember(AskingNode):
         await self._node.drop(members)
         self._registry.let_go([member.number for member in members])
         self._saver.forget([member.number for member in members])
-        identity = self.identity
-        self._claim = await self._in_thread(
-            lambda it: membership.register(it, identity.name, identity.address, identity.capacity)
-        )
+        try:
+            self._claim = await self._in_thread(lambda it: begin_life(it, self.identity))
+        except NameTaken as error:
+            # Each would end the life of the other for ever.
+            self._stay_out("name of the node", error)
+            return
         self._registry.renew(self._claim)
         await self._lane.renew(self._claim)
         self._is_fenced = False

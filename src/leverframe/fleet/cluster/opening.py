@@ -64,7 +64,7 @@ async def open_cluster(address: str, identity: NodeIdentity, key_path: Path) -> 
         with opened(address) as connection:
             check_tables(connection)
             check_key(connection, KeyFile(key_path))
-        claim = begin_life(address, identity)
+            claim = begin_life(connection, identity)
         return claim, PostgresLane(address, claim, key_path)
 
     claim, lane = await asyncio.to_thread(open_all)
