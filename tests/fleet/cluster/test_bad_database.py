@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -18,6 +20,7 @@ from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.cluster.opening import open_cluster
 from leverframe.fleet.cluster.storage import open_database
 from leverframe.fleet.fleet_file import read_fleet
+from leverframe.fleet.records import MemberRecord
 from leverframe.storage.fleet import postgres_schema
 from leverframe.storage.fleet.opening import FleetFolder
 from leverframe.storage.fleet.postgres_connection import why_not_connected
@@ -84,23 +87,88 @@ def test_what_may_be_the_end_of_a_password_is_not_told_as_a_host() -> None:
     assert why_not_connected(error) == "failed to resolve host '...db.example': not known"
 
 
-def test_a_role_without_the_right_is_told_what_it_may_not(
+_ALL = "SELECT, INSERT, UPDATE, DELETE ON TABLE"
+
+
+@contextmanager
+def role_with_all_rights(address: str) -> Iterator[psycopg.Connection]:
+    """A role `guest` that may do with the tables what a node does, and who can take it away."""
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS guest")
+        connection.execute("CREATE ROLE guest LOGIN")
+        connection.execute(
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO guest"
+        )
+        connection.execute("GRANT USAGE ON SEQUENCE controller_number TO guest")
+        try:
+            yield connection
+        finally:
+            connection.execute("DROP OWNED BY guest")
+            connection.execute("DROP ROLE guest")
+
+
+@pytest.mark.parametrize(
+    ("taken", "lacking", "grant"),
+    [
+        ("INSERT, UPDATE ON controller", "the table controller", f"{_ALL} controller"),
+        ("DELETE ON told", "the table told", f"{_ALL} told"),
+        (
+            "ALL ON live, chunk, mark, told, entry",
+            "the tables chunk, entry, live, mark, told",
+            f"{_ALL} chunk, entry, live, mark, told",
+        ),
+        (
+            "ALL ON SEQUENCE controller_number",
+            "the sequence controller_number",
+            "USAGE ON SEQUENCE controller_number",
+        ),
+    ],
+)
+def test_a_role_that_lacks_a_right_is_told_what_to_grant_before_anything_is_written(
+    taken: str, lacking: str, grant: str, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
+    before = stored(address)
+    of_guest = address.replace("user=postgres", "user=guest")
+    with role_with_all_rights(address) as connection:
+        connection.execute(f"REVOKE {taken} FROM guest".encode())
+        assert refusal(of_guest, key_path) == (
+            f"The database cannot be used: the role guest lacks rights on {lacking}."
+            f" Their owner grants them with `GRANT {grant} TO guest`."
+        )
+        assert stored(address) == before
+        assert not key_path.exists()
+        connection.execute(f"GRANT {grant} TO guest".encode())
+        begin_and_add(of_guest, key_path)
+
+
+def begin_and_add(address: str, key_path: Path) -> None:
+    """Begin the life of a node, and take what it needs for a controller."""
+
+    async def begin() -> None:
+        opened = await open_cluster(address, NODE, key_path)
+        try:
+            (number,) = await opened.registry.reserve(1)
+            await opened.registry.put({number: MemberRecord("c-1")})
+        finally:
+            opened.registry.close()
+            await opened.lane.close()
+
+    asyncio.run(begin())
+
+
+def test_a_role_of_which_nobody_has_thought_is_told_all_that_it_needs(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute("DROP ROLE IF EXISTS reader")
-        connection.execute("CREATE ROLE reader LOGIN")
-        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
-    before = stored(address)
-    reader = address.replace("user=postgres", "user=reader")
-    try:
-        assert "permission denied for table agreed" in refusal(reader, key_path)
-    finally:
-        with psycopg.connect(address, autocommit=True) as connection:
-            connection.execute("DROP OWNED BY reader")
-            connection.execute("DROP ROLE reader")
-    assert stored(address) == before
+    of_guest = address.replace("user=postgres", "user=guest")
+    with role_with_all_rights(address) as connection:
+        connection.execute("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM guest")
+        connection.execute("REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM guest")
+        grants = refusal(of_guest, key_path).split("`")[1]
+        assert grants.startswith("GRANT SELECT ON TABLE migration TO guest; ")
+        connection.execute(grants.encode())
+        begin_and_add(of_guest, key_path)
 
 
 def test_a_database_or_a_role_that_is_not_there_is_named(

@@ -5,8 +5,10 @@ program that finds tables which are older than it needs says so; `leverframe fle
 them up to date. Newer ones are fine.
 """
 
+import re
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 import psycopg
 
@@ -25,6 +27,13 @@ OLDEST = 15
 #: Who migrates holds this lock; any number will do that nobody else uses.
 _LOCK = 0x4C656672
 _PRESENT = "SELECT number FROM migration"
+_MADE = re.compile(r"^CREATE (TABLE|SEQUENCE) (\w+)", re.MULTILINE)
+#: The role, and which of the given things that are there it may not use in each of the given ways.
+_NOT_GRANTED = (
+    "SELECT quote_ident(current_user), array_agg(DISTINCT thing) FROM unnest(%s::text[]) AS thing,"
+    " unnest(%s::text[]) AS way WHERE NOT has_{}_privilege(to_regclass(thing), way)"
+    " HAVING count(*) > 0"
+)
 #: Tells the right key from a wrong one, and nothing else about it.
 _KEY_CHECK = "key_check"
 
@@ -77,6 +86,7 @@ def opened(address: str) -> Connection:
 
 def check_tables(connection: Connection) -> None:
     """Raise CannotUseDatabase where the tables are missing, older, or not for this user."""
+    _check_rights(connection)
     try:
         present = {number for (number,) in connection.execute(_PRESENT)}
     except psycopg.errors.UndefinedTable:
@@ -88,6 +98,48 @@ def check_tables(connection: Connection) -> None:
         raise CannotUseDatabase(
             f"The tables in the database are of version {max(present, default=0)}, and this program"
             f" needs {max(needed)}: bring them up to date with `leverframe fleet migrate`."
+        )
+
+
+class _Needed(NamedTuple):
+    """What a node does with some things of the database."""
+
+    kind: str
+    ways: list[str]
+    things: list[str]
+
+
+def _needed() -> list[_Needed]:
+    """List all that a node uses, by the migrations."""
+    made = [it for _, path in _migrations() for it in _MADE.findall(path.read_text("utf-8"))]
+    return [
+        _Needed("TABLE", ["SELECT"], ["migration"]),
+        _Needed(
+            "TABLE",
+            ["SELECT", "INSERT", "UPDATE", "DELETE"],
+            [name for kind, name in made if kind == "TABLE"],
+        ),
+        _Needed("SEQUENCE", ["USAGE"], [name for kind, name in made if kind == "SEQUENCE"]),
+    ]
+
+
+def _check_rights(connection: Connection) -> None:
+    """Raise CannotUseDatabase with what is to be granted, where something is."""
+    role, lacking, grants = "", [], []
+    try:
+        for kind, ways, things in _needed():
+            query = _NOT_GRANTED.format(kind.lower()).encode()
+            row = connection.execute(query, (things, ways)).fetchone()
+            if row is not None:
+                role, names = row[0], ", ".join(row[1])
+                lacking.append(f"the {kind.lower()}{'s' if len(row[1]) > 1 else ''} {names}")
+                grants.append(f"GRANT {', '.join(ways)} ON {kind} {names} TO {role}")
+    except psycopg.Error as error:
+        raise CannotUseDatabase(f"The database cannot be used: {first_line(error)}.") from error
+    if lacking:
+        raise CannotUseDatabase(
+            f"The database cannot be used: the role {role} lacks rights on {' and '.join(lacking)}."
+            f" Their owner grants them with `{'; '.join(grants)}`."
         )
 
 
