@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
 import { secondsOfDay, timeText } from "../../../src/leverframe/web/lib/time_of_day.js";
-import { chooseLanguage, usePageWords } from "../../../src/leverframe/web/lib/words.js";
+import { LANGUAGES, chooseLanguage, usePageWords } from "../../../src/leverframe/web/lib/words.js";
 import { reason } from "../../../src/leverframe/web/pages/rules/advice.js";
 import { Draft, EMPTY_RULE } from "../../../src/leverframe/web/pages/rules/draft.js";
 import {
@@ -30,7 +30,7 @@ import {
 } from "../../../src/leverframe/web/pages/rules/window.js";
 import { ruleFrom } from "../../../src/leverframe/web/pages/rules/templates.js";
 import { EntryDraft, wireOf } from "../../../src/leverframe/web/pages/schedule/entry.js";
-import { daysText } from "../../../src/leverframe/web/pages/schedule/sentences.js";
+import { daysText, entrySentence } from "../../../src/leverframe/web/pages/schedule/sentences.js";
 import {
   copied,
   dayCopied,
@@ -196,6 +196,25 @@ test("a rule reads as a line with the names of things", () => {
   chooseLanguage("fr");
   assert.match(shortSentence(context, HEATING), / → Sortie 2 marche$/);
   chooseLanguage("en");
+});
+
+test("an action on a thing is told by the thing's name, in every language", async () => {
+  const own = await openContext();
+  own.overview.name = (label) => (label === "OUT0" ? "Pump $&" : "");
+  const rule = (action) => ({ ...EMPTY_RULE, source: "INPD1", reference: 1, action });
+  const told = (action) => shortSentence(own, rule(action)).split(" → ")[1];
+  assert.equal(told("PULSE OUT0"), "on for a while: Pump $&");
+  assert.equal(told("AutoSwitch OUT0"), "periodic switching Pump $&");
+  assert.equal(told("RESET ENERGY1"), "reset Meter 1");
+  for (const language of Object.keys(LANGUAGES)) {
+    chooseLanguage(language);
+    assert.match(told("PULSE OUT0"), / Pump \$&$/);
+  }
+  chooseLanguage("en");
+  await usePageWords("schedule");
+  const entry = { action: "AutoSwitch OUT0", value: 1, time: 0, days: WORK, periodic: true };
+  assert.match(entrySentence(entry, own), /periodic switching Pump \$&/);
+  await usePageWords("rules");
 });
 
 // --- time windows --------------------------------------------------------------------------------

@@ -25,10 +25,9 @@ import {
   thingOfSetting,
   valueText,
 } from "./setting_words.js";
-import { kindOf, thingAddress, thingName, thingOf } from "./things.js";
+import { kindOf, namedCode, thingAddress, thingName, thingOf } from "./things.js";
 import {
   clock,
-  code,
   currentLanguage,
   fetchWords,
   known,
@@ -170,7 +169,7 @@ function linkOf(context, label) {
     const name = t("why_rule", { rule: ruleName(context, number) });
     return { name, address: address("rules", { edit: number }) };
   }
-  if (!kindOf(label).kind) return { name: code(label), address: "" };
+  if (!kindOf(label).kind) return { name: namedCode(context, label), address: "" };
   return { name: thingName(context, label), address: thingAddress(label) };
 }
 
@@ -194,7 +193,7 @@ const FIGURES = {
   source: (context, value) => linkOf(context, value).name,
   rule: (context, value) => ruleName(context, value),
   problem: (_, value) => serverText(value),
-  action: (_, value) => code(value),
+  action: (context, value) => namedCode(context, value),
   told: (_, value) => t(value === "on" ? "state_on" : "state_off"),
   does: (_, value) => t(value === "on" ? "state_on" : "state_off"),
 };

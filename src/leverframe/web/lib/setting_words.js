@@ -3,7 +3,7 @@
 
 import { durationText } from "./durations.js";
 import { numberText } from "./numbers.js";
-import { kindOf, thingName } from "./things.js";
+import { kindOf, namedCode, thingName } from "./things.js";
 import { code, currentLanguage, fetchWords, isCode, known, t } from "./words.js";
 
 /** @type {Record<string, string>} */
@@ -203,7 +203,7 @@ export function valueText(context, path, value) {
   if (kindOf(value).kind && leaf !== "name") return thingName(context, value);
   if (WEEKDAYS.includes(value) && leaf === "days") return weekdayName(value);
   if (CHOSEN.includes(leaf)) return SIGNS[value] ?? code(value);
-  return isCode(value) && leaf !== "name" ? code(value) : `“${value}”`;
+  return isCode(value) && leaf !== "name" ? namedCode(context, value) : `“${value}”`;
 }
 
 // The journal keeps texts and lists as JSON, which may be cut: then it stays as it is.

@@ -88,6 +88,14 @@ const SENSOR = /\bvin=[\d.]+V\/\d+V/g;
 export const withNames = (context, text) =>
   text.replace(LABEL, (label) => thingName(context, label)).replace(SENSOR, code);
 
+// A word of a code list with the name of the thing whose label it is or ends in: "AutoSwitch OUT0".
+/** @param {Context} context @param {string} word */
+export function namedCode(context, word) {
+  const label = word.split(" ").at(-1) ?? "";
+  if (!kindOf(label).kind) return code(word);
+  return code(word).replace(label, () => thingName(context, label));
+}
+
 // What it is, with the number of its terminal.
 /** @param {string} label */
 export function kindName(label) {

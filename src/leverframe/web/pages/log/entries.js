@@ -8,8 +8,8 @@ import { isState } from "../../lib/labels.js";
 import { fullMoment } from "../../lib/moments.js";
 import { numberText } from "../../lib/numbers.js";
 import { changesOfThings, settingName, settingWords, valueText } from "../../lib/setting_words.js";
-import { kindOf, thingName, thingOf } from "../../lib/things.js";
-import { code, t } from "../../lib/words.js";
+import { kindOf, namedCode, thingName, thingOf } from "../../lib/things.js";
+import { t } from "../../lib/words.js";
 
 /** @typedef {{ time: number, cause: string, who: string, lines: string[] }} Entry */
 /** @typedef {AuditEntries[number]["changes"][number]} Change */
@@ -71,15 +71,8 @@ function whatOf(context, path) {
   if (kind) return t(`written_${kind}`, { slot, register });
   if (path.endsWith(".duty")) return t("duty_of", { name: thingName(context, thingOf(path)) });
   if (kindOf(path).kind) return thingName(context, path);
-  const word = labelled(context, path);
+  const word = namedCode(context, path);
   return word === path ? settingName(context, path) : word;
-}
-
-// A word of a code list, at whose end a label may stand: "AutoSwitch OUT0".
-/** @param {Context} context @param {string} text */
-function labelled(context, text) {
-  const label = text.split(" ").at(-1) ?? "";
-  return kindOf(label).kind ? code(text).replace(label, thingName(context, label)) : code(text);
 }
 
 const PULSE = /^on for (\d+) s$/;

@@ -2,8 +2,8 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { durationText } from "../../lib/durations.js";
-import { kindOf, thingName } from "../../lib/things.js";
-import { code, decimal, t } from "../../lib/words.js";
+import { namedCode } from "../../lib/things.js";
+import { decimal, t } from "../../lib/words.js";
 
 // What is told once for all rules it is about, as seen from one of them.
 const SHARED = ["fight", "shared", "interferes"];
@@ -12,11 +12,6 @@ const SHARED = ["fight", "shared", "interferes"];
 /** @param {AdminContext} context @param {number | null | undefined} number */
 const called = ({ settings }, number) =>
   number ? settings.rules[number - 1]?.name || String(number) : "";
-
-// Labels of things, actions and places.
-/** @param {AdminContext} context @param {string} label */
-const named = (context, label) =>
-  kindOf(label).kind ? thingName(context, label) : code(label);
 
 // The reason in words; empty while the rule acts as its conditions say.
 /**
@@ -28,7 +23,8 @@ export function reason(context, explanation, pending) {
   const { obstacle, combined } = explanation;
   if (obstacle) {
     const { kind, rule, label } = obstacle;
-    return t(`why_${kind}`, { rule: called(context, rule), label: label && named(context, label) });
+    const name = label && namedCode(context, label);
+    return t(`why_${kind}`, { rule: called(context, rule), label: name });
   }
   if (explanation.pending_action) {
     return t(`pending_${explanation.pending_action}`, { time: durationText(Math.ceil(pending)) });
@@ -58,7 +54,7 @@ function told({ kind, rules, labels, figures }, context) {
     rule: called(context, rules[0]),
     other: called(context, rules[1]),
     rules: rules.map((rule) => called(context, rule)).join(", "),
-    label: labels.map((label) => named(context, label)).join(", "),
+    label: labels.map((label) => namedCode(context, label)).join(", "),
     reference: number(figures.reference),
     range: span(figures),
   });
@@ -77,7 +73,7 @@ function sharedAdvice({ number: own, advice }, context) {
     return [...byLabel].map(([label, all]) => {
       const others = all.flatMap(({ rules }) => rules).filter((rule) => rule !== own);
       const namedOthers = others.map((rule) => called(context, rule)).join(", ");
-      const values = { label: named(context, label), others: namedOthers };
+      const values = { label: namedCode(context, label), others: namedOthers };
       return t(`advice_${kind}`, values);
     });
   });

@@ -3,12 +3,12 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { durationText } from "../../lib/durations.js";
 import { isState } from "../../lib/labels.js";
-import { thingName } from "../../lib/things.js";
+import { namedCode, thingName } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
 import { WEEKDAYS } from "../schedule/entry.js";
 import { daysText } from "../schedule/sentences.js";
 import { AT_ONCE } from "./draft.js";
-import { dependence, dependsOn, joint, levelWord, present, targetName } from "./sentence.js";
+import { dependence, dependsOn, joint, levelWord, present } from "./sentence.js";
 import { WEEKEND, WORKDAYS } from "./window.js";
 
 /** @import { Editor } from "./editor.js" */
@@ -221,7 +221,7 @@ export const actionBlank = (editor) =>
     editor,
     "G",
     "action",
-    editor.draft.actions.map((word) => [word, targetName(editor.context, word)]),
+    editor.draft.actions.map((word) => [word, namedCode(editor.context, word)]),
   );
 
 /** @param {Editor} editor */

@@ -3,9 +3,10 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { icon } from "../../lib/icon.js";
 import { address } from "../../lib/router.js";
-import { code, currentLanguage, t } from "../../lib/words.js";
+import { namedCode } from "../../lib/things.js";
+import { currentLanguage, t } from "../../lib/words.js";
 import { reason } from "./advice.js";
-import { isSwitched, ruleName, shortSentence, targetName } from "./sentence.js";
+import { isSwitched, ruleName, shortSentence } from "./sentence.js";
 
 /**
  * What the list does for a row.
@@ -91,9 +92,10 @@ export function lastAct(context, { settings, firings, when_met: met, when_ceasin
   const last = firings.at(-1);
   const effect = last && (last.active ? met : ceasing);
   if (!last || !effect) return t("never_acted");
+  const name = namedCode(context, settings.action);
   const what = isSwitched(settings.action)
-    ? `${targetName(context, settings.action)} ${t(DOES[effect.does] ?? "state_on")}`
-    : code(settings.action);
+    ? `${name} ${t(DOES[effect.does] ?? "state_on")}`
+    : name;
   return `${what} ${shortMoment(last.time, context.live.state.time)}`;
 }
 

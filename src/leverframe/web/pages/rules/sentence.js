@@ -4,9 +4,9 @@ import { html } from "../../vendor/lit-html.js";
 import { icon } from "../../lib/icon.js";
 import { OUTPUTS, PWMS, VARIABLES, isState } from "../../lib/labels.js";
 import { shown } from "../../lib/quantities.js";
-import { thingName } from "../../lib/things.js";
+import { namedCode, thingName } from "../../lib/things.js";
 import { timeText } from "../../lib/time_of_day.js";
-import { code, decimal, t } from "../../lib/words.js";
+import { decimal, t } from "../../lib/words.js";
 import { daysText } from "../schedule/sentences.js";
 import { windowOfRule } from "./window.js";
 
@@ -110,16 +110,12 @@ function secondText(context, rule) {
 export const effectText = (context, { action, value }) =>
   isSwitched(action)
     ? `${thingName(context, action)} ${t(BECOMES[value])}`
-    : code(action);
+    : namedCode(context, action);
 
 // What switching an action to a value is called.
 /** @param {Context} context @param {string} action @param {number} value */
 export const effectOf = (context, action, value) =>
-  t(`effect_${["off", "on", "reverse"][value]}`, { target: targetName(context, action) });
-
-/** @param {Context} context @param {string} action */
-export const targetName = (context, action) =>
-  isSwitched(action) ? thingName(context, action) : code(action);
+  t(`effect_${["off", "on", "reverse"][value]}`, { target: namedCode(context, action) });
 
 // The present value, and whether the condition holds.
 /** @param {string} text @param {boolean | null} result */

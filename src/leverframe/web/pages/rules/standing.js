@@ -4,10 +4,10 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { icon } from "../../lib/icon.js";
 import * as api from "../../lib/api.js";
 import { OUTPUTS, PWMS, indexOf } from "../../lib/labels.js";
+import { namedCode } from "../../lib/things.js";
 import { findingSentence, t } from "../../lib/words.js";
 import { adviceList, reason } from "./advice.js";
 import { lastAct, shortMoment } from "./row.js";
-import { targetName } from "./sentence.js";
 
 /**
  * @param {AdminContext} context
@@ -36,7 +36,7 @@ export function standing(context, report, explanation, { giveBack }) {
 }
 
 /** @param {AdminContext} context @param {string | null} label */
-const named = (context, label) => (label ? targetName(context, label) : "");
+const named = (context, label) => (label ? namedCode(context, label) : "");
 
 /**
  * @param {AdminContext} context

@@ -5,7 +5,7 @@ import { DraftForm } from "../../lib/draft_form.js";
 import { bothTold, foreignNote } from "../../lib/foreign_note.js";
 import { icon } from "../../lib/icon.js";
 import { PLACES, rich } from "../../lib/rich.js";
-import { thingName } from "../../lib/things.js";
+import { namedCode } from "../../lib/things.js";
 import { isSame } from "../../lib/tree.js";
 import { t } from "../../lib/words.js";
 import { WEEKDAYS } from "./entry.js";
@@ -150,10 +150,7 @@ export class EntryEditor extends DraftForm {
 
   #action() {
     /** @type {[string, string][]} */
-    const options = this.draft.actions.map(([word, shown]) => [
-      word,
-      word === shown ? thingName(this.context, word) : shown,
-    ]);
+    const options = this.draft.actions.map(([word]) => [word, namedCode(this.context, word)]);
     return this.#select("action", t("entry_action"), options);
   }
 

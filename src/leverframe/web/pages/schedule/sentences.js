@@ -1,13 +1,12 @@
 // Entries of the schedule in words.
 
 import { durationText } from "../../lib/durations.js";
-import { thingName } from "../../lib/things.js";
+import { namedCode } from "../../lib/things.js";
 import { timeText } from "../../lib/time_of_day.js";
-import { code, currentLanguage, t } from "../../lib/words.js";
+import { currentLanguage, t } from "../../lib/words.js";
 import { WEEKDAYS, kindOf } from "./entry.js";
 
-const SWITCHED = /^(OUT|PWM|EVENT)\d$/;
-const COUNTED = /^COUNT /;
+const SWITCHED = /^(OUT|PWM|EVENT)\d$|^COUNT /;
 const DOES = ["off", "on", "reverse"];
 // The first of January 1973 was a Monday.
 const MONDAY = Date.UTC(1973, 0, 1);
@@ -62,10 +61,8 @@ export function daysText({ days, periodic = false }) {
 
 /** @param {Api.ScheduleEntry} scheduleEntry @param {Context} context */
 function effectOf({ action, value }, context) {
-  if (SWITCHED.test(action)) {
-    return t(`effect_${DOES[value]}`, { target: thingName(context, action) });
-  }
-  return COUNTED.test(action)
-    ? t(`effect_${DOES[value]}`, { target: code(action) })
-    : t("effect_do", { target: code(action) });
+  const target = namedCode(context, action);
+  return SWITCHED.test(action)
+    ? t(`effect_${DOES[value]}`, { target })
+    : t("effect_do", { target });
 }

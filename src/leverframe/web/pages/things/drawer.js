@@ -13,6 +13,7 @@ import { address } from "../../lib/router.js";
 import { Switches } from "../../lib/switches.js";
 import {
   kindOf,
+  namedCode,
   plateOf,
   shownValue,
   thingAddress,
@@ -310,7 +311,7 @@ export class Drawer {
     const place = Number(number) - 1;
     const word = t(`from_${sourceOf(settings, kind, place)}`);
     /** @param {string} one */
-    const name = (one) => (kindOf(one).kind ? thingName(this.#context, one) : code(one));
+    const name = (one) => namedCode(this.#context, one);
     const where = settings ? ADDRESSES[kind]?.(settings, place, name) : "";
     return where ? `${word} · ${where}` : word;
   }
