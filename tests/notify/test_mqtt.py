@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC
 from pathlib import Path
@@ -53,9 +53,13 @@ def connect_command(broker: Broker, password: str = PASSWORD) -> str:
 
 
 @asynccontextmanager
-async def running(broker: Broker, store: Store | None = None) -> AsyncIterator[Controller]:
+async def running(
+    broker: Broker,
+    store: Store | None = None,
+    why_held: Callable[[], str | None] = lambda: None,
+) -> AsyncIterator[Controller]:
     ca_file = str(broker.ca_file) if broker.ca_file is not None else None
-    sending = Sending(capture=False, ca_file=ca_file)
+    sending = Sending(capture=False, ca_file=ca_file, why_held=why_held)
     store = store or MemoryStore()
     built = await build(NEWEST, store, SystemClock(), UTC, sending=sending)
     try:
@@ -66,7 +70,11 @@ async def running(broker: Broker, store: Store | None = None) -> AsyncIterator[C
 
 @asynccontextmanager
 async def on_broker(
-    folder: Path, *, tls: bool = False, store: Store | None = None
+    folder: Path,
+    *,
+    tls: bool = False,
+    store: Store | None = None,
+    why_held: Callable[[], str | None] = lambda: None,
 ) -> AsyncIterator[tuple[Controller, Broker, Listener]]:
     """A controller that is connected, and somebody who listens."""
     broker = Broker(folder, tls=tls)
@@ -74,7 +82,7 @@ async def on_broker(
     await broker.start()
     try:
         await listener.start()
-        async with running(broker, store) as controller:
+        async with running(broker, store, why_held) as controller:
             await tell(controller, connect_command(broker))
             await listener.until_last(f"{PREFIX}/status", "online")
             yield controller, broker, listener
@@ -587,6 +595,48 @@ async def test_a_broker_that_lets_few_messages_be_under_way_gets_all_in_order(
     finally:
         await link.close()
         await listener.stop()
+        await broker.kill()
+
+
+async def test_a_node_that_may_have_lost_the_controller_publishes_nothing_until_it_knows(
+    tmp_path: Path,
+) -> None:
+    held: list[str] = []
+    on = on_broker(tmp_path, why_held=lambda: held[0] if held else None)
+    async with on as (controller, broker, listener):
+        await listener.until_last(f"{PREFIX}/DS1", "none")
+        held.append("Another node may have it.")
+        controller.sense({"DS1": 21.5})
+        await broker.publish(f"{PREFIX}/cmd", "out0=1")
+        await listener.until_last(f"{PREFIX}/cmdr", "1")
+        assert listener.of(f"{PREFIX}/DS1") == ["none"]
+        held.clear()
+        await listener.until_last(f"{PREFIX}/DS1", "21.5")
+        await listener.until_last(f"{PREFIX}/OUT0", "1")
+
+
+async def test_a_node_that_may_have_lost_the_controller_does_not_throw_out_who_has_it(
+    tmp_path: Path,
+) -> None:
+    broker = Broker(tmp_path)
+    await broker.start()
+    place = Mqtt(enabled=True, host="localhost", port=broker.port, username=USER, password=PASSWORD)
+    held: list[str] = []
+    old = MqttLink("leverframe-1", Trust(), why_held=lambda: held[0] if held else None)
+    new = MqttLink("leverframe-1", Trust())
+    try:
+        old.adopt(place)
+        await until(lambda: old.up)
+        held.append("Another node may have it.")
+        new.adopt(place)
+        await until(lambda: old.problem == held[0])
+        assert new.up
+        await new.close()
+        held.clear()
+        await until(lambda: old.up)
+    finally:
+        await old.close()
+        await new.close()
         await broker.kill()
 
 

@@ -36,6 +36,8 @@ FAREWELL_S = 1.0
 #: A connection that was shorter counts as a failure: two clients with one name throw out each
 #: other, and must not do so a hundred times a second.
 SHORT_S = 5.0
+#: Whether something may be sent again is looked at after this.
+HELD_S = 1.0
 
 
 def status_topic(mqtt: Mqtt) -> str:
@@ -51,8 +53,10 @@ class MqttLink:
         first_pause_s: float = FIRST_PAUSE_S,
         chance: Random | None = None,
         turns: LoopTurns | None = None,
+        why_held: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._turns = turns or turns_alone()
+        self._why_held = why_held
         self._client_id = client_id
         self._trust = trust
         self._first_pause_s = first_pause_s
@@ -74,6 +78,11 @@ class MqttLink:
     @property
     def up(self) -> bool:
         return self._connection is not None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether nothing may be sent now: another node may have the controller."""
+        return self._why_held() is not None
 
     @property
     def unacknowledged(self) -> int:
@@ -136,6 +145,11 @@ class MqttLink:
         self._set_problem(None)
         failures = 0
         while settings.enabled and self._has_power:
+            if (held := self._why_held()) is not None:
+                # Who has the controller now would be thrown out, by the same name.
+                self._set_problem(held)
+                await asyncio.sleep(HELD_S)
+                continue
             try:
                 lasted_s = await self._one_connection(settings)
             except Exception:

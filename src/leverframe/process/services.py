@@ -189,7 +189,8 @@ def connect_mqtt(
 ) -> MqttService:
     """Connect the client of an MQTT broker; it is started unless nothing may be sent."""
     trust = Trust(sending.ca_file, sending.mqtt_certificate, sending.mqtt_key)
-    link = MqttLink(f"leverframe-{mac.replace(':', '')}", trust, turns=turns)
+    client_id = f"leverframe-{mac.replace(':', '')}"
+    link = MqttLink(client_id, trust, turns=turns, why_held=sending.why_held)
     outbox.add("mqtt", MqttMessages(link))
     return MqttService(controller, link, outbox, name=name, mac=mac)
 

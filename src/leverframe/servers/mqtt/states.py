@@ -11,7 +11,7 @@ from collections.abc import Callable
 from leverframe.engine.labels import ANALOG_INPUTS, ENERGIES, ONEWIRE, PARTICULATES, POWERS
 from leverframe.engine.machine import Value
 from leverframe.engine.pwm import DUTIES
-from leverframe.notify.mqtt_link import MqttLink
+from leverframe.notify.mqtt_link import HELD_S, MqttLink
 from leverframe.servers.mqtt.home_assistant import ABSENT
 
 #: How far a reading must move before it is published again, in its unit; others at every change.
@@ -75,6 +75,9 @@ class PublishedStates:
     def _publish(self) -> None:
         self._planned = None
         if not self._link.up:
+            return
+        if self._link.is_held:
+            self._planned = asyncio.get_running_loop().call_later(HELD_S, self._publish)
             return
         prefix = self._link.settings.prefix
         for label in self._labels():
