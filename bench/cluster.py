@@ -125,7 +125,19 @@ def _over_http(server: PostgresServer, folder: Path, rounds: int) -> list[Figure
             None,
             listed([one.per_second for one in double], "/s"),
         ),
+        _with_a_core_each(single, double),
     ]
+
+
+def _with_a_core_each(single: Sequence[Changed], double: Sequence[Changed]) -> Figure:
+    """Calculate what two nodes do that need not share a core, which two cores cannot show."""
+    alone_us, each_us = _median(single, "node_us"), _median(double, "node_us")
+    by_nodes, by_database = 2e6 / each_us, 1e6 / _median(double, "database_us")
+    return Figure(
+        "two nodes with a core each and one of the database, by calculation",
+        f"{min(by_nodes, by_database):,.0f}/s, {alone_us / each_us:.2f} of twice one node",
+        f"the database carries {by_database:,.0f}/s",
+    )
 
 
 def _told(rounds: Sequence[Changed]) -> str:

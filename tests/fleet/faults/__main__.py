@@ -20,6 +20,8 @@ SYNCHRONOUS, ASYNCHRONOUS = "standby", "standby-behind"
 ALL = (*KINDS, SYNCHRONOUS, ASYNCHRONOUS)
 #: Between two faults everything is well for so long.
 CALM_S = 1.0
+#: So soon a change is acknowledged again that was asked for after the fault.
+SERVED_WITHIN_S = {"kill": 2.5}
 #: Before the primary goes.
 COUNTING_S = 10.0
 
@@ -37,6 +39,7 @@ async def run(kind: str, rounds: int, seed: int, size: Size) -> tuple[FaultScene
                         await KINDS[kind](scene)
                         if rounds > 5:
                             print(ledger_line(scene, kind, number), flush=True)
+                    _require_soon(scene, kind)
                     return scene, await scene.end()
         is_synchronous = kind == SYNCHRONOUS
         async with scene_with_standby(
@@ -45,6 +48,13 @@ async def run(kind: str, rounds: int, seed: int, size: Size) -> tuple[FaultScene
             await asyncio.sleep(COUNTING_S)
             await (promoted if is_synchronous else promoted_behind)(scene, standby)
             return scene, await scene.end(may_lose=not is_synchronous)
+
+
+def _require_soon(scene: FaultScene, kind: str) -> None:
+    took_s, within_s = max(scene.measured["served again"]), SERVED_WITHIN_S.get(kind)
+    scene.ledger.require(
+        within_s is None or took_s <= within_s, f"served again after {took_s:.2f} s only"
+    )
 
 
 def ledger_line(scene: FaultScene, kind: str, number: int) -> str:
