@@ -343,6 +343,14 @@ test("sources are grouped, with those that have a value first", () => {
   assert.match(groups[0][1][0][1], /· 20\.0/);
 });
 
+test("the two readings of a meter are told apart by words", () => {
+  const [[, meters]] = sourceGroups(context, ["ENERGY1", "POWER1"]);
+  assert.deepEqual(
+    meters.map(([label, shown]) => [label, shown.split(" · ")[0]]),
+    [["ENERGY1", "Meter 1, energy"], ["POWER1", "Meter 1, power"]],
+  );
+});
+
 test("hysteresis is told in numbers, for both ways to compare", () => {
   const [reference, hysteresis] = [18, 2];
   assert.deepEqual(thresholds({ compare: "<", reference, hysteresis }), { on: 18, off: 20 });

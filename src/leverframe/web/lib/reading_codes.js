@@ -11,7 +11,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
 import { chooser } from "./chooser.js";
 import { line } from "./fields.js";
-import { thingName } from "./things.js";
+import { readingName } from "./things.js";
 import { t, text } from "./words.js";
 
 /** @typedef {{ form?: Form, field: DrawnField, input: HTMLInputElement }} Touched */
@@ -117,7 +117,7 @@ export class ReadingCodes {
     return Object.keys(this.#labels)
       .sort()
       .map((number) => {
-        return [number, thingName(this.#context, this.#labels[number])];
+        return [number, readingName(this.#context, this.#labels[number])];
       });
   }
 

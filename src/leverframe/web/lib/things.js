@@ -78,6 +78,14 @@ export function thingName(context, label) {
   return given || kindName(label);
 }
 
+// What stands in a list of readings, where a meter has two.
+/** @param {Context} context @param {string} word */
+export function readingName(context, word) {
+  const name = namedCode(context, word);
+  const [, quantity] = /^(POWER|ENERGY)\d$/.exec(word) ?? [];
+  return quantity ? t(`meter_${quantity.toLowerCase()}`, { name }) : name;
+}
+
 // A label in a text of the controller; not the ends of a range, such as PWM0-PWM3.
 const LABEL = /(?<![\w-])(?:OUT|PWM|INPD|INPA|DIFF|DS|POWER|ENERGY|EVENT)\d(?![\w.-])/g;
 

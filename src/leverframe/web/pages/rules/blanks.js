@@ -3,7 +3,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { durationText } from "../../lib/durations.js";
 import { isState } from "../../lib/labels.js";
-import { namedCode, thingName } from "../../lib/things.js";
+import { namedCode, readingName } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
 import { WEEKDAYS } from "../schedule/entry.js";
 import { daysText } from "../schedule/sentences.js";
@@ -83,7 +83,7 @@ export function sourceGroups(context, labels) {
   );
   return found.map(([group, members]) => [
     t(GROUPS[group][1]),
-    members.map((label) => [label, `${thingName(context, label)} · ${present(context, label)}`]),
+    members.map((label) => [label, `${readingName(context, label)} · ${present(context, label)}`]),
   ]);
 }
 
