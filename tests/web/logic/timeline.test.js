@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
+import { pathOf, pointsOf, valueAt } from "../../../src/leverframe/web/lib/course.js";
 import {
   begunAt,
   decidedBy,
@@ -10,7 +11,7 @@ import {
   meantAt,
   stepsOf,
 } from "../../../src/leverframe/web/pages/timeline/chain.js";
-import { pointsOf, ticksOf, valueAt } from "../../../src/leverframe/web/pages/timeline/picture.js";
+import { ticksOf } from "../../../src/leverframe/web/pages/timeline/picture.js";
 import { dutyWord } from "../../../src/leverframe/web/pages/timeline/story.js";
 import { Stretch } from "../../../src/leverframe/web/pages/timeline/stretch.js";
 import { controller } from "./browser.mjs";
@@ -184,6 +185,22 @@ test("times stand at round moments, and readings hold until the next value", () 
   const reduced = { step: 10, to: 100, now: 60, times: [0, 10], series };
   assert.deepEqual(pointsOf(reduced, "DS1"), [[5, 1], [15, null]]);
   assert.deepEqual(pointsOf(null, "DS1"), []);
+});
+
+test("a reading is drawn at the value it had until it changed; means are joined", () => {
+  const same = (number) => number;
+  const raw = { DS1: { times: [0, 20, 30, 40], values: [18, 21, null, 19] } };
+  const read = { step: 0, to: 100, now: 60, times: [], series: raw };
+  assert.equal(
+    pathOf(read, pointsOf(read, "DS1"), same, same),
+    "M0.0,18.0H20.0V21.0H30.0M40.0,19.0H60.0V19.0",
+  );
+  const series = { DS1: { mean: [18, 21] } };
+  const reduced = { step: 10, to: 20, now: 20, times: [0, 10], series };
+  assert.equal(
+    pathOf(reduced, pointsOf(reduced, "DS1"), same, same),
+    "M5.0,18.0L15.0,21.0L20.0,21.0",
+  );
 });
 
 test("a PWM output is told by its duty, and by the range where that moved", () => {

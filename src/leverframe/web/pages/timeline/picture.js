@@ -3,12 +3,13 @@
 
 import { nothing, svg } from "../../vendor/lit-html.js";
 import { causeOf } from "../../lib/causes.js";
+import { pathOf, pointsOf, valueAt } from "../../lib/course.js";
 import { clock, currentLanguage } from "../../lib/words.js";
 import { BAR_PX } from "./rows.js";
 
+/** @import { Point } from "../../lib/course.js" */
 /** @import { LaneBar, Timeline } from "./chain.js" */
 /** @import { Row } from "./rows.js" */
-/** Time and value. @typedef {[number, number | null]} Point */
 /**
  * @typedef {object} Scene
  * @property {Timeline} timeline
@@ -228,12 +229,13 @@ function reading(scene, row) {
   const line = lineOf(scene, row);
   if (line === null) return nothing;
   const { points, limits, y, top } = line;
+  const place = (/** @type {number} */ time) => (share(scene, time) / 100) * LINE_UNITS;
   return svg`<svg
       y=${top} width="100%" height=${LINE_PX}
       viewBox=${`0 0 ${LINE_UNITS} ${LINE_PX}`} preserveAspectRatio="none"
     >
       ${limits.map((limit) => svg`<path class="limit" d=${`M0,${y(limit)}H${LINE_UNITS}`} />`)}
-      <path class="course" d=${pathOf(scene, points, y)} />
+      <path class="course" d=${pathOf(scene.history, points, place, y)} />
     </svg>
     ${gapsOf(scene, points).map(
       ([begin, end]) => svg`<rect
@@ -243,25 +245,6 @@ function reading(scene, row) {
       />`,
     )}`;
 }
-
-// As far as anything is known; null begins a gap.
-/** @param {HistoryReply | null} history @param {string} label @returns {Point[]} */
-export function pointsOf(history, label) {
-  const series = history?.series[label];
-  if (!history || !series) return [];
-  const { step, to, now } = history;
-  /** @type {number[]} */
-  const times = step === 0 ? series.times : history.times.map((time) => time + step / 2);
-  /** @type {(number | null)[]} */
-  const values = step === 0 ? series.values : series.mean;
-  /** @type {Point[]} */
-  const points = times.map((time, index) => [time, values[index]]);
-  const last = values.at(-1) ?? null;
-  return last === null ? points : [...points, [Math.min(to, now), last]];
-}
-
-/** @param {Point[]} points @param {number} time */
-export const valueAt = (points, time) => points.findLast(([one]) => one <= time)?.[1] ?? null;
 
 /** @param {Timeline} timeline @param {string} label */
 const limitsOf = ({ rules }, label) => [
@@ -279,18 +262,6 @@ function rangeOf(values) {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const room = Math.max((high - low) * 0.05, Math.abs(high) * 0.01, 0.05);
   return [low - room, high + room];
-}
-
-/** @param {Scene} scene @param {Point[]} points @param {(value: number) => number} y */
-function pathOf(scene, points, y) {
-  let path = "";
-  let isDown = false;
-  for (const [time, value] of points) {
-    const place = Math.round((share(scene, time) / 100) * LINE_UNITS * 10) / 10;
-    if (value !== null) path += `${isDown ? "L" : "M"}${place},${y(value).toFixed(1)}`;
-    isDown = value !== null;
-  }
-  return path;
 }
 
 // Only between values: what was before the first one is not missing.

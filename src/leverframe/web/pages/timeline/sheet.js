@@ -2,11 +2,12 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { causeKey } from "../../lib/causes.js";
+import { pointsOf } from "../../lib/course.js";
 import { fullMoment } from "../../lib/moments.js";
 import { t } from "../../lib/words.js";
 import { barAt } from "./chain.js";
 import { restOfKey } from "./head.js";
-import { hours, lanes, pointsOf } from "./picture.js";
+import { hours, lanes } from "./picture.js";
 
 /** @import { Timeline } from "./chain.js" */
 /** @import { Scene } from "./picture.js" */

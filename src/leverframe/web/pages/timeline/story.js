@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { causeOf } from "../../lib/causes.js";
+import { pointsOf, valueAt } from "../../lib/course.js";
 import { roughText } from "../../lib/durations.js";
 import { icon } from "../../lib/icon.js";
 import { dutyOf, isState } from "../../lib/labels.js";
@@ -9,7 +10,6 @@ import { kindOf, thingAddress, thingName } from "../../lib/things.js";
 import { address } from "../../lib/router.js";
 import { clock, t } from "../../lib/words.js";
 import { MESSAGES } from "./chain.js";
-import { pointsOf, valueAt } from "./picture.js";
 import { readingsOf } from "./rows.js";
 
 /** @import { Chosen, LaneCause, Step, Timeline } from "./chain.js" */
