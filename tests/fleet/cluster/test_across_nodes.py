@@ -116,6 +116,17 @@ async def test_what_a_node_cannot_do_for_another_one_is_told_as_it_is(
     cluster.members["a"].lease.ended = None
 
 
+async def test_what_the_database_refuses_of_the_node_that_is_asked_is_told_beside_what_others_did(
+    cluster: Cluster,
+) -> None:
+    registry = cluster._registries["a"]
+    registry._database.use(lambda it: it.execute("SET default_transaction_read_only = on"))
+    report = await cluster.asked["a"].post("snapshot", label="before")
+    status = {one["name"]: one["status"] for one in report["results"]}
+    assert status == {name: 507 if name in cluster.names("a") else 200 for name in NAMES}
+    assert list(cluster.nodes["b"].registry.snapshots) == ["before"]
+
+
 async def test_a_change_is_tried_and_made_everywhere_or_nowhere(cluster: Cluster) -> None:
     a, other = cluster.asked["a"], there(cluster)
     tried = await a.post("send", command=NAME, dry_run=1)

@@ -163,6 +163,17 @@ async def test_a_wish_while_the_database_is_away_is_refused_without_telling_wher
     monkeypatch.undo()
 
 
+async def test_a_wish_that_the_database_refuses_is_told_as_not_done(cluster: Cluster) -> None:
+    await cluster.join("a")
+    with connect(cluster.database) as connection:
+        name = connection.info.dbname
+        connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on".encode())
+    why = "cannot execute UPDATE in a read-only transaction"
+    assert await cluster.asked["a"].refused(507, "drain", node="a") == (
+        f"The database has refused it: {why}. Nothing was changed."
+    )
+
+
 async def asked(cluster: Cluster, node: str, path: str, query: str = "") -> bytes:
     """Ask the controller `one` at a node."""
     request = Request("GET", path, query, {}, b"", "127.0.0.1")

@@ -1,4 +1,4 @@
-"""Connections to the database: none is left open by who fails, or is still at it in the end."""
+"""Connections to the database: what they are refused, and that none is left open in the end."""
 
 from pathlib import Path
 from threading import Event, Thread
@@ -82,3 +82,27 @@ async def test_who_is_at_a_connection_that_is_closed_makes_no_new_one(address: s
     user.join()
     assert len(refused) == 1
     await until(lambda: sessions(address) == 0)
+
+
+_INSERT = "INSERT INTO agreed (name, value) VALUES ('what', 'ever')"
+
+
+def test_what_the_database_takes_from_nobody_is_told_in_words(address: str) -> None:
+    shared = SharedConnection(address, "SET default_transaction_read_only = on")
+    try:
+        with pytest.raises(StoreUnavailable) as refused:
+            shared.use(lambda it: it.execute(_INSERT))
+    finally:
+        shared.close()
+    why = "cannot execute INSERT in a read-only transaction"
+    assert str(refused.value) == f"The database has refused it: {why}. Nothing was changed."
+
+
+def test_what_is_wrong_with_the_work_itself_is_raised_as_it_is(address: str) -> None:
+    shared = SharedConnection(address)
+    try:
+        shared.use(lambda it: it.execute(_INSERT))
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            shared.use(lambda it: it.execute(_INSERT))
+    finally:
+        shared.close()

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -50,6 +50,8 @@ from leverframe.storage.fleet.postgres_connection import (
     Connection,
     connected_until,
     first_line,
+    is_broken,
+    why_refused_for_all,
 )
 from leverframe.storage.fleet.postgres_lane import IN_DOUBT, Claim, Fenced, InDoubt, PostgresLane
 from leverframe.storage.fleet.postgres_schema import opened
@@ -263,12 +265,16 @@ class ClusterMember(AskingNode):
 
         def ask() -> Result:
             # Where it is reached is not told to whoever asks a node.
-            connection = connected_until(self._address, time.monotonic() + PATIENCE_S)
-            try:
-                with connection:
+            with closing(
+                connected_until(self._address, time.monotonic() + PATIENCE_S)
+            ) as connection:
+                try:
                     return work(connection)
-            except psycopg.Error as error:
-                raise InDoubt(IN_DOUBT) from error
+                except psycopg.Error as error:
+                    why = None if is_broken(connection) else why_refused_for_all(error)
+                    if why is None:
+                        raise InDoubt(IN_DOUBT) from error
+                    raise StoreUnavailable(why) from error
 
         return await asyncio.to_thread(ask)
 

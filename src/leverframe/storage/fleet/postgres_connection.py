@@ -21,6 +21,8 @@ PATIENCE_S = 3.0
 #: Between two attempts to reach it.
 PAUSE_S = 0.1
 AWAY = "The database cannot be reached. Nothing was changed; try again when it is back."
+#: What concerns the database as a whole, by SQLSTATE: out of space, read only, shutting down.
+_OF_DATABASE = ("53", "25006", "57P")
 _CONNECT: dict[str, Any] = {
     "connect_timeout": 2,
     # A peer that is gone is noticed by its silence, not after the hours of TCP's defaults.
@@ -57,6 +59,15 @@ def first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
+def why_refused_for_all(error: psycopg.Error) -> str | None:
+    """Return why the database takes nothing from anybody now; None where it is about this alone."""
+    if not (error.sqlstate or "").startswith(_OF_DATABASE):
+        return None
+    if isinstance(error, psycopg.errors.DiskFull):
+        return "The disk of the database is full. Nothing was changed; try again when it has room."
+    return f"The database has refused it: {first_line(error)}. Nothing was changed."
+
+
 class SharedConnection:
     """A connection that threads take turns at; a new one is made where it has broken."""
 
@@ -69,15 +80,20 @@ class SharedConnection:
         self._is_closed = False
 
     def use(self, work: Callable[[Connection], Result]) -> Result:
-        """Do work that may be done twice; raise StoreUnavailable where the database is away.
+        """Do work that may be done twice; raise StoreUnavailable where that cannot be now.
 
-        What the database itself refuses is raised as it is.
+        What the database refuses of this work alone is raised as it is.
         """
         # Who is frozen with the database in the middle of a statement holds up one thread only.
         if not self._lock.acquire(timeout=PATIENCE_S):
             raise StoreUnavailable(AWAY)
         try:
             return self._use(work)
+        except psycopg.Error as error:
+            why = why_refused_for_all(error)
+            if why is None:
+                raise
+            raise StoreUnavailable(why) from error
         finally:
             self._lock.release()
 

@@ -32,6 +32,7 @@ from leverframe.storage.fleet.postgres_connection import (
     first_line,
     hang_up,
     is_broken,
+    why_refused_for_all,
 )
 from leverframe.storage.fleet.postgres_statements import (
     ALIVE,
@@ -70,8 +71,6 @@ _LOST = (
     "The database has gone back in time: changes that were acknowledged are no longer there."
     " Restore the right state, or accept what is there by starting this node again."
 )
-#: What concerns the database as a whole, by SQLSTATE: out of space, read only, shutting down.
-_OF_DATABASE = ("53", "25006", "57P")
 
 
 class InDoubt(ConcernsAll):
@@ -230,8 +229,7 @@ class PostgresLane(GroupCommitLane):
             except psycopg.Error as error:
                 if not is_broken(connection):
                     # The database itself has said no; nothing of the batch is stored.
-                    if (error.sqlstate or "").startswith(_OF_DATABASE):
-                        raise ConcernsAll(_refusal(error)) from error
+                    _raise_for_all(error)
                     raise
                 log.warning("the connection to the database broke: %s", first_line(error))
                 self._drop_connection()
@@ -371,6 +369,7 @@ class PostgresLane(GroupCommitLane):
             if is_broken(connection):
                 self._drop_connection()
                 raise ConcernsAll(AWAY) from error
+            _raise_for_all(error)
             raise
 
     def release(self) -> None:
@@ -449,7 +448,8 @@ def _write_blobs(
             )
 
 
-def _refusal(error: psycopg.Error) -> str:
-    if isinstance(error, psycopg.errors.DiskFull):
-        return "The disk of the database is full. Nothing was changed; try again when it has room."
-    return f"The database has refused it: {first_line(error)}. Nothing was changed."
+def _raise_for_all(error: psycopg.Error) -> None:
+    """Raise ConcernsAll where the database takes nothing from anybody now."""
+    why = why_refused_for_all(error)
+    if why is not None:
+        raise ConcernsAll(why) from error
