@@ -1,21 +1,29 @@
 """Findings: each comes with its cause, is told with the place to repair it, and goes with it."""
 
 import asyncio
+from datetime import UTC
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from leverframe.clock import SystemClock
 from leverframe.commands.table.rules import event_query
-from leverframe.controller.findings import LOOK_EVERY_S, SENTENCES
+from leverframe.controller.findings import LOOK_EVERY_S, LOOK_SOON_S, SENTENCES
+from leverframe.engine.findings import Finding
+from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Rule
 from leverframe.hardware.module_slot import ModuleSlot
+from leverframe.process.build import build
+from leverframe.profile import Profile
 from leverframe.servers.http.certificate import own_certificate
+from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
 from leverframe.testing.loop_twin import NEWEST
 from leverframe.wire.modbus_modules import MODULES
 from tests.cases import for_each
 from tests.engine.rule_bench import rule
+from tests.hardware.virtual_loop import run_virtually
 from tests.servers.routes.test_stream import content, opened
 from tests.servers.signing_up import base64
 
@@ -117,7 +125,7 @@ CASES = [
         ["/stm.cgi?pidvalue=1*10*300*200*0*0*1", "/outs.cgi?pwm1=1"],
         ["/sim.cgi?DS1=20&advance=2"],
     ),
-    Case("watchdog_fails.1", WATCHED, [*watchdog(9, 0), "/sim.cgi?advance=4"], [NO_WATCHDOG]),
+    Case("watchdog_fails.1", WATCHED, [*watchdog(30, 0), "/sim.cgi?advance=4"], [NO_WATCHDOG]),
     Case(
         "watchdog_restarts.1.OUT3",
         WATCHED,
@@ -173,6 +181,8 @@ async def does(twin: LoopTwin, steps: list[str]) -> None:
         method, mark, rest = step.partition(" ")
         target, _, body = rest.partition(" ")
         await (twin.ok(target, method, body.encode()) if mark else twin.ok(step))
+    # The round of the event loop in which something happened ends after its answer.
+    await asyncio.sleep(0)
 
 
 async def found(twin: LoopTwin) -> dict[str, dict[str, Any]]:
@@ -182,6 +192,12 @@ async def found(twin: LoopTwin) -> dict[str, dict[str, Any]]:
 async def logged(twin: LoopTwin) -> list[str]:
     log = await twin.json("/api/log")
     return [entry["text"] for entry in log if entry["cause"] == "finding"]
+
+
+async def journalled(twin: LoopTwin, finding: str) -> list[str]:
+    """Return what the journal has told of a finding."""
+    log = await twin.json("/api/log")
+    return [entry["what"] for entry in log if entry["detail"] == finding]
 
 
 @for_each("case", CASES, ids=lambda case: case.id)
@@ -350,14 +366,42 @@ async def test_a_clock_that_is_set_is_pushed_at_once() -> None:
         assert content(await anext(stream), "change")["findings"] == []
 
 
-async def test_the_journal_tells_when_a_finding_began_and_when_it_was_over() -> None:
+#: Findings that come or go with a value or a clock alone, for which a look is worth no hurry.
+SEEN_SOON = ("sensor_silent", "slot_silent", "pid_", "watchdog_", "clock_")
+
+
+@for_each("case", CASES, ids=lambda case: case.id)
+async def test_the_journal_tells_at_once_when_a_finding_began_and_when_it_was_over(
+    case: Case,
+) -> None:
     async with await LoopTwin.start() as twin:
-        await does(twin, [sends("HTTP1"), f"/sim.cgi?INPA1=1&advance={LOOK_EVERY_S}"])
-        await does(twin, ["/stm.cgi?http1=hook.example/a"])
-        await does(twin, ["/sim.cgi?advance=61", "/sim.cgi?INPA1=2&advance=1"])
-        log = await logged(twin)
-        text = "HTTP request 1 is to be sent, but it has no address."
-        assert log == [text, f"over: {text}"]
+        by_state = case.id.startswith(SEEN_SOON)
+        pause = [f"/sim.cgi?advance={LOOK_SOON_S}"] if by_state else []
+        await does(twin, [*case.made, *pause])
+        assert (await journalled(twin, case.id))[-1:] == ["finding"]
+        await does(twin, [*case.repaired, *pause])
+        assert (await journalled(twin, case.id))[-2:] == ["finding", "finding_over"]
+
+
+def test_a_quiet_controller_looks_now_and_then() -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        built = await build(Profile(), MemoryStore(), SystemClock(loop.time, loop.time), UTC)
+        controller = built.controller
+        await asyncio.sleep(1.0)
+        found: list[Finding] = []
+        controller.findings.sources.append(lambda: found)
+        called_at: list[float] = []
+        controller.watchers.add(lambda: called_at.append(loop.time()))
+        found.append(Finding("clock_not_set", "schedule"))
+        await asyncio.sleep(LOOK_EVERY_S)
+        (entry,) = controller.engine.machine.journal.since(0)[-1:]
+        assert entry.cause == Cause("finding", "clock_not_set")
+        # Whoever shows the findings was told in the moment of the entry, and nobody before.
+        assert called_at == [entry.wall]
+        await built.stop()
+
+    run_virtually(scenario())
 
 
 async def test_since_stays_while_the_finding_stays() -> None:

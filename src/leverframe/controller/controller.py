@@ -154,6 +154,9 @@ class Controller(Hooks):
         self.engine = Engine(profile, settings, timezone, persisted)
         self.findings = FindingsWatch(lambda: self.engine, clock, self.troubles)
         self.watchers.add(self.findings.look_if_due)
+        if not clock.is_virtual:
+            # Virtual time goes from one deadline to the next, and these are the engine's.
+            self.timed.append(self.findings)
         self.live_parts.append(self.findings)
         self.time = Scheduler(clock, self.next_deadline, self.tick)
         #: Firmware could be checked; else the bootloader is not started.
@@ -623,8 +626,9 @@ class Controller(Hooks):
 
     def _end_round(self) -> None:
         """Do once per round of the event loop what follows from all that happened in it."""
-        self.time.plan_now()
         self._tell_watchers()
+        # Afterwards: a watcher may want to be called at a time of its own.
+        self.time.plan_now()
 
     def _tell_watchers(self) -> None:
         """Call the watchers if values changed."""

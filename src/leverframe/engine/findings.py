@@ -162,6 +162,19 @@ def _held_since(engine: Engine, number: int) -> float | None:
     return since if wanted is not None and engine.machine.values[label] != wanted[1] else None
 
 
+def held_rules(engine: Engine) -> list[int]:
+    """List the rules whose output a hand keeps otherwise, in less time than all findings take."""
+    switched = engine.machine.switched.items()
+    by_hand = {label for label, (_, cause, _) in switched if cause.kind not in OWN_CAUSES}
+    if not by_hand:
+        return []
+    return [
+        number
+        for number, rule in enumerate(engine.settings.rules, start=1)
+        if rule.action in by_hand and _held_since(engine, number) is not None
+    ]
+
+
 def _pid(engine: Engine) -> Iterator[Finding]:
     if not engine.pid.is_enabled:
         return
