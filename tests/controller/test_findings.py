@@ -135,7 +135,7 @@ CASES = [
     Case("watchdog_gave_up.1", WATCHED, [*watchdog(1, 1), "/sim.cgi?advance=60"], [NO_WATCHDOG]),
     Case(
         "clock_not_set",
-        "schedule",
+        "system?open=interface",
         [f"POST /post.cgi?sched_save {DAILY}", "/stm.cgi?t_man=1000"],
         ["/stm.cgi?t_man=1767571200"],
     ),

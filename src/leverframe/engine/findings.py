@@ -88,7 +88,7 @@ def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
     yield from _watchdog(engine)
     schedule = engine.settings.schedule
     if at.wall < SET_CLOCK and any(entry is not None and entry.active for entry in schedule):
-        yield Finding("clock_not_set", "schedule")
+        yield Finding("clock_not_set", "system?open=interface")
 
 
 def page_of(label: str) -> str:
