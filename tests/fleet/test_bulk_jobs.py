@@ -2,14 +2,18 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
 
+from leverframe.fleet.jobs.job_work import JobWork
+from leverframe.fleet.jobs.steps import JobStep
 from leverframe.fleet.members import Member
 from leverframe.storage.fleet.lane import MemoryLane
-from leverframe.storage.store import StoreUnavailable
+from leverframe.storage.store import Rows, StoreUnavailable
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.mortal_lane import Disk, MortalLane
 from tests.hardware.waiting import until
@@ -134,6 +138,56 @@ async def test_a_change_that_cannot_be_saved_is_told_and_goes_on_by_itself(
         await until(lambda: job.state.status == "finished")
         assert (await node.post("send", command=NAME, id="a"))["done"] == COUNT
         assert set((await changes_by_fleet(node)).values()) == {1}
+
+
+async def test_a_change_that_ends_by_a_fault_of_the_program_is_never_told_as_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = await prepared()
+    async with loop_node(disk) as node:
+        await node.node.start_stored({})
+        send = node.web.jobs.reaching.send
+
+        async def done_at_one(steps: Mapping[int, JobStep], work: JobWork) -> Any:
+            first, step = next(iter(steps.items()))
+            await send({first: step}, work)
+            raise RuntimeError("a fault of the program")
+
+        monkeypatch.setattr(node.web.jobs.reaching, "send", done_at_one)
+        for _ in range(2):
+            told = await node.refused(500, "send", command=NAME, id="a")
+            assert "The program failed; its log says more. Of 2 controllers, 0 have" in told
+            assert "any other one may have done it or not. /api/fleet/rollout?id=a tells" in told
+        assert sorted((await changes_by_fleet(node)).values()) == [0, 1]
+        monkeypatch.undo()
+        await node.post("rollout/resume", id="a")
+        assert (await node.post("send", command=NAME, id="a"))["done"] == COUNT
+        assert set((await changes_by_fleet(node)).values()) == {1}
+
+
+async def test_who_waits_for_a_change_that_is_stopped_is_told_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.jobs.job.AT_A_TIME", 1)
+    disk = await prepared()
+    async with loop_node(disk) as node:
+        await node.node.start_stored({})
+        may_write, store = asyncio.Event(), node.member("gh-1").controller.writer.store
+        monkeypatch.setattr(store, "write", partial(_written_later, may_write, store.write))
+        sending = asyncio.ensure_future(node.refused(507, "send", command=NAME, id="a"))
+        await until(lambda: bool(node.web.jobs.all()))
+        closing = asyncio.ensure_future(node.web.jobs.close())
+        await asyncio.sleep(0)
+        may_write.set()
+        await closing
+        assert "It was stopped before its end; ask again with id=a." in await sending
+
+
+async def _written_later(
+    may_write: asyncio.Event, write: Callable[[Rows], Awaitable[None]], rows: Rows
+) -> None:
+    await may_write.wait()
+    await write(rows)
 
 
 async def test_passwords_are_hashed_and_what_a_job_does_is_sealed_and_not_shown(

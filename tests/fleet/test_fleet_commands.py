@@ -17,6 +17,7 @@ from leverframe.command_line.entry import carry_out
 from leverframe.config.sources import Sources
 from leverframe.fleet.commands import _tell_made, table_of
 from leverframe.fleet.fleet_file import read_fleet
+from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
 from leverframe.testing import Twin
 from leverframe.testing.loop_thread import LOOP_THREAD
 from tests import effort
@@ -84,6 +85,18 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     assert "done: 4" in fleet("remove", "--tag", "north")
     assert "There is no controller 'gh-2'" in fleet("remove", "gh-2", ends_with=2)
     assert "made: 1 (one)" in fleet("add", "--name", "one", "--port", str(free_port()))
+
+
+def test_a_command_that_ends_by_a_fault_of_the_program_ends_with_an_error(
+    fleet: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(self: ReachingAnywhere, *given: object) -> None:
+        raise RuntimeError("a fault of the program")
+
+    fleet("add", "--name", "gh-{n}", "--count", "2")
+    monkeypatch.setattr(ReachingAnywhere, "send", fail)
+    told = fleet("send", "outs.cgi?out0=1", ends_with=2)
+    assert "The program failed; its log says more. Of 2 controllers, 0 have done it" in told
 
 
 def test_a_command_that_some_refuse_is_told_by_name_and_by_the_exit_code(fleet: Terminal) -> None:

@@ -217,6 +217,11 @@ class FleetJob:
                 f"{self.trouble} It goes on by itself; ask again with"
                 f" id={as_told(self.plan.tenant, self.plan.id)}."
             )
+        if self.state.status in UNDER_WAY:
+            raise StoreFailed(
+                "It was stopped before its end; ask again with"
+                f" id={as_told(self.plan.tenant, self.plan.id)}."
+            )
 
     async def _run(self) -> None:
         while self.state.status in UNDER_WAY and not self._stop.is_set():

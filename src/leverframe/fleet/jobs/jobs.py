@@ -22,7 +22,7 @@ from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
 from leverframe.fleet.jobs.steps import MemberSteps
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import JobTaken
-from leverframe.fleet.tenants import OPERATOR, is_seen, within_tenant
+from leverframe.fleet.tenants import OPERATOR, as_told, is_seen, within_tenant
 from leverframe.servers.accounts.passwords import Passwords
 
 #: Of each kind so many that have ended are remembered, the newest ones.
@@ -38,6 +38,23 @@ _ID_BYTES = 5
 class NoSuchJob(Refusal):
     status = 404
     title = "There is no such job"
+
+
+class JobIncomplete(Refusal):
+    """A bulk change that was stopped, or failed, before all controllers have answered."""
+
+    status = 500
+    title = "The change is not complete"
+
+    def __init__(self, job: FleetJob) -> None:
+        told = job.report()
+        id = as_told(job.plan.tenant, told.id)
+        super().__init__(
+            f"{told.why} Of {told.controllers} controllers, {told.done} have done it and"
+            f" {told.failed} have refused it; any other one may have done it or not."
+            f" /api/fleet/rollout?id={id} tells more, and /api/fleet/rollout/resume?id={id} goes on"
+            " with it: what is done is not done again."
+        )
 
 
 class Asker(Struct, frozen=True):
@@ -143,6 +160,8 @@ class FleetJobs:
         if job.work != work:
             raise Conflict("This id is that of another change.", field="id")
         await job.ended()
+        if job.state.status == "stopped":
+            raise JobIncomplete(job)
         return report_of(job.results())
 
     async def _asked_to_tell(self, content: bytes) -> bytes:
