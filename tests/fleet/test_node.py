@@ -25,6 +25,7 @@ from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.store import Changes
 from tests.cases import for_each
 from tests.fleet.loop_node import LoopNode, loop_node
+from tests.fleet.mortal_lane import Disk, MortalLane
 from tests.hardware.waiting import until
 from tests.ports import free_port
 
@@ -188,6 +189,33 @@ def no_collection(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+@for_each("writes", [0, 1, 2])
+async def test_a_removal_is_never_half_done_wherever_the_disk_is_full(writes: int) -> None:
+    disk = Disk()
+    lane = MortalLane(disk, 10**6, is_last_stored=False)
+    async with loop_node(lane) as node:
+        await node.post("add", name="gh-{n}", count=2)
+        await node.post("snapshot", label="noon")
+        member = node.member("gh-1")
+        lane._left = writes
+        if writes == 0:
+            assert "The node is dead" in await node.refused(507, "remove", name="gh-1")
+        else:
+            assert (await node.post("remove", name="gh-1"))["done"] == 1
+        lane._left = 10**6
+        left = ["gh-1", "gh-2"] if writes == 0 else ["gh-2"]
+        assert await names(node) == left
+        assert member.has_left is (writes > 0)
+        if writes == 0:
+            await node.post("send", command="stm.cgi?oname=0Pump", name="gh-1")
+            assert member.controller.engine.settings.outputs[0].name == "Pump"
+    async with loop_node(disk) as again:
+        assert await again.node.start_stored({}) == {}
+        assert await names(again) == left
+        (snapshot,) = again.node.registry.snapshots.values()
+        assert len(snapshot.parts) == len(left)
 
 
 @for_each(

@@ -77,8 +77,8 @@ async def release_controller(data_folder: Path, name: str, to: Path) -> None:
         with empty_folder(to) as folder:
             trouble = await move_out(node.lane, node.folder, number, folder)
         # When everything is in its new place: whatever happens now, nothing is lost.
-        await node.registry.remove([number])
-        await node.lane.forget([number])
+        parts = await node.registry.remove([number])
+        await node.lane.forget([number, *parts])
         if node.folder.history_path.exists() and not trouble:
             shared = SharedChunks(node.folder.history_path, Bounds().max_bytes)
             try:

@@ -8,6 +8,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -42,7 +43,7 @@ from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.fleet.tenants import OPERATOR, TenantRecord, is_seen, no_such_tenant
 from leverframe.process.node_services import NodeServices
 from leverframe.process.version_change import settle_version
-from leverframe.shutdown import close_all
+from leverframe.shutdown import End, close_all
 from leverframe.storage.fleet.lane import OF_NODE, Lane
 from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.store import Changes, Stored
@@ -293,17 +294,27 @@ class FleetNode:
         return member
 
     async def remove(self, members: Sequence[Member]) -> None:
-        """Stop controllers and remove all that is known of them."""
+        """Remove controllers from the records, then stop them and remove all that is stored.
+
+        Where the records cannot be written, they run on as if nothing had been asked.
+        """
         async with self.changing:
             check_that_all_are_here(members)
-            numbers = [member.number for member in members]
-            await self._stop(members)
-            parts = await self.registry.remove_from_snapshots(numbers)
-            await self.registry.remove(numbers)
-            await self.lane.forget([*numbers, *parts])
-            if self._history is not None:
-                await self._history.forget(numbers)
+            parts = await self.registry.remove([member.number for member in members])
+            await self._clear_away(members, parts)
         self._tell_watchers()
+
+    async def _clear_away(self, members: Sequence[Member], parts: Sequence[int]) -> None:
+        """Stop controllers that are removed; what they have written until then goes after them.
+
+        That they are removed stays so: what cannot be erased belongs to nobody any more.
+        """
+        numbers = [member.number for member in members]
+        await self._stop(members)
+        erasing: list[End] = [partial(self.lane.forget, [*numbers, *parts])]
+        if self._history is not None:
+            erasing.append(partial(self._history.forget, numbers))
+        await close_all(erasing)
 
     async def _stop(self, members: Iterable[Member]) -> None:
         for member in members:

@@ -5,8 +5,9 @@ host name, so that every controller can be asked for by its name; a new one is m
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from ipaddress import IPv4Address, ip_address
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -222,11 +223,22 @@ class Registry:
         )
         self.records |= records
 
-    async def remove(self, numbers: Iterable[int]) -> None:
+    async def remove(self, numbers: Collection[int]) -> list[int]:
+        """Forget controllers and their places in snapshots; return the numbers of their parts."""
+        changed, parts = self.snapshots_without(numbers)
         rows = {f"{_ROW}{number}": DELETED for number in numbers}
+        rows |= {f"{_SNAPSHOT_ROW}{label}": _snapshot_row(one) for label, one in changed.items()}
         await self._store.commit(Changes(kept=rows))
+        self.note_removed(numbers, changed)
+        return parts
+
+    def note_removed(
+        self, numbers: Iterable[int], changed: Mapping[str, SnapshotRecord | None]
+    ) -> None:
         for number in numbers:
-            del self.records[number]
+            self.records.pop(number, None)
+        for label, record in changed.items():
+            self._take_snapshot(label, record)
 
     async def count_of(self, tenant: str) -> int:
         """Count the controllers of a tenant, on all nodes."""
@@ -273,22 +285,39 @@ class Registry:
 
     async def put_snapshot(self, label: str, record: SnapshotRecord | None) -> None:
         """Keep a snapshot under a label; None forgets it."""
-        row = DELETED if record is None else msgspec.to_builtins(record, str_keys=True)
+        row = _snapshot_row(record)
         await self._store.commit(Changes(kept={f"{_SNAPSHOT_ROW}{label}": row}))
+        self._take_snapshot(label, record)
+
+    def _take_snapshot(self, label: str, record: SnapshotRecord | None) -> None:
         self.snapshots.pop(label, None)
         if record is not None:
             self.snapshots[label] = record
 
-    async def remove_from_snapshots(self, numbers: Iterable[int]) -> list[int]:
-        """Take controllers out of all snapshots; return the numbers of their parts."""
-        removed, parts = set(numbers), []
-        for label, record in tuple(self.snapshots.items()):
+    def snapshots_without(
+        self, numbers: Iterable[int]
+    ) -> tuple[dict[str, SnapshotRecord | None], list[int]]:
+        """Return the snapshots that change without controllers, and the numbers of their parts."""
+        removed = set(numbers)
+        changed: dict[str, SnapshotRecord | None] = {}
+        parts: list[int] = []
+        for label, record in self.snapshots.items():
             left = {number: part for number, part in record.parts.items() if number not in removed}
             if len(left) < len(record.parts):
                 parts += [part for number, part in record.parts.items() if number in removed]
-                kept = SnapshotRecord(record.at, left) if left else None
-                await self.put_snapshot(label, kept)
+                changed[label] = SnapshotRecord(record.at, left) if left else None
+        return changed, parts
+
+    async def remove_from_snapshots(self, numbers: Iterable[int]) -> list[int]:
+        """Take controllers out of all snapshots; return the numbers of their parts."""
+        changed, parts = self.snapshots_without(numbers)
+        for label, record in changed.items():
+            await self.put_snapshot(label, record)
         return parts
+
+
+def _snapshot_row(record: SnapshotRecord | None) -> Any:
+    return DELETED if record is None else msgspec.to_builtins(record, str_keys=True)
 
 
 def _snapshot(row: object) -> SnapshotRecord:

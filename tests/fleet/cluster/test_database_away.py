@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from leverframe.fleet.cluster.lease import NodeLease
+from leverframe.fleet.cluster.membership import tell
 from leverframe.fleet.members import Member
 from leverframe.servers.http.messages import Reply, Request
+from leverframe.storage.fleet.postgres_connection import connect
 from tests.fleet.cluster.nodes import Cluster, cluster_on
 from tests.hardware.waiting import until
 from tests.notify.broker import PASSWORD, USER, Broker, Listener
@@ -80,6 +82,40 @@ async def test_changes_are_507_switching_503_and_it_goes_on_without_a_restart(
     # The very same ones: nothing has moved, and nobody was declared dead.
     assert [cluster.member(name) for name in ("one", "two")] == members
     assert [one._claim.epoch for one in cluster.members.values()] == epochs
+
+
+async def test_a_controller_that_cannot_be_removed_now_runs_on_and_is_removed_later(
+    away: tuple[PostgresServer, Cluster],
+) -> None:
+    server, cluster = away
+    member = cluster.member("one")
+    assert "Nothing was changed" in await cluster.asked["a"].refused(507, "remove", name="one")
+    assert cluster.member("one") is member
+    assert not member.has_left
+    assert (await asked(member, READ)).status == 200
+    await asyncio.to_thread(server.start)
+    await until(lambda: not any(one.is_in_doubt for one in leases(cluster)))
+    assert (await asked(member, CHANGE)).status == 200
+    assert (await cluster.asked["a"].post("remove", name="one"))["done"] == 1
+    assert [one["name"] for one in await cluster.asked["b"].get("list")] == ["two"]
+    with connect(cluster.database) as connection:
+        rows = connection.execute(
+            "SELECT count(*) FROM setting WHERE controller = %s", (member.number,)
+        )
+        assert rows.fetchone() == (0,)
+
+
+async def test_one_that_was_removed_while_its_node_could_not_know_is_stopped(
+    there: tuple[PostgresServer, Cluster], caplog: pytest.LogCaptureFixture
+) -> None:
+    _, cluster = there
+    member = cluster.member("one")
+    with connect(cluster.database) as connection:
+        connection.execute("DELETE FROM controller WHERE number = %s", (member.number,))
+        tell(connection)
+    await until(lambda: member.has_left)
+    assert "removed while the database was away, and stopped now: one" in caplog.text
+    await until(lambda: cluster.names("a") | cluster.names("b") == {"two"})
 
 
 @pytest.mark.needs_program("mosquitto")

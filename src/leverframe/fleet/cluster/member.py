@@ -405,11 +405,30 @@ class ClusterMember(AskingNode):
         if self._lane.is_unclear:
             await self._lane.look_again()
         await self._reload_stored_late()
+        await self._drop_removed()
         await self._start_taken()
         await self._node.jobs_taken()
         capacities = membership.capacities_of(self.nodes)
         leaving = leaving_members(self.identity.name, self._members(), self._placed, capacities)
         await self._give_up(leaving[:GIVEN_UP_AT_A_TIME])
+
+    async def _drop_removed(self) -> None:
+        """Drop controllers that were removed when a broken connection left that unknown."""
+        placed = {one.number for one in self._placed}
+        missing = self._registry.records.keys() - placed
+        missed = [one for one in self._members() if one.number in missing]
+        if not missed:
+            return
+        # Those that were made after the last look are there.
+        there = await self._registry.whereabouts([one.number for one in missed])
+        numbers = {one.number for one in there}
+        removed = [one for one in missed if one.number not in numbers and not one.has_left]
+        if removed:
+            names = ", ".join(one.name for one in removed)
+            log.warning("removed while the database was away, and stopped now: %s", names)
+            await self._node.drop(removed)
+            self._saver.forget([one.number for one in removed])
+            self._registry.let_go([one.number for one in removed])
 
     async def _start_taken(self) -> None:
         """Start controllers that this node has and that do not run yet."""

@@ -39,6 +39,11 @@ _REMOVE = (
     f"{_ALIVE} DELETE FROM controller USING alive"  # noqa: S608
     " WHERE number = ANY(%(numbers)s) AND node = alive.name"
 )
+_LEFT = "SELECT 1 FROM controller WHERE number = ANY(%(numbers)s)"
+_REMOVE_FROM_SNAPSHOTS = (
+    f"{_ALIVE} DELETE FROM snapshot USING alive, controller AS own"  # noqa: S608
+    " WHERE controller = ANY(%(numbers)s) AND own.number = controller AND own.node = alive.name"
+)
 _FORGET_SNAPSHOT = (
     f"{_ALIVE} DELETE FROM snapshot USING alive, controller AS own"  # noqa: S608
     " WHERE label = %(label)s AND own.number = snapshot.controller AND own.node = alive.name"
@@ -212,19 +217,22 @@ class ClusterRegistry(Registry):
             raise Conflict("This tenant is gone.", field="tenant") from error
         self.records |= records
 
-    async def remove(self, numbers: Iterable[int]) -> None:
-        chosen = list(numbers)
-        given = self._fenced(numbers=chosen)
+    async def remove(self, numbers: Collection[int]) -> list[int]:
+        changed, parts = self.snapshots_without(numbers)
+        given = self._fenced(numbers=list(numbers))
 
         def write(connection: Connection) -> None:
             with connection.transaction():
-                if connection.execute(_REMOVE, given).rowcount < len(chosen):
+                connection.execute(_REMOVE_FROM_SNAPSHOTS, given)
+                connection.execute(_REMOVE, given)
+                # Those that are gone already were removed here, before a connection broke.
+                if connection.execute(_LEFT, given).fetchone() is not None:
                     raise Moved("One of them")
                 tell(connection)
 
         await self._ask(write)
-        for number in chosen:
-            del self.records[number]
+        self.note_removed(numbers, changed)
+        return parts
 
     async def put_snapshot(self, label: str, record: SnapshotRecord | None) -> None:
         new = record or SnapshotRecord(0.0)
@@ -240,9 +248,7 @@ class ClusterRegistry(Registry):
                     raise Moved("One of them")
 
         await self._ask(write)
-        self.snapshots.pop(label, None)
-        if record is not None:
-            self.snapshots[label] = record
+        self._take_snapshot(label, record)
 
     # --- tenants ----------------------------------------------------------------------------------
 
