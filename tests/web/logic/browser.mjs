@@ -41,10 +41,11 @@ function answerTo(path, target) {
 }
 
 async function fetch(target, { method = "GET", body } = {}) {
-  if (method === "GET") return Response.json(answerTo(target.split("?")[0], target));
+  const [path] = target.split("?");
+  if (method === "GET") return Response.json(answerTo(path, target));
   if (controller.refusal) return Response.json(controller.refusal, { status: 400 });
   controller.sent.push({ target, body });
-  return new Response("");
+  return path in controller.answers ? Response.json(answerTo(path, target)) : new Response("");
 }
 
 const kept = new Map();

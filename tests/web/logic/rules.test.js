@@ -16,8 +16,10 @@ import {
 import { deletion, restoration } from "../../../src/leverframe/web/pages/rules/deletion.js";
 import { sourceGroups } from "../../../src/leverframe/web/pages/rules/blanks.js";
 import { stateOf } from "../../../src/leverframe/web/pages/rules/row.js";
+import { Trial } from "../../../src/leverframe/web/pages/rules/trial.js";
 import {
   differences,
+  pulsesOf,
   spansOf,
   thresholds,
   without,
@@ -42,7 +44,8 @@ import {
   storedOf,
   stretched,
 } from "../../../src/leverframe/web/pages/schedule/week.js";
-import { commandsOf, openContext } from "./helpers.js";
+import { controller } from "./browser.mjs";
+import { commandsOf, markup, openContext, textOf } from "./helpers.js";
 
 const [NEWEST, MIDDLE, OLDEST] = ["3.9 1.75", "3.5 1.36", "3.0 1.58a"];
 let context;
@@ -355,6 +358,48 @@ test("hysteresis is told in numbers, for both ways to compare", () => {
   const [reference, hysteresis] = [18, 2];
   assert.deepEqual(thresholds({ compare: "<", reference, hysteresis }), { on: 18, off: 20 });
   assert.deepEqual(thresholds({ compare: ">=", reference, hysteresis }), { on: 18, off: 16 });
+});
+
+test("a pulse is told for its own length, however long its rule is met", () => {
+  const pulse = { ...EMPTY_RULE, action: "PULSE OUT2", off_delay: 10 };
+  assert.equal(edited(NEWEST, pulse).pulse, 10);
+  // One of no time would be none.
+  assert.equal(edited(NEWEST, { ...pulse, off_delay: 0 }).pulse, 1);
+  assert.equal(edited(NEWEST).pulse, null);
+  const turns = [
+    { time: 100, active: true },
+    { time: 105, active: false },
+    { time: 108, active: true },
+    { time: 995, active: true },
+  ];
+  assert.deepEqual(pulsesOf(turns, 10, 1000), [[100, 118], [995, 1000]]);
+});
+
+test("the picture of a trial is drawn up to now, for a pulse with what was done", async () => {
+  const trial = {
+    ...{ first: 0, last: 86_400, since: 0, conditions: [[{ time: 0, active: true }]] },
+    firings: [{ time: 3600, active: true }],
+  };
+  const history = {
+    ...{ step: 0, from: 0, to: 86_400, now: 86_400, times: [] },
+    series: { DS1: { times: [0], values: [22] } },
+  };
+  const bars = [{ begin: 3600, end: 3610, value: 1, cause: null }];
+  controller.answers = {
+    "/api/rules/try": () => trial,
+    "/api/history": () => history,
+    "/api/timeline": () => ({ lanes: [{ label: "OUT2", bars }] }),
+  };
+  const rule = { ...HEATING, action: "PULSE OUT2", off_delay: 10, on_delay: 0 };
+  const own = await openContext();
+  const picture = await new Promise((resolve) => {
+    own.redraw = () => resolve(shown);
+    const shown = new Trial(own, edited(NEWEST, rule));
+  });
+  controller.reset();
+  assert.match(markup(picture.view()), /M0\.0,[\d.]+H1000\.0/);
+  assert.match(textOf(picture.view()), /As it was\. It would have acted 1 time, 10 s in all\./);
+  assert.match(textOf(picture.view()), /was so/);
 });
 
 test("differences between what would have been and what was are spans of more than moments", () => {

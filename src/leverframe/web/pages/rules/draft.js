@@ -3,7 +3,7 @@
 // The three dialects of rules differ in their codes and in which fields they have; both come from
 // the command table. Older ones write the value into the action: `OUT2=1`.
 
-import { durationText } from "../../lib/durations.js";
+import { durationText, secondsOf } from "../../lib/durations.js";
 import { isState } from "../../lib/labels.js";
 import { numberOf, numberText } from "../../lib/numbers.js";
 import { choices, isChoice, problemOf, valueFrom } from "../../lib/schema.js";
@@ -158,6 +158,12 @@ export class Draft {
   get condition() {
     const { compare, reference, hysteresis } = this.#typed;
     return { compare, reference: numberOf(reference), hysteresis: numberOf(hysteresis) };
+  }
+
+  // How many seconds the pulse of its action lasts; null where the action is none.
+  get pulse() {
+    const { action, off_delay: lasting } = this.#typed;
+    return isPulse(action) ? Math.max(1, secondsOf(lasting) || 0) : null;
   }
 
   restore() {

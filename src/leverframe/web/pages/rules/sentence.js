@@ -24,6 +24,12 @@ export const isSwitched = (action) => SWITCHED.includes(action);
 // On for a while: its delay of ceasing says how long.
 /** @param {string} action */
 export const isPulse = (action) => action.startsWith("PULSE ");
+// What an action switches, also for a while; null where it does something else.
+/** @param {string} action */
+export function switchedBy(action) {
+  const label = action.replace(/^PULSE /, "");
+  return isSwitched(label) ? label : null;
+}
 // What something is after it was set to a value; what people do to it is another word.
 const BECOMES = ["state_off", "state_on", "value_2"];
 // The rest of a key: `when_${joint("AND")}`.

@@ -5,14 +5,15 @@
 import { html, nothing, svg } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
 import { causeOf } from "../../lib/causes.js";
+import { pathOf, pointsOf } from "../../lib/course.js";
 import { roughText } from "../../lib/durations.js";
 import { icon } from "../../lib/icon.js";
 import { isState } from "../../lib/labels.js";
 import { moverName } from "../../lib/lever_state.js";
 import { thingName } from "../../lib/things.js";
 import { clock, currentLanguage, t } from "../../lib/words.js";
-import { isSwitched, limit } from "./sentence.js";
-import { differences, spansOf, thresholds, total, without } from "./trial_logic.js";
+import { limit, switchedBy } from "./sentence.js";
+import { differences, pulsesOf, spansOf, thresholds, total, without } from "./trial_logic.js";
 
 /** @import { Draft } from "./draft.js" */
 /** @import { Span } from "./trial_logic.js" */
@@ -21,6 +22,7 @@ import { differences, spansOf, thresholds, total, without } from "./trial_logic.
  * @typedef {object} Past
  * @property {string} source
  * @property {Condition} condition  as it was tried: what is typed meanwhile may be no number
+ * @property {number | null} pulse  how long its pulse was to last; null where its action is none
  * @property {Api.RuleTrial} trial
  * @property {HistoryReply} history
  * @property {Api.LaneBar[] | null} did
@@ -89,16 +91,17 @@ export class Trial {
 
   /** @returns {Promise<Past>} */
   async #read() {
-    const { condition, typed } = this.#draft;
+    const { condition, pulse, typed } = this.#draft;
     const { source, action } = typed;
+    const switched = switchedBy(action);
     const trial = await api.tryRule(this.#draft.trialItem(), this.#hours);
     const [from, to] = [Math.floor(trial.first), Math.ceil(trial.last)];
     const [history, timeline] = await Promise.all([
       api.history({ labels: source, from, to, points: POINTS }),
-      isSwitched(action) ? api.timeline({ from, to }) : null,
+      switched ? api.timeline({ from, to }) : null,
     ]);
-    const lane = timeline?.lanes.find(({ label }) => label === action);
-    return { source, condition, trial, history, did: lane?.bars ?? null };
+    const lane = timeline?.lanes.find(({ label }) => label === switched);
+    return { source, condition, pulse, trial, history, did: lane?.bars ?? null };
   }
 
   view() {
@@ -128,11 +131,12 @@ export class Trial {
 
   /** @param {Past} past */
   #picture(past) {
-    const { trial, did } = past;
+    const { trial, did, pulse } = past;
     if (trial.since === null) return html`<p class="note" role="status">${t("try_no_history")}</p>`;
     const { first, last } = trial;
-    const would = spansOf(trial.firings, last);
-    const wanted = this.#draft.typed.value === "0" ? 0 : 1;
+    const would =
+      pulse === null ? spansOf(trial.firings, last) : pulsesOf(trial.firings, pulse, last);
+    const wanted = pulse === null && this.#draft.typed.value === "0" ? 0 : 1;
     const done = did && did.filter(({ value }) => value === wanted);
     const spans = done?.map((bar) => this.#within(bar, trial)) ?? null;
     const since = Math.max(first, trial.since);
@@ -161,7 +165,8 @@ export class Trial {
     /** @param {number} value */
     const y = (value) => ((high + room - value) / (high - low + 2 * room)) * HEIGHT;
     /** @param {number} time */
-    const x = (time) => ((time - trial.first) / (trial.last - trial.first)) * 1000;
+    const x = (time) =>
+      Math.max(0, ((time - trial.first) / (trial.last - trial.first)) * 1000);
     return html`${this.#names(source, on, off, y)}
       <svg
         class="course"
@@ -175,7 +180,7 @@ export class Trial {
             svg`<rect x=${x(begin)} width=${x(end) - x(begin)} height=${HEIGHT} />`,
         )}
         <path class="limit" d="M0,${y(on)}H1000${off === on ? "" : `M0,${y(off)}H1000`}" />
-        <path d=${lineOf(points, x, y)} />
+        <path d=${pathOf(history, points, x, y)} />
       </svg>`;
   }
 
@@ -266,7 +271,7 @@ export class Trial {
     // What a timer is called tells its cause already.
     const who = kind === "timer" ? [mover] : [causeOf(kind, detail).word(), mover];
     return t("trial_why", {
-      name: thingName(this.#context, this.#draft.typed.action),
+      name: thingName(this.#context, switchedBy(this.#draft.typed.action) ?? ""),
       state: t(bar.value ? "state_on" : "state_off"),
       time: clock(bar.begin).slice(0, 5),
       who: who.filter(Boolean).join(" "),
@@ -280,37 +285,6 @@ const counted = (key, none, spans) =>
 
 /** @param {number} top @param {string} text */
 const name = (top, text) => html`<span class="y" .style=${`top:${top - 9}px`}>${text}</span>`;
-
-/** @param {HistoryReply} history @param {string} label @returns {[number, number | null][]} */
-function pointsOf({ series, times }, label) {
-  const found = series[label];
-  if (!found) return [];
-  const [at, values] = [found.times ?? times, found.values ?? found.mean ?? []];
-  return values.map((value, index) => [at[index], value]);
-}
-
-// A gap stays a gap.
-/**
- * @param {[number, number | null][]} points
- * @param {(time: number) => number} x
- * @param {(value: number) => number} y
- */
-function lineOf(points, x, y) {
-  let pen = "M";
-  return points
-    .map(([time, value]) => {
-      if (value === null) {
-        pen = "M";
-        return "";
-      }
-      const [place, height] = [Math.max(0, x(time)).toFixed(1), y(value).toFixed(1)];
-      // What was read holds until the next reading.
-      const step = pen === "M" ? `M${place},${height}` : `H${place}V${height}`;
-      pen = "H";
-      return step;
-    })
-    .join("");
-}
 
 /** @param {number} first @param {number} last */
 function axis(first, last) {

@@ -21,6 +21,21 @@ export function spansOf(turns, last) {
   return spans;
 }
 
+// When pulses were on, from the moments at which a rule turned; one that begins within another
+// makes it longer.
+/** @param {Api.Firing[]} turns @param {number} seconds @param {number} last @returns {Span[]} */
+export function pulsesOf(turns, seconds, last) {
+  /** @type {Span[]} */
+  const spans = [];
+  for (const { time } of turns.filter(({ active }) => active)) {
+    const before = spans.at(-1);
+    const end = Math.min(time + seconds, last);
+    if (before && before[1] >= time) before[1] = end;
+    else spans.push([time, end]);
+  }
+  return spans;
+}
+
 // The rest of the time.
 /** @param {Span[]} spans @param {number} first @param {number} last @returns {Span[]} */
 export function without(spans, first, last) {
