@@ -74,6 +74,40 @@ def test_every_language_has_the_same_placeholders(name: str) -> None:
         assert len(placeholders) == 1, key
 
 
+#: What a thing is called in English -> what its name has in other languages, in every case.
+TERMS = {
+    r"periodic switching|switch\w*\b.* periodically": {
+        "pl": "cykliczn",
+        "fr": "périodique",
+        "hu": "ismétlőd",
+        "cs": "periodick",
+    },
+    r"SNMP trap": {"pl": "pułap", "fr": "trap", "hu": "trap", "cs": "trap"},
+    r"PID regulator": {"pl": "regulator", "fr": "régulateur", "hu": "PID-szab", "cs": "regulátor"},
+    r"authentication key": {
+        "pl": "uwierzyteln",
+        "fr": "authent",
+        "hu": "hitelesítési",
+        "cs": "autentizační",
+    },
+    r"\bfindings?\b": {"pl": "uwag", "fr": "constat", "hu": "észrevétel", "cs": "nález"},
+}
+
+
+@for_each("english", TERMS)
+def test_a_thing_is_called_the_same_everywhere(english: str) -> None:
+    found = [
+        entry
+        for name in FILES
+        for entry in words(name).values()
+        if re.search(english, entry["en"], re.IGNORECASE)
+    ]
+    assert len({entry["en"].lower() for entry in found}) > 1
+    for entry in found:
+        for language, begin in TERMS[english].items():
+            assert begin.lower() in entry[language].lower(), entry
+
+
 def test_findings_have_the_sentences_of_the_controller() -> None:
     assert {kind: entry["en"] for kind, entry in words("findings").items()} == SENTENCES
 
