@@ -164,13 +164,14 @@ def _held_since(engine: Engine, number: int) -> float | None:
 
 def held_rules(engine: Engine) -> list[int]:
     """List the rules whose output a hand keeps otherwise, in less time than all findings take."""
+    rules = engine.settings.rules
+    if not rules:
+        return []
     switched = engine.machine.switched.items()
     by_hand = {label for label, (_, cause, _) in switched if cause.kind not in OWN_CAUSES}
-    if not by_hand:
-        return []
     return [
         number
-        for number, rule in enumerate(engine.settings.rules, start=1)
+        for number, rule in enumerate(rules, start=1)
         if rule.action in by_hand and _held_since(engine, number) is not None
     ]
 
