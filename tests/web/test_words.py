@@ -31,7 +31,7 @@ WEB = Path(str(resources.files("leverframe.web")))
 LANGUAGES = {"en", "pl", "fr", "hu", "cs"}
 #: The frame's own texts, those of one page, and the words of code lists.
 FILES = sorted(path.stem for path in (WEB / "words").glob("*.json"))
-SHARED = ("frame", "codes", "commands", "findings", "parts", "readings", "server")
+SHARED = ("frame", "codes", "commands", "findings", "parts", "readings", "server", "synonyms")
 PAGES = [name for name in FILES if name not in SHARED]
 
 #: A place, or the forms of a word by a number.
@@ -72,6 +72,12 @@ def test_every_language_has_the_same_placeholders(name: str) -> None:
     for key, entry in words(name).items():
         placeholders = {frozenset(PLACEHOLDER.findall(text)) for text in entry.values()}
         assert len(placeholders) == 1, key
+
+
+def test_other_words_are_those_of_texts_that_exist() -> None:
+    for key in words("synonyms"):
+        name, _, text = key.rpartition(".")
+        assert text in words(name or "frame"), key
 
 
 #: What a thing is called in English -> what its name has in other languages, in every case.

@@ -3,8 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { chooseLanguage } from "../../../src/leverframe/web/lib/words.js";
 import { folded } from "../../../src/leverframe/web/lib/folded.js";
-import { bestOf } from "../../../src/leverframe/web/pages/search/entries.js";
+import { allEntries, bestOf } from "../../../src/leverframe/web/pages/search/entries.js";
+import { openContext } from "./helpers.js";
 
 const entry = (kind, name, beside = "") => ({
   kind,
@@ -31,4 +33,23 @@ test("accents and case are no hindrance, and nothing typed finds nothing", () =>
   assert.deepEqual(names("ZAROVKA"), ["Žárovka"]);
   assert.deepEqual(names("  "), []);
   assert.deepEqual(names("pump tomatoes"), []);
+});
+
+test("what is looked for by other words is found where it is", async () => {
+  const context = await openContext();
+  context.overview.isPresent = (label) => label === "OUT0";
+  const found = (entries, typed) => bestOf(entries, typed, 3).map(({ address }) => address);
+  const entries = await allEntries(context);
+  const [host, time] = ["#/messages?open=email&find=Server", "#/things?thing=OUT0&find="];
+  for (const [typed, address] of [
+    ...[["theme", "#/more?find=Colours"], ["colour", "#/more?find=Colours"]],
+    ...[["language", "#/more?find=Language"], ["certificate", "#/system"]],
+    ...[["smtp", "#/messages?open=email"], ["mail host", host], ["return time", time]],
+  ]) {
+    const addresses = found(entries, typed);
+    assert.ok(addresses.some((one) => one.startsWith(address)), `${typed}: ${addresses}`);
+  }
+  chooseLanguage("hu");
+  assert.ok(found(await allEntries(context), "tanusitvany").includes("#/system"));
+  chooseLanguage("en");
 });

@@ -12,7 +12,7 @@ const FILES = readdirSync(WEB, { recursive: true }).filter(
   (path) => path.endsWith(".js") && !path.startsWith("vendor"),
 );
 // Found by what is told, not by keys.
-const OTHERS = ["codes", "commands", "findings", "parts", "readings", "server"];
+const OTHERS = ["codes", "commands", "findings", "parts", "readings", "server", "synonyms"];
 const PAGES = readdirSync(new URL("words", WEB))
   .map((name) => name.replace(".json", ""))
   .filter((name) => !OTHERS.includes(name));

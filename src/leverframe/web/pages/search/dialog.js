@@ -4,7 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { icon } from "../../lib/icon.js";
 import { useStyle } from "../../lib/style_sheet.js";
 import { currentLanguage, t } from "../../lib/words.js";
-import { bestOf, farEntries, nearEntries } from "./entries.js";
+import { allEntries, bestOf, nearEntries } from "./entries.js";
 
 /** @import { SearchEntry } from "./entries.js" */
 /** @import { IconName } from "../../lib/icon.js" */
@@ -40,12 +40,11 @@ export class SearchDialog {
     this.#isOpen = true;
     await useStyle("search");
     // Names and values are those of this moment, texts those of the present language.
-    const near = nearEntries(this.#context);
-    this.#entries = near;
+    this.#entries = nearEntries(this.#context);
     this.#isComplete = false;
     this.#language = currentLanguage();
     this.#context.redraw();
-    this.#entries = [...near, ...(await farEntries(this.#context))];
+    this.#entries = await allEntries(this.#context);
     this.#isComplete = true;
     this.#context.redraw();
   }

@@ -10,6 +10,7 @@ import { things } from "../../lib/things.js";
 import { fetchWords, inLanguage, t } from "../../lib/words.js";
 import { MODULES } from "../things/settings.js";
 
+/** @import { Words } from "../../lib/words.js" */
 /**
  * `kind` is also its text in words/search.json; `beside` stands in quiet letters behind the name.
  * @typedef {{ kind: "thing" | "rule" | "page" | "setting" | "command", name: string,
@@ -18,6 +19,8 @@ import { MODULES } from "../things/settings.js";
 
 // Longer texts are sentences, and those with blanks are never shown as they are.
 const MAX_LETTERS = 40;
+// What everybody chooses in this browser; the page of all pages has it, too.
+const OWN_CHOICES = ["language", "theme"];
 const KINDS = ["thing", "rule", "page", "setting", "command"];
 
 /**
@@ -39,33 +42,51 @@ const entry = (kind, name, beside, to, more = "") => ({
 /** @param {Context} context */
 const pagesOf = (context) => offeredGroups(context).flatMap(([, group]) => group);
 
-// What is known at once.
+// All that can be found, also by other words for the same.
 /** @param {Context} context */
-export function nearEntries(context) {
+export async function allEntries(context) {
+  const synonyms = await fetchWords("synonyms");
+  return [...nearEntries(context, synonyms), ...(await farEntries(context, synonyms))];
+}
+
+// What else a text is looked for by: a page or a choice by its key, what stands on one with the
+// file of its words: "email.host".
+/** @param {Words} synonyms @param {string} key */
+const alsoCalled = (synonyms, key) => (synonyms[key] ? inLanguage(synonyms[key]) : "");
+
+// What is known at once.
+/** @param {Context} context @param {Words} [synonyms] */
+export function nearEntries(context, synonyms = {}) {
   return [
     ...things(context).map(({ label, name, value, address: to }) =>
       entry("thing", name, value, to, label),
     ),
     ...ruleEntries(context),
-    ...pagesOf(context).map(({ name, group }) =>
-      entry("page", t(`page_${name}`), t(`group_${group}`), address(name)),
-    ),
-    ...groupsOf(context).map(({ page, params, title }) =>
-      entry("page", title, t(`page_${page}`), address(page, params)),
-    ),
+    ...pagesOf(context).map(({ name, group }) => {
+      const also = alsoCalled(synonyms, `page_${name}`);
+      return entry("page", t(`page_${name}`), t(`group_${group}`), address(name), also);
+    }),
+    ...groupsOf(context).map(({ file, page, params, title }) => {
+      const also = alsoCalled(synonyms, `page_${file}`);
+      return entry("page", title, t(`page_${page}`), address(page, params), also);
+    }),
+    ...OWN_CHOICES.map((key) => {
+      const to = address("more", { find: t(key) });
+      return entry("setting", t(key), t("own_choices"), to, alsoCalled(synonyms, key));
+    }),
   ];
 }
 
 // What has to be fetched: the texts of all pages, and the commands.
-/** @param {Context} context */
-export async function farEntries(context) {
+/** @param {Context} context @param {Words} synonyms */
+async function farEntries(context, synonyms) {
   const [texts] = await Promise.all([
     Promise.all([...drawersOf(context), ...groupsOf(context), ...sheetsOf(context)].map(read)),
     context.knowCommands(),
     useDescriptions(),
   ]);
   return [
-    ...texts.flatMap(settingEntries),
+    ...texts.flatMap((place) => settingEntries(place, synonyms)),
     ...context.commands.all.map(({ line, doc }) =>
       entry(
         "command",
@@ -123,13 +144,17 @@ function drawersOf(context) {
 const read = async (place) => ({ ...place, words: await fetchWords(place.file) });
 
 // What stands there: each text once, with the way to it.
-/** @param {Place & { words: import("../../lib/words.js").Words }} place */
-function settingEntries({ title, page, params, words }) {
-  const texts = Object.values(words)
-    .map(inLanguage)
-    .filter((text) => text.length > 2 && text.length <= MAX_LETTERS && !/[{}.…:]/.test(text));
-  return [...new Set(texts)].map((text) =>
-    entry("setting", text, title, address(page, { ...params, find: text })),
+/** @param {Place & { words: Words }} place @param {Words} synonyms */
+function settingEntries({ file, title, page, params, words }, synonyms) {
+  /** @type {Map<string, string>} */
+  const found = new Map();
+  for (const [key, word] of Object.entries(words)) {
+    const text = inLanguage(word);
+    if (text.length <= 2 || text.length > MAX_LETTERS || /[{}.…:]/.test(text)) continue;
+    found.set(text, `${found.get(text) ?? ""} ${alsoCalled(synonyms, `${file}.${key}`)}`);
+  }
+  return [...found].map(([text, also]) =>
+    entry("setting", text, title, address(page, { ...params, find: text }), also),
   );
 }
 
