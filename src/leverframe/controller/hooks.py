@@ -109,6 +109,8 @@ class Hooks:
         self.request_journal: RequestLog | None = None
         #: What is known about newer firmware (`/api/firmware`).
         self.firmware_report: Callable[[], Any] = dict
+        #: The certificate of this controller; None where it does not speak TLS by itself.
+        self.certificate_report: Callable[[], Any] = _nothing
         #: Parts around the controller that do something at a time of its clock.
         self.timed: list[Timed] = []
         #: What goes wrong on purpose; None where the board is not simulated.

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from leverframe.commands.table.rights import TRUSTED_ADMINISTRATOR, TRUSTED_USER
 from leverframe.config import Config, NodeConfig
+from leverframe.controller.controller import Controller
 from leverframe.errors import ErrorForPeople
 from leverframe.process.administrator import administrator_name, ensure_administrator
 from leverframe.process.json_lines import print_json
@@ -108,6 +109,13 @@ async def listen(
     else:
         to_https = partial(redirect_to_https, reach.names)
         await server.start(config.host, config.port, certificate.context, to_https)
+
+
+def connect_certificate(controller: Controller, certificate: Certificate) -> None:
+    """Have the controller tell of its certificate, and when that ends."""
+    controller.certificate_report = certificate.report
+    controller.findings.sources.append(lambda: certificate.findings(controller.clock.wall()))
+    certificate.watchers.append(controller.tell_findings)
 
 
 def take_up_certificate(certificate: Certificate | None) -> None:

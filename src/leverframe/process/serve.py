@@ -26,6 +26,7 @@ from leverframe.process.open_files import descriptor_budget
 from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.reach import (
     certificate_of,
+    connect_certificate,
     introduce_administrator,
     listen,
     reach_of,
@@ -128,10 +129,7 @@ async def serve(config: Config) -> None:
             server.state.problem = built.problem
             built.controller.ports["http"] = lambda: server.port
             if certificate is not None:
-                built.controller.findings.sources.append(
-                    lambda: certificate.findings(built.controller.clock.read().wall)
-                )
-                certificate.watchers.append(built.controller.tell_findings)
+                connect_certificate(built.controller, certificate)
                 redirect = await open_redirect(
                     built.controller, config, reach, descriptors, server.port
                 )

@@ -29,7 +29,7 @@ from leverframe.fleet.time_words import WhenText, wall_of
 from leverframe.hardware.fault_catalogue import Fault
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.ports import connect_modbus, connect_snmp
-from leverframe.process.reach import certificate_of, listen, reach_of
+from leverframe.process.reach import certificate_of, connect_certificate, listen, reach_of
 from leverframe.process.recorded import RecordedUnit, read_answers
 from leverframe.process.serve import http_limits
 from leverframe.process.services import Sending
@@ -185,6 +185,8 @@ class Twin(AnyTwin):
             HttpFaults(controller.faults, server, controller.request_journal)
             folder = parts.enter_context(TemporaryDirectory()) if self._config.tls else ""
             certificate = certificate_of(self._config, Path(folder), built.host_label)
+            if certificate is not None:
+                connect_certificate(controller, certificate)
             await listen(server, self._config, certificate, reach)
             server.state.problem = built.problem
             parts.push_async_callback(server.stop, GRACE_S)

@@ -279,6 +279,7 @@ interface FleetPageLike {
   fork(): null;
   redraw(): void;
 }
+type Certificate = Api.Replies["/api/certificate"];
 type Firmware = Api.Replies["/api/firmware"];
 type NotRestored = Api.Replies["/api/restore-report"];
 type BenchReport = Api.Replies["/api/sim"];

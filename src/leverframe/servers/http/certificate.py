@@ -13,6 +13,9 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from leverframe.engine.findings import Finding
 from leverframe.errors import ErrorForPeople
@@ -25,6 +28,18 @@ MARGIN = timedelta(days=1)
 
 #: Time enough to have a new one made.
 WARNED_DAYS = 21
+#: The page that tells how to replace it.
+PAGE = "system?open=certificate"
+
+
+class CertificateReport(Struct, frozen=True):
+    """The certificate in use; empty where the controller itself does not speak TLS."""
+
+    ends: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
+    names: Annotated[list[str], Meta(description="The hosts that it is for.")] = []
+    fingerprint: Annotated[str | None, Meta(description="SHA-256, as browsers show it.")] = None
+    files: Annotated[list[str], Meta(description="The certificate and its key.")] = []
+    is_own: Annotated[bool, Meta(description="The controller made it by itself.")] = False
 
 
 class CertificateUnusable(ErrorForPeople):
@@ -32,7 +47,8 @@ class CertificateUnusable(ErrorForPeople):
 
 
 class Certificate:
-    def __init__(self, certificate: Path, key: Path) -> None:
+    def __init__(self, certificate: Path, key: Path, *, is_own: bool = False) -> None:
+        self._is_own = is_own
         self._certificate = certificate
         self._key = key
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -40,6 +56,7 @@ class Certificate:
         self.context.set_alpn_protocols(["http/1.1"])
         #: Wall time of its end.
         self.ends = 0.0
+        self._names: list[str] = []
         #: Called when another one was taken up.
         self.watchers: list[Callable[[], None]] = []
         self.reload()
@@ -57,7 +74,7 @@ class Certificate:
                 f"The certificate {self._certificate} and its key {self._key} cannot be used: "
                 f"{_why_unusable(error)}."
             ) from error
-        self.ends = _end_of(self._certificate)
+        self.ends, self._names = _end_and_names_of(self._certificate)
         for watcher in self.watchers:
             watcher()
 
@@ -65,11 +82,13 @@ class Certificate:
         """Tell that it ends soon, or has ended."""
         days = int((self.ends - wall) // 86_400)
         if days < 0:
-            yield Finding(
-                "certificate_ended", "system?open=accounts", since=self.ends, is_fault=True
-            )
+            yield Finding("certificate_ended", PAGE, since=self.ends, is_fault=True)
         elif days < WARNED_DAYS:
-            yield Finding("certificate_ends", "system?open=accounts", figures={"days": days})
+            yield Finding("certificate_ends", PAGE, figures={"days": days})
+
+    def report(self) -> CertificateReport:
+        files = [str(self._certificate), str(self._key)]
+        return CertificateReport(self.ends, self._names, self.fingerprint(), files, self._is_own)
 
     def fingerprint(self) -> str:
         """Return the SHA-256 digest of the certificate, as browsers show it."""
@@ -80,11 +99,19 @@ class Certificate:
         return ":".join(digest[start : start + 2] for start in range(0, len(digest), 2))
 
 
-def _end_of(certificate: Path) -> float:
+def _end_and_names_of(path: Path) -> tuple[float, list[str]]:
     # Loaded only where there is TLS.
     from cryptography import x509
 
-    return x509.load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc.timestamp()
+    certificate = x509.load_pem_x509_certificate(path.read_bytes())
+    ends = certificate.not_valid_after_utc.timestamp()
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ends, []
+    hosts = names.get_values_for_type(x509.DNSName)
+    addresses = names.get_values_for_type(x509.IPAddress)
+    return ends, [*hosts, *map(str, addresses)]
 
 
 def _no_password() -> str:
@@ -112,7 +139,7 @@ def own_certificate(folder: Path, name: str, hosts: Iterable[str]) -> Certificat
                 f"The certificate {certificate} cannot be made: {error.strerror}. Make the folder "
                 "writable, or name one with --tls-certificate and --tls-key."
             ) from error
-    return Certificate(certificate, key)
+    return Certificate(certificate, key, is_own=True)
 
 
 def _self_signed(name: str, hosts: Iterable[str], now: datetime) -> tuple[bytes, bytes]:

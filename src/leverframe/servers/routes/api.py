@@ -23,6 +23,7 @@ from leverframe.hardware.modem_status import ModemReport
 from leverframe.naming.names import name_of
 from leverframe.naming.units import unit_of
 from leverframe.notify.outbox import OutboxReport
+from leverframe.servers.http.certificate import CertificateReport
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.routes.compressed import packed
 from leverframe.servers.routes.context import Context
@@ -189,6 +190,10 @@ def outbox(context: Context) -> OutboxReport:
 def firmware(context: Context) -> FirmwareReport:
     report: FirmwareReport = context.controller.firmware_report()
     return report
+
+
+def certificate(context: Context) -> CertificateReport:
+    return context.controller.certificate_report() or CertificateReport()
 
 
 def modem(context: Context) -> ModemReport:

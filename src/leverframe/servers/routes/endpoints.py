@@ -27,6 +27,7 @@ from leverframe.engine.what_if import WhatIf
 from leverframe.hardware.display_picture import png_of
 from leverframe.hardware.modem_status import ModemReport
 from leverframe.notify.outbox import OutboxReport
+from leverframe.servers.http.certificate import CertificateReport
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.http.request_journal import JournalRequest
 from leverframe.servers.problems import NoSuchPath
@@ -313,6 +314,15 @@ VALUES = (
         "when that was, or what went wrong. The address `firmware_check_url` of the configuration "
         "is asked once a day and answers JSON: `version`, and perhaps `hardware` (a list) and "
         "`notes` (an address).",
+    ),
+    Endpoint(
+        "/api/certificate",
+        role=ADMIN,
+        reply=CertificateReport,
+        function=api.certificate,
+        doc="Show the certificate with which the controller speaks TLS: until when it is valid, "
+        "for which hosts, its fingerprint, and the files that it was read from. `ends` is null "
+        "where the controller does not speak TLS by itself.",
     ),
     Endpoint(
         "/api/modem",

@@ -93,6 +93,8 @@ export const audit = () => read("/api/audit");
 export const outbox = () => read("/api/outbox");
 /** @returns {Promise<Firmware>} */
 export const firmware = () => read("/api/firmware");
+/** @returns {Promise<Certificate>} */
+export const certificate = () => read("/api/certificate");
 /** @returns {Promise<NotRestored>} */
 export const restoreReport = () => read("/api/restore-report");
 /** @returns {Promise<Api.RuleReport[]>} */

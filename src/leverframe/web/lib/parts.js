@@ -72,7 +72,13 @@ export class PartsPage {
 
 // Everybody has an account; the rest is the administrator's.
 const FOR_ALL = ["accounts"];
+// A certificate is nothing to people who came without TLS.
+const FOR_TLS = ["certificate"];
 
 /** @param {Context} context @param {PageEntry} page */
 export const partsOf = ({ isAdmin }, { parts = [] }) =>
-  parts.filter((name) => isAdmin || FOR_ALL.includes(name));
+  parts.filter(
+    (name) =>
+      (isAdmin || FOR_ALL.includes(name)) &&
+      (location.protocol === "https:" || !FOR_TLS.includes(name)),
+  );

@@ -34,7 +34,10 @@ export const PAGES = [
     group: "system",
     role: "control",
     wordless: true,
-    parts: ["interface", "accounts", "display", "modbus_server", "backup", "firmware"],
+    parts: [
+      ...["interface", "accounts", "certificate"],
+      ...["display", "modbus_server", "backup", "firmware"],
+    ],
   },
   { name: "log", group: "system", role: "admin" },
   { name: "simulation", group: "system", role: "admin", simulated: true, styles: ["bench"] },
