@@ -44,7 +44,6 @@ from leverframe.servers.http.messages import (
 )
 from leverframe.servers.problems import (
     NoSuchPath,
-    StoreFailed,
     TooManyTries,
     WrongMethodForPath,
     reply_to_refusal,
@@ -181,7 +180,7 @@ class NodeWeb:
         except Refusal as refusal:
             return _refused(context.request, refusal)
         except StoreUnavailable as error:
-            return _refused(context.request, StoreFailed.because(error))
+            return _refused(context.request, endpoint.refusal(error))
 
     async def _asked_by_node(self, content: bytes) -> bytes:
         """Do for controllers of this node what a person has asked another node for."""
@@ -192,7 +191,10 @@ class NodeWeb:
         request = Request(endpoint.methods[0], call.path, None, {}, call.body, call.source)
         _check(call.asking, endpoint)
         context = self._context(request, call.asking, call.given)
-        value, missing = await done_here(context, endpoint, call.numbers)
+        try:
+            value, missing = await done_here(context, endpoint, call.numbers)
+        except StoreUnavailable as error:
+            raise endpoint.refusal(error) from error
         return msgspec.msgpack.encode(ApiAnswer(msgspec.json.encode(value), missing))
 
     async def new_administrator(self) -> tuple[str | None, dict[str, Any]]:

@@ -76,6 +76,18 @@ class StoreFailed(Refusal):
         return NotKnownYet(str(error)) if error.is_in_doubt else StoreFailed(str(error))
 
 
+class NotReadNow(Refusal):
+    status = 503
+    title = "This cannot be read now"
+
+    @staticmethod
+    def because(error: StoreUnavailable) -> Refusal:
+        """Return the refusal of a question; that of a change where the answer is elsewhere."""
+        if error.is_taken_over or error.is_over:
+            return StoreFailed.because(error)
+        return NotReadNow(error.for_reader or str(error))
+
+
 class FencedOff(Refusal):
     status = 421
     title = "Another node has taken over"

@@ -60,6 +60,8 @@ class StoreUnavailable(ErrorForPeople):
     is_taken_over = False
     #: Nobody is served any more until somebody has looked: what was acknowledged is gone.
     is_over = False
+    #: The sentence for who only reads, where it is another one.
+    for_reader: str | None = None
 
 
 class Rows(msgspec.Struct):

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from leverframe.fleet.cluster.lease import NodeLease
@@ -116,6 +117,29 @@ async def test_one_that_was_removed_while_its_node_could_not_know_is_stopped(
     await until(lambda: member.has_left)
     assert "removed while the database was away, and stopped now: one" in caplog.text
     await until(lambda: cluster.names("a") | cluster.names("b") == {"two"})
+
+
+async def test_what_only_the_database_knows_is_told_as_not_to_be_read_now(
+    away: tuple[PostgresServer, Cluster],
+) -> None:
+    _, cluster = away
+    a = cluster.asked["a"]
+    template = b'{"hw": "3.9", "sw": "1.75", "settings": {}}'
+    fleet = "/api/fleet"
+    replies = [
+        await a.ask(f"{fleet}/{question}", method="GET")
+        for question in ("changes", "list?tag=none", "export?tag=none", "rollout?id=none")
+    ]
+    replies.append(await a.ask(f"{fleet}/drift?tag=none", template))
+    member = cluster.member("one")
+    replies += [await asked(member, question) for question in ("/api/audit", "/api/restore-report")]
+    for reply in replies:
+        assert (reply.status, dict(reply.headers)["Retry-After"]) == (503, "2")
+        told = msgspec.json.decode(reply.body)
+        assert told["title"] == "This cannot be read now"
+        assert told["detail"] == (
+            "The database cannot be reached, and this cannot be read until it is back."
+        )
 
 
 @pytest.mark.needs_program("mosquitto")

@@ -24,8 +24,8 @@ REFUSALS: dict[int, str] = {
     431: "The headers are too large.",
     502: "A Modbus module has not taken what was to be written, or gives something else back.",
     503: "The controller is starting or in its bootloader, or too busy; several machines: whether "
-    "the node still has it, or whether the change is stored, is not known. `Retry-After` says when "
-    "to try again.",
+    "the node still has it, or whether the change is stored, is not known, or the database, which "
+    "alone knows what is asked for, is away. `Retry-After` says when to try again.",
     504: "Several machines: another node was asked and has not answered; whether it did it is not "
     "known.",
     507: "The change could not be written to the store, or to the database that nodes share.",

@@ -23,7 +23,6 @@ from leverframe.fleet.node_accounts import Asking
 from leverframe.fleet.other_nodes import OtherNodes, SilentNode, Whereabouts
 from leverframe.fleet.records import Moved
 from leverframe.fleet.tenants import as_told, is_seen, within_tenant
-from leverframe.servers.problems import StoreFailed
 from leverframe.storage.store import StoreUnavailable
 
 #: Until when it is tried again for controllers that nobody has, or whose node does not answer.
@@ -221,7 +220,7 @@ async def _part(
         return [NodePart(node, list(targets), refusal=refusal)]
     except StoreUnavailable as error:
         # As another node tells it, too: what the others have done is done.
-        return [NodePart(node, list(targets), refusal=StoreFailed.because(error))]
+        return [NodePart(node, list(targets), refusal=endpoint.refusal(error))]
     left = set(missing)
     if isinstance(value, BulkReport):
         moved = {one.name for one in value.results if one.status == Moved.status}

@@ -32,7 +32,7 @@ from leverframe.fleet.bulk import BulkReport, not_done, report_of
 from leverframe.fleet.jobs.job_state import JobReport
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import TellCall
-from leverframe.fleet.other_nodes import Whereabouts
+from leverframe.fleet.other_nodes import SilentNode, Whereabouts
 from leverframe.fleet.records import JobTaken
 from leverframe.fleet.tenants import within_tenant
 
@@ -129,7 +129,11 @@ async def drift(context: FleetContext, endpoint: FleetEndpoint) -> list[MemberDr
 
 
 async def changes(context: FleetContext, endpoint: FleetEndpoint) -> list[FleetChange]:
+    """List changes of all nodes but silent ones; what one cannot read would not be noticed."""
     parts = await spread(context, endpoint, await targets_of(context))
+    for part in parts:
+        if part.refusal is not None and not isinstance(part.refusal, SilentNode):
+            raise part.refusal
     found = [one for part in parts if part.refusal is None for one in part.value]
     newest = sorted(found, key=newness)
     return newest[: context.given.get("count", USUAL_CHANGES)]

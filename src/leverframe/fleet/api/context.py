@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from leverframe.commands.describe.openapi import EndpointDescription, QueryParameter
-from leverframe.commands.table.refusals import Malformed
+from leverframe.commands.table.refusals import Malformed, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
 from leverframe.fleet.bulk import BY_FLEET
@@ -28,7 +28,9 @@ from leverframe.fleet.records import Moved
 from leverframe.fleet.tenants import TenantRecord
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Request
+from leverframe.servers.problems import NotReadNow, StoreFailed
 from leverframe.servers.routes.stream_shares import StreamShares
+from leverframe.storage.store import StoreUnavailable
 
 Texts = Annotated[str, Meta(description="One, or several with commas.")]
 NAMES = QueryParameter("name", Texts, "The names of controllers.")
@@ -159,7 +161,14 @@ class FleetEndpoint(EndpointDescription, frozen=True, kw_only=True):
     for_tenants: bool = False
     #: What it does where there are others; the same if not given.
     across: "Callable[[FleetContext, FleetEndpoint], Any] | None" = None
+    #: It takes a body, and changes nothing.
+    is_question: bool = False
 
     @property
     def takes_form(self) -> bool:
         return "POST" in self.methods
+
+    def refusal(self, error: StoreUnavailable) -> Refusal:
+        """Return what a request is refused with that the store does not let be done."""
+        only_reads = self.is_question or "POST" not in self.methods
+        return (NotReadNow if only_reads else StoreFailed).because(error)

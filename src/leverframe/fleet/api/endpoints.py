@@ -350,6 +350,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         body=Annotated[str, Meta(description="A template: a settings backup in JSON or TOML.")],
         function=comparing.drift,
         across=anywhere.drift,
+        is_question=True,
         doc="Tell in which settings the chosen controllers differ from a template; nothing is "
         "changed.",
     ),

@@ -37,7 +37,12 @@ from leverframe.servers.http.messages import (
     Request,
     StreamReply,
 )
-from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
+from leverframe.servers.problems import (
+    NoSuchPath,
+    NotReadNow,
+    WrongMethodForPath,
+    reply_to_refusal,
+)
 from leverframe.servers.routes import site_session
 from leverframe.servers.routes.added_headers import with_headers
 from leverframe.servers.routes.admission import Admission
@@ -65,6 +70,7 @@ from leverframe.servers.routes.status_files import StatusFiles
 from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.servers.routes.uploaded import Uploads
 from leverframe.servers.routes.version_documents import VersionDocuments
+from leverframe.storage.store import StoreUnavailable
 
 _BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
 _SLASHES = re.compile("//+")
@@ -254,6 +260,9 @@ class Web:
             return _as_reply(await answer, content_type)
         except Refusal as refusal:
             return self._refused(request, refusal)
+        except StoreUnavailable as error:
+            # Changes, which are told otherwise, are seen through by who makes them.
+            return self._refused(request, NotReadNow.because(error))
 
     def _fixed_reply(self, endpoint: Endpoint, context: Context) -> CompressedReply:
         """Build and compress a document once for a version: 20 to 55 ms, sending it 0.04 ms."""

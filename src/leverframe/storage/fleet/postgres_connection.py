@@ -21,6 +21,7 @@ PATIENCE_S = 3.0
 #: Between two attempts to reach it.
 PAUSE_S = 0.1
 AWAY = "The database cannot be reached. Nothing was changed; try again when it is back."
+_AWAY_TO_READ = "The database cannot be reached, and this cannot be read until it is back."
 #: What concerns the database as a whole, by SQLSTATE: out of space, read only, shutting down.
 _OF_DATABASE = ("53", "25006", "57P")
 _CONNECT: dict[str, Any] = {
@@ -34,6 +35,15 @@ _CONNECT: dict[str, Any] = {
     "options": "-c idle_in_transaction_session_timeout=2000",
     "application_name": "leverframe",
 }
+
+
+class DatabaseAway(StoreUnavailable):
+    """The database cannot be reached: one sentence."""
+
+    for_reader = _AWAY_TO_READ
+
+    def __init__(self) -> None:
+        super().__init__(AWAY)
 
 
 def connect(address: str) -> Connection:
@@ -86,7 +96,7 @@ class SharedConnection:
         """
         # Who is frozen with the database in the middle of a statement holds up one thread only.
         if not self._lock.acquire(timeout=PATIENCE_S):
-            raise StoreUnavailable(AWAY)
+            raise DatabaseAway
         try:
             return self._use(work)
         except psycopg.Error as error:
@@ -113,7 +123,7 @@ class SharedConnection:
             if not is_broken(connection):
                 raise
             self._drop()
-            raise StoreUnavailable(AWAY) from error
+            raise DatabaseAway from error
 
     def _connect(self) -> Connection:
         try:
@@ -122,11 +132,11 @@ class SharedConnection:
                 connection.execute(self._first)
         except psycopg.Error as error:
             self._drop()
-            raise StoreUnavailable(AWAY) from error
+            raise DatabaseAway from error
         if self._is_closed:
             # Closed by another thread, which has not waited for this one.
             self._drop()
-            raise StoreUnavailable(AWAY)
+            raise DatabaseAway
         return connection
 
     def close(self) -> None:
@@ -157,5 +167,5 @@ def connected_until(address: str, until: float) -> Connection:
             return connect(address)
         except psycopg.Error as error:
             if time.monotonic() >= until:
-                raise StoreUnavailable(AWAY) from error
+                raise DatabaseAway from error
             time.sleep(PAUSE_S)
