@@ -37,7 +37,7 @@ class NodeManner(Struct, frozen=True):
     ports: NodeConfig = NodeConfig()
     #: Returns why nothing may be done for controllers now, where other nodes may have them.
     why_refused: Callable[[], Hindrance | None] | None = None
-    #: What is added to the answers of controllers.
+    #: What is added to answers, of controllers and about them.
     marked: Callable[[Handler], Handler] = lambda handler: handler
 
 

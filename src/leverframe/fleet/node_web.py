@@ -6,6 +6,7 @@ made a browser send is refused: browsers send the password by themselves.
 """
 
 from collections.abc import Collection, Coroutine
+from functools import partial
 from types import CoroutineType
 from typing import Any
 
@@ -37,6 +38,7 @@ from leverframe.servers.http.messages import (
     NOT_KEPT,
     Answer,
     AnyReply,
+    Handler,
     Headers,
     Reply,
     Request,
@@ -104,9 +106,7 @@ class NodeWeb:
             must_sign_in=node.manner.must_sign_in,
         )
         node.calls["api"] = self._asked_by_node
-
-    def handle(self, request: Request) -> Answer:
-        return self._admitted(request, only_admit=False)
+        self.handle: Handler = node.manner.marked(partial(self._admitted, only_admit=False))
 
     def admit_body(self, request: Request) -> Answer:
         """Tell by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""

@@ -142,6 +142,25 @@ async def test_what_only_the_database_knows_is_told_as_not_to_be_read_now(
         )
 
 
+async def test_what_a_node_tells_of_controllers_that_it_may_not_have_is_marked_as_stale(
+    there: tuple[PostgresServer, Cluster],
+) -> None:
+    server, cluster = there
+
+    async def are_marked() -> list[bool]:
+        questions = ("/api/fleet", "/api/fleet/list", "/api/fleet/show?name=one")
+        replies = [await cluster.asked["a"].ask(one, method="GET") for one in questions]
+        assert [one.status for one in replies] == [200] * len(questions)
+        return [dict(one.headers).get("Warning", "")[:3] == "110" for one in replies]
+
+    assert await are_marked() == [False] * 3
+    await goes(server, cluster)
+    assert await are_marked() == [True] * 3
+    await asyncio.to_thread(server.start)
+    await until(lambda: not any(one.is_in_doubt for one in leases(cluster)))
+    assert await are_marked() == [False] * 3
+
+
 @pytest.mark.needs_program("mosquitto")
 @pytest.mark.needs_program("mosquitto_sub")
 async def test_commands_by_mqtt_are_answered_with_a_sentence_and_carried_out_when_it_is_back(

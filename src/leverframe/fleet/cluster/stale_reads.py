@@ -1,4 +1,4 @@
-"""Answers of a controller that another node may have by now: they say that they may be old."""
+"""Answers of and about controllers that another node may have by now: they say they may be old."""
 
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.servers.http.messages import Answer, Handler, Headers, Request
