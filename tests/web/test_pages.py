@@ -13,7 +13,7 @@ from tests.web.conftest import DESKTOP, PHONE, OpenPage, Theme
 pytestmark = pytest.mark.needs_program("chromium")
 
 AXE = (resources.files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
-GRAVE = {"serious", "critical"}
+GRAVE = {"moderate", "serious", "critical"}
 
 
 #: Pages with groups of settings have an address for each of them.

@@ -307,9 +307,8 @@ class App {
     const alone = this.#entry?.alone === true && this.#trouble === null;
     render(
       html`
-        <a class="skip" href=${address(here().name)} @click=${toContent}>${t("skip")}</a>
         ${causePatterns()}
-        ${alone ? nothing : header(this.#context, this.#entry, this.#search.button())}
+        ${alone ? nothing : header(this.#context, this.#entry, skip(), this.#search.button())}
         ${lostBanner(this.#live)} ${alone ? nothing : pageLinks(this.#context, this.#entry)}
         <main
           tabindex="-1"
@@ -378,6 +377,10 @@ async function insist(act) {
 
 /** @param {number} ms */
 const passed = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// The first that the keyboard reaches.
+const skip = () =>
+  html`<a class="skip" href=${address(here().name)} @click=${toContent}>${t("skip")}</a>`;
 
 /** @param {Event} event */
 function toContent(event) {

@@ -15,12 +15,18 @@ let isOwnOpen = false;
 // A longer name than this stands in small letters on several lines.
 const LONG = 16;
 
-/** @param {Context} context @param {PageEntry | null} current @param {Template} find */
-export function header(context, current, find) {
+/**
+ * @param {Context} context
+ * @param {PageEntry | null} current
+ * @param {Template} skip
+ * @param {Template} find
+ */
+export function header(context, current, skip, find) {
   const { connection, state } = context.live;
   const time = state.time ? clock(state.time).slice(0, 5) : "";
   const name = context.overview.deviceName || "Leverframe";
   return html`<header class="top">
+    ${skip}
     <a class="brand" href=${address("status")}
       >${mark()}<span ?data-long=${name.length > LONG}>${name}</span></a
     >

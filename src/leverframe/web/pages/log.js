@@ -68,6 +68,7 @@ export class Page {
 
   view() {
     return html`<section class="card">
+      <h2 class="unseen">${t(`list_${this.#list}`)}</h2>
       <p class="note">${t(`about_${this.#list}`)}</p>
       ${this.#list === "audit" ? this.#audit() : this.#told()}
     </section>`;
