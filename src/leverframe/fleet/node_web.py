@@ -5,7 +5,7 @@ what the endpoint says of itself. Nothing is changed by GET, and what a page of 
 made a browser send is refused: browsers send the password by themselves.
 """
 
-from collections.abc import Collection, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 from types import CoroutineType
 from typing import Any
@@ -18,7 +18,7 @@ from leverframe.commands.table.params import decoded
 from leverframe.commands.table.refusals import BadValue, NotAllowed, Refusal, SignInRequired
 from leverframe.commands.table.rights import require
 from leverframe.commands.table.row import ANYBODY, CONTROL
-from leverframe.fleet.answer_headers import SILENT_NODES
+from leverframe.fleet.answer_headers import SILENT_NODES, STALE
 from leverframe.fleet.api.across import ApiAnswer, ApiCall, done_here
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.api.endpoints import ENDPOINTS
@@ -154,7 +154,7 @@ class NodeWeb:
             value = endpoint.function(context)
         if isinstance(value, CoroutineType):
             return self._awaited(value, endpoint, context)
-        return _reply(value, endpoint)
+        return _reply(value, endpoint, context)
 
     def _context(self, request: Request, asking: Asking, given: dict[str, Any]) -> FleetContext:
         return FleetContext(
@@ -176,7 +176,7 @@ class NodeWeb:
         self, work: Coroutine[Any, Any, Any], endpoint: FleetEndpoint, context: FleetContext
     ) -> AnyReply:
         try:
-            return _reply(await work, endpoint, context.silent)
+            return _reply(await work, endpoint, context)
         except Refusal as refusal:
             return _refused(context.request, refusal)
         except StoreUnavailable as error:
@@ -195,7 +195,9 @@ class NodeWeb:
             value, missing = await done_here(context, endpoint, call.numbers)
         except StoreUnavailable as error:
             raise endpoint.refusal(error) from error
-        return msgspec.msgpack.encode(ApiAnswer(msgspec.json.encode(value), missing))
+        others = self.node.cluster
+        is_stale = others is not None and others.why_not() is not None
+        return msgspec.msgpack.encode(ApiAnswer(msgspec.json.encode(value), missing, is_stale))
 
     async def new_administrator(self) -> tuple[str | None, dict[str, Any]]:
         """Make a password for new controllers, where everybody has to sign in."""
@@ -257,12 +259,14 @@ def parameters(query: str, endpoint: FleetEndpoint) -> dict[str, Any]:
     return given
 
 
-def _reply(value: Any, endpoint: FleetEndpoint, silent: Collection[str] = ()) -> AnyReply:
+def _reply(value: Any, endpoint: FleetEndpoint, context: FleetContext) -> AnyReply:
     if isinstance(value, Reply | StreamReply):
         return value
     headers: Headers = (NOT_KEPT,)
-    if silent:
-        headers = (*headers, (SILENT_NODES, ", ".join(sorted(silent))))
+    if context.silent:
+        headers = (*headers, (SILENT_NODES, ", ".join(sorted(context.silent))))
+    if context.stale:
+        headers = (*headers, STALE)
     return Reply(200, endpoint.content_type, msgspec.json.encode(value), headers)
 
 

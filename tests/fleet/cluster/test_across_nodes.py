@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.answer_headers import SILENT_NODES
+from leverframe.fleet.answer_headers import SILENT_NODES, STALE
 from leverframe.fleet.api.across import ApiCall
 from leverframe.fleet.cluster.commands import drain_node, forget_node, list_nodes, move_controller
 from leverframe.fleet.cluster.node_calls import NodeCall
@@ -125,6 +125,20 @@ async def test_what_the_database_refuses_of_the_node_that_is_asked_is_told_besid
     status = {one["name"]: one["status"] for one in report["results"]}
     assert status == {name: 507 if name in cluster.names("a") else 200 for name in NAMES}
     assert list(cluster.nodes["b"].registry.snapshots) == ["before"]
+
+
+async def test_what_another_node_tells_while_it_is_in_doubt_is_marked_as_stale(
+    cluster: Cluster,
+) -> None:
+    async def is_marked(name: str) -> bool:
+        reply = await cluster.asked["a"].ask(f"/api/fleet/list?name={name}", method="GET")
+        return STALE in reply.headers
+
+    assert not await is_marked(there(cluster))
+    cluster.members["b"].lease.ended = "It must not act."
+    assert await is_marked(there(cluster))
+    assert not await is_marked(min(cluster.names("a")))
+    cluster.members["b"].lease.ended = None
 
 
 async def test_a_change_is_tried_and_made_everywhere_or_nowhere(cluster: Cluster) -> None:

@@ -52,6 +52,8 @@ class ApiAnswer(Struct, frozen=True):
     value: bytes
     #: Controllers that are not at this node.
     missing: list[int]
+    #: The node does not know whether it still has the others.
+    is_stale: bool = False
 
 
 class NobodyHasIt(SilentNode):
@@ -112,6 +114,8 @@ async def asked(
     seconds = READ_S if is_repeatable(endpoint) else DONE_S
     content = await others.ask(node, "api", msgspec.msgpack.encode(call), seconds)
     answer = msgspec.msgpack.decode(content, type=ApiAnswer)
+    if answer.is_stale:
+        context.stale.add(node)
     return msgspec.json.decode(answer.value, type=endpoint.reply), answer.missing
 
 

@@ -68,6 +68,8 @@ class FleetContext(Struct, frozen=True):
     numbers: frozenset[int] | None = None
     #: Nodes that have not answered; the reply names them.
     silent: set[str] = field(default_factory=set)
+    #: Other nodes that have answered, and may not have their controllers any more.
+    stale: set[str] = field(default_factory=set)
 
     def texts(self, name: str) -> list[str]:
         return [part for one in self.given.get(name, "").split(",") if (part := one.strip())]

@@ -1,11 +1,9 @@
 """Answers of and about controllers that another node may have by now: they say they may be old."""
 
+from leverframe.fleet.answer_headers import STALE
 from leverframe.fleet.cluster.lease import NodeLease
-from leverframe.servers.http.messages import Answer, Handler, Headers, Request
+from leverframe.servers.http.messages import Answer, Handler, Request
 from leverframe.servers.routes.added_headers import with_headers
-
-#: As caches say it.
-STALE: Headers = (("Warning", '110 leverframe "Response is Stale"'),)
 
 
 def marked_when_stale(handler: Handler, lease: NodeLease) -> Handler:
@@ -13,6 +11,6 @@ def marked_when_stale(handler: Handler, lease: NodeLease) -> Handler:
 
     def handle(request: Request) -> Answer:
         answer = handler(request)
-        return with_headers(answer, STALE) if lease.is_in_doubt else answer
+        return with_headers(answer, (STALE,)) if lease.is_in_doubt else answer
 
     return handle
