@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 
+from leverframe.storage.fleet.group_commit import GroupCommitLane
 from leverframe.storage.fleet.lane import Lane, MemoryLane
+from leverframe.storage.fleet.postgres_connection import connect
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
 from leverframe.storage.store import Changes, Rows, StoreUnavailable
 from leverframe.storage.writer import Writer
 from tests.hardware.waiting import until
+from tests.postgres_server import shared_server
 from tests.storage.fleet.postgres_lanes import postgres_lane
 
 LANES: dict[str, Callable[[Path], Lane]] = {
@@ -139,18 +142,39 @@ async def test_parts_of_one_controller_keep_their_order(on_disk: SqliteLane) -> 
     assert store.load().settings == {"a": 2, "c": 3}
 
 
+def written_to_file(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.glob("fleet.db*"))
+
+
+def written_to_database(folder: Path) -> bytes:
+    """Return the newest part of its log: whatever enters a database stands there first."""
+    server = shared_server()
+    with connect(server.fleet_of(folder)) as connection:
+        ((name,),) = connection.execute("SELECT pg_walfile_name(pg_current_wal_lsn())")
+    return (server.data / "pg_wal" / str(name)).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("kind", "written"), [("sqlite", written_to_file), ("postgres", written_to_database)]
+)
 async def test_secrets_are_sealed_for_their_controller_alone(
-    on_disk: SqliteLane, tmp_path: Path
+    tmp_path: Path, kind: str, written: Callable[[Path], bytes]
 ) -> None:
+    lane = LANES[kind](tmp_path)
+    assert isinstance(lane, GroupCommitLane)
     for number in (1, 2):
-        await on_disk.store(number).commit(Changes({"email.password": "canary"}))
-    sealed = [on_disk.read([number])[number] for number in (1, 2)]
+        await lane.store(number).commit(Changes({"email.password": "canary", "name": "in clear"}))
+    sealed = [lane.read([number])[number] for number in (1, 2)]
     assert "canary" not in str(sealed)
     # A row that is put into another controller's part opens nothing.
-    moved = on_disk.read([1])[1]
-    assert on_disk.store(2).opened(moved).settings == {}
-    assert on_disk.store(1).opened(sealed[0]).settings == {"email.password": "canary"}
-    assert b"canary" not in (tmp_path / "fleet.db-wal").read_bytes()
+    moved = lane.read([1])[1]
+    assert "email.password" not in lane.store(2).opened(moved).settings
+    assert lane.store(1).opened(sealed[0]).settings["email.password"] == "canary"
+    everything = written(tmp_path)
+    assert b"in clear" in everything
+    assert b"canary" not in everything
+    assert (tmp_path / "fleet.key").read_bytes() not in everything
+    await lane.close()
 
 
 async def test_a_closed_lane_says_so(tmp_path: Path) -> None:
