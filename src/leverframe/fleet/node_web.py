@@ -28,6 +28,7 @@ from leverframe.fleet.jobs.jobs import FleetJobs
 from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import THE_OPERATOR, Asking, NodeAccounts
+from leverframe.fleet.other_nodes import NotUnderstood
 from leverframe.fleet.refusal_pages import NOTHING, SIGN_IN, TOO_MANY, for_people
 from leverframe.fleet.view_parts import ViewParts
 from leverframe.process.administrator import random_password
@@ -187,7 +188,7 @@ class NodeWeb:
         call = msgspec.msgpack.decode(content, type=ApiCall)
         endpoint = _BY_PATH.get(call.path)
         if endpoint is None:
-            raise NoSuchPath(f"There is no {call.path} at this node: is it older?")
+            raise NotUnderstood
         request = Request(endpoint.methods[0], call.path, None, {}, call.body, call.source)
         _check(call.asking, endpoint)
         context = self._context(request, call.asking, call.given)

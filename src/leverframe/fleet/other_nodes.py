@@ -7,6 +7,7 @@ by an exception: whether it has taken the call is known by its class.
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from typing import Annotated, Any, Protocol
 
+import msgspec
 from msgspec import Meta, Struct
 
 from leverframe.commands.table.refusals import Refusal
@@ -119,6 +120,57 @@ class CallUnanswered(SilentNode):
     def __init__(self, node: str) -> None:
         super().__init__(node)
         self.detail = f"The node {node} has not answered in time: look whether it was done there."
+
+
+class NotUnderstood(Exception):
+    """A call that this program does not know: the one that asks is of another version."""
+
+
+class OtherProgram(SilentNode):
+    """A node whose program is of another version, and does not understand a call."""
+
+    title = "A node runs another version of the program"
+
+    def __init__(self, node: str, detail: str) -> None:
+        super().__init__(node)
+        self.detail = detail
+
+    @classmethod
+    def older(cls, node: str) -> "OtherProgram":
+        return cls(
+            node,
+            f"The node {node} runs an older program, which does not understand this. Nothing was"
+            " done there: ask again when all nodes run the same.",
+        )
+
+    @classmethod
+    def other(cls, node: str) -> "OtherProgram":
+        return cls(
+            node,
+            f"The node {node} runs another version of the program, which does not understand this."
+            " Nothing was done there: ask again when all nodes run the same.",
+        )
+
+
+class AnswerNotUnderstood(CallUnanswered):
+    """A node whose answer is that of another version of the program."""
+
+    title = OtherProgram.title
+
+    def __init__(self, node: str) -> None:
+        super().__init__(node)
+        self.detail = (
+            f"The node {node} runs another version of the program, and its answer is not"
+            " understood: look whether it was done there."
+        )
+
+
+def read_answer(node: str, content: bytes, kind: Any) -> Any:
+    """Read what a node has answered; one that is not understood counts as silent."""
+    try:
+        return msgspec.msgpack.decode(content, type=kind)
+    except msgspec.MsgspecError as error:
+        raise AnswerNotUnderstood(node) from error
 
 
 class OtherNodes(Protocol):

@@ -8,6 +8,7 @@ as it does for pages of its own: who asks again gets what has changed.
 
 import asyncio
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -23,7 +24,7 @@ from leverframe.fleet.health_index import (
     version_of,
 )
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.other_nodes import OtherNodes, SilentNode, Whereabouts
+from leverframe.fleet.other_nodes import OtherNodes, SilentNode, Whereabouts, read_answer
 from leverframe.fleet.page_stream import FleetRow, FleetView, ViewPlace, row_of
 from leverframe.fleet.tenants import is_seen
 from leverframe.storage.store import StoreUnavailable
@@ -71,8 +72,7 @@ async def view_of_all(
         one: msgspec.msgpack.encode(KeysCall(wanted, end, placed.get(one, [])))
         for one in others.living()
     }
-    told = await _asked(node, others, "view.keys", calls)
-    parts = {one: msgspec.msgpack.decode(answer, type=KeysPart) for one, answer in told.items()}
+    parts: dict[str, KeysPart] = await _asked(node, others, "view.keys", calls, KeysPart)
     unknown = await _unknown(others, placed, parts)
     counts: dict[Health, int] = dict.fromkeys(HEALTHS, 0) | {"unknown": len(unknown)}
     for part in parts.values():
@@ -101,8 +101,8 @@ async def _rows(
         numbers.setdefault(one, []).append(number)
     calls = {one: msgspec.msgpack.encode(some) for one, some in numbers.items()}
     found: dict[int, FleetRow] = {}
-    for answer in (await _asked(node, others, "view.rows", calls)).values():
-        found |= msgspec.msgpack.decode(answer, type=dict[int, FleetRow])
+    for rows in (await _asked(node, others, "view.rows", calls, dict[int, FleetRow])).values():
+        found |= rows
     return found
 
 
@@ -161,15 +161,15 @@ def _unknown_row(node: FleetNode, one: Whereabouts) -> FleetRow:
 
 
 async def _asked(
-    node: FleetNode, others: OtherNodes, what: str, calls: Mapping[str, bytes]
-) -> dict[str, bytes]:
+    node: FleetNode, others: OtherNodes, what: str, calls: Mapping[str, bytes], kind: Any
+) -> dict[str, Any]:
     """Ask nodes at once; leave out those that do not answer."""
 
-    async def ask(name: str, content: bytes) -> bytes | None:
+    async def ask(name: str, content: bytes) -> Any:
         if name == others.name:
-            return await node.calls[what](content)
+            return read_answer(name, await node.calls[what](content), kind)
         try:
-            return await others.ask(name, what, content, ASK_S)
+            return read_answer(name, await others.ask(name, what, content, ASK_S), kind)
         except SilentNode:
             return None
 

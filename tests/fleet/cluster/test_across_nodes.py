@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import SILENT_NODES, STALE
 from leverframe.fleet.api.across import ApiCall
 from leverframe.fleet.cluster.commands import drain_node, forget_node, list_nodes, move_controller
-from leverframe.fleet.cluster.node_calls import NodeCall
+from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
 from leverframe.fleet.commands import list_controllers
 from leverframe.fleet.node_accounts import THE_OPERATOR
 from leverframe.fleet.records import Moved
@@ -100,10 +101,6 @@ async def test_what_a_node_cannot_do_for_another_one_is_told_as_it_is(
         call = NodeCall(what, "a", cluster.members["a"]._claim.epoch, content)
         return (await b.answer(call)).refusal
 
-    assert "does not know 'else'" in (await refusal_of("else"))["detail"]
-    call = ApiCall("/api/fleet/else", {}, b"", THE_OPERATOR, "")
-    told = await refusal_of("api", msgspec.msgpack.encode(call))
-    assert told["status"] == 404
     monkeypatch.setitem(cluster.nodes["b"].calls, "away", away)
     assert (await refusal_of("away"))["status"] == 507
     # Names are known by the last look, tags are not.
@@ -247,6 +244,45 @@ async def _not_idle(stream: AsyncIterator[bytes]) -> bytes:
 
 async def headers_of(node: LoopNode, what: str) -> dict[str, str]:
     return dict((await node.ask(f"/api/fleet/{what}".rstrip("/"), method="GET")).headers)
+
+
+async def test_a_node_of_an_older_program_is_named_as_one_that_does_not_answer(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.api.across.HOLD_S", 0.1)
+    a, far, answer = cluster.asked["a"], cluster.names("b"), cluster.members["b"].answer
+    # As if the others were a version ahead.
+    cluster._doors["b"].inner.answer = lambda call: answer(replace(call, protocol=PROTOCOL + 1))
+    for what in ("list", "changes", ""):
+        assert (await headers_of(a, what))[SILENT_NODES] == "b", what
+    older = "The node b runs an older program, which does not understand this. Nothing was done"
+    found = {one["name"]: one for one in await a.get("list")}
+    assert all(found[name]["troubles"][0].startswith(older) for name in far)
+    told = await a.post("tag", tag="all", add="x")
+    refused = {one["name"]: one for one in told["results"] if one["status"] != 200}
+    assert refused.keys() == far
+    assert all(one["detail"].startswith(older) for one in refused.values())
+    # What is not understood of an answer is not pretended, either.
+    cluster._doors["b"].inner.answer = _answer_of_another_program
+    assert (await headers_of(a, "list"))[SILENT_NODES] == "b"
+    told = await a.post("tag", tag="all", add="y")
+    (detail,) = {one["detail"] for one in told["results"] if one["status"] != 200}
+    assert "its answer is not understood: look whether it was done there" in detail
+
+
+async def _answer_of_another_program(call: NodeCall) -> CallAnswer:
+    return CallAnswer(msgspec.msgpack.encode(["another", "shape"]))
+
+
+async def test_what_a_node_does_not_know_is_told_as_of_another_program(cluster: Cluster) -> None:
+    b = cluster.members["b"]
+    packed = msgspec.msgpack.encode(ApiCall("/api/fleet/later", {}, b"", THE_OPERATOR, HOME))
+    calls = [("later", b""), ("api", b"\x90"), ("api", packed)]
+    for what, content in calls:
+        told = await b.answer(NodeCall(what, "a", 9, content, PROTOCOL))
+        assert not told.is_understood
+        assert told.refusal is not None
+        assert told.refusal["detail"].startswith("The node b runs another version of the program")
 
 
 async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(

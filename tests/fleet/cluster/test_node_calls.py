@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import BadValue, Refusal
 from leverframe.fleet.cluster.introduction import (
@@ -16,6 +18,7 @@ from leverframe.fleet.cluster.introduction import (
 )
 from leverframe.fleet.cluster.node_calls import (
     MAX_CALL_BYTES,
+    PROTOCOL,
     CallAnswer,
     NodeCall,
     framed,
@@ -25,7 +28,7 @@ from leverframe.fleet.cluster.node_calls import (
 from leverframe.fleet.other_nodes import CallUnanswered, SilentNode
 from tests.fleet.cluster.joined_doors import HOME, KEY, JoinedNodes, joined_nodes, until
 
-CALL = NodeCall("echo", "a", 1, b"x" * 300_000)
+CALL = NodeCall("echo", "a", 1, b"x" * 300_000, PROTOCOL)
 
 
 class Answering:
@@ -93,6 +96,35 @@ async def test_who_is_not_reached_has_done_nothing_and_who_does_not_answer_may_h
         await ask(nodes)
     # One line a minute, besides that of the fault.
     assert sum("the node b cannot be asked" in one.message for one in caplog.records) == 1
+
+
+def says_no_number(one: Any, **changed: Any) -> Any:
+    """Stand in for a program of the first protocol, which tells no number in its answers."""
+    return one if isinstance(one, CallAnswer) else replace(one, **changed)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "This is no call: Expected `object`, got `array` - at `$.asking.account`.",
+        "The node b does not know 'view.keys': is it older?",
+        "There is no /api/fleet/list at this node: is it older?",
+    ],
+)
+async def test_a_node_of_the_first_protocol_that_does_not_understand_counts_as_silent(
+    nodes: JoinedNodes, monkeypatch: pytest.MonkeyPatch, sentence: str
+) -> None:
+    b = answering(nodes)
+    monkeypatch.setattr("leverframe.fleet.cluster.node_calls.replace", says_no_number)
+    b.error = Refusal(sentence)
+    with pytest.raises(SilentNode) as raised:
+        await ask(nodes)
+    assert raised.value.detail.startswith("The node b runs an older program")
+    assert not raised.value.has_taken_it
+    b.error = BadValue("It is wrong.")
+    with pytest.raises(Refusal, match="It is wrong") as refused:
+        await ask(nodes)
+    assert not isinstance(refused.value, SilentNode)
 
 
 async def said_to(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:

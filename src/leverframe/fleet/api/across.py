@@ -20,7 +20,13 @@ from leverframe.fleet.bulk import BulkReport, MemberResult, report_of
 from leverframe.fleet.jobs.jobs import NoSuchJob
 from leverframe.fleet.members import no_such_name, no_such_tag
 from leverframe.fleet.node_accounts import Asking
-from leverframe.fleet.other_nodes import OtherNodes, SilentNode, Whereabouts
+from leverframe.fleet.other_nodes import (
+    AnswerNotUnderstood,
+    OtherNodes,
+    SilentNode,
+    Whereabouts,
+    read_answer,
+)
 from leverframe.fleet.records import Moved
 from leverframe.fleet.tenants import as_told, is_seen, within_tenant
 from leverframe.storage.store import StoreUnavailable
@@ -113,10 +119,13 @@ async def asked(
     call = ApiCall(endpoint.path, context.given, request.body, context.asking, request.peer, chosen)
     seconds = READ_S if is_repeatable(endpoint) else DONE_S
     content = await others.ask(node, "api", msgspec.msgpack.encode(call), seconds)
-    answer = msgspec.msgpack.decode(content, type=ApiAnswer)
+    answer: ApiAnswer = read_answer(node, content, ApiAnswer)
     if answer.is_stale:
         context.stale.add(node)
-    return msgspec.json.decode(answer.value, type=endpoint.reply), answer.missing
+    try:
+        return msgspec.json.decode(answer.value, type=endpoint.reply), answer.missing
+    except msgspec.MsgspecError as error:
+        raise AnswerNotUnderstood(node) from error
 
 
 def is_repeatable(endpoint: FleetEndpoint) -> bool:

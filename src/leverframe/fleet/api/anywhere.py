@@ -32,7 +32,7 @@ from leverframe.fleet.bulk import BulkReport, not_done, report_of
 from leverframe.fleet.jobs.job_state import JobReport
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import TellCall
-from leverframe.fleet.other_nodes import SilentNode, Whereabouts
+from leverframe.fleet.other_nodes import SilentNode, Whereabouts, read_answer
 from leverframe.fleet.records import JobTaken
 from leverframe.fleet.tenants import within_tenant
 
@@ -224,7 +224,8 @@ async def _told_again(context: FleetContext, id: str, work: JobWork) -> BulkRepo
             return await context.jobs.told_again(id, work)
         call = msgspec.msgpack.encode(TellCall(id, work))
         answer = await others.ask(node, "job.told", call, JOB_S)
-        return msgspec.msgpack.decode(answer, type=BulkReport)
+        told: BulkReport = read_answer(node, answer, BulkReport)
+        return told
 
     report: BulkReport = await held(context, id, ask, may_repeat=True)
     return report

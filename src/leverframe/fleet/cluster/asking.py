@@ -2,15 +2,24 @@
 
 from collections.abc import Collection
 
+import msgspec
+
 from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.cluster.directory import Directory
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.membership import Placed
-from leverframe.fleet.cluster.node_calls import CallAnswer, NodeCall, NodeCaller, told_refusal
+from leverframe.fleet.cluster.node_calls import (
+    PROTOCOL,
+    CallAnswer,
+    NodeCall,
+    NodeCaller,
+    not_understood,
+    told_refusal,
+)
 from leverframe.fleet.cluster.peer_watch import SeenNode
 from leverframe.fleet.cluster.registry import ClusterRegistry
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.other_nodes import Whereabouts
+from leverframe.fleet.other_nodes import NotUnderstood, Whereabouts
 from leverframe.fleet.records import MemberRecord, Moved
 from leverframe.fleet.tenants import is_seen
 from leverframe.servers.problems import StoreFailed
@@ -83,9 +92,11 @@ class AskingNode:
             if asker is not None and call.epoch < asker.epoch:
                 raise LifeIsOver(f"The node {call.node} was declared dead.")
             do = self._node.calls.get(call.what)
-            if do is None:
-                raise Refusal(f"The node {self.name} does not know {call.what!r}: is it older?")
+            if do is None or call.protocol > PROTOCOL:
+                raise NotUnderstood
             return CallAnswer(await do(call.content))
+        except (NotUnderstood, msgspec.MsgspecError):
+            return not_understood(self.name, call.protocol)
         except Refusal as refusal:
             return CallAnswer(refusal=told_refusal(refusal))
         except StoreUnavailable as error:

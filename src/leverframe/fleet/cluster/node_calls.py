@@ -7,12 +7,14 @@ hang on the proof of this very connection: what was heard on another one is of n
 import asyncio
 import hmac
 import logging
+import re
 import struct
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.cluster.directory import Directory, Place
@@ -26,7 +28,7 @@ from leverframe.fleet.cluster.introduction import (
     Verdict,
 )
 from leverframe.fleet.cluster.joint import OwnerCall
-from leverframe.fleet.other_nodes import CallUnanswered, SilentNode
+from leverframe.fleet.other_nodes import CallUnanswered, OtherProgram, SilentNode
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import Lease
 
@@ -38,21 +40,37 @@ INTRODUCE_S = 1.0
 ARRIVES_WITHIN_S = 10.0
 MAX_CALL_BYTES = 64 * 2**20
 _START = struct.Struct(f"!I{PROOF_BYTES}s")
+#: What nodes say to each other, raised whenever an older program cannot read it any more.
+PROTOCOL = 2
+#: Programs of the first protocol do not tell its number, and refuse in these words what is newer.
+_FIRST_PROTOCOL = 1
+_TOO_NEW_FOR_FIRST = re.compile(r"This is no call: |.*: is it older\?$", re.DOTALL)
 
 
-class NodeCall(Struct, frozen=True):
-    """What a node asks of another one."""
+class NodeCall(Struct, frozen=True, omit_defaults=True):
+    """What a node asks of another one; fields may be added here, and none changed."""
 
     what: str
     #: Who asks, in which of its lives.
     node: str
     epoch: int
     content: bytes
+    protocol: int = _FIRST_PROTOCOL
 
 
 class CallAnswer(Struct, frozen=True, omit_defaults=True):
     content: bytes = b""
     refusal: dict[str, Any] | None = None
+    protocol: int = _FIRST_PROTOCOL
+    #: False where the program of the node does not know what it was asked.
+    is_understood: bool = True
+
+
+def not_understood(node: str, asked_in: int) -> CallAnswer:
+    """Return the answer of a node to what its program does not know."""
+    program = OtherProgram.older if asked_in > PROTOCOL else OtherProgram.other
+    refusal = program(node)
+    return CallAnswer(refusal=told_refusal(refusal), is_understood=False)
 
 
 def told_refusal(refusal: Refusal) -> dict[str, Any]:
@@ -98,9 +116,14 @@ class NodeCaller:
                 raise CallUnanswered(node) from error
         finally:
             owner.abort()
-        if answer.refusal is not None:
-            raise refusal_from(answer.refusal)
-        return answer.content
+        if answer.refusal is None:
+            return answer.content
+        if _is_too_new_for_first(answer):
+            raise OtherProgram.older(node)
+        refusal = refusal_from(answer.refusal)
+        if not answer.is_understood:
+            raise OtherProgram(node, refusal.detail)
+        raise refusal
 
     async def _introduced(self, owner: OwnerCall, place: Place) -> bytes:
         loop = asyncio.get_running_loop()
@@ -122,7 +145,8 @@ class NodeCaller:
         return header[-PROOF_BYTES:]
 
     async def _answered(self, owner: OwnerCall, proof: bytes, call: NodeCall) -> CallAnswer:
-        owner.transport.write(framed(self._introducer, proof, msgspec.msgpack.encode(call)))
+        said = msgspec.msgpack.encode(replace(call, protocol=PROTOCOL))
+        owner.transport.write(framed(self._introducer, proof, said))
         length, stamp = _START.unpack(await owner.receive(_START.size))
         if length > MAX_CALL_BYTES:
             raise NotIntroduced("its answer is too long")
@@ -134,6 +158,12 @@ class NodeCaller:
     def _tell(self, place: Place, error: Exception) -> None:
         why = getattr(error, "strerror", None) or str(error) or "it does not answer"
         self._warn(place.node, "call", "the node %s cannot be asked: %s", place.node, why)
+
+
+def _is_too_new_for_first(answer: CallAnswer) -> bool:
+    assert answer.refusal is not None
+    is_first = answer.protocol == _FIRST_PROTOCOL
+    return is_first and _TOO_NEW_FOR_FIRST.match(answer.refusal["detail"]) is not None
 
 
 class IncomingCall(asyncio.Protocol):
@@ -186,12 +216,13 @@ class IncomingCall(asyncio.Protocol):
         try:
             answer = await self._answer(msgspec.msgpack.decode(content, type=NodeCall))
         except msgspec.MsgspecError as error:
-            answer = CallAnswer(refusal=told_refusal(Refusal(f"This is no call: {error}.")))
+            refusal = Refusal(f"This is no call: {error}.")
+            answer = CallAnswer(refusal=told_refusal(refusal), is_understood=False)
         except Exception:
             log.exception("a call of another node failed")
             self._transport.abort()
             return
         if not self._transport.is_closing():
-            said = msgspec.msgpack.encode(answer)
+            said = msgspec.msgpack.encode(replace(answer, protocol=PROTOCOL))
             self._transport.write(framed(self._introducer, self._proof, said))
             self._transport.close()

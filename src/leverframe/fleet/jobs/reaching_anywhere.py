@@ -18,7 +18,7 @@ from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.reaching import Findings, LocalReaching, Reaching
 from leverframe.fleet.jobs.steps import NOT_SAVED, JobStep, gone
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.other_nodes import OtherNodes, SilentNode
+from leverframe.fleet.other_nodes import OtherNodes, SilentNode, read_answer
 from leverframe.fleet.records import Moved
 from leverframe.storage.store import StoreUnavailable
 
@@ -198,7 +198,7 @@ class ReachingAnywhere(Reaching):
             said = await self._node.calls[what](packed)
         else:
             said = await others.ask(node, what, packed, ASK_S)
-        return msgspec.msgpack.decode(said, type=answer)
+        return read_answer(node, said, answer)
 
     # --- asked by another node --------------------------------------------------------------------
 
