@@ -7,10 +7,17 @@ import requests
 from playwright.sync_api import Page, expect
 
 from tests.clients.served_twin import HOST, ServedTwin
+from tests.controller.test_findings import CASES
 from tests.web.conftest import DESKTOP, LOSSES, PHONE, OpenPage
 from tests.web.signing_in import ADMIN, sign_in_as_user
 
 pytestmark = pytest.mark.needs_program("chromium")
+
+#: A finding that wants attention, and one that is a fault.
+OUTPUT_OFF, GAVE_UP = (
+    next(case for case in CASES if case.id == one)
+    for one in ("pid_output_off.PWM1", "watchdog_gave_up.1")
+)
 
 
 def test_a_chosen_language_is_kept_and_changes_nothing_typed(open_page: OpenPage) -> None:
@@ -119,6 +126,33 @@ def test_unsaved_changes_are_asked_about_and_are_kept_left_or_saved_on_the_way(
     page.get_by_role("button", name="Save and go on").click()
     expect(page.locator("main[data-page=status]")).to_be_visible()
     assert twin.settings()["name"] == "Lamp"
+
+
+def test_the_icon_of_the_tab_tells_the_state(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("status", allow=LOSSES)
+    icon = page.locator("head link[rel=icon]")
+    pictures: set[str | None] = set()
+
+    def shows(state: str) -> None:
+        expect(icon).to_have_attribute("data-state", state)
+        pictures.add(icon.get_attribute("href"))
+
+    shows("fine")
+    for target in OUTPUT_OFF.made:
+        twin.get(target)
+    shows("attention")
+    for target in GAVE_UP.made:
+        twin.get(target)
+    shows("fault")
+    page.context.set_offline(True)
+    shows("lost")
+    # What was repaired meanwhile is no longer told.
+    for target in (*GAVE_UP.repaired, *OUTPUT_OFF.repaired):
+        twin.get(target)
+    page.context.set_offline(False)
+    shows("fine")
+    # Each state has a picture of its own.
+    assert len(pictures) == len(("fine", "attention", "fault", "lost"))
 
 
 def test_a_lost_connection_is_told_and_found_again(twin: ServedTwin, open_page: OpenPage) -> None:
