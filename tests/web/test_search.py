@@ -72,3 +72,28 @@ def test_what_is_typed_while_the_search_is_being_fetched_is_looked_for(
     held[0].continue_()
     expect(page.get_by_role("combobox", name="Search")).to_have_value("mqtt")
     expect(page.locator("#search-found li").first).to_be_visible()
+
+
+def test_back_closes_the_search_and_what_was_found_takes_its_place(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("rules")
+    page.goto(f"{page.url.partition('#')[0]}#/schedule")
+    expect(page.locator("main[data-page=schedule][aria-busy=false]")).to_be_visible()
+    search = page.locator("dialog.search")
+    look_for(page, "rules")
+    page.go_back()
+    expect(search).to_have_count(0)
+    assert page.url.endswith("#/schedule")
+    # Once closed otherwise, it is no step any more.
+    look_for(page, "status")
+    page.keyboard.press("Escape")
+    expect(search).to_have_count(0)
+    look_for(page, "status")
+    expect(page.locator("#search-found li").first).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("main[data-page=status][aria-busy=false]")).to_be_visible()
+    page.go_back()
+    expect(page.locator("main[data-page=schedule][aria-busy=false]")).to_be_visible()
+    page.go_back()
+    expect(page.locator("main[data-page=rules]")).to_be_visible()

@@ -28,6 +28,10 @@ export class SearchDialog {
   #typed = "";
   #chosen = 0;
   #isOpen = false;
+  // Is the search a step of the browser's history, which Back takes back?
+  #isStep = false;
+  /** @type {Promise<unknown>} */
+  #goneBack = Promise.resolve();
 
   /** @param {Context} context */
   constructor(context) {
@@ -38,7 +42,8 @@ export class SearchDialog {
     this.#typed = "";
     this.#chosen = 0;
     this.#isOpen = true;
-    await useStyle("search");
+    await Promise.all([useStyle("search"), this.#goneBack]);
+    this.#takeStep();
     // Names and values are those of this moment, texts those of the present language.
     this.#entries = nearEntries(this.#context);
     this.#isComplete = false;
@@ -47,6 +52,26 @@ export class SearchDialog {
     this.#entries = await allEntries(this.#context);
     this.#isComplete = true;
     this.#context.redraw();
+  }
+
+  #takeStep() {
+    if (this.#isStep) return;
+    this.#isStep = true;
+    history.pushState(history.state, "");
+    const left = () => {
+      this.#isStep = false;
+      this.#element?.close();
+    };
+    addEventListener("popstate", left, { once: true });
+  }
+
+  // The page that was found comes in the place of the search.
+  /** @param {Event} event @param {string} address */
+  #choose(event, address) {
+    event.preventDefault();
+    this.#isStep = false;
+    this.#element?.close();
+    location.replace(address);
   }
 
   get #found() {
@@ -95,7 +120,7 @@ export class SearchDialog {
         aria-selected=${isChosen}
         href=${address}
         tabindex="-1"
-        @click=${() => this.#element?.close()}
+        @click=${(event) => this.#choose(event, address)}
       >
         ${icon(ICONS[kind])}<b>${name}</b><span>${beside}</span><small>${t(`kind_${kind}`)}</small>
       </a>
@@ -124,11 +149,8 @@ export class SearchDialog {
     if (step && found.length > 0) {
       this.#chosen = (chosen + step + found.length) % found.length;
       this.#context.redraw();
-    } else if (event.key === "Enter" && found[chosen]) {
-      this.#element?.close();
-      location.hash = found[chosen].address;
-    } else return;
-    event.preventDefault();
+      event.preventDefault();
+    } else if (event.key === "Enter" && found[chosen]) this.#choose(event, found[chosen].address);
   }
 
   get #element() {
@@ -137,6 +159,11 @@ export class SearchDialog {
 
   #close() {
     this.#isOpen = false;
+    if (this.#isStep) {
+      // A search that is opened again waits for it, or this would close it.
+      this.#goneBack = new Promise((gone) => addEventListener("popstate", gone, { once: true }));
+      history.back();
+    }
     this.#context.redraw();
   }
 
