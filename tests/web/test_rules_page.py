@@ -272,3 +272,15 @@ def test_what_to_search_for_is_legible_in_a_language_of_long_words(
         return field.scrollWidth - field.clientWidth;
     }"""
     assert field.evaluate(too_wide) <= 0
+
+
+def test_back_closes_a_new_rule_without_a_question(twin: ServedTwin, open_page: OpenPage) -> None:
+    set_rules(twin, HEATING)
+    page = open_page("rules")
+    for template in ("Thermostat", "Empty rule"):
+        page.get_by_role("button", name="New rule").click()
+        page.locator(".templates").get_by_role("button", name=template).click()
+        expect(editor(page)).to_be_visible()
+        page.go_back()
+        expect(editor(page)).to_have_count(0)
+        assert page.url.endswith("#/rules")

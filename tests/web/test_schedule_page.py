@@ -248,3 +248,22 @@ def test_on_a_phone_a_row_opens_the_day_as_a_list(twin: ServedTwin, open_page: O
     page.evaluate(AXE)
     assert grave_violations(page, []) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_back_closes_an_editor_and_asks_only_where_something_was_typed(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    set_schedule(twin, MORNING)
+    page = open_page("schedule?view=list")
+    form, question = editor(page), page.get_by_role("button", name="Stay")
+    for begins in ("Edit", "New entry"):
+        page.locator("main").get_by_role("button", name=begins).click()
+        expect(form).to_be_visible()
+        page.go_back()
+        expect(form).to_have_count(0)
+        assert page.url.endswith("#/schedule?view=list")
+    page.locator("main").get_by_role("button", name="Edit").click()
+    form.get_by_label("Name").fill("Noon")
+    page.go_back()
+    expect(question).to_be_visible()
+    expect(form.get_by_label("Name")).to_have_value("Noon")

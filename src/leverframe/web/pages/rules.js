@@ -3,7 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { icon } from "../lib/icon.js";
-import { go, note } from "../lib/router.js";
+import { go, note, step } from "../lib/router.js";
 import { toast } from "../lib/toast.js";
 import { t } from "../lib/words.js";
 import { Draft, EMPTY_RULE } from "./rules/draft.js";
@@ -52,6 +52,8 @@ export class Page {
     await this.#read();
     const edited = Number(params.get("edit"));
     if (edited >= 1 && edited <= (this.#reports?.length ?? 0)) this.#edit(edited - 1);
+    const copied = Number(params.get("copy"));
+    if (this.#reports?.[copied - 1]) this.#copy(copied - 1);
     if (params.has("new") || params.has("source")) {
       this.#add(params.get("new"), params.get("source"));
     }
@@ -121,14 +123,32 @@ export class Page {
     this.#open(new Draft(commands, index, null, { ...rule, name }, settings));
   }
 
+  /** @param {string} template */
+  #begin(template) {
+    this.#step({ new: template });
+    this.#add(template, null);
+  }
+
   /** @param {number} index */
   #duplicate(index) {
+    this.#step({ copy: index + 1 });
+    this.#copy(index);
+  }
+
+  // A new rule is a step of its own: Back closes its editor.
+  /** @param {Params} params */
+  #step(params) {
+    this.#editor?.leave();
+    step("rules", params);
+  }
+
+  /** @param {number} index */
+  #copy(index) {
     const { commands, settings } = this.#context;
     const place = settings.rules.length;
     if (place > commands.get("event").schema("A").maximum) return;
     const rule = settings.rules[index];
     const name = rule.name ? t("copy_of", { name: rule.name }).slice(0, 31) : "";
-    this.#editor?.leave();
     this.#open(new Draft(commands, place, null, { ...rule, name, enabled: false }, settings));
   }
 
@@ -354,7 +374,7 @@ export class Page {
 
   /** @param {string} name */
   #template(name) {
-    return html`<button type="button" @click=${() => this.#add(name, null)}>
+    return html`<button type="button" @click=${() => this.#begin(name)}>
       <strong>${t(`template_${name}`)}</strong>
       <small>${t(`about_${name}`)}</small>
     </button>`;

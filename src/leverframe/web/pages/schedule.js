@@ -5,7 +5,7 @@ import { Action } from "../lib/action.js";
 import * as api from "../lib/api.js";
 import { icon } from "../lib/icon.js";
 import { shortMoment } from "../lib/moments.js";
-import { note } from "../lib/router.js";
+import { note, step } from "../lib/router.js";
 import { toast } from "../lib/toast.js";
 import { t } from "../lib/words.js";
 import { WORKDAYS, watchers, windowOf } from "./rules/window.js";
@@ -152,11 +152,23 @@ export class Page {
 
   /** @param {number} index */
   #edit(index) {
-    note("schedule", { edit: index });
     const [first, second = this.#free()[0] ?? null] = this.#group(index);
     const entries = this.#entries();
     const ending = { place: second, entry: second === null ? null : entries[second] };
     this.#openEditor(new EntryDraft(this.#command, first, entries[first], ending));
+  }
+
+  // Opens an entry, or a new one, as a step of its own: Back closes it.
+  /** @param {number} [index] */
+  #begin(index) {
+    step("schedule", { ...this.#viewed, ...(index === undefined ? { new: 1 } : { edit: index }) });
+    if (index === undefined) this.#add();
+    else this.#edit(index);
+  }
+
+  /** @returns {Params} */
+  get #viewed() {
+    return this.#isList ? { view: "list" } : {};
   }
 
   #add() {
@@ -187,7 +199,7 @@ export class Page {
       left: () => {
         this.#editors.delete(index);
         this.#written.add(index);
-        note("schedule", this.#isList ? { view: "list" } : {});
+        note("schedule", this.#viewed);
         this.#context.redraw();
       },
     });
@@ -226,7 +238,7 @@ export class Page {
         ${choice(false, "view_week")} ${choice(true, "view_list")}
       </span>
       ${used < entries.length
-        ? html`<button type="button" class="primary" @click=${() => this.#add()}>
+        ? html`<button type="button" class="primary" @click=${() => this.#begin()}>
             ${icon("plus", "s")} ${t("add_entry")}
           </button>`
         : nothing}`;
@@ -235,7 +247,7 @@ export class Page {
   /** @param {boolean} isList */
   #look(isList) {
     this.#isList = isList;
-    note("schedule", isList ? { view: "list" } : {});
+    note("schedule", this.#viewed);
     this.#context.redraw();
   }
 
@@ -328,7 +340,7 @@ export class Page {
         ? html`<p class="refusal" role="alert">${this.#refusals.get(index)}</p>`
         : nothing}
       <footer>
-        <button type="button" @click=${() => this.#edit(index)}>${t("edit")}</button>
+        <button type="button" @click=${() => this.#begin(index)}>${t("edit")}</button>
         ${this.#remover(places).view()}
       </footer>
     </article>`;

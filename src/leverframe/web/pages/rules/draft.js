@@ -94,6 +94,7 @@ export class Draft {
   #window;
   // Read once: another language of the page is no change of the rule.
   #stored;
+  #begun;
 
   // `uses` are the settings that a time window needs.
   // `saved`: the rule as it is stored, or null for a new one that begins as `rule`.
@@ -112,6 +113,7 @@ export class Draft {
     this.#uses = uses;
     this.#window = windowOfRule(uses, saved ?? EMPTY_RULE);
     this.#typed = typedRule(rule, windowOfRule(uses, rule));
+    this.#begun = this.#typed;
     this.#stored = typedRule(saved ?? EMPTY_RULE, this.#window);
   }
 
@@ -119,8 +121,14 @@ export class Draft {
     return this.#saved === null;
   }
 
+  // Is there anything to save?
   get isChanged() {
     return this.isNew || !isSame(this.#typed, this.#stored);
+  }
+
+  // Would anything be lost? What a new rule begins as is not typed.
+  get isTyped() {
+    return !isSame(this.#typed, this.#begun);
   }
 
   get saved() {

@@ -107,6 +107,10 @@ export class Editor extends DraftForm {
     return this.refusal(letter) ?? (wrong ? (letter === "hours" ? t(wrong) : wrong) : null);
   }
 
+  get isChanged() {
+    return this.draft.isTyped;
+  }
+
   get hasProblem() {
     return this.draft.problems.length > 0;
   }

@@ -40,6 +40,10 @@ export class EntryEditor extends DraftForm {
     this.#request = request;
   }
 
+  get isChanged() {
+    return this.draft.isTyped;
+  }
+
   get hasProblem() {
     return Object.keys(this.draft.problems()).length > 0;
   }

@@ -85,8 +85,14 @@ export class EntryDraft {
     return this.#saved === null;
   }
 
+  // Is there anything to save?
   get isChanged() {
-    return this.isNew || !isSame(this.typed, this.#stored);
+    return this.isNew || this.isTyped;
+  }
+
+  // Would anything be lost?
+  get isTyped() {
+    return !isSame(this.typed, this.#stored);
   }
 
   /** @param {keyof TypedEntry} name @param {string | boolean | string[] | null} typed */
