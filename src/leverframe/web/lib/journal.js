@@ -4,7 +4,8 @@
 //   await reader.read();                                     again whenever the state has moved on
 //   journalList(context, reader.entries)                     newest first, by day
 //
-// A name leads to its drawer, a time to that moment on the timeline.
+// A name leads to its drawer, a time to that moment on the timeline, and the sign behind a thing
+// that has a chart to that moment there.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
@@ -48,6 +49,7 @@ const USUAL = 300;
 const MAX_KEPT = 5000;
 // Settings that one person changes in a row are told together.
 const TOGETHER_S = 120;
+const CHARTED_S = 3600;
 
 // ---- reading ---------------------------------------------------------------------------------
 
@@ -512,7 +514,7 @@ function line(context, told, entries) {
     >
     <span class=${own ? "q" : cause.look}>${icon(own ?? cause.icon, "s")}</span>
     <div>
-      <span class="what">${sentence(context, told)}</span>
+      <span class="what">${sentence(context, told)}</span> ${chartLink(context, entry, time)}
       ${changes.length === 0 || changes.some(({ path }) => path === "profile.sw")
         ? why
           ? html`<span class="why">${why}</span>`
@@ -525,6 +527,19 @@ function line(context, told, entries) {
           </details>`}
     </div>
   </li>`;
+}
+
+// What it was about, with an hour before and after.
+/** @param {Context} context @param {JournalEntry} entry @param {string} time */
+function chartLink({ live }, { which, time: at }, time) {
+  if (!which || !kindOf(which).kind || !(which in live.state)) return nothing;
+  const [from, to] = [at - CHARTED_S, at + CHARTED_S].map(Math.round);
+  return html`<a
+    class="charted"
+    href=${address("charts", { labels: which, from, to, at: Math.round(at) })}
+    aria-label=${t("charted_then", { time })}
+    >${icon("pulse", "s")}</a
+  >`;
 }
 
 // Entries by day, the newest first, at most so many lines.
