@@ -16,9 +16,11 @@ AXE = (resources.files("axe_playwright_python") / "axe.min.js").read_text(encodi
 GRAVE = {"moderate", "serious", "critical"}
 
 
-#: Pages with groups of settings have an address for each of them.
+#: Pages with groups of settings have an address for each of them; without TLS there is none for the
+#: certificate.
 ROUTES = """import('/web/pages/index.js').then(({ PAGES, MORE }) => [...PAGES, MORE].flatMap(
-  ({ name, parts }) => parts?.map((part) => `${name}?open=${part}`) ?? [name]))"""
+  ({ name, parts }) => parts?.filter((part) => part !== 'certificate')
+    .map((part) => `${name}?open=${part}`) ?? [name]))"""
 
 
 def routes(page: Page) -> list[str]:
