@@ -8,6 +8,7 @@ import { html, svg } from "../vendor/lit-html.js";
 /** @satisfies {Record<string, string>} */
 const PATHS = {
   attention: "M12 4l9 16H3zM12 10v4.5M12 17.2v.01",
+  chart: "M4 4v16h16.5M7.5 15l4-5 3.5 3 5-6.5",
   check: "M5 12.5l4.5 4.5L19 7.5",
   close: "M6 6l12 12M18 6L6 18",
   down: "M7 10l5 5 5-5",

@@ -538,7 +538,7 @@ function chartLink({ live }, { which, time: at }, time) {
     class="charted"
     href=${address("charts", { labels: which, from, to, at: Math.round(at) })}
     aria-label=${t("charted_then", { time })}
-    >${icon("pulse", "s")}</a
+    >${icon("chart", "s")}</a
   >`;
 }
 
