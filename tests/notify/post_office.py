@@ -111,6 +111,7 @@ class PostOffice:
         capture: bool = False,
         bell: Bell | None = None,
         first_pause_s: float = 0.001,
+        why_held: Callable[[], str | None] = lambda: None,
         **channels: Channel,
     ) -> None:
         self.bell = bell or Bell()
@@ -128,6 +129,7 @@ class PostOffice:
             troubles=self.troubles,
             first_pause_s=first_pause_s,
             chance=Random(1),
+            why_held=why_held,
         )
         for name, channel in channels.items():
             self.outbox.add(name, channel)

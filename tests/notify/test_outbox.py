@@ -81,6 +81,20 @@ async def test_a_failure_is_tried_again_and_holds_up_the_ones_behind_it(
     assert (first["attempts"], first["problem"]) == (3, None)
 
 
+async def test_a_node_that_may_have_lost_the_controller_tries_nothing_until_it_knows(
+    bell: Bell, channel: ScriptedChannel
+) -> None:
+    held = ["Another node may have it."]
+    office = PostOffice(bell=bell, email=channel, why_held=lambda: held[0] if held else None)
+    office.notify("a")
+    await office.until_problem(held[0])
+    assert channel.attempted == []
+    held.clear()
+    await office.until_ended()
+    assert channel.delivered == ["a"]
+    await office.outbox.close()
+
+
 async def test_what_is_refused_for_good_fails_with_its_reason_and_lets_the_next_one_pass(
     office: PostOffice, channel: ScriptedChannel
 ) -> None:
