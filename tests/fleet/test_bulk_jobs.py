@@ -155,7 +155,7 @@ async def test_a_change_that_ends_by_a_fault_of_the_program_is_never_told_as_don
 
         monkeypatch.setattr(node.web.jobs.reaching, "send", done_at_one)
         for _ in range(2):
-            told = await node.refused(500, "send", command=NAME, id="a")
+            told = await node.refused(504, "send", command=NAME, id="a")
             assert "The program failed; its log says more. Of 2 controllers, 0 have" in told
             assert "any other one may have done it or not. /api/fleet/rollout?id=a tells" in told
         assert sorted((await changes_by_fleet(node)).values()) == [0, 1]

@@ -27,6 +27,6 @@ REFUSALS: dict[int, str] = {
     "the node still has it, or whether the change is stored, is not known, or the database, which "
     "alone knows what is asked for, is away. `Retry-After` says when to try again.",
     504: "Several machines: another node was asked and has not answered; whether it did it is not "
-    "known.",
+    "known. A fleet: a bulk command has ended before all controllers had answered.",
     507: "The change could not be written to the store, or to the database that nodes share.",
 }

@@ -43,7 +43,7 @@ class NoSuchJob(Refusal):
 class JobIncomplete(Refusal):
     """A bulk change that was stopped, or failed, before all controllers have answered."""
 
-    status = 500
+    status = 504
     title = "The change is not complete"
 
     def __init__(self, job: FleetJob) -> None:
