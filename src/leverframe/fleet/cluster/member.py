@@ -426,9 +426,14 @@ class ClusterMember(AskingNode):
         if removed:
             names = ", ".join(one.name for one in removed)
             log.warning("removed while the database was away, and stopped now: %s", names)
-            await self._node.drop(removed)
-            self._saver.forget([one.number for one in removed])
-            self._registry.let_go([one.number for one in removed])
+            await self._drop(removed)
+
+    async def _drop(self, members: Sequence[Member]) -> None:
+        """Stop controllers that this node no longer has, and forget them."""
+        await self._node.drop(members)
+        numbers = [member.number for member in members]
+        self._registry.let_go(numbers)
+        self._saver.forget(numbers)
 
     async def _start_taken(self) -> None:
         """Start controllers that this node has and that do not run yet."""
@@ -518,10 +523,7 @@ class ClusterMember(AskingNode):
         # Before anything can be written in the next life.
         await self._node.jobs_lost()
         self.figures.fenced += 1
-        members = self._members()
-        await self._node.drop(members)
-        self._registry.let_go([member.number for member in members])
-        self._saver.forget([member.number for member in members])
+        await self._drop(self._members())
         try:
             self._claim = await self._in_thread(lambda it: begin_life(it, self.identity))
         except NameTaken as error:
