@@ -20,7 +20,11 @@ from leverframe.storage.fleet.postgres_schema import migrate
 
 _INSTALLED = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 _PATIENCE_S = 60
-_OPTIONS = "-c listen_addresses='' -c max_connections=50 -c shared_buffers=16MB"
+#: A standby looks soon again for a primary that was away.
+_OPTIONS = (
+    "-c listen_addresses='' -c max_connections=50 -c shared_buffers=16MB"
+    " -c wal_retrieve_retry_interval=200ms"
+)
 #: What makes it quick: tests are about the program, not about the disk.
 _NOT_DURABLE = "-c fsync=off"
 

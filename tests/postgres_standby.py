@@ -16,40 +16,40 @@ _PATIENCE_S = 30.0
 _STATES = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = %s"
 
 
-class StandbyServer(PostgresServer):
-    """A copy that follows another server."""
-
-    def follow(self, primary: PostgresServer, *, synchronous: bool) -> None:
-        """Copy it, and wait until whatever it commits is here as well."""
-        source = ("-h", str(primary.socket), "-U", "postgres")
-        copying = ("-X", "stream", "-c", "fast", "--no-sync", "-R")
-        self.run("pg_basebackup", *source, "-D", str(self.data), *copying)
-        self.start()
-        with psycopg.connect(primary.address(), autocommit=True) as connection:
-            if synchronous:
-                connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
-                connection.execute("SELECT pg_reload_conf()")
-            state = "sync" if synchronous else "async"
-            until = time.monotonic() + _PATIENCE_S
-            while connection.execute(_STATES, (state,)).fetchone() != (1,):
-                assert time.monotonic() < until, "the standby does not follow"
-                time.sleep(0.05)
-
-    def promote(self) -> None:
-        self.run("pg_ctl", "-D", str(self.data), "-w", "promote")
-
-
 @contextmanager
-def standby_of(primary: PostgresServer, *, synchronous: bool) -> Iterator[StandbyServer]:
+def standby_of(primary: PostgresServer, *, synchronous: bool) -> Iterator[PostgresServer]:
     folder = Path(tempfile.mkdtemp(prefix="pgs"))
-    standby = StandbyServer(folder)
+    standby = PostgresServer(folder)
     try:
-        standby.follow(primary, synchronous=synchronous)
+        follow(standby, primary, synchronous=synchronous)
         yield standby
     finally:
         with suppress(CalledProcessError):
             standby.stop("immediate")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def follow(standby: PostgresServer, primary: PostgresServer, *, synchronous: bool) -> None:
+    """Let a server that does not run be a copy of another one, whatever it was before; wait until
+    whatever that one commits is here as well."""
+    shutil.rmtree(standby.data, ignore_errors=True)
+    source = ("-h", str(primary.socket), "-U", "postgres")
+    copying = ("-X", "stream", "-c", "fast", "--no-sync", "-R")
+    standby.run("pg_basebackup", *source, "-D", str(standby.data), *copying)
+    standby.start()
+    with psycopg.connect(primary.address(), autocommit=True) as connection:
+        if synchronous:
+            connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            connection.execute("SELECT pg_reload_conf()")
+        state = "sync" if synchronous else "async"
+        until = time.monotonic() + _PATIENCE_S
+        while connection.execute(_STATES, (state,)).fetchone() != (1,):
+            assert time.monotonic() < until, "the standby does not follow"
+            time.sleep(0.05)
+
+
+def promote(standby: PostgresServer) -> None:
+    standby.run("pg_ctl", "-D", str(standby.data), "-w", "promote")
 
 
 def whichever(database: str, *servers: PostgresServer) -> str:

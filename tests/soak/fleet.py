@@ -20,8 +20,10 @@ from leverframe.uploads.site_archive import pack_site
 from tests.fleet.faults.clients import CHANGES, DIRECT, MESSAGES, CountingClient
 from tests.fleet.faults.judging import UNDER_WAY_S
 from tests.fleet.faults.kinds import FROZEN_NODE_S, KINDS, Fault, stopped_in_order
+from tests.fleet.faults.promotion import promoted
 from tests.fleet.faults.scene import FaultScene, Size, fault_scene
 from tests.postgres_server import postgres_server
+from tests.postgres_standby import standby_of
 from tests.soak.controller import Gone
 from tests.soak.ledger import Ledger
 
@@ -42,7 +44,12 @@ async def broken_off(scene: FaultScene) -> None:
     await scene.served_again(scene.clients, time.monotonic())
 
 
-FAULTS: dict[str, Fault] = {**KINDS, "stop in order": stopped_in_order, "break off": broken_off}
+FAULTS: dict[str, Fault] = {
+    **KINDS,
+    "stop in order": stopped_in_order,
+    "break off": broken_off,
+    "promote": promoted,
+}
 
 
 class FleetStory:
@@ -204,8 +211,8 @@ class FleetStory:
 @asynccontextmanager
 async def fleet_story(folder: Path, seed: int) -> AsyncIterator[FleetStory]:
     ledger = Ledger(f"fleet, seed {seed}")
-    with postgres_server() as server:
-        async with fault_scene(server, folder, ledger, SIZE, seed) as scene:
+    with postgres_server() as server, standby_of(server, synchronous=True) as standby:
+        async with fault_scene(server, folder, ledger, SIZE, seed, standby) as scene:
             yield FleetStory(scene, seed)
 
 
@@ -214,8 +221,9 @@ async def short_fleet_story(
     folder: Path, size: Size, kinds: Collection[str]
 ) -> AsyncIterator[FleetStory]:
     """The same with some faults and without pauses, for a test."""
-    with postgres_server() as server:
-        async with fault_scene(server, folder, Ledger("fleet"), size, seed=1) as scene:
+    ledger = Ledger("fleet")
+    with postgres_server() as server, standby_of(server, synchronous=True) as standby:
+        async with fault_scene(server, folder, ledger, size, 1, standby) as scene:
             yield FleetStory(scene, 1, kinds, calm_s=(0.0, 0.2), work_every_s=(0.1, 0.3))
 
 

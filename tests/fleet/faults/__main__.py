@@ -7,54 +7,59 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 
 from tests.fleet.faults.judging import Verdict
-from tests.fleet.faults.kinds import KINDS
-from tests.fleet.faults.promotion import promoted, promoted_behind, scene_with_standby
+from tests.fleet.faults.kinds import KINDS, Fault
+from tests.fleet.faults.promotion import promoted, promoted_behind
 from tests.fleet.faults.scene import FaultScene, Size, fault_scene
-from tests.postgres_server import postgres_server
+from tests.postgres_server import PostgresServer, postgres_server
+from tests.postgres_standby import standby_of
 from tests.soak.ledger import Ledger
 
 SYNCHRONOUS, ASYNCHRONOUS = "standby", "standby-behind"
-ALL = (*KINDS, SYNCHRONOUS, ASYNCHRONOUS)
+FAULTS: dict[str, Fault] = {**KINDS, SYNCHRONOUS: promoted, ASYNCHRONOUS: promoted_behind}
+#: How often each is inflicted unless told; what a standby behind has lost is lost only once.
+ROUNDS = {"kill": 10, ASYNCHRONOUS: 1}
+ROUNDS_OF_OTHERS = 2
 #: Between two faults everything is well for so long.
 CALM_S = 1.0
 #: So soon a change is acknowledged again that was asked for after the fault.
 SERVED_WITHIN_S = {"kill": 2.5}
-#: Before the primary goes.
-COUNTING_S = 10.0
 
 
 async def run(kind: str, rounds: int, seed: int, size: Size) -> tuple[FaultScene, Verdict]:
     """Inflict one kind of fault many times on one fleet."""
     ledger = Ledger(f"{kind}, seed {seed}")
-    with tempfile.TemporaryDirectory() as folder:
-        if kind in KINDS:
-            with postgres_server() as server:
-                async with fault_scene(server, Path(folder), ledger, size, seed) as scene:
-                    for number in range(1, rounds + 1):
-                        await scene.bulk_change(number)
-                        await asyncio.sleep(scene.chance.uniform(0, CALM_S))
-                        await KINDS[kind](scene)
-                        if rounds > 5:
-                            print(ledger_line(scene, kind, number), flush=True)
-                    _require_soon(scene, kind)
-                    return scene, await scene.end()
-        is_synchronous = kind == SYNCHRONOUS
-        async with scene_with_standby(
-            Path(folder), ledger, size, seed, synchronous=is_synchronous
-        ) as (scene, standby):
-            await asyncio.sleep(COUNTING_S)
-            await (promoted if is_synchronous else promoted_behind)(scene, standby)
-            return scene, await scene.end(may_lose=not is_synchronous)
+    with _servers(kind) as (server, standby), tempfile.TemporaryDirectory() as folder:
+        async with fault_scene(server, Path(folder), ledger, size, seed, standby) as scene:
+            for number in range(1, rounds + 1):
+                await scene.bulk_change(number)
+                await asyncio.sleep(scene.chance.uniform(0, CALM_S))
+                await FAULTS[kind](scene)
+                if rounds > 5:
+                    print(ledger_line(scene, kind, number), flush=True)
+            _require_soon(scene, kind)
+            return scene, await scene.end(may_lose=kind == ASYNCHRONOUS)
+
+
+@contextmanager
+def _servers(kind: str) -> Iterator[tuple[PostgresServer, PostgresServer | None]]:
+    with postgres_server() as server:
+        if kind not in (SYNCHRONOUS, ASYNCHRONOUS):
+            yield server, None
+            return
+        with standby_of(server, synchronous=kind == SYNCHRONOUS) as standby:
+            yield server, standby
 
 
 def _require_soon(scene: FaultScene, kind: str) -> None:
-    took_s, within_s = max(scene.measured["served again"]), SERVED_WITHIN_S.get(kind)
-    scene.ledger.require(
-        within_s is None or took_s <= within_s, f"served again after {took_s:.2f} s only"
-    )
+    took_s = max(scene.measured["served again"], default=0.0)
+    is_soon = took_s <= SERVED_WITHIN_S.get(kind, inf)
+    scene.ledger.require(is_soon, f"served again after {took_s:.2f} s only")
 
 
 def ledger_line(scene: FaultScene, kind: str, number: int) -> str:
@@ -87,7 +92,7 @@ def row(kind: str, rounds: int, scene: FaultScene, verdict: Verdict) -> str:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--fault", choices=("all", *ALL), default="all")
+    options.add_argument("--fault", choices=("all", *FAULTS), default="all")
     options.add_argument("--rounds", type=int, default=0, help="default 2, of kill 10")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--nodes", type=int, default=3)
@@ -95,8 +100,8 @@ def main() -> int:
     chosen = options.parse_args()
     size = Size(chosen.nodes, chosen.controllers)
     rows, violations = [], 0
-    for kind in ALL if chosen.fault == "all" else (chosen.fault,):
-        rounds = 1 if kind not in KINDS else chosen.rounds or (10 if kind == "kill" else 2)
+    for kind in FAULTS if chosen.fault == "all" else (chosen.fault,):
+        rounds = chosen.rounds or ROUNDS.get(kind, ROUNDS_OF_OTHERS)
         began = time.monotonic()
         scene, verdict = asyncio.run(run(kind, rounds, chosen.seed, size))
         print(scene.ledger.summary(), f"  {time.monotonic() - began:8.0f} seconds", sep="\n")

@@ -1,19 +1,20 @@
 """A way to the database that can be cut: what a node sends meanwhile arrives when it is mended."""
 
 import asyncio
-from pathlib import Path
 
 from tests.ports import free_port
+from tests.postgres_server import PostgresServer
 
 _AT_ONCE = 1 << 16
 
 
 class DatabaseProxy:
-    """Listens on loopback and leads to the socket of a database."""
+    """Listens on loopback and leads to the socket of a server."""
 
-    def __init__(self, socket: Path) -> None:
+    def __init__(self, server: PostgresServer) -> None:
         self.port = free_port()
-        self._socket = socket / ".s.PGSQL.5432"
+        #: Where new connections lead to.
+        self.server = server
         #: Of the connections from now on; those that were broken off have one of their own.
         self._whole = asyncio.Event()
         self._whole.set()
@@ -70,7 +71,8 @@ class DatabaseProxy:
             if self.is_refusing:
                 return
             await whole.wait()
-            of_database, to_database = await asyncio.open_unix_connection(str(self._socket))
+            socket = str(self.server.socket / ".s.PGSQL.5432")
+            of_database, to_database = await asyncio.open_unix_connection(socket)
             try:
                 await asyncio.gather(
                     self._pump(reader, to_database, whole), self._pump(of_database, writer, whole)

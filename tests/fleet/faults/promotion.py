@@ -2,56 +2,46 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
 
 from tests.fleet.faults.clients import DoorClient
 from tests.fleet.faults.kinds import DATABASE
 from tests.fleet.faults.processes import NodeProcess
-from tests.fleet.faults.scene import FaultScene, Size, fault_scene
-from tests.postgres_server import postgres_server
-from tests.postgres_standby import StandbyServer, standby_of, whichever
+from tests.fleet.faults.scene import FaultScene
+from tests.postgres_standby import follow, promote
 from tests.soak.controller import Gone
-from tests.soak.ledger import Ledger
 
 #: How far behind the asynchronous standby is when the primary goes.
 BEHIND_S = 1.0
 _WENT_BACK = "gone back in time"
 
 
-@asynccontextmanager
-async def scene_with_standby(
-    folder: Path, ledger: Ledger, size: Size, seed: int, *, synchronous: bool
-) -> AsyncIterator[tuple[FaultScene, StandbyServer]]:
-    with postgres_server() as primary:
-        database = primary.new_fleet()
-        with standby_of(primary, synchronous=synchronous) as standby:
-            address = whichever(database, primary, standby)
-            async with fault_scene(primary, folder, ledger, size, seed, address) as scene:
-                yield scene, standby
+async def promoted(scene: FaultScene) -> None:
+    """Kill the primary for good; the synchronous standby has everything that was acknowledged.
 
-
-async def promoted(scene: FaultScene, standby: StandbyServer) -> None:
-    """Kill the primary for good; the synchronous standby has everything that was acknowledged."""
+    The place of the one that is gone is for the next standby.
+    """
     with scene.ledger.fault(DATABASE):
         await asyncio.to_thread(scene.server.stop, "immediate")
-        await asyncio.to_thread(standby.promote)
+        await asyncio.to_thread(promote, scene.standby)
+        scene.change_servers()
         since = time.monotonic()
         scene.measured["served again"].append(await scene.served_again(scene.clients, since))
+        await asyncio.to_thread(follow, scene.standby, scene.server, synchronous=True)
+    await scene.shared_out()
 
 
-async def promoted_behind(scene: FaultScene, standby: StandbyServer) -> None:
+async def promoted_behind(scene: FaultScene) -> None:
     """Promote a standby that has not heard the last of it: every node notices, tells and refuses.
 
     Started again, as the sentence says, they accept what is there.
     """
     with scene.ledger.fault(DATABASE):
-        await asyncio.to_thread(standby.stop)
+        await asyncio.to_thread(scene.standby.stop)
         await asyncio.sleep(BEHIND_S)
         await asyncio.to_thread(scene.server.stop, "immediate")
-        await asyncio.to_thread(standby.start)
-        await asyncio.to_thread(standby.promote)
+        await asyncio.to_thread(scene.standby.start)
+        await asyncio.to_thread(promote, scene.standby)
+        scene.change_servers()
         since = time.monotonic()
         for node in scene.fleet.nodes.values():
             await _tells(scene, node, since)

@@ -19,6 +19,7 @@ from tests.fleet.faults.witness import Witness, install
 from tests.notify.http_server import HttpPeer, Taken, http_peer
 from tests.notify.post_office import Bell
 from tests.postgres_server import PostgresServer
+from tests.postgres_standby import whichever
 from tests.soak.controller import Gone
 from tests.soak.ledger import Ledger
 
@@ -62,11 +63,10 @@ class FaultScene:
         ledger: Ledger,
         size: Size,
         seed: int,
-        *,
-        has_proxy: bool,
+        standby: PostgresServer | None = None,
     ) -> None:
-        self._has_proxy = has_proxy
         self.server = server
+        self._standby = standby
         self.fleet = fleet
         self.proxy = proxy
         self.ledger = ledger
@@ -99,13 +99,22 @@ class FaultScene:
         """The node that reaches the database by a way that can be cut."""
         return list(self.fleet.nodes.values())[-1]
 
+    @property
+    def standby(self) -> PostgresServer:
+        assert self._standby is not None, "this scene has no standby"
+        return self._standby
+
+    def change_servers(self) -> None:
+        """Take the standby for the primary from now on, and the other way round."""
+        self.server, self._standby = self.standby, self.server
+        self.proxy.server = self.server
+
     async def begin(self) -> None:
         install(self.fleet)
         first, *others = [f"node-{number}" for number in range(1, self.size.nodes + 1)]
         await self.fleet.add_node(first)
         ways = [self.fleet.database] * len(others)
-        if self._has_proxy:
-            ways[-1] = self.proxy.address(self.fleet.database)
+        ways[-1] = self.proxy.address(self.fleet.database)
         await asyncio.gather(*map(self.fleet.add_node, others, ways))
         count, untagged = self.size.controllers, self.size.untagged
         await self.post(f"add?count={count - untagged}&name=c-%7Bn%7D&tags={TAG}")
@@ -267,15 +276,22 @@ def _trace_in(log: str) -> str:
 
 @asynccontextmanager
 async def fault_scene(
-    server: PostgresServer, folder: Path, ledger: Ledger, size: Size, seed: int, database: str = ""
+    server: PostgresServer,
+    folder: Path,
+    ledger: Ledger,
+    size: Size,
+    seed: int,
+    standby: PostgresServer | None = None,
 ) -> AsyncIterator[FaultScene]:
-    """Begin a scene on a new database of a server, or on the one that is given."""
-    fleet = FaultedFleet(database or server.new_fleet(), folder, size.shorten)
-    proxy = DatabaseProxy(server.socket)
+    """Begin a scene on a new database of a server, which may have a standby."""
+    database = server.new_fleet()
+    if standby is not None:
+        database = whichever(database, server, standby)
+    fleet = FaultedFleet(database, folder, size.shorten)
+    proxy = DatabaseProxy(server)
     await proxy.start()
     async with http_peer(Bell()) as peer:
-        has_proxy = not database
-        scene = FaultScene(server, fleet, proxy, peer, ledger, size, seed, has_proxy=has_proxy)
+        scene = FaultScene(server, fleet, proxy, peer, ledger, size, seed, standby)
         try:
             await scene.begin()
             yield scene

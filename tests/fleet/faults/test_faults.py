@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.faults.promotion import promoted, promoted_behind, scene_with_standby
-from tests.fleet.faults.scene import Size
+from tests.fleet.faults.promotion import promoted_behind
+from tests.fleet.faults.scene import Size, fault_scene
+from tests.postgres_server import postgres_server
+from tests.postgres_standby import standby_of
 from tests.soak.fleet import FAULTS, short_fleet_story
 from tests.soak.ledger import Ledger
 
@@ -15,7 +17,7 @@ SHORT = Size(nodes=2, controllers=8, untagged=2, pause_s=0.05, message_every=4, 
 
 #: On a machine that is too busy for leases of a second a test fails before the whole run is ended.
 LONGEST_S = 100.0
-OF_DATABASE = {"restart", "crash", "away", "freeze"}
+OF_DATABASE = {"restart", "crash", "away", "freeze", "promote"}
 
 
 @pytest.mark.thorough
@@ -32,20 +34,14 @@ async def test_nothing_acknowledged_is_lost_through_faults(kinds: set[str], tmp_
 
 
 @pytest.mark.thorough
-async def test_a_promoted_standby_has_everything_or_what_is_missing_is_told(tmp_path: Path) -> None:
-    async with asyncio.timeout(LONGEST_S), asyncio.TaskGroup() as both:
-        synchronous = both.create_task(_lost_by_promotion(tmp_path, synchronous=True))
-        behind = both.create_task(_lost_by_promotion(tmp_path, synchronous=False))
-    assert synchronous.result() == 0
-    assert behind.result() > 0
-
-
-async def _lost_by_promotion(folder: Path, *, synchronous: bool) -> int:
-    ledger = Ledger("synchronous" if synchronous else "behind")
-    own = folder / ledger.name
-    own.mkdir()
-    async with scene_with_standby(own, ledger, SHORT, 1, synchronous=synchronous) as (scene, other):
-        await (promoted if synchronous else promoted_behind)(scene, other)
-        verdict = await scene.end(may_lose=not synchronous)
+async def test_what_a_promoted_standby_has_not_heard_of_is_told(tmp_path: Path) -> None:
+    ledger = Ledger("behind")
+    with postgres_server() as server, standby_of(server, synchronous=False) as standby:
+        async with (
+            asyncio.timeout(LONGEST_S),
+            fault_scene(server, tmp_path, ledger, SHORT, 1, standby) as scene,
+        ):
+            await promoted_behind(scene)
+            verdict = await scene.end(may_lose=True)
     assert ledger.violations == []
-    return verdict.lost
+    assert verdict.lost > 0

@@ -21,6 +21,7 @@ from leverframe.storage.store import Changes, StoreUnavailable
 from tests.fleet.faults.database_proxy import DatabaseProxy
 from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer, postgres_server
+from tests.postgres_standby import standby_of
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +114,32 @@ async def test_what_a_frozen_database_stores_late_is_told(
     await lane.store(1).commit(Changes({"a": 3}))
 
 
+_WAITS = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("short_patience")
+async def test_what_a_standby_may_not_have_is_not_acknowledged(
+    lane: PostgresLane, own_server: PostgresServer
+) -> None:
+    late: list[int] = []
+    lane.on_stored_late = late.extend
+    with standby_of(own_server, synchronous=True) as standby, connect(own_server.address()) as asks:
+        await lane.store(1).commit(Changes({"a": 1}))
+        standby.stop()
+        writing = asyncio.ensure_future(lane.store(1).commit(Changes({"a": 2})))
+        await until(lambda: asks.execute(f"SELECT pid {_WAITS}").fetchone() is not None)
+        # It is stored here from now on, and everybody can read it.
+        asks.execute(f"SELECT pg_terminate_backend(pid) {_WAITS}")
+        with pytest.raises(InDoubt):
+            await writing
+        assert late == []
+        standby.start()
+        await until(lambda: late == [1])
+        asks.execute("ALTER SYSTEM RESET synchronous_standby_names")
+        asks.execute("SELECT pg_reload_conf()")
+
+
 @pytest.fixture
 async def proxied(
     own_server: PostgresServer, tmp_path: Path
@@ -121,7 +148,7 @@ async def proxied(
     address = own_server.new_fleet()
     with connect(address) as connection:
         claim = membership.register(connection, "node", "", 1)
-    proxy = DatabaseProxy(own_server.socket)
+    proxy = DatabaseProxy(own_server)
     await proxy.start()
     way = proxy.address(address)
     lane = await asyncio.to_thread(PostgresLane, way, claim, tmp_path / "fleet.key")

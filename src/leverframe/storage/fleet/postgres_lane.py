@@ -38,8 +38,8 @@ from leverframe.storage.fleet.postgres_statements import (
     ALIVE,
     FENCE,
     LAST_BATCH,
+    SETTLE,
     TABLES,
-    VOID,
     Batch,
     needs_transaction,
 )
@@ -303,12 +303,12 @@ class PostgresLane(GroupCommitLane):
         self.batch = last
         return last == doubt.number
 
-    def _last_batch(self, until: float, voided: int | None = None) -> int:
+    def _last_batch(self, until: float, in_doubt: int | None = None) -> int:
         """Read the number of the last batch; the connection for writing stands afterwards."""
         connection = self._connected(until)
         try:
-            if voided is not None:
-                connection.execute(VOID, self._fence(voided))
+            if in_doubt is not None:
+                connection.execute(SETTLE, self._fence(in_doubt))
             return self._read_lane(connection)
         except psycopg.Error as error:
             self._drop_connection()

@@ -26,10 +26,11 @@ FENCE = (
 )
 
 #: Lets a batch never be stored that is not stored yet, by a number that nothing is written under:
-#: its bytes may still be on their way.
-VOID = (
-    "UPDATE lane SET batch = %(batch)s + 1"
-    " WHERE node = %(node)s AND epoch = %(epoch)s AND batch = %(batch)s - 1"
+#: its bytes may still be on their way. One that is stored is written again: it may be seen before
+#: the synchronous standby has it, and this is answered only when that one has it.
+SETTLE = (
+    "UPDATE lane SET batch = CASE batch WHEN %(batch)s - 1 THEN %(batch)s + 1 ELSE batch END"
+    " WHERE node = %(node)s AND epoch = %(epoch)s"
 )
 
 #: The life of a node and the number of its last batch.
