@@ -3,73 +3,32 @@
 Their controllers go on where they were, as far as that was saved.
 """
 
-import json
 import os
-import shutil
 import signal
-import subprocess
-import sys
 import time
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
-import httpx
 import psycopg
 import pytest
 
-from tests.ports import free_port
+from tests.fleet.cluster.node_processes import (
+    add_controllers,
+    asked,
+    changed,
+    counts,
+    name_of,
+    running,
+    share_key,
+)
 from tests.postgres_server import PostgresServer
 
 COUNT = 12
 #: A killed node's controllers are served again within this, with room for a busy machine.
 SERVED_AGAIN_S = 15.0
 OUT0_ON = "<out>100000</out>"
-
-
-@contextmanager
-def running(name: str, database: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    port = free_port()
-    config = folder / f"{name}.toml"
-    config.write_text(f'[cluster]\ndatabase = "{database}"\nlive_state_every = 1\n')
-    command = [sys.executable, "-m", "leverframe", "fleet", "run", "--config", str(config)]
-    command += ["--node", name, "--port", str(port), "--data", str(folder / name), "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            assert json.loads(process.stdout.readline())["event"] == "ready"
-            yield process, port
-        finally:
-            process.send_signal(signal.SIGCONT)
-            process.terminate()
-
-
-def changed(port: int, name: str, value: int) -> bool:
-    """Set a value of a controller by whichever node; tell whether it was acknowledged."""
-    try:
-        answer = httpx.get(
-            f"http://127.0.0.1:{port}/stm.cgi?sname={name}v{value}",
-            headers={"Host": f"{name}.localhost"},
-            timeout=10,
-        )
-    except httpx.HTTPError:
-        return False
-    return answer.status_code == 200
-
-
-def name_of(port: int, name: str) -> str | None:
-    """Read the value of a controller; None where nobody answers for it."""
-    try:
-        told: str | None = asked(port, name, "/json/all.json").json().get("sname")
-    except httpx.HTTPError:
-        return None
-    return told
-
-
-def asked(port: int, name: str, path: str) -> httpx.Response:
-    host = {"Host": f"{name}.localhost"}
-    return httpx.get(f"http://127.0.0.1:{port}{path}", headers=host, timeout=10)
 
 
 def saved_pulses(database: str) -> int:
@@ -94,13 +53,9 @@ def test_what_was_acknowledged_is_there_after_a_node_is_gone(
     names = [f"c-{n}" for n in range(1, COUNT + 1)]
     with ExitStack() as stack:
         first, first_port = stack.enter_context(running("a", database, tmp_path))
-        (tmp_path / "b").mkdir()
-        shutil.copy(tmp_path / "a" / "fleet.key", tmp_path / "b")
+        share_key(tmp_path, "a", "b")
         _, port = stack.enter_context(running("b", database, tmp_path))
-        made = httpx.post(
-            f"http://127.0.0.1:{first_port}/api/fleet/add?count={COUNT}&name=c-%7Bn%7D", timeout=30
-        )
-        assert made.status_code == 200, made.text
+        add_controllers(first_port, COUNT)
         shared_out = time.monotonic() + SERVED_AGAIN_S
         while counts(port) != [COUNT // 2, COUNT // 2]:
             assert time.monotonic() < shared_out, counts(port)
@@ -141,8 +96,3 @@ def test_what_was_acknowledged_is_there_after_a_node_is_gone(
             while not changed(first_port, names[0], 10):
                 assert time.monotonic() < until
             assert name_of(port, names[0]) == f"{names[0]}v10"
-
-
-def counts(port: int) -> list[int]:
-    told = httpx.get(f"http://127.0.0.1:{port}/api/fleet/nodes", timeout=10).json()
-    return [one["controllers"] for one in told["nodes"]]

@@ -18,20 +18,31 @@ from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.reaching import Findings, LocalReaching, Reaching
 from leverframe.fleet.jobs.steps import NOT_SAVED, JobStep, gone
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.other_nodes import OtherNodes, SilentNode, read_answer
+from leverframe.fleet.other_nodes import OtherNodes, OtherProgram, SilentNode, read_answer
 from leverframe.fleet.records import Moved
 from leverframe.storage.store import StoreUnavailable
 
 Result = TypeVar("Result")
+#: Asks a node for some of its controllers.
+_Asking = Callable[[str, Sequence[int]], Coroutine[Any, Any, Mapping[int, Result]]]
 
 #: How long a node may take for one question, and all of them together for a step.
 ASK_S = 5.0
 STEP_S = 20.0
 #: Before somebody is asked again.
 AGAIN_S = 0.2
-_NOBODY = "No node has it at present, or its node does not answer; nothing more is known."
 _UNDECIDED = (Moved.status, NOT_SAVED)
 _Results = dict[int, MemberResult]
+
+
+class NobodyHasIt(SilentNode):
+    """A controller that no node has, or whose node says nothing about it."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.detail = (
+            "No node has it at present, or its node does not answer; nothing more is known."
+        )
 
 
 class StepsCall(Struct, frozen=True):
@@ -102,10 +113,10 @@ class ReachingAnywhere(Reaching):
             return dict.fromkeys(await self._asked(node, "job.keep", call, list[int]), True)
 
         kept = await self._each(self._node.cluster, numbers, ask)
-        for number in numbers:
-            if kept.get(number, "") is None:
+        for number, told in kept.items():
+            if isinstance(told, SilentNode):
                 name = self._node.name_of(number)
-                raise Conflict(f"No snapshot of {name} could be taken. {_NOBODY}")
+                raise Conflict(f"No snapshot of {name} could be taken. {told.detail}")
 
     async def forget(self, job: str) -> None:
         others = self._node.cluster
@@ -123,19 +134,24 @@ class ReachingAnywhere(Reaching):
         if self._node.cluster is None:
             return await self._local.findings(numbers, tenant)
 
-        async def ask(node: str, some: Sequence[int]) -> dict[int, tuple[Findings]]:
+        async def ask(node: str, some: Sequence[int]) -> dict[int, Findings]:
             call = FindingsCall(list(some), tenant)
-            told = await self._asked(node, "job.findings", call, dict[int, Findings])
-            return {number: (one,) for number, one in told.items()}
+            told: dict[int, Findings] = await self._asked(
+                node, "job.findings", call, dict[int, Findings]
+            )
+            return told
 
         found = await self._each(self._node.cluster, numbers, ask)
-        return {number: (found.get(number) or (None,))[0] for number in numbers}
+        return {
+            number: None if isinstance(told := found.get(number), SilentNode) else told
+            for number in numbers
+        }
 
     async def _results(
         self,
         others: OtherNodes,
         numbers: Collection[int],
-        ask: Callable[[str, Sequence[int]], Coroutine[Any, Any, dict[int, MemberResult]]],
+        ask: _Asking[MemberResult],
     ) -> dict[int, MemberResult]:
         undecided: dict[int, MemberResult] = {}
 
@@ -148,26 +164,22 @@ class ReachingAnywhere(Reaching):
         results: dict[int, MemberResult] = {}
         for number in numbers:
             name = self._node.name_of(number) or str(number)
-            if number not in found:
-                results[number] = gone(name)
-            else:
-                nobody = undecided.get(number) or MemberResult(name, SilentNode.status, _NOBODY)
-                results[number] = found[number] or nobody
+            told = found.get(number, gone(name))
+            if isinstance(told, SilentNode):
+                told = undecided.get(number) or MemberResult(name, told.status, told.detail)
+            results[number] = told
         return results
 
     async def _each(
-        self,
-        others: OtherNodes,
-        numbers: Collection[int],
-        ask: Callable[[str, Sequence[int]], Coroutine[Any, Any, dict[int, Result]]],
-    ) -> dict[int, Result | None]:
-        """Ask for controllers until all have answered, or the time is up: None for those then.
+        self, others: OtherNodes, numbers: Collection[int], ask: _Asking[Result]
+    ) -> dict[int, Result | SilentNode]:
+        """Ask for controllers until all have answered, or the time is up: then why they have not.
 
         Controllers that are not there any more are left out.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + STEP_S
-        found: dict[int, Result | None] = dict.fromkeys(numbers)
+        found: dict[int, Result | SilentNode] = dict.fromkeys(numbers, NobodyHasIt())
         left = set(numbers)
         while left:
             if (reason := others.why_not()) is not None:
@@ -180,10 +192,10 @@ class ReachingAnywhere(Reaching):
                 if node is not None:
                     by_node.setdefault(node, []).append(number)
             for answer in await asyncio.gather(
-                *(_or_nothing(ask(node, some)) for node, some in by_node.items())
+                *(_or_silence(ask, node, some) for node, some in by_node.items())
             ):
                 found |= answer
-            left = {number for number in where if found[number] is None}
+            left = {number for number in where if _may_answer_later(found[number])}
             if loop.time() >= until:
                 break
             if left:
@@ -231,10 +243,19 @@ class ReachingAnywhere(Reaching):
         return [number for number in numbers if self._local.member(number) is not None]
 
 
-async def _or_nothing(asked: Coroutine[Any, Any, dict[int, Result]]) -> dict[int, Result]:
+async def _or_silence(
+    ask: _Asking[Result], node: str, numbers: Sequence[int]
+) -> dict[int, Result | SilentNode]:
     try:
-        return await asked
+        return {**await ask(node, numbers)}
+    except SilentNode as silent:
+        return dict.fromkeys(numbers, silent)
     except Refusal as refusal:
-        if isinstance(refusal, SilentNode) or refusal.status in _UNDECIDED:
+        if refusal.status in _UNDECIDED:
             return {}
         raise
+
+
+def _may_answer_later(told: object) -> bool:
+    """Tell whether it is worth asking again: a program does not learn what it does not know."""
+    return isinstance(told, SilentNode) and not isinstance(told, OtherProgram)

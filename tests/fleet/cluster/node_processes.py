@@ -1,0 +1,92 @@
+"""Nodes as processes on one database, and what is asked of them over HTTP."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+import leverframe
+from tests.ports import free_port
+
+#: Of the program that is tested.
+SOURCE = Path(leverframe.__file__).parent.parent
+
+
+def environment(source: Path) -> dict[str, str]:
+    """Return the environment in which Python finds the program whose source is given."""
+    return os.environ | {"PYTHONPATH": str(source)}
+
+
+@contextmanager
+def running(
+    name: str, database: str, folder: Path, source: Path = SOURCE
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Run a node of the program whose source is given; yield its process and its port."""
+    port = free_port()
+    config = folder / f"{name}.toml"
+    config.write_text(f'[cluster]\ndatabase = "{database}"\nlive_state_every = 1\n')
+    command = [sys.executable, "-m", "leverframe", "fleet", "run", "--config", str(config)]
+    command += ["--node", name, "--port", str(port), "--data", str(folder / name), "--json"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment(source)
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert json.loads(process.stdout.readline())["event"] == "ready"
+            yield process, port
+        finally:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+
+
+def changed(port: int, name: str, value: int) -> bool:
+    """Set a value of a controller by whichever node; tell whether it was acknowledged."""
+    try:
+        answer = httpx.get(
+            f"http://127.0.0.1:{port}/stm.cgi?sname={name}v{value}",
+            headers={"Host": f"{name}.localhost"},
+            timeout=10,
+        )
+    except httpx.HTTPError:
+        return False
+    return answer.status_code == 200
+
+
+def name_of(port: int, name: str) -> str | None:
+    """Read the value of a controller; None where nobody answers for it."""
+    try:
+        told: str | None = asked(port, name, "/json/all.json").json().get("sname")
+    except httpx.HTTPError:
+        return None
+    return told
+
+
+def asked(port: int, name: str, path: str) -> httpx.Response:
+    host = {"Host": f"{name}.localhost"}
+    return httpx.get(f"http://127.0.0.1:{port}{path}", headers=host, timeout=10)
+
+
+def counts(port: int) -> list[int]:
+    told = httpx.get(f"http://127.0.0.1:{port}/api/fleet/nodes", timeout=10).json()
+    return [one["controllers"] for one in told["nodes"]]
+
+
+def add_controllers(port: int, count: int) -> None:
+    """Make controllers c-1, c-2 and so on."""
+    made = httpx.post(
+        f"http://127.0.0.1:{port}/api/fleet/add?count={count}&name=c-%7Bn%7D", timeout=30
+    )
+    assert made.status_code == 200, made.text
+
+
+def share_key(folder: Path, first: str, second: str) -> None:
+    """Copy the key of a node to another one before that starts."""
+    (folder / second).mkdir()
+    shutil.copy(folder / first / "fleet.key", folder / second)
