@@ -142,6 +142,23 @@ def test_a_role_that_lacks_a_right_is_told_what_to_grant_before_anything_is_writ
         begin_and_add(of_guest, key_path)
 
 
+def test_a_role_that_may_not_look_into_the_schema_is_not_told_to_make_tables(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
+    of_guest = address.replace("user=postgres", "user=guest")
+    with role_with_all_rights(address) as connection:
+        # Of others, on whose tables nobody depends.
+        connection.execute("CREATE SCHEMA closed CREATE TABLE migration (number integer)")
+        connection.execute("REVOKE USAGE ON SCHEMA public FROM PUBLIC")
+        assert refusal(of_guest, key_path) == (
+            "The database cannot be used: the role guest lacks rights on the schema public."
+            " Their owner grants them with `GRANT USAGE ON SCHEMA public TO guest`."
+        )
+        connection.execute("GRANT USAGE ON SCHEMA public TO guest")
+        begin_and_add(of_guest, key_path)
+
+
 def begin_and_add(address: str, key_path: Path) -> None:
     """Begin the life of a node, and take what it needs for a controller."""
 

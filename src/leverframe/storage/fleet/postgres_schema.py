@@ -6,6 +6,7 @@ them up to date. Newer ones are fine.
 """
 
 import re
+from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +34,13 @@ _NOT_GRANTED = (
     "SELECT quote_ident(current_user), array_agg(DISTINCT thing) FROM unnest(%s::text[]) AS thing,"
     " unnest(%s::text[]) AS way WHERE NOT has_{}_privilege(to_regclass(thing), way)"
     " HAVING count(*) > 0"
+)
+#: The role, and the schemas on its way that it may not look into: their tables are not there for it.
+_CLOSED_SCHEMAS = (
+    "SELECT quote_ident(current_user), array_agg(quote_ident(nspname)) FROM pg_class"
+    " JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE relname = 'migration'"
+    r" AND nspname = ANY(regexp_split_to_array(current_setting('search_path'), '\s*,\s*'))"
+    " AND NOT has_schema_privilege(pg_namespace.oid, 'USAGE') HAVING count(*) > 0"
 )
 #: Tells the right key from a wrong one, and nothing else about it.
 _KEY_CHECK = "key_check"
@@ -123,17 +131,26 @@ def _needed() -> list[_Needed]:
     ]
 
 
+def _not_granted(connection: Connection) -> Iterator[tuple[str, _Needed]]:
+    """Find what is needed and not granted; return it with the role."""
+    row = connection.execute(_CLOSED_SCHEMAS).fetchone()
+    if row is not None:
+        yield row[0], _Needed("SCHEMA", ["USAGE"], row[1])
+    for kind, ways, things in _needed():
+        query = _NOT_GRANTED.format(kind.lower()).encode()
+        row = connection.execute(query, (things, ways)).fetchone()
+        if row is not None:
+            yield row[0], _Needed(kind, ways, row[1])
+
+
 def _check_rights(connection: Connection) -> None:
     """Raise CannotUseDatabase with what is to be granted, where something is."""
     role, lacking, grants = "", [], []
     try:
-        for kind, ways, things in _needed():
-            query = _NOT_GRANTED.format(kind.lower()).encode()
-            row = connection.execute(query, (things, ways)).fetchone()
-            if row is not None:
-                role, names = row[0], ", ".join(row[1])
-                lacking.append(f"the {kind.lower()}{'s' if len(row[1]) > 1 else ''} {names}")
-                grants.append(f"GRANT {', '.join(ways)} ON {kind} {names} TO {role}")
+        for role, (kind, ways, things) in _not_granted(connection):
+            names = ", ".join(things)
+            lacking.append(f"the {kind.lower()}{'s' if len(things) > 1 else ''} {names}")
+            grants.append(f"GRANT {', '.join(ways)} ON {kind} {names} TO {role}")
     except psycopg.Error as error:
         raise CannotUseDatabase(f"The database cannot be used: {first_line(error)}.") from error
     if lacking:
