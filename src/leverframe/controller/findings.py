@@ -203,8 +203,7 @@ class FindingsWatch:
 
     def _of_parts(self) -> Iterator[Finding]:
         for part, sentence in self._troubles.items():
-            figures: dict[str, int | float | str] = {"part": part, "sentence": sentence}
-            yield Finding(TROUBLE, part_of(part).page, figures=figures, is_fault=True)
+            yield trouble_of(part, sentence)
         for source in self.sources:
             yield from source()
 
@@ -249,6 +248,12 @@ class FindingsWatch:
             add(wall, Cause(FINDING, identity), facts[identity])
         for identity in sorted(known.keys() - facts.keys()):
             add(wall, Cause(FINDING, identity), replace(known[identity], what="finding_over"))
+
+
+def trouble_of(part: str, sentence: str) -> Finding:
+    """Return what is found about a part that is in trouble."""
+    figures: dict[str, int | float | str] = {"part": part, "sentence": sentence}
+    return Finding(TROUBLE, part_of(part).page, figures=figures, is_fault=True)
 
 
 def _as_fact(report: FindingReport) -> Fact:

@@ -62,6 +62,7 @@ PARTS = {
     "snapshots": TroubledPart("Snapshots", _BACKUP),
     "HTTPS redirect": TroubledPart("HTTPS redirect", _JOURNAL),
     "bootloader": TroubledPart("Bootloader", _JOURNAL),
+    "node": TroubledPart("Node", _JOURNAL),
     "discovery": TroubledPart("Discovery", _JOURNAL),
 }
 

@@ -86,6 +86,7 @@ class MemberStarter(Struct, frozen=True):
         # A node has no port for firmware.
         controller.takes_firmware = False
         controller.why_refused = manner.why_refused
+        controller.findings.sources.append(manner.findings)
         entrance = Entrance(
             logged,
             manner.marked(self.door.outward(built.noting(built.web.handle))),

@@ -11,6 +11,7 @@ from leverframe.commands.table.refusals import Refusal
 from leverframe.config import NodeConfig
 from leverframe.controller import Controller
 from leverframe.controller.controller import Hindrance
+from leverframe.controller.findings import FindingSource
 from leverframe.fleet.door import Entrance
 from leverframe.fleet.records import MemberRecord, Moved, NoSuchController
 from leverframe.process.build import BuiltController
@@ -37,6 +38,8 @@ class NodeManner(Struct, frozen=True):
     ports: NodeConfig = NodeConfig()
     #: Returns why nothing may be done for controllers now, where other nodes may have them.
     why_refused: Callable[[], Hindrance | None] | None = None
+    #: What is wrong with all controllers of the node.
+    findings: FindingSource = tuple
     #: What is added to answers, of controllers and about them.
     marked: Callable[[Handler], Handler] = lambda handler: handler
 

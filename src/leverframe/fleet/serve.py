@@ -130,6 +130,7 @@ async def node_of(
             manner,
             sending=replace(manner.sending, why_held=lease.why_not),
             why_refused=lease.hindrance,
+            findings=lease.findings,
             marked=partial(marked_when_stale, lease=lease),
         )
     node = FleetNode(door, lane, clock, manner, history, registry)

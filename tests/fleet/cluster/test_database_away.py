@@ -12,7 +12,7 @@ import pytest
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.membership import tell
 from leverframe.fleet.members import Member
-from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.storage.fleet.postgres_connection import connect
 from tests.fleet.cluster.nodes import Cluster, cluster_on
 from tests.hardware.waiting import until
@@ -159,6 +159,40 @@ async def test_what_a_node_tells_of_controllers_that_it_may_not_have_is_marked_a
     await asyncio.to_thread(server.start)
     await until(lambda: not any(one.is_in_doubt for one in leases(cluster)))
     assert await are_marked() == [False] * 3
+
+
+async def test_who_looks_at_a_controller_is_told_at_once_that_it_may_be_elsewhere(
+    there: tuple[PostgresServer, Cluster],
+) -> None:
+    server, cluster = there
+    member = cluster.member("one")
+    reply = member.entrance.handler(Request("GET", "/api/stream", "", {}, b"", "127.0.0.1"))
+    assert isinstance(reply, StreamReply)
+    chunks = aiter(reply.chunks)
+    assert troubles_in(await anext(chunks)) == []
+    await goes(server, cluster)
+    assert await next_troubles(chunks) == [
+        "Node: This node cannot reach the database that it shares with the others, and does not"
+        " know whether it still has this controller. What is shown may be old, and nothing can be"
+        " changed."
+    ]
+    await asyncio.to_thread(server.start)
+    assert await next_troubles(chunks) == []
+
+
+async def next_troubles(chunks: AsyncIterator[bytes]) -> list[str]:
+    """Wait for the next message that tells other findings."""
+    async with asyncio.timeout(10):
+        while (found := troubles_in(await anext(chunks))) is None:
+            pass
+    return found
+
+
+def troubles_in(chunk: bytes) -> list[str] | None:
+    """Return the findings about parts in a message of a stream; None where it has none at all."""
+    told = msgspec.json.decode(chunk.partition(b"data: ")[2])
+    findings = told.get("findings")
+    return findings and [one["text"] for one in findings if one["kind"] == "trouble"]
 
 
 @pytest.mark.needs_program("mosquitto")

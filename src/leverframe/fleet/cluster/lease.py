@@ -5,15 +5,23 @@ before a beat was sent, so a node knows of the end no later than anybody else ca
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from leverframe.controller.controller import Hindrance
+from leverframe.controller.findings import trouble_of
+from leverframe.engine.findings import Finding
 from leverframe.fleet.cluster.peer_watch import LEASE_S
 
+#: The part that is in trouble.
+NODE = "node"
 _IN_DOUBT = Hindrance(
     "This node cannot reach the database that it shares with the others, and does not know whether"
     " it still has this controller. Nothing was changed; try again in a few seconds.",
     store_is_away=True,
+)
+_MAY_BE_OLD = (
+    "This node cannot reach the database that it shares with the others, and does not know whether"
+    " it still has this controller. What is shown may be old, and nothing can be changed."
 )
 
 
@@ -60,6 +68,11 @@ class NodeLease:
             return None
         ended = self.ended or self._lapsed
         return _IN_DOUBT if ended is None else Hindrance(ended)
+
+    def findings(self) -> Iterator[Finding]:
+        """Tell what is wrong with every controller of the node while it must not act."""
+        if self.is_in_doubt:
+            yield trouble_of(NODE, self.ended or self._lapsed or _MAY_BE_OLD)
 
     def why_not(self) -> str | None:
         """Return why the node must not act now, in words."""

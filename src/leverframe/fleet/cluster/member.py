@@ -117,6 +117,7 @@ class ClusterMember(AskingNode):
         self._attempts = StartAttempts(node.troubles)
         self._tasks: list[asyncio.Task[None]] = []
         self._is_leaving = False
+        self._is_doubt_told = False
         self.figures = MemberFigures()
         self._database = DatabaseReport()
         self._batch_rate = BatchRate()
@@ -134,7 +135,7 @@ class ClusterMember(AskingNode):
         await self._look_once()
         await self._settle_if_possible()
         loop = asyncio.get_running_loop()
-        steps = (self._beat_once, self._look_once)
+        steps = (self._beat_once, self._look_once, self._tell_of_doubt_once)
         self._tasks = [loop.create_task(self._repeat(step)) for step in steps]
         self._tasks.append(loop.create_task(self._act()))
         if self._live_state_every is not None:
@@ -335,6 +336,19 @@ class ClusterMember(AskingNode):
             "The database cannot be reached. Controllers go on with what they have; nothing can be"
             " changed until it is back."
         )
+
+    async def _tell_of_doubt_once(self) -> None:
+        """Have all who look at controllers told when the lease came into doubt, or is clear."""
+        await asyncio.sleep(BEAT_S)
+        is_in_doubt = self.lease.is_in_doubt
+        if is_in_doubt is self._is_doubt_told:
+            return
+        self._is_doubt_told = is_in_doubt
+        for name in tuple(self._node.members):
+            # Thousands take seconds, in which beats are to be counted; some may go meanwhile.
+            await asyncio.sleep(0)
+            if (member := self._node.members.get(name)) is not None:
+                member.controller.tell_findings()
 
     def _take_placement(self, placed: list[Placed]) -> None:
         self._placed = placed
