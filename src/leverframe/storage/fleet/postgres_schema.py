@@ -35,7 +35,7 @@ _NOT_GRANTED = (
     " unnest(%s::text[]) AS way WHERE NOT has_{}_privilege(to_regclass(thing), way)"
     " HAVING count(*) > 0"
 )
-#: The role, and the schemas on its way that it may not look into: their tables are not there for it.
+#: The role, and the schemas on its way that it may not look into: it finds no tables there.
 _CLOSED_SCHEMAS = (
     "SELECT quote_ident(current_user), array_agg(quote_ident(nspname)) FROM pg_class"
     " JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE relname = 'migration'"
