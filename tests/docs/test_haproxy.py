@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_network
 from pathlib import Path
@@ -56,21 +56,23 @@ class RunningProxy:
         await asyncio.to_thread(put_map, self.socket, self.map, lines)
 
 
-def proxy_files(folder: Path, nodes: JoinedNodes, port: int) -> ssl.SSLContext:
+def proxy_files(
+    folder: Path, nodes: Mapping[str, int], owners: Mapping[str, str], port: int
+) -> ssl.SSLContext:
     """Write what a reader would have in /etc, with other paths and ports."""
     (block,) = [x for x in blocks(DOCS / "how-to/several-machines.md") if x.language == "haproxy"]
     text = block.text.replace("bind :443", f"bind {HOME}:{port}")
     for found, here in (
         *(("/etc/haproxy", str(folder)), ("/run/haproxy", str(folder))),
         *(
-            ("10.0.0.1:8080", f"{HOME}:{nodes['a'].port}"),
-            ("10.0.0.2:8080", f"{HOME}:{nodes['b'].port}"),
+            ("10.0.0.1:8080", f"{HOME}:{nodes['a']}"),
+            ("10.0.0.2:8080", f"{HOME}:{nodes['b']}"),
         ),
     ):
         assert found in text
         text = text.replace(found, here)
     (folder / "haproxy.cfg").write_text(text)
-    (folder / "fleet.map").write_text("\n".join(map_lines(nodes.owners, DOMAIN)) + "\n")
+    (folder / "fleet.map").write_text("\n".join(map_lines(owners, DOMAIN)) + "\n")
     authority = trustme.CA()
     pair = authority.issue_cert(f"*.{DOMAIN}")
     pair.private_key_and_cert_chain_pem.write_to_path(folder / "fleet.pem")
@@ -80,11 +82,14 @@ def proxy_files(folder: Path, nodes: JoinedNodes, port: int) -> ssl.SSLContext:
 
 
 @asynccontextmanager
-async def haproxy_before(nodes: JoinedNodes) -> AsyncIterator[RunningProxy]:
+async def haproxy_before(
+    nodes: Mapping[str, int], owners: Mapping[str, str]
+) -> AsyncIterator[RunningProxy]:
+    """Run HAProxy before nodes at these ports, with a map of who has which controller."""
     # A folder of pytest's has a name that is too long for a socket of HAProxy's.
     with TemporaryDirectory() as name:
         folder, port = Path(name), free_port()
-        trusting = proxy_files(folder, nodes, port)
+        trusting = proxy_files(folder, nodes, owners, port)
         async with running_haproxy(folder / "haproxy.cfg") as process:
             proxy = RunningProxy(folder, port, trusting)
             await _listening(proxy, process)
@@ -125,7 +130,8 @@ async def test_haproxy_leads_to_the_owner_and_follows_a_map_that_changes() -> No
             node.door.node.handler = lambda request: Reply(200, "text/plain", b"healthy")
         first = await nodes.put("gh-1", "a")
         await nodes.put("gh-2", "b")
-        async with haproxy_before(nodes) as proxy:
+        ports = {name: node.port for name, node in nodes.nodes.items()}
+        async with haproxy_before(ports, nodes.owners) as proxy:
             assert [(await proxy.ask(f"gh-{n}")).body for n in (1, 2)] == ["gh-1 at a", "gh-2 at b"]
             # The client's address arrives, by a header that nobody else could have sent.
             assert first.requests[-1].peer == CLIENT

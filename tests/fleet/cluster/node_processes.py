@@ -26,12 +26,15 @@ def environment(source: Path) -> dict[str, str]:
 
 @contextmanager
 def running(
-    name: str, database: str, folder: Path, source: Path = SOURCE
+    name: str, database: str, folder: Path, source: Path = SOURCE, domain: str = "localhost"
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Run a node of the program whose source is given; yield its process and its port."""
+    """Run a node of the program whose source is given, with controllers below a domain; yield its
+    process and its port."""
     port = free_port()
     config = folder / f"{name}.toml"
-    config.write_text(f'[cluster]\ndatabase = "{database}"\nlive_state_every = 1\n')
+    config.write_text(
+        f'hosts = ["{domain}"]\n[cluster]\ndatabase = "{database}"\nlive_state_every = 1\n'
+    )
     command = [sys.executable, "-m", "leverframe", "fleet", "run", "--config", str(config)]
     command += ["--node", name, "--port", str(port), "--data", str(folder / name), "--json"]
     with subprocess.Popen(
