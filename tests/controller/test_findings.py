@@ -1,18 +1,28 @@
 """Findings: each comes with its cause, is told with the place to repair it, and goes with it."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
 from leverframe.clock import SystemClock
 from leverframe.commands.table.rules import event_query
-from leverframe.controller.findings import LOOK_EVERY_S, LOOK_SOON_S, SENTENCES
+from leverframe.controller.findings import (
+    DEPENDED_ON,
+    LOOK_EVERY_S,
+    LOOK_SOON_S,
+    SENTENCES,
+    of_settings_alone,
+)
+from leverframe.engine import actuator
 from leverframe.engine.findings import Finding
 from leverframe.engine.journal import Cause
-from leverframe.engine.settings import Rule
+from leverframe.engine.labels import LABELS
+from leverframe.engine.settings import Rule, Settings
 from leverframe.hardware.module_slot import ModuleSlot
 from leverframe.process.build import build
 from leverframe.profile import Profile
@@ -457,3 +467,30 @@ async def test_a_weak_password_is_a_finding_for_the_administrator_alone(
         state = await twin.ask("/api/state", Authorization=user, authorization=user)
         assert b"password_weak" not in state.body
         assert state.status == 200
+
+
+class _ReadSettings:
+    """Settings that note which of them are asked for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.read: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        self.read.add(name)
+        return getattr(self._settings, name)
+
+
+def read_by(look: Callable[[Any], Any], *rules: Rule) -> set[str]:
+    noted = _ReadSettings(msgspec.structs.replace(Settings(), rules=rules))
+    # What is found is found while one looks.
+    list(look(noted))
+    return noted.read
+
+
+def test_what_settings_alone_show_depends_on_the_settings_that_are_watched() -> None:
+    # Each source, in two rules that want the same output different; and each kind of message.
+    fighting = [[rule(source=one, value=value) for value in (0, 1)] for one in LABELS]
+    sending = [[rule(action=one)] for one in actuator.MESSAGES]
+    read = {name for rules in fighting + sending for name in read_by(of_settings_alone, *rules)}
+    assert read == read_by(DEPENDED_ON)
