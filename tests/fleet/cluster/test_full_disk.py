@@ -1,22 +1,26 @@
 """A database whose disk is full: changes are refused in words, and go on when there is room."""
 
+import asyncio
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from leverframe.fleet.bulk import MemberResult, send
+from leverframe.fleet.jobs import job, reaching_anywhere
 from leverframe.storage.fleet.postgres_schema import migrate
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
 from tests.postgres_server import PostgresServer
 
 _SIZE = "24m"
+NEW_NAME = "stm.cgi?sname=new"
 FULL = "The disk of the database is full. Nothing was changed; try again when it has room."
 
 
@@ -53,9 +57,31 @@ async def named(cluster: Cluster, name: str) -> MemberResult:
     return report.results[0]
 
 
+async def held_up(cluster: Cluster, rollout: str) -> dict[str, Any]:
+    """Start a roll-out, and wait until it tells why it does not go on."""
+    await cluster.asked["a"].post("rollout/start", id=rollout)
+    return await becomes(cluster, rollout, lambda it: it["why"] is not None)
+
+
+async def becomes(
+    cluster: Cluster, rollout: str, is_so: Callable[[dict[str, Any]], bool]
+) -> dict[str, Any]:
+    async with asyncio.timeout(30):
+        while True:
+            told: dict[str, Any] = await cluster.asked["a"].get("rollout", id=rollout)
+            if is_so(told):
+                return told
+            await asyncio.sleep(0.05)
+
+
 async def test_changes_are_refused_while_the_disk_of_the_database_is_full(
-    postgres: PostgresServer, small_disk: Path, tmp_path: Path
+    postgres: PostgresServer,
+    small_disk: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(job, "AGAIN_S", 0.1)
+    monkeypatch.setattr(reaching_anywhere, "STEP_S", 0.5)
     place = small_disk / "tables"
     place.mkdir()
     shutil.chown(place, "postgres", "postgres")
@@ -69,9 +95,12 @@ async def test_changes_are_refused_while_the_disk_of_the_database_is_full(
             await cluster.join("a")
             await cluster.nodes["a"].add(new("c-1"))
             assert (await named(cluster, "before")).status == 200
+            planned = await cluster.asked["a"].post("rollout/plan", command=NEW_NAME, groups="rest")
             filler = fill(small_disk)
             # The first snapshot of all takes a page that is not there yet.
             assert await cluster.asked["a"].refused(507, "snapshot", label="full") == FULL
+            rollout = await held_up(cluster, planned["job"]["id"])
+            assert (rollout["why"], rollout["done"]) == (FULL, 0)
             # Pages have room for some changes yet.
             for number in range(2000):
                 answer = await named(cluster, f"full{number}")
@@ -81,6 +110,11 @@ async def test_changes_are_refused_while_the_disk_of_the_database_is_full(
             assert answer.detail == FULL
             filler.unlink()
             assert (await named(cluster, "after")).status == 200
+            # It goes on by itself.
+            rollout = await becomes(cluster, rollout["id"], lambda it: it["status"] == "finished")
+            assert (rollout["why"], rollout["done"]) == (None, 1)
+            member = cluster.nodes["a"].members["c-1"]
+            assert member.controller.engine.settings.name == "new"
             assert (await cluster.asked["a"].post("snapshot", label="full"))["done"] == 1
     finally:
         with psycopg.connect(postgres.address(), autocommit=True) as connection:

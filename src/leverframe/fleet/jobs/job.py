@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.table.rights import Account
@@ -122,6 +123,7 @@ class FleetJob:
         await self._store.commit(
             Changes(kept={**(rows or {}), _STATE: msgspec.to_builtins(self.state)})
         )
+        self._held_up.clear()
 
     def _check_that_it_is_ours(self) -> None:
         if self._is_lost:
@@ -225,7 +227,6 @@ class FleetJob:
 
     async def _run(self) -> None:
         while self.state.status in UNDER_WAY and not self._stop.is_set():
-            self._held_up.clear()
             try:
                 await (self._undo() if self.state.status == "undoing" else self._roll_out())
                 return
@@ -395,7 +396,8 @@ class FleetJob:
 
     def report(self, *, with_results: bool = False) -> JobReport:
         results = self.results() if with_results else []
-        return report_of_job(self.plan, self.state, self.outcomes, self.can(), results)
+        report = report_of_job(self.plan, self.state, self.outcomes, self.can(), results)
+        return replace(report, why=self.trouble) if self._held_up.is_set() else report
 
 
 def _number(row: str) -> int:

@@ -70,7 +70,7 @@ class JobReport(Struct, frozen=True):
     kind: str
     title: str
     status: JobStatus
-    why: Annotated[str | None, Meta(description="Why it has stopped.")]
+    why: Annotated[str | None, Meta(description="Why it has stopped, or is held up.")]
     by: str
     made: Annotated[float, Meta(description="Seconds since 1970.")]
     group: Annotated[int, Meta(description="How many groups are behind it.")]

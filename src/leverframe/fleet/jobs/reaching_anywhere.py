@@ -114,7 +114,9 @@ class ReachingAnywhere(Reaching):
 
         kept = await self._each(self._node.cluster, numbers, ask)
         for number, told in kept.items():
-            if isinstance(told, SilentNode):
+            if isinstance(told, Refusal):
+                if told.status == NOT_SAVED:
+                    raise StoreUnavailable(told.detail)
                 name = self._node.name_of(number)
                 raise Conflict(f"No snapshot of {name} could be taken. {told.detail}")
 
@@ -143,7 +145,7 @@ class ReachingAnywhere(Reaching):
 
         found = await self._each(self._node.cluster, numbers, ask)
         return {
-            number: None if isinstance(told := found.get(number), SilentNode) else told
+            number: None if isinstance(told := found.get(number), Refusal) else told
             for number in numbers
         }
 
@@ -165,21 +167,21 @@ class ReachingAnywhere(Reaching):
         for number in numbers:
             name = self._node.name_of(number) or str(number)
             told = found.get(number, gone(name))
-            if isinstance(told, SilentNode):
+            if isinstance(told, Refusal):
                 told = undecided.get(number) or MemberResult(name, told.status, told.detail)
             results[number] = told
         return results
 
     async def _each(
         self, others: OtherNodes, numbers: Collection[int], ask: _Asking[Result]
-    ) -> dict[int, Result | SilentNode]:
+    ) -> dict[int, Result | Refusal]:
         """Ask for controllers until all have answered, or the time is up: then why they have not.
 
         Controllers that are not there any more are left out.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + STEP_S
-        found: dict[int, Result | SilentNode] = dict.fromkeys(numbers, NobodyHasIt())
+        found: dict[int, Result | Refusal] = dict.fromkeys(numbers, NobodyHasIt())
         left = set(numbers)
         while left:
             if (reason := others.why_not()) is not None:
@@ -192,7 +194,7 @@ class ReachingAnywhere(Reaching):
                 if node is not None:
                     by_node.setdefault(node, []).append(number)
             for answer in await asyncio.gather(
-                *(_or_silence(ask, node, some) for node, some in by_node.items())
+                *(_or_undecided(ask, node, some) for node, some in by_node.items())
             ):
                 found |= answer
             left = {number for number in where if _may_answer_later(found[number])}
@@ -243,19 +245,18 @@ class ReachingAnywhere(Reaching):
         return [number for number in numbers if self._local.member(number) is not None]
 
 
-async def _or_silence(
+async def _or_undecided(
     ask: _Asking[Result], node: str, numbers: Sequence[int]
-) -> dict[int, Result | SilentNode]:
+) -> dict[int, Result | Refusal]:
+    """Ask a node; where that has decided nothing, return why for each."""
     try:
         return {**await ask(node, numbers)}
-    except SilentNode as silent:
-        return dict.fromkeys(numbers, silent)
     except Refusal as refusal:
-        if refusal.status in _UNDECIDED:
-            return {}
+        if isinstance(refusal, SilentNode) or refusal.status in _UNDECIDED:
+            return dict.fromkeys(numbers, refusal)
         raise
 
 
 def _may_answer_later(told: object) -> bool:
     """Tell whether it is worth asking again: a program does not learn what it does not know."""
-    return isinstance(told, SilentNode) and not isinstance(told, OtherProgram)
+    return isinstance(told, Refusal) and not isinstance(told, OtherProgram)
