@@ -284,3 +284,70 @@ def test_back_closes_a_new_rule_without_a_question(twin: ServedTwin, open_page: 
         page.go_back()
         expect(editor(page)).to_have_count(0)
         assert page.url.endswith("#/rules")
+
+
+def test_an_editor_that_was_left_is_no_step_back(twin: ServedTwin, open_page: OpenPage) -> None:
+    set_rules(twin, HEATING)
+    page = open_page("status")
+    page.locator("nav.groups").get_by_role("link", name="Rules").click()
+
+    def begin() -> Locator:
+        page.get_by_role("button", name="New rule").click()
+        page.locator(".templates").get_by_role("button", name="Thermostat").click()
+        return editor(page)
+
+    def is_left() -> None:
+        expect(editor(page)).to_have_count(0)
+        expect(page).to_have_url(re.compile(r"#/rules$"))
+
+    page.locator("#rule-1").click()
+    editor(page).get_by_role("button", name="Cancel").click()
+    is_left()
+    begin().get_by_role("button", name="Cancel").click()
+    is_left()
+    begin().get_by_role("button", name="Save, not enabled yet").click()
+    is_left()
+    page.locator("#rule-2").click()
+    editor(page).get_by_role("button", name="Delete").click()
+    is_left()
+    # From one to the next, and a copy of that.
+    page.locator("#rule-1").click()
+    editor(page).get_by_role("button", name="Duplicate").click()
+    expect(editor(page)).to_have_attribute("aria-label", "Rule 2")
+    editor(page).get_by_role("button", name="Cancel").click()
+    is_left()
+    page.go_back()
+    expect(page.locator("main[data-page=status]")).to_be_visible()
+
+
+def test_a_rule_that_is_saved_on_the_way_back_leads_there(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    set_rules(twin, HEATING)
+    page = open_page("status")
+    page.locator("nav.groups").get_by_role("link", name="Rules").click()
+    for answer, name in (("Leave without saving", ""), ("Save and go on", "Warm")):
+        page.locator("#rule-1").click()
+        editor(page).get_by_label("Name", exact=True).fill("Warm")
+        page.go_back()
+        page.get_by_role("button", name=answer).click()
+        expect(editor(page)).to_have_count(0)
+        expect(page).to_have_url(re.compile(r"#/rules$"))
+        expect(row(page, 1)).to_contain_text(name or "Rule 1")
+    page.go_back()
+    expect(page.locator("main[data-page=status]")).to_be_visible()
+
+
+def test_what_is_typed_in_a_rule_is_asked_about_before_it_is_copied(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    set_rules(twin, HEATING)
+    page = open_page("rules?edit=1")
+    name = editor(page).get_by_label("Name", exact=True)
+    name.fill("Warm")
+    editor(page).get_by_role("button", name="Duplicate").click()
+    page.get_by_role("button", name="Stay").click()
+    expect(name).to_have_value("Warm")
+    editor(page).get_by_role("button", name="Duplicate").click()
+    page.get_by_role("button", name="Save and go on").click()
+    expect(name).to_have_value("Warm 2")

@@ -1,5 +1,7 @@
 """The Schedule page in a real browser: entries as sentences, with their next run, and edited."""
 
+import re
+
 import pytest
 import requests
 from playwright.sync_api import Locator, Page, expect
@@ -267,3 +269,19 @@ def test_back_closes_an_editor_and_asks_only_where_something_was_typed(
     page.go_back()
     expect(question).to_be_visible()
     expect(form.get_by_label("Name")).to_have_value("Noon")
+
+
+def test_an_editor_that_was_left_is_no_step_back(twin: ServedTwin, open_page: OpenPage) -> None:
+    set_schedule(twin, MORNING)
+    page = open_page("status")
+    page.locator("nav.groups").get_by_role("link", name="Schedule").click()
+    page.get_by_role("button", name="List").click()
+    form = editor(page)
+    for begins, ends in (("Edit", "Cancel"), ("New entry", "Cancel"), ("Edit", "Save")):
+        page.locator("main").get_by_role("button", name=begins).click()
+        form.get_by_label("Name").fill("Noon")
+        form.get_by_role("button", name=ends).click()
+        expect(form).to_have_count(0)
+        expect(page).to_have_url(re.compile(r"#/schedule\?view=list$"))
+    page.go_back()
+    expect(page.locator("main[data-page=status]")).to_be_visible()

@@ -97,3 +97,14 @@ def test_back_closes_the_search_and_what_was_found_takes_its_place(
     expect(page.locator("main[data-page=schedule][aria-busy=false]")).to_be_visible()
     page.go_back()
     expect(page.locator("main[data-page=rules]")).to_be_visible()
+
+
+def test_what_is_open_already_is_found_without_a_step(open_page: OpenPage) -> None:
+    page = open_page("status")
+    page.locator("nav.groups").get_by_role("link", name="Schedule").click()
+    expect(page.locator("main[data-page=schedule][aria-busy=false]")).to_be_visible()
+    look_for(page, "schedule")
+    page.locator("#search-found a[href='#/schedule']").click()
+    expect(page.locator("dialog.search")).to_have_count(0)
+    page.go_back()
+    expect(page.locator("main[data-page=status]")).to_be_visible()

@@ -148,7 +148,8 @@ class App {
     const wanted = name || this.#homepage();
     const moved = movedTo(wanted);
     if (moved) {
-      location.replace(address(moved.page, { ...moved.params, ...Object.fromEntries(params) }));
+      const gone = Object.fromEntries(params);
+      this.#router.redirect(address(moved.page, { ...moved.params, ...gone }));
       return;
     }
     const entry = findPage(wanted);

@@ -48,6 +48,58 @@ async function fetch(target, { method = "GET", body } = {}) {
   return path in controller.answers ? Response.json(answerTo(path, target)) : new Response("");
 }
 
+// The history of a tab. Events come later, as they do in a browser.
+class History {
+  entries = [{ hash: "", state: null }];
+  place = 0;
+
+  reset(hash = "") {
+    this.entries = [{ hash, state: null }];
+    this.place = 0;
+  }
+
+  get here() {
+    return this.entries[this.place];
+  }
+
+  get state() {
+    return this.here.state;
+  }
+
+  replaceState(state, _, hash = this.here.hash) {
+    this.entries[this.place] = { hash, state };
+  }
+
+  pushState(state, _, hash = this.here.hash) {
+    this.entries = [...this.entries.slice(0, ++this.place), { hash, state }];
+  }
+
+  back() {
+    this.go(-1);
+  }
+
+  go(by) {
+    setTimeout(() => {
+      const { hash } = this.here;
+      if (!this.entries[this.place + by]) return;
+      this.place += by;
+      this.#tell(hash);
+    });
+  }
+
+  follow(hash) {
+    const before = this.here.hash;
+    if (hash === before) return;
+    this.pushState(null, "", hash);
+    setTimeout(() => this.#tell(before));
+  }
+
+  #tell(before) {
+    dispatchEvent(new Event("popstate"));
+    if (this.here.hash !== before) dispatchEvent(new Event("hashchange"));
+  }
+}
+
 const kept = new Map();
 const events = new EventTarget();
 const pages = {
@@ -58,17 +110,16 @@ const pages = {
     clear: () => kept.clear(),
   },
   navigator: { languages: ["en-GB"] },
-  location: { hash: "", origin: "http://controller" },
-  history: {
-    state: null,
-    replaceState(state, _, address) {
-      this.state = state;
-      location.hash = address;
+  location: {
+    origin: "http://controller",
+    get hash() {
+      return history.here.hash;
     },
-    pushState(state, _, address) {
-      this.replaceState(state, _, address);
+    set hash(hash) {
+      history.follow(hash);
     },
   },
+  history: new History(),
   document: {
     documentElement: { dataset: {} },
     createComment: () => ({}),

@@ -3,7 +3,14 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { Router, address, here, note } from "../../../src/leverframe/web/lib/router.js";
+import {
+  Router,
+  address,
+  here,
+  leave,
+  note,
+  step,
+} from "../../../src/leverframe/web/lib/router.js";
 import { thingAddress } from "../../../src/leverframe/web/lib/things.js";
 import { findPage, mayOpen, offeredGroups } from "../../../src/leverframe/web/lib/navigation.js";
 import { movedTo } from "../../../src/leverframe/web/pages/index.js";
@@ -12,8 +19,7 @@ import { commandsOf, openContext } from "./helpers.js";
 let stop = () => {};
 beforeEach(() => {
   stop();
-  location.hash = "";
-  history.state = null;
+  history.reset();
 });
 
 // A router that writes down what it opens.
@@ -29,14 +35,18 @@ function routing(guard = { mayLeave: () => true }) {
   return { router, opened, turned };
 }
 
+const settled = () => new Promise((done) => setTimeout(done));
 const moveTo = (hash) => {
   location.hash = hash;
-  history.state = null;
-  dispatchEvent(new Event("hashchange"));
+  return settled();
+};
+const goBack = () => {
+  history.back();
+  return settled();
 };
 
 test("an address names the page and its parameters", () => {
-  location.hash = "#/charts?labels=DS1%2CT1&range=7d";
+  history.reset("#/charts?labels=DS1%2CT1&range=7d");
   const { name, params } = here();
   assert.equal(name, "charts");
   assert.equal(params.get("labels"), "DS1,T1");
@@ -56,62 +66,166 @@ test("what a page notes opens nothing", () => {
   assert.deepEqual(opened, [""]);
 });
 
-test("a new address opens its page, unless leaving is held back until somebody goes on", () => {
-  let isHeld = false;
-  let proceed;
-  const guard = { mayLeave: () => !isHeld, held: (go) => (proceed = go) };
+// Holds everybody back while `isHeld`; `proceed` is how the last one goes on.
+const holding = () => ({
+  isHeld: false,
+  proceed: () => {},
+  asked: [],
+  mayLeave(isPage) {
+    this.asked.push(isPage);
+    return !this.isHeld;
+  },
+  held(proceed) {
+    this.proceed = proceed;
+  },
+});
+
+test("a new address opens its page, unless leaving is held until somebody goes on", async () => {
+  const guard = holding();
   const { opened } = routing(guard);
-  moveTo("#/rules");
-  isHeld = true;
-  moveTo("#/outputs");
+  await moveTo("#/rules");
+  guard.isHeld = true;
+  await moveTo("#/outputs");
+  await settled();
   assert.equal(location.hash, "#/rules");
-  proceed();
+  guard.proceed();
+  await settled();
+  await settled();
   assert.equal(location.hash, "#/outputs");
   assert.deepEqual(opened, ["", "rules", "outputs"]);
+  // Who went on was sure for once.
+  await moveTo("#/status");
+  await settled();
+  assert.equal(location.hash, "#/outputs");
 });
 
-test("a drawer opens over its page, outlasts what the page notes, and goes with Back", () => {
+test("who is held back on the way back finds the history as it was", async () => {
+  const guard = holding();
+  const { opened } = routing(guard);
+  for (const hash of ["#/status", "#/rules", "#/system"]) await moveTo(hash);
+  guard.isHeld = true;
+  await goBack();
+  await settled();
+  assert.deepEqual([location.hash, history.place], ["#/system", 3]);
+  guard.proceed();
+  await settled();
+  await settled();
+  assert.deepEqual([location.hash, history.place], ["#/rules", 2]);
+  guard.isHeld = false;
+  await goBack();
+  assert.deepEqual(opened, ["", "status", "rules", "system", "rules", "status"]);
+});
+
+test("a drawer opens over its page, outlasts what the page notes, and goes with Back", async () => {
   const { router, opened, turned } = routing();
-  moveTo("#/charts?labels=DS1");
+  await moveTo("#/charts?labels=DS1");
   const link = thingAddress("ENERGY2");
   assert.equal(link, "#/charts?labels=DS1&thing=POWER2");
-  moveTo(link);
-  note("charts", { labels: "T1" });
-  assert.equal(location.hash, "#/charts?labels=T1&thing=POWER2");
-  moveTo(thingAddress("OUT0"));
+  await moveTo(link);
+  await moveTo(thingAddress("OUT0"));
   assert.equal(here().thing, "OUT0");
-  let back = 0;
-  history.go = (steps) => (back = steps);
+  note("charts", { labels: "T1" });
+  assert.equal(location.hash, "#/charts?labels=T1&thing=OUT0");
   router.closeDrawer();
-  assert.equal(back, -2);
-  moveTo("#/charts?labels=T1");
-  assert.deepEqual([opened, turned], [["", "charts"], ["POWER2", "OUT0", null]]);
+  await settled();
+  assert.equal(history.place, 1);
+  assert.deepEqual(turned.slice(0, 2), ["POWER2", "OUT0"]);
+  assert.equal(here().thing, null);
+  assert.equal(opened[1], "charts");
 });
 
-test("a drawer that was opened by its address alone leaves the page", () => {
-  location.hash = "#/status?thing=DS1";
+test("a drawer that was opened by its address leaves the page, and the next no entry", async () => {
+  history.reset("#/status?thing=DS1");
   const { router, turned } = routing();
   router.closeDrawer();
   assert.equal(location.hash, "#/status");
-  assert.deepEqual(turned, [null]);
+  await moveTo(thingAddress("DS2"));
+  router.closeDrawer();
+  await settled();
+  assert.deepEqual([location.hash, history.place], ["#/status", 0]);
+  assert.deepEqual(turned, [null, "DS2", null]);
 });
 
-test("a drawer with changes is held, the page below is not left", () => {
-  const asked = [];
-  const guard = {
-    mayLeave: (isPage) => {
-      asked.push(isPage);
-      return false;
-    },
-    held: () => {},
-  };
-  location.hash = "#/rules?thing=DS1";
+test("a drawer with changes is held, the page below is not left", async () => {
+  const guard = { ...holding(), isHeld: true };
+  history.reset("#/rules?thing=DS1");
   const { router } = routing(guard);
   router.closeDrawer();
-  moveTo("#/rules");
-  moveTo("#/status");
-  assert.deepEqual(asked, [false, false, true]);
+  for (const hash of ["#/rules", "#/status"]) {
+    await moveTo(hash);
+    await settled();
+  }
+  assert.deepEqual(guard.asked, [false, false, true]);
   assert.equal(location.hash, "#/rules?thing=DS1");
+});
+
+test("an editor that is left leaves no entry behind, nor do those before it", async () => {
+  const { opened } = routing();
+  await moveTo("#/status");
+  await moveTo("#/rules");
+  await moveTo("#/rules?edit=1");
+  await moveTo("#/rules?edit=2");
+  step("rules", { copy: 2 });
+  const before = opened.length;
+  leave("rules", {});
+  await settled();
+  assert.deepEqual([location.hash, history.place], ["#/rules", 2]);
+  // The page shows what it shows: it is not opened again.
+  assert.equal(opened.length, before);
+  await goBack();
+  assert.equal(opened.at(-1), "status");
+});
+
+test("an editor that another page led to gives its entry to its page", async () => {
+  routing();
+  await moveTo("#/things");
+  await moveTo("#/rules?source=DS1");
+  leave("rules", {});
+  assert.deepEqual([location.hash, history.place], ["#/rules", 2]);
+  step("rules", { new: "empty" });
+  leave("rules", {});
+  await settled();
+  assert.deepEqual([location.hash, history.place], ["#/rules", 2]);
+});
+
+test("an editor is left for the page as it is shown now, past a drawer", async () => {
+  const { opened } = routing();
+  await moveTo("#/schedule");
+  await moveTo("#/schedule?thing=OUT0");
+  await moveTo("#/schedule?new=1");
+  const before = opened.length;
+  leave("schedule", { view: "list" });
+  await settled();
+  assert.deepEqual([location.hash, history.place], ["#/schedule?view=list", 1]);
+  assert.equal(opened.length, before);
+});
+
+test("what was saved on the way back leads there once", async () => {
+  const guard = holding();
+  const { opened } = routing(guard);
+  await moveTo("#/rules");
+  await moveTo("#/rules?edit=1");
+  guard.isHeld = true;
+  await goBack();
+  await settled();
+  guard.isHeld = false;
+  leave("rules", {});
+  guard.proceed();
+  await settled();
+  await settled();
+  assert.deepEqual([location.hash, history.place], ["#/rules", 1]);
+  assert.deepEqual(opened, ["", "rules", "rules"]);
+});
+
+test("a page that has moved takes the place of its old address", async () => {
+  const { router } = routing();
+  await moveTo("#/onewire");
+  router.redirect("#/things?thing=all-sensors");
+  router.closeDrawer();
+  assert.deepEqual([location.hash, history.place], ["#/things", 1]);
+  await moveTo("#/status");
+  await goBack();
+  assert.equal(location.hash, "#/things");
 });
 
 test("pages are offered by role, version and board", async () => {

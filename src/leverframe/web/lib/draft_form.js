@@ -70,8 +70,13 @@ export class DraftForm {
   }
 
   leave() {
-    this.context.forms.delete(this);
+    this.drop();
     this.#left();
+  }
+
+  // Another one takes its place.
+  drop() {
+    this.context.forms.delete(this);
   }
 
   // True when it is saved.

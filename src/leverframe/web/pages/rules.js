@@ -3,7 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { icon } from "../lib/icon.js";
-import { go, note, step } from "../lib/router.js";
+import { go, leave, note, step } from "../lib/router.js";
 import { toast } from "../lib/toast.js";
 import { t } from "../lib/words.js";
 import { Draft, EMPTY_RULE } from "./rules/draft.js";
@@ -125,21 +125,21 @@ export class Page {
 
   /** @param {string} template */
   #begin(template) {
-    this.#step({ new: template });
-    this.#add(template, null);
+    if (this.#step({ new: template })) this.#add(template, null);
   }
 
   /** @param {number} index */
   #duplicate(index) {
-    this.#step({ copy: index + 1 });
-    this.#copy(index);
+    if (this.#step({ copy: index + 1 })) this.#copy(index);
   }
 
-  // A new rule is a step of its own: Back closes its editor.
+  // A new rule is a step of its own: Back closes its editor. What is typed in another one is asked
+  // about first; false then.
   /** @param {Params} params */
   #step(params) {
-    this.#editor?.leave();
-    step("rules", params);
+    const isFree = !this.#editor?.isChanged;
+    (isFree ? step : go)("rules", params);
+    return isFree;
   }
 
   /** @param {number} index */
@@ -154,7 +154,7 @@ export class Page {
 
   /** @param {Draft} draft */
   #open(draft) {
-    this.#editor?.leave();
+    this.#editor?.drop();
     const editor = new Editor(this.#context, draft, {
       names: () => this.#names(),
       left: () => this.#left(),
@@ -170,7 +170,7 @@ export class Page {
 
   #left() {
     this.#editor = null;
-    note("rules", {});
+    leave("rules", {});
     this.#readAfter(0);
     this.#context.redraw();
   }

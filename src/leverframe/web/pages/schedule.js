@@ -5,7 +5,7 @@ import { Action } from "../lib/action.js";
 import * as api from "../lib/api.js";
 import { icon } from "../lib/icon.js";
 import { shortMoment } from "../lib/moments.js";
-import { note, step } from "../lib/router.js";
+import { leave, note, step } from "../lib/router.js";
 import { toast } from "../lib/toast.js";
 import { t } from "../lib/words.js";
 import { WORKDAYS, watchers, windowOf } from "./rules/window.js";
@@ -199,7 +199,7 @@ export class Page {
       left: () => {
         this.#editors.delete(index);
         this.#written.add(index);
-        note("schedule", this.#viewed);
+        leave("schedule", this.#viewed);
         this.#context.redraw();
       },
     });

@@ -94,9 +94,9 @@ export class Editor extends DraftForm {
     this.touched();
   }
 
-  leave() {
+  drop() {
     this.#trial.close();
-    super.leave();
+    super.drop();
   }
 
   // What is wrong with a field: what the controller refused, or what cannot be sent.

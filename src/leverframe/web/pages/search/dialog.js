@@ -69,9 +69,11 @@ export class SearchDialog {
   /** @param {Event} event @param {string} address */
   #choose(event, address) {
     event.preventDefault();
-    this.#isStep = false;
+    const isHere = address === location.hash;
+    // What is open already needs no second entry: the step into the search is taken back.
+    this.#isStep &&= isHere;
     this.#element?.close();
-    location.replace(address);
+    if (!isHere) location.replace(address);
   }
 
   get #found() {
