@@ -155,6 +155,22 @@ def test_the_icon_of_the_tab_tells_the_state(twin: ServedTwin, open_page: OpenPa
     assert len(pictures) == len(("fine", "attention", "fault", "lost"))
 
 
+def test_the_icon_of_the_tab_tells_the_state_where_there_is_no_stream(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("status", allow=LOSSES, fresh=True)
+    icon = page.locator("head link[rel=icon]")
+    page.route("**/api/stream", lambda route: route.abort())
+    page.reload()
+    expect(page.locator(".connection[data-kind=polling]")).to_be_visible()
+    expect(icon).to_have_attribute("data-state", "fine")
+    for target in OUTPUT_OFF.made:
+        twin.get(target)
+    page.reload()
+    expect(page.locator(".connection[data-kind=polling]")).to_be_visible()
+    expect(icon).to_have_attribute("data-state", "attention")
+
+
 def test_a_lost_connection_is_told_and_found_again(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("system", allow=LOSSES)
     page.get_by_label("Name").first.fill("Lamp")

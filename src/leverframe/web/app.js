@@ -109,7 +109,7 @@ class App {
   }
 
   #changed() {
-    if (this.#live.connection === "live") this.#recover();
+    if (this.#live.isHeard) this.#recover();
     this.#redraw();
   }
 

@@ -24,9 +24,11 @@ const SHAPES = {
   },
 };
 
-/** @param {Context} context @returns {keyof typeof SHAPES} */
+// Null while nobody knows.
+/** @param {Context} context @returns {keyof typeof SHAPES | null} */
 function stateOf(context) {
-  if (context.live.connection !== "live") return "lost";
+  const { connection, isHeard } = context.live;
+  if (!isHeard) return connection === "lost" ? "lost" : null;
   const severities = findingsOf(context).map(({ severity }) => severity);
   if (severities.includes("fault")) return "fault";
   return severities.length > 0 ? "attention" : "fine";
@@ -37,7 +39,7 @@ let shown = "";
 /** @param {Context} context */
 export function showFavicon(context) {
   const state = stateOf(context);
-  if (state === shown) return;
+  if (state === null || state === shown) return;
   shown = state;
   const { lever, shape } = SHAPES[state];
   const others = state === "lost" ? GREY : "#f6f8f7";

@@ -94,7 +94,7 @@ export function ownChoices(context) {
 
 /** @param {Context} context */
 const maySignOut = ({ settings, live }) =>
-  settings ? settings.access.required : live.connection === "live";
+  settings ? settings.access.required : live.isHeard;
 
 export async function leave() {
   await api.signOut();

@@ -38,6 +38,11 @@ export class Live {
   #heardTime = 0;
   #heardAt = 0;
 
+  // Does the controller answer, be it by a stream or by readings?
+  get isHeard() {
+    return this.connection === "live" || this.connection === "polling";
+  }
+
   // Seconds between two readings where there is no stream; a setting of the controller.
   /** @param {number} seconds */
   set refresh(seconds) {
