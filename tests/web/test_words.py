@@ -114,6 +114,17 @@ def test_a_thing_is_called_the_same_everywhere(english: str) -> None:
             assert begin.lower() in entry[language].lower(), entry
 
 
+#: Units of time that a language writes otherwise.
+FOREIGN_UNITS = {"pl": "d|godz", "fr": "d", "hu": "d|h|min|s", "cs": "d|hod"}
+
+
+@for_each("language", FOREIGN_UNITS)
+def test_units_of_time_are_those_of_the_language(language: str) -> None:
+    foreign = re.compile(rf"[\d}}] ({FOREIGN_UNITS[language]})\b(?!’)")
+    texts = [entry[language] for name in FILES for entry in words(name).values()]
+    assert [text for text in texts if foreign.search(text)] == []
+
+
 def test_findings_have_the_sentences_of_the_controller() -> None:
     assert {kind: entry["en"] for kind, entry in words("findings").items()} == SENTENCES
 

@@ -4,7 +4,12 @@ import assert from "node:assert/strict";
 import { afterEach, before, test } from "node:test";
 
 import { NEVER } from "../../../src/leverframe/web/lib/bound_field.js";
-import { durationText, roughText, secondsOf } from "../../../src/leverframe/web/lib/durations.js";
+import {
+  durationText,
+  inOneUnit,
+  roughText,
+  secondsOf,
+} from "../../../src/leverframe/web/lib/durations.js";
 import { Form } from "../../../src/leverframe/web/lib/form.js";
 import {
   allowed,
@@ -35,6 +40,24 @@ test("a duration is written in the units that people use", () => {
     "0.5 s",
     "1 min 25.25 s",
   ]);
+});
+
+test("the units are those of the reader's language", () => {
+  const days = { en: "5 d", pl: "5 dni", fr: "5 j", hu: "5 nap", cs: "5 dní" };
+  for (const [language, text] of Object.entries(days)) {
+    words.chooseLanguage(language);
+    assert.equal(durationText(5 * DAY_S), text);
+  }
+  const counted = (...counts) => counts.map((count) => durationText(count * DAY_S));
+  assert.deepEqual(counted(1, 2, 5), ["1 den", "2 dny", "5 dní"]);
+  words.chooseLanguage("pl");
+  assert.deepEqual(counted(1, 2, 22), ["1 dzień", "2 dni", "22 dni"]);
+  words.chooseLanguage("hu");
+  assert.deepEqual([3690, 0.5].map(durationText), ["1 óra 1 perc 30 mp", "0,5 mp"]);
+});
+
+test("one unit is enough where only the size matters", () => {
+  assert.deepEqual([2 * DAY_S, DAY_S, 119, 3].map(inOneUnit), ["2 d", "24 h", "119 s", "3 s"]);
 });
 
 test("what is written is read as it was, in every language", () => {

@@ -1,6 +1,7 @@
 // The nodes that share the database: who lives, who has how much, and how the database is.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { roughText } from "../lib/durations.js";
 import { icon } from "../lib/icon.js";
 import { moment } from "../lib/moments.js";
 import { decimal, t } from "../lib/words.js";
@@ -150,7 +151,7 @@ const ICONS = /** @type {const} */ ({
 /** @param {FleetPeer} peer */
 function heard({ is_alive: alive, silent_s: seconds }) {
   if (!alive) return "–";
-  return seconds < SILENT_S ? t("heard_now") : t("heard_ago", { seconds });
+  return seconds < SILENT_S ? t("heard_now") : t("heard_ago", { time: roughText(seconds) });
 }
 
 /** @param {number | null} last @param {boolean} inDoubt @param {number} time */

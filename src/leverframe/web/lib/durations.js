@@ -2,31 +2,39 @@
 //
 //   durationText(5100)             "1 h 25 min"
 //   roughText(3725)                "1 h 2 min": as precise as people care to hear
+//   inOneUnit(7200)                "2 h": in the largest unit of which there are two
 //   secondsOf("1 h 25 min")        5100; NaN where it is no duration
 
 import { numberText } from "./numbers.js";
+import { t } from "./words.js";
 
-// The symbols are the same in every language; what people say instead is understood, too.
-/** @type {[symbol: string, seconds: number, said: RegExp][]} */
+// They are written as `in_NAME` has it; what people say instead is understood, too.
+/** @type {[name: string, seconds: number, said: RegExp][]} */
 const UNITS = [
-  ["d", 86_400, /^(d|days?|j|jours?|dni|dzień|dzien|nap|dn[eíů]|den|dny)$/],
-  ["h", 3600, /^(h|hours?|heures?|godz|godzin[ay]?|óra|ora|hod|hodin[ay]?)$/],
-  ["min", 60, /^(min|m|mins|minutes?|minut[ay]?|perc|p)$/],
-  ["s", 1, /^(s|sec|secs|seconds?|secondes?|sek|sekund[ay]?|mp|másodperc)$/],
+  ["days", 86_400, /^(d|days?|j|jours?|dni|dzień|dzien|nap|dn[eíů]|den|dny)$/],
+  ["hours", 3600, /^(h|hours?|heures?|godz|godzin[ay]?|óra|ora|hod|hodin[ay]?)$/],
+  ["minutes", 60, /^(min|m|mins|minutes?|minut[ay]?|perc|p)$/],
+  ["seconds", 1, /^(s|sec|secs|seconds?|secondes?|sek|sekund[ay]?|mp|másodperc)$/],
 ];
 const PIECE = /(\d+(?:[.,]\d+)?)\s*([\p{L}]*)\.?\s*/uy;
 const MILLI = 1000;
 
+/** @param {string} unit @param {number} count */
+const amount = (unit, count) => t(`in_${unit}`, { count: numberText(count) });
+
 /** @param {number} seconds */
-export function durationText(seconds) {
+export const durationText = (seconds) => piecesOf(seconds).join(" ");
+
+/** @param {number} seconds */
+function piecesOf(seconds) {
   const pieces = [];
   let left = Math.round(seconds * MILLI);
-  for (const [symbol, size] of UNITS) {
-    const whole = symbol === "s" ? left / MILLI : Math.floor(left / (size * MILLI));
+  for (const [unit, size] of UNITS) {
+    const whole = size === 1 ? left / MILLI : Math.floor(left / (size * MILLI));
     left -= whole * size * MILLI;
-    if (whole > 0) pieces.push(`${numberText(whole)} ${symbol}`);
+    if (whole > 0) pieces.push(amount(unit, whole));
   }
-  return pieces.join(" ") || "0 s";
+  return pieces.length > 0 ? pieces : [amount("seconds", 0)];
 }
 
 const ROUGH_PARTS = 2;
@@ -36,8 +44,13 @@ const MINUTE_S = 60;
 /** @param {number} seconds */
 export function roughText(seconds) {
   const step = seconds < 10 * MINUTE_S ? 1 : seconds < 2 * 86_400 ? MINUTE_S : 3600;
-  const parts = durationText(Math.round(seconds / step) * step).split(" ");
-  return parts.slice(0, 2 * ROUGH_PARTS).join(" ");
+  return piecesOf(Math.round(seconds / step) * step).slice(0, ROUGH_PARTS).join(" ");
+}
+
+/** @param {number} seconds */
+export function inOneUnit(seconds) {
+  const [unit, size] = UNITS.find(([, one]) => seconds >= 2 * one) ?? ["seconds", 1];
+  return amount(unit, Math.round(seconds / size));
 }
 
 // A number alone is seconds; beside others it needs a unit. Units go from great to small.

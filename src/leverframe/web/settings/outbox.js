@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { chooser } from "../lib/chooser.js";
+import { durationText } from "../lib/durations.js";
 import { Followed } from "../lib/followed.js";
 import { STATES, channelName, messageList, messagesOf } from "../lib/messages.js";
 import { note } from "../lib/router.js";
@@ -138,7 +139,7 @@ function isSetUp({ email, http, gsm, mqtt, snmp }, channel) {
 function condition({ problem, next_attempt_in: next, dropped }, isReady) {
   const said = [
     serverText(problem ?? ""),
-    next === null ? "" : t("next_attempt", { seconds: Math.ceil(next) }),
+    next === null ? "" : t("next_attempt", { time: durationText(Math.ceil(next)) }),
     dropped ? t("dropped", { dropped }) : "",
   ].filter(Boolean);
   if (said.length === 0) {

@@ -84,7 +84,7 @@ export class StepCard {
           <path class="answer" d=${`M${line}`} />`}
       </svg>
       <p class="axis" aria-hidden="true">
-        ${marks.map((minutes) => html`<span>${minutes} min</span>`)}
+        ${marks.map((minutes) => html`<span>${t("in_minutes", { count: minutes })}</span>`)}
       </p>
       <p class="outcome" role="status">${told}</p>`;
   }

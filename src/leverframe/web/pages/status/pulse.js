@@ -3,19 +3,14 @@
 // Two clicks in all. Its return time stays as it is. The last own time is offered again.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { durationText } from "../../lib/durations.js";
 import { icon } from "../../lib/icon.js";
 import { closeByEscape, closeMenu, closeWhenLeft } from "../../lib/menu.js";
 import { Pulse } from "../../lib/pulse.js";
 import { t } from "../../lib/words.js";
 
-const MINUTE_S = 60;
 const KEPT = "leverframe.until";
-// Seconds and the text that says so.
-/** @type {[number, string, number][]} */
-const CHOICES = [
-  [10, "pulse_seconds", 10],
-  [5 * MINUTE_S, "pulse_minutes", 5],
-];
+const CHOICES_S = [10, 300];
 
 export class PulseMenu {
   #context;
@@ -62,8 +57,8 @@ export class PulseMenu {
     const own = localStorage.getItem(KEPT);
     return html`<div class="menu" role="group" aria-label=${t("pulse_for")}>
       <p>${t("pulse_for")}</p>
-      ${CHOICES.map(([seconds, key, count]) =>
-        this.#line(t(key, { count }), () => this.#pulse.send(seconds)),
+      ${CHOICES_S.map((seconds) =>
+        this.#line(durationText(seconds), () => this.#pulse.send(seconds)),
       )}
       ${own
         ? this.#line(t("lever_until", { time: own }), () => this.#pulse.sendUntil(own))

@@ -3,17 +3,12 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { Action } from "../../lib/action.js";
 import * as api from "../../lib/api.js";
+import { inOneUnit } from "../../lib/durations.js";
 import { Followed } from "../../lib/followed.js";
 import { fullMoment } from "../../lib/moments.js";
 import { t } from "../../lib/words.js";
 
 const MINUTE_S = 60;
-/** @type {[string, number][]} */
-const UNITS = [
-  ["d", 86_400],
-  ["h", 3600],
-  ["min", MINUTE_S],
-];
 // Nobody minds a difference of so few seconds.
 const TOLERATED_S = 3;
 
@@ -98,15 +93,8 @@ const inWords = (seconds) => fullMoment(seconds, { dateStyle: "medium", timeStyl
 /** @param {number} seconds */
 function difference(seconds) {
   if (Math.abs(seconds) <= TOLERATED_S) return t("clock_agrees");
-  const amount = duration(Math.abs(seconds));
+  const amount = inOneUnit(Math.abs(seconds));
   return t(seconds > 0 ? "clock_ahead" : "clock_behind", { amount });
-}
-
-// In the largest unit of which there are two.
-/** @param {number} seconds */
-function duration(seconds) {
-  const [unit, size] = UNITS.find(([, one]) => seconds >= 2 * one) ?? ["s", 1];
-  return `${Math.round(seconds / size)} ${unit}`;
 }
 
 // The command takes the wall time as if it were UTC.
