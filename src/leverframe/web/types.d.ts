@@ -273,6 +273,7 @@ interface FleetPageLike {
   readonly choice: FleetChoice;
   readonly count: number;
   readonly node: FleetNode | null;
+  readonly time: number;
   readonly cluster: FleetCluster | null;
   readonly rowNames: string[];
   chooseNone(): void;

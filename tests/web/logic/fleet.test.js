@@ -247,6 +247,8 @@ test("what one did to several is told once, and other changes by themselves", as
   assert.deepEqual(told[1].lines, ["Output 0 · Name: “” → “Pump”"]);
 });
 
+const NOON = Date.UTC(2020, 1, 1, 12) / 1000;
+
 test("changes are read for what is looked for, and searched in the reader's words", async () => {
   const asked = [];
   const asIs = globalThis.fetch;
@@ -264,7 +266,7 @@ test("changes are read for what is looked for, and searched in the reader's word
       redraw = resolve;
       look();
     });
-  const shown = new Changes({ ...page, redraw: () => redraw() });
+  const shown = new Changes({ ...page, time: NOON, redraw: () => redraw() });
   const view = (more = {}) =>
     shown.view({ ...wanted, tag: "north", health: "fault" }, { ...looked, ...more }, "", 900, "");
   await drawn(view);
@@ -272,6 +274,8 @@ test("changes are read for what is looked for, and searched in the reader's word
   assert.match(textOf(view()), /command · ann · 10\.0\.0\.9/);
   assert.match(textOf(view()), /and 2 more command · bo/);
   assert.match(textOf(view()), /Every account annbo/);
+  // By the node's clock, whatever the reader's shows.
+  assert.match(textOf(view()), new RegExp(`As of ${words.clock(NOON).slice(0, 5)}`));
   assert.doesNotMatch(textOf(view({ text: "pUMP" })), / bo /);
   assert.match(textOf(view({ text: "nothing such" })), /No change is like that\./);
   await drawn(() => view({ by: "bo" }));

@@ -100,6 +100,10 @@ class FleetPage {
     return this.#stream.view?.node ?? null;
   }
 
+  get time() {
+    return this.#stream.time ?? 0;
+  }
+
   get cluster() {
     return this.#stream.view?.cluster ?? null;
   }

@@ -34,6 +34,7 @@ export class Changes {
   #changes = null;
   #count = READ;
   #shown = STEP;
+  // By the node's clock, not the reader's.
   #readAt = 0;
   // Names of nodes whose part is missing.
   #silent = "";
@@ -179,7 +180,7 @@ export class Changes {
       this.#changes = changes;
       this.#silent = silent;
       this.#refusal = null;
-      this.#readAt = Date.now() / 1000;
+      this.#readAt = this.#page.time;
       for (const { account } of entries) if (account) this.#accounts.add(account);
     } catch (error) {
       if (!api.mayPass(error)) throw error;

@@ -75,7 +75,7 @@ export class FleetStream {
   #lose() {
     this.#stream?.close();
     this.connection = "lost";
-    this.lostSince ??= Date.now() / 1000;
+    this.lostSince ??= this.time ?? Date.now() / 1000;
     this.#timer = setTimeout(() => this.#listen(), RETRY_MS);
     this.#redraw();
   }
