@@ -133,12 +133,13 @@ async def test_health_tells_of_the_node_and_counts_those_in_trouble() -> None:
             "status": "ok",
             "controllers": 2,
         }
-        node.member("gh-1").controller.troubles["history"] = "It cannot be kept."
+        node.member("gh-1").controller.troubles |= {"http1": "It refuses.", "OUT0": "It is away."}
+        await node.post("send", command="stm.cgi?oname=0Pump", name="gh-1")
         assert b"degraded" in (await node.ask("/health", b"", "GET")).body
         (first, second) = await node.get("list")
         assert (first["status"], first["troubles"]) == (
             "degraded",
-            ["history: It cannot be kept."],
+            ["Pump: It is away.", "HTTP request 1: It refuses."],
         )
         assert (await node.get(""))["degraded"] == 1
 

@@ -7,7 +7,7 @@ sensor may have made a finding or ended one, soon after any other change, and no
 controller's clock. Asking changes nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Annotated, Any, Literal
 
@@ -260,6 +260,15 @@ def trouble_of(part: str, sentence: str) -> Finding:
     """Return what is found about a part that is in trouble."""
     figures: dict[str, int | float | str] = {"part": part, "sentence": sentence}
     return Finding(TROUBLE, part_of(part).page, figures=figures, is_fault=True)
+
+
+def trouble_sentences(troubles: Mapping[str, str], settings: Settings) -> list[str]:
+    """Tell the troubles of parts as findings do, each with what people call its part."""
+    called = {part: part_of(part).name for part in sorted(troubles)}
+    return [
+        SENTENCES[TROUBLE].format(part=name_of(name, settings) or name, sentence=troubles[part])
+        for part, name in called.items()
+    ]
 
 
 def _as_fact(report: FindingReport) -> Fact:

@@ -158,6 +158,16 @@ test("what the server says is told in the language of the pages", async () => {
     words.serverText("north: gh-1 does not start: This tenant is gone."),
     "north: gh-1 ne démarre pas : Ce locataire n’existe plus.",
   );
+  // Parts and findings, as a roll-out that stopped tells them.
+  await words.fetchWords("parts");
+  assert.equal(
+    words.serverText("It has a new finding: HTTP request 1: There was no answer within 5 s."),
+    "Il a un nouveau constat : Requête HTTP 1: Pas de réponse en 5 s.",
+  );
+  assert.equal(
+    words.serverText("It has a new finding: Pump has fallen silent."),
+    `Il a un nouveau constat : ${words.findingSentence("sensor_lost", { name: "Pump" })}`,
+  );
   const unknown = "Something that nobody has translated.";
   assert.equal(words.serverText(unknown), unknown);
   assert.equal(words.serverText(""), "");

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from leverframe import __version__
 from leverframe.commands.table.refusals import BadValue, Conflict
 from leverframe.commands.table.row import ADMIN
+from leverframe.controller.findings import trouble_sentences
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import MISSING, difference, is_confidential
 from leverframe.fleet.api.context import FleetContext
@@ -184,7 +185,7 @@ def report_of_member(node: FleetNode, member: Member) -> MemberReport:
         controller.profile.hw,
         controller.profile.sw,
         "degraded" if controller.troubles else "ok",
-        [f"{part}: {sentence}" for part, sentence in sorted(controller.troubles.items())],
+        trouble_sentences(controller.troubles, controller.engine.settings),
         controller.clock.wall(),
         node.door.url_of(record.name),
         record.address,

@@ -29,6 +29,10 @@ let frame = {};
 let codes = {};
 /** @type {Words} */
 let findings = {};
+// Those by which a text can be found: the one about a part in trouble holds any.
+const TROUBLE = "trouble";
+/** @type {Words} */
+let sentencesOfFindings = {};
 /** @type {Words} */
 let page = {};
 /** @type {string | null} */
@@ -67,6 +71,9 @@ export async function startWords(draw = () => {}) {
   use(language);
   api.tellRefusals(refusalText);
   [frame, findings] = await Promise.all([fetchWords("frame"), fetchWords("findings")]);
+  sentencesOfFindings = Object.fromEntries(
+    Object.entries(findings).filter(([kind]) => kind !== TROUBLE),
+  );
 }
 
 // No part of the first view.
@@ -216,9 +223,11 @@ export function serverText(text) {
     OF_CODE_LISTS.includes(name) ? code(value) : serverText(value),
   );
   if (translated !== null) return translated;
-  // What a sentence is about stands before it: "OUT0: ...".
+  const finding = found(sentencesOfFindings, text, (value) => value);
+  if (finding !== null) return finding;
+  // What a sentence is about stands before it: "OUT0: ...", "E-mail: ...".
   const [, about, told] = /^([^:]{1,60}): (.+)$/s.exec(text) ?? [];
-  return told ? `${about}: ${serverText(told)}` : text;
+  return told ? `${partName(about)}: ${serverText(told)}` : text;
 }
 
 // A text in the reader's language, found by its English one, with what stands in its places.
