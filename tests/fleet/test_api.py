@@ -1,6 +1,8 @@
 """The API of a node: who may use it, what it refuses, and that it is described."""
 
 from base64 import b64encode
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,11 +11,12 @@ from leverframe.commands.table.row import ANYBODY
 from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.fleet.serve import door_limits
 from leverframe.process.administrator import ensure_administrator
+from leverframe.servers.http.certificate import own_certificate
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.fleet.lane import OF_NODE, MemoryLane
 from leverframe.storage.store import StoreUnavailable
 from tests.cases import for_each
-from tests.fleet.loop_node import loop_node
+from tests.fleet.loop_node import LoopNode, loop_node
 
 
 def basic(name: str, password: str) -> str:
@@ -142,6 +145,34 @@ async def test_health_tells_of_the_node_and_counts_those_in_trouble() -> None:
             ["Pump: It is away.", "HTTP request 1: It refuses."],
         )
         assert (await node.get(""))["degraded"] == 1
+
+
+async def test_a_certificate_that_ends_soon_is_told_with_the_days_left(tmp_path: Path) -> None:
+    certificate = own_certificate(tmp_path, "node", ())
+
+    async def told(node: LoopNode, days_left: float) -> tuple[list[str], Any, dict[str, float]]:
+        certificate.ends = node.node.clock.wall() + days_left * 86_400
+        health = msgspec.json.decode((await node.ask("/health", b"", "GET")).body)
+        figures = (await node.ask("/metrics", b"", "GET")).body.decode().splitlines()
+        own = dict(one.rsplit(" ", 1) for one in figures if one.startswith("leverframe_node_"))
+        troubles = (await node.get(""))["troubles"]
+        return troubles, health.get("findings"), {name: float(one) for name, one in own.items()}
+
+    def counted(fault: int, attention: int) -> dict[str, float]:
+        return {
+            'leverframe_node_findings{severity="fault"}': fault,
+            'leverframe_node_findings{severity="attention"}': attention,
+        }
+
+    days = "leverframe_node_certificate_days"
+    async with loop_node() as node:
+        assert await told(node, 5) == ([], None, counted(0, 0))
+        node.node.certificate = certificate
+        assert await told(node, 30.5) == ([], None, counted(0, 0) | {days: 30})
+        soon = "The certificate of this node ends soon. Days left: 5."
+        assert await told(node, 5.5) == ([soon], 1, counted(0, 1) | {days: 5})
+        ended = "The certificate of this node has ended: browsers refuse it."
+        assert await told(node, -0.5) == ([ended], 1, counted(1, 0) | {days: -1})
 
 
 async def test_the_page_and_what_it_is_made_of_are_for_the_administrator() -> None:

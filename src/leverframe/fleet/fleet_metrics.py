@@ -13,6 +13,7 @@ from leverframe import __version__
 from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
+from leverframe.fleet.node_findings import node_findings
 from leverframe.servers.routes.metrics import (
     controller_families,
     process_families,
@@ -45,7 +46,8 @@ async def node_families(
     members = tuple(node.seen_by(tenant).values())
     found = [*_of_controllers(members), *job_families(jobs)]
     if tenant is None:
-        found += [*_of_lane(node), *server_families(node.door), *process_families()]
+        found += [*_of_findings(node), *_of_lane(node)]
+        found += [*server_families(node.door), *process_families()]
         found += [] if node.cluster is None else node.cluster.families()
     sums: dict[str, Family] = {}
     for number, member in enumerate(members, start=1):
@@ -81,6 +83,26 @@ def _of_controllers(members: Sequence[Member]) -> Iterable[Family]:
         GAUGE,
         "Controllers with a part that is in trouble.",
         [(NO_LABELS, sum(bool(member.controller.troubles) for member in members))],
+    )
+
+
+def _of_findings(node: FleetNode) -> Iterable[Family]:
+    faults = [one.is_fault for one in node_findings(node)]
+    yield Family(
+        "leverframe_node_findings",
+        GAUGE,
+        "How much is not as it should be with the node itself, by severity.",
+        [
+            ({"severity": severity}, faults.count(is_fault))
+            for severity, is_fault in (("fault", True), ("attention", False))
+        ],
+    )
+    certificate, wall = node.certificate, node.clock.wall()
+    yield Family(
+        "leverframe_node_certificate_days",
+        GAUGE,
+        "Whole days until the certificate of the node ends, where it speaks TLS.",
+        [] if certificate is None else [(NO_LABELS, certificate.days_left(wall))],
     )
 
 

@@ -43,6 +43,7 @@ from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.fleet.tenants import OPERATOR, TenantRecord, is_seen, no_such_tenant
 from leverframe.process.node_services import NodeServices
 from leverframe.process.version_change import settle_version
+from leverframe.servers.http.certificate import Certificate
 from leverframe.shutdown import End, close_all
 from leverframe.storage.fleet.lane import OF_NODE, Lane
 from leverframe.storage.history.shared import SharedHistory
@@ -83,6 +84,8 @@ class FleetNode:
         self.clock = clock
         #: What is wrong with parts of the node itself, a sentence each.
         self.troubles: dict[str, str] = {}
+        #: With which it speaks TLS.
+        self.certificate: Certificate | None = None
         #: Called for every controller with its old and new settings.
         self.settings_watchers: list[SettingsWatcher] = []
         #: Ports beside HTTP, which controllers with an address of their own share.
@@ -155,21 +158,21 @@ class FleetNode:
                         troubles[number] = _why_not(record.name, error)
                     await asyncio.sleep(0)
                 gc.freeze()
-        self._tell_watchers()
+        self.tell_watchers()
         return troubles
 
     async def drop(self, members: Sequence[Member]) -> None:
         """Stop controllers that start elsewhere; what is stored of them stays."""
         async with self.changing:
             await self._stop(members)
-        self._tell_watchers()
+        self.tell_watchers()
 
     async def hand_over(self, members: Sequence[Member]) -> dict[int, SavedLive]:
         """Stop controllers that go on elsewhere; return what those go on from that can."""
         async with self.changing:
             # Together: each waits for the thread of the history several times.
             found = await asyncio.gather(*map(self._hand_over_one, members))
-        self._tell_watchers()
+        self.tell_watchers()
         handed = zip(members, found, strict=True)
         return {member.number: live for member, live in handed if live is not None}
 
@@ -264,7 +267,7 @@ class FleetNode:
                 await self._stop(made)
                 await self.lane.forget(numbers)
                 raise
-        self._tell_watchers()
+        self.tell_watchers()
         return made
 
     async def _make_all(self, numbers: Sequence[int], new: Sequence[NewController]) -> list[Member]:
@@ -302,7 +305,7 @@ class FleetNode:
             check_that_all_are_here(members)
             parts = await self.registry.remove([member.number for member in members])
             await self._clear_away(members, parts)
-        self._tell_watchers()
+        self.tell_watchers()
 
     async def _clear_away(self, members: Sequence[Member], parts: Sequence[int]) -> None:
         """Stop controllers that are removed; what they have written until then goes after them.
@@ -380,7 +383,7 @@ class FleetNode:
             self.door.rename(member.entrance, name)
             member.controller.take_name(name)
             member.built.mqtt.pages_are_at(self.door.pages_of(name))
-        self._tell_watchers()
+        self.tell_watchers()
 
     async def tag(
         self, members: Sequence[Member], added: Sequence[str], removed: Sequence[str]
@@ -397,7 +400,7 @@ class FleetNode:
             await self.registry.put(records)
             for member in members:
                 member.record = records[member.number]
-        self._tell_watchers()
+        self.tell_watchers()
 
     async def give(self, members: Sequence[Member], tenant: str) -> None:
         """Let controllers belong to a tenant, with all that they hold, or to the operator alone."""
@@ -417,9 +420,9 @@ class FleetNode:
             await self._put(records)
             for member in there:
                 member.record = records[member.number]
-        self._tell_watchers()
+        self.tell_watchers()
 
-    def _tell_watchers(self) -> None:
+    def tell_watchers(self) -> None:
         for watcher in tuple(self.watchers):
             watcher()
 

@@ -215,6 +215,9 @@ async def _serve(fleet: FleetFile) -> None:
             wildcards = tuple(f"*.{name}" for name in config.hosts)
             of_all = replace(config, hosts=(*config.hosts, *wildcards))
             certificate = certificate_of(of_all, folder.path, "leverframe fleet")
+            if certificate is not None:
+                node.certificate = certificate
+                certificate.watchers.append(node.tell_watchers)
             stop = listen_to_signals(certificate)
             with told_if_it_cannot_listen(config):
                 context = None if certificate is None else certificate.context

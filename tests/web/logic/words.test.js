@@ -168,6 +168,10 @@ test("what the server says is told in the language of the pages", async () => {
     words.serverText("It has a new finding: Pump has fallen silent."),
     `Il a un nouveau constat : ${words.findingSentence("sensor_lost", { name: "Pump" })}`,
   );
+  assert.equal(
+    words.serverText("south: The certificate of this node ends soon. Days left: 5."),
+    "south: Le certificat de ce nœud expire bientôt. Jours restants : 5.",
+  );
   const unknown = "Something that nobody has translated.";
   assert.equal(words.serverText(unknown), unknown);
   assert.equal(words.serverText(""), "");

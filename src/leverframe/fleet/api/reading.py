@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from leverframe import __version__
 from leverframe.commands.table.refusals import BadValue, Conflict
@@ -19,6 +19,7 @@ from leverframe.fleet.fleet_metrics import MAX_SINGLE, node_families
 from leverframe.fleet.health_index import version_of
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import NOT_STARTED, FleetNode
+from leverframe.fleet.node_findings import node_findings, node_sentences
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.tenants import Role
 from leverframe.profile import HARDWARE, newest_software
@@ -101,17 +102,21 @@ class NodeHealth(Struct, frozen=True):
     controllers: Annotated[
         int | None, Meta(description="How many; null where there are tenants, as for their health.")
     ]
+    findings: Annotated[
+        int | UnsetType, Meta(description="How many there are about the node itself, if any.")
+    ] = UNSET
 
 
 def node_health(context: FleetContext) -> NodeHealth:
     """Tell how the node is; with tenants nothing of controllers, since everybody may ask."""
     node = context.node
+    found = len(node_findings(node)) or UNSET
     if node.registry.tenants:
         of_node = [part for part in node.troubles if not part.startswith(NOT_STARTED)]
-        return NodeHealth("degraded" if of_node else "ok", None)
+        return NodeHealth("degraded" if of_node else "ok", None, found)
     members = node.members.values()
     is_degraded = node.troubles or any(one.controller.troubles for one in members)
-    return NodeHealth("degraded" if is_degraded else "ok", len(members))
+    return NodeHealth("degraded" if is_degraded else "ok", len(members), found)
 
 
 def node_report(context: FleetContext) -> NodeReport:
@@ -159,7 +164,8 @@ def _troubles(context: FleetContext) -> list[str]:
     """Tell what is wrong with the node, which names controllers, to the operator."""
     if context.tenant is not None:
         return []
-    return [sentence for _, sentence in sorted(context.node.troubles.items())]
+    node = context.node
+    return [*(sentence for _, sentence in sorted(node.troubles.items())), *node_sentences(node)]
 
 
 async def listed(context: FleetContext) -> list[MemberReport]:

@@ -80,11 +80,15 @@ class Certificate:
 
     def findings(self, wall: float) -> Iterator[Finding]:
         """Tell that it ends soon, or has ended."""
-        days = int((self.ends - wall) // 86_400)
+        days = self.days_left(wall)
         if days < 0:
             yield Finding("certificate_ended", PAGE, since=self.ends, is_fault=True)
         elif days < WARNED_DAYS:
             yield Finding("certificate_ends", PAGE, figures={"days": days})
+
+    def days_left(self, wall: float) -> int:
+        """Return the whole days until it ends; below zero once it has."""
+        return int((self.ends - wall) // 86_400)
 
     def report(self) -> CertificateReport:
         files = [str(self._certificate), str(self._key)]
