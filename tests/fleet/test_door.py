@@ -97,6 +97,18 @@ async def test_a_controller_is_found_by_a_port_of_its_own() -> None:
             await asyncio.open_connection(HOME, port)
 
 
+async def test_a_node_that_stops_ends_those_that_have_a_port_and_all_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with loop_node() as node:
+        await listening(node)
+        await node.post("add", name="gh-1", port=free_port())
+        await node.post("add", name="gh-2")
+        members = list(node.node.members.values())
+    assert [one.has_left for one in members] == [True, True]
+    assert not caplog.records
+
+
 async def test_a_port_in_use_is_told_and_nothing_is_made() -> None:
     async with loop_node() as node:
         port = await listening(node)

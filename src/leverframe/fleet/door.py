@@ -217,11 +217,14 @@ class Door:
         return by_tls_only(handler) if self.is_secure else handler
 
     async def stop(self, grace_s: float = 5.0) -> None:
-        listeners = [self._listener, *(one.listener for one in self._by_name.values())]
+        listeners, self._listener = [self._listener], None
+        for entrance in self._by_name.values():
+            listeners.append(entrance.listener)
+            # Its controller, which ends later, finds nothing left to close.
+            entrance.listener = None
         for listener in listeners:
             if listener is not None:
                 await listener.close()
-        self._listener = None
         await self.state.stop(grace_s)
 
     def _to_https(self, request: Request) -> Reply:

@@ -323,8 +323,7 @@ class FleetNode:
         for member in members:
             member.has_left = True
             self.members.pop(member.name, None)
-            await self.door.close(member.entrance)
-            await member.end()
+            await close_all([partial(self.door.close, member.entrance), member.end])
 
     async def close(self) -> None:
         """Stop all controllers, each by itself; what must be remembered is on disk then."""
