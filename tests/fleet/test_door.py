@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from leverframe.commands.table.refusals import Conflict
 from leverframe.config import Config
 from leverframe.fleet import door as door_module
 from leverframe.fleet.members import NewController
@@ -122,6 +123,15 @@ async def test_an_address_by_which_nobody_would_come_is_refused() -> None:
         await listening(node)
         told = await node.refused(409, "add", name="a", address="10.7.0.1")
         assert "listens on 127.0.0.1, so nobody would come by 10.7.0.1" in told
+
+
+@pytest.mark.parametrize("host", [HOME, "0.0.0.0"])
+async def test_an_address_at_which_the_node_is_asked_is_refused(host: str) -> None:
+    async with loop_node(host=host) as node:
+        await listening(node, host)
+        with pytest.raises(Conflict, match="a: the node itself answers at 127.0.0.1."):
+            await node.node.add([NewController(MemberRecord("a", address=HOME), Profile())])
+        assert not node.node.members
 
 
 async def test_a_door_on_every_address_takes_any() -> None:

@@ -53,6 +53,8 @@ PER_FREE = 1.5
 #: Headers of known names that are kept as they came; each is found by one look-up then.
 MAX_KEPT_HOSTS = 100_000
 _LOCALHOST = "localhost"
+#: Where commands and browsers on the machine look for the node.
+_HOME = "127.0.0.1"
 _USUAL_PORTS = {"http": 80, "https": 443}
 
 NO_SUCH_NAME = (
@@ -256,7 +258,13 @@ class Door:
             self.directory.wake()
 
     def _check_address(self, name: str, address: str) -> None:
-        """Refuse an address whose connections would not come here."""
+        """Refuse an address whose connections would not come here, or that leads to the node."""
+        if address in (_HOME, self._host):
+            raise Conflict(
+                f"{name}: the node itself answers at {address}.",
+                field="address",
+                allowed="another address, such as 127.0.0.2",
+            )
         if self._listener is None or _is_any(self._host):
             return
         if not (self.takes_loopback and ip_address(address).is_loopback):
