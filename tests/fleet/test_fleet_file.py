@@ -68,7 +68,7 @@ async def test_what_the_file_says_counts_at_the_next_start_and_settings_stay(
 @pytest.mark.parametrize(
     ("table", "line", "told"),
     [
-        ('name = "cellar"', 5, "cellar: Field name: There is a controller cellar already."),
+        ('name = "cellar"', 5, "cellar: There is a controller cellar already."),
         ('name = "b"\ntags = "north"', 6, "b.tags must be a list of texts, not 'north'."),
         ('name = "b"\nhw = "4.0"', 6, "b: Hardware '4.0' is unknown"),
         ('name = "b"\nhw = "3.5"\nsw = "9.9"', 7, "b: "),
@@ -80,7 +80,11 @@ async def test_what_the_file_says_counts_at_the_next_start_and_settings_stay(
         ('tags = ["a"]', 4, "number 2 lacks name, a text that is not empty."),
         ('name = "b"\naddress = "no"', 6, "is no address for a controller"),
         ('name = "b"\nboard = { kind = "linux" }', 6, "Virtual time needs simulated boards"),
-        ('name = "b"\nhw = "3.0"\nsw = "1.18"\nsettings = "new.toml"', 8, "which HW 3.0 SW 1.18"),
+        (
+            'name = "b"\nhw = "3.0"\nsw = "1.18"\nsettings = "new.toml"',
+            8,
+            "b: The template sets ui.user_read_only, which HW 3.0 SW 1.18 cannot hold. ",
+        ),
     ],
 )
 async def test_a_mistake_in_one_is_told_by_name_and_line_and_the_others_start(
@@ -113,7 +117,21 @@ def test_a_port_that_another_has_is_told_at_its_line(tmp_path: Path) -> None:
     table = '[[controllers]]\nname = "{}"\nport = 8091\n'
     fleet = read(tmp_path, table.format("a") + table.format("b"))
     (mistake,) = fleet.mistakes
-    assert mistake.endswith("fleet.toml, line 6: b: Field port: b cannot have 8091: a has it.")
+    assert mistake.endswith("fleet.toml, line 6: b: b cannot have 8091: a has it.")
+
+
+def test_one_of_a_count_that_another_contradicts_is_told_and_the_others_are_read(
+    tmp_path: Path,
+) -> None:
+    text = (
+        '[[controllers]]\nname = "gh-3"\nport = 9002\n'
+        '[[controllers]]\nname = "gh-{n}"\ncount = 4\nport = 9001\n'
+    )
+    fleet = read(tmp_path, text)
+    by_port, by_name = fleet.mistakes
+    assert by_port.endswith("fleet.toml, line 7: gh-2: gh-2 cannot have 9002: gh-3 has it.")
+    assert by_name.endswith("fleet.toml, line 5: gh-3: There is a controller gh-3 already.")
+    assert [one.record.name for one in fleet.controllers] == ["gh-3", "gh-1", "gh-4"]
 
 
 async def test_a_port_in_use_is_told_and_the_others_start(tmp_path: Path) -> None:

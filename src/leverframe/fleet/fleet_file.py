@@ -122,7 +122,7 @@ def _tenants(sources: Sources) -> tuple[str, ...]:
         return tuple(checked_tenant(str(name)) for name in names)
     except Refusal as refusal:
         where = sources.line((TENANTS,))
-        raise BadConfiguration(f"{where}: {refusal.as_problem()['detail']}") from None
+        raise BadConfiguration(f"{where}: {refusal.at_its_place}") from None
 
 
 def _cluster(sources: Sources, given: Mapping[str, Any]) -> ClusterTable | None:
@@ -159,20 +159,21 @@ def _controllers(
             mistakes.append(f"{where}: {mistake.sentence}")
         if wrong:
             continue
+        line_of = partial(_line_of, sources, index)
         try:
-            line_of = partial(_line_of, sources, index)
             made = _new(msgspec.convert(table, ControllerTable), folder, config, tenants)
-            new = [replace(one, line_of=line_of) for one in made]
-            for one in new:
-                taken.add(one.record)
-            found += new
         except WrongKey as wrong_key:
-            where = sources.line((CONTROLLERS, index, wrong_key.key))
-            mistakes.append(f"{where}: {name}: {wrong_key}")
-        except Refusal as refusal:
-            # Of two controllers with the same name, address or port.
-            where = sources.line((CONTROLLERS, index, refusal.field or "name"))
-            mistakes.append(f"{where}: {name}: {refusal.as_problem()['detail']}")
+            mistakes.append(f"{line_of(wrong_key.key)}: {name}: {wrong_key}")
+            continue
+        for one in made:
+            try:
+                taken.add(one.record)
+            except Refusal as refusal:
+                # Of two controllers with the same name, address or port.
+                where = line_of(refusal.field or "name")
+                mistakes.append(f"{where}: {one.record.name}: {refusal.at_its_place}")
+            else:
+                found.append(replace(one, line_of=line_of))
     return found, mistakes
 
 
@@ -226,6 +227,6 @@ def _about(key: str) -> Iterator[None]:
     try:
         yield
     except Refusal as refusal:
-        raise WrongKey(key, str(refusal.as_problem()["detail"])) from None
+        raise WrongKey(key, refusal.at_its_place) from None
     except ErrorForPeople as error:
         raise WrongKey(key, str(error)) from None

@@ -45,11 +45,16 @@ class Refusal(Exception):
         self.command = self.value = None
         return self
 
+    @property
+    def at_its_place(self) -> str:
+        """What was wrong and what is allowed, for people who are shown where it stands."""
+        hint = f" Allowed: {self.allowed}." if self.allowed else ""
+        return f"{self.detail}{hint}"
+
     def _sentence(self) -> str:
         """Return for people what was wrong, with the field and what is allowed."""
         about = f"Field {self.field}: " if self.field else ""
-        hint = f" Allowed: {self.allowed}." if self.allowed else ""
-        return f"{about}{self.detail}{hint}"
+        return f"{about}{self.at_its_place}"
 
     def as_problem(self) -> dict[str, str | int]:
         """Return the members of an RFC 9457 problem document."""
