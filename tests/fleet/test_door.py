@@ -116,6 +116,7 @@ async def test_a_port_in_use_is_told_and_nothing_is_made() -> None:
         told = await node.refused(409, "add", name="a", port=port)
         assert f"a: port {port} of 127.0.0.1 cannot be used: " in told
         assert await node.get("list") == []
+        assert await node.refused(409, "add", name="a", port=port, dry_run=1) == told
 
 
 async def test_an_address_by_which_nobody_would_come_is_refused() -> None:

@@ -1,6 +1,7 @@
 """`leverframe fleet`: what it asks a node, prints, and ends with."""
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,13 +17,14 @@ from rich.console import Console
 from leverframe.command_line.entry import carry_out
 from leverframe.config.sources import Sources
 from leverframe.fleet.commands import _tell_made, table_of
+from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_file import read_fleet
 from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
 from leverframe.testing import Twin
 from leverframe.testing.loop_thread import LOOP_THREAD
 from tests import effort
 from tests.fleet.loop_node import loop_node
-from tests.ports import free_port
+from tests.ports import free_port, free_ports
 
 
 class Terminal:
@@ -85,6 +87,34 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     assert "done: 4" in fleet("remove", "--tag", "north")
     assert "There is no controller 'gh-2'" in fleet("remove", "gh-2", ends_with=2)
     assert "made: 1 (one)" in fleet("add", "--name", "one", "--port", str(free_port()))
+
+
+def test_a_port_in_use_refuses_all_that_are_to_be_added(
+    fleet: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.commands.AT_A_TIME", 2)
+    asked = ("add", "--name", "gh-{n}", "--count", "4", "--port")
+    taken = free_ports(3)[2]
+    with socket.create_server(("127.0.0.1", taken)):
+        told = fleet(*asked, str(taken - 2), ends_with=2)
+        assert f"gh-3: port {taken} of 127.0.0.1 cannot be used: " in told
+        assert fleet.json("list") == []
+
+
+def test_those_that_were_added_are_told_where_the_rest_is_refused_meanwhile(
+    fleet: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def there_was_room(*given: object) -> None:
+        """Find nothing: the port is taken only after this."""
+
+    monkeypatch.setattr("leverframe.fleet.commands.AT_A_TIME", 2)
+    monkeypatch.setattr(Door, "check_place", there_was_room)
+    asked = ("add", "--name", "gh-{n}", "--count", "4", "--port")
+    taken = free_ports(3)[2]
+    with socket.create_server(("127.0.0.1", taken)):
+        told = fleet(*asked, str(taken - 2), ends_with=2)
+    assert "made: 2 (gh-1 to gh-2)" in told
+    assert "gh-3: port " in told
 
 
 def test_a_command_that_ends_by_a_fault_of_the_program_ends_with_an_error(

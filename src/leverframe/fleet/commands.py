@@ -115,18 +115,22 @@ def add_controllers(
         if dry_run:
             _tell_made([told], as_json)
             return
-        made = []
-        with _progress("making", count) as advance:
-            for begin in range(0, count, AT_A_TIME):
-                part = min(AT_A_TIME, count - begin)
-                places: Told = {"count": part, "first": first + begin}
-                if address is not None:
-                    places["address"] = _later(address, begin)
-                if port is not None:
-                    places["port"] = port + begin
-                made.append(client.post("add", {**asked, **places}, body))
-                advance(part)
-    _tell_made(made, as_json)
+        made: list[Told] = []
+        try:
+            with _progress("making", count) as advance:
+                for begin in range(0, count, AT_A_TIME):
+                    part = min(AT_A_TIME, count - begin)
+                    places: Told = {"count": part, "first": first + begin}
+                    if address is not None:
+                        places["address"] = _later(address, begin)
+                    if port is not None:
+                        places["port"] = port + begin
+                    made.append(client.post("add", {**asked, **places}, body))
+                    advance(part)
+        finally:
+            # Also where the rest is refused meanwhile: nobody else knows their password.
+            if made:
+                _tell_made(made, as_json)
 
 
 def _later(address: str, places: int) -> str:

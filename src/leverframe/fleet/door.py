@@ -238,17 +238,7 @@ class Door:
 
     async def open(self, entrance: Entrance, address: str | None, port: int | None) -> None:
         """Let a controller be reached by its name, and by an address and a port of its own."""
-        if address is not None:
-            self._check_address(entrance.name, address)
-        if port is not None and self._listener is not None:
-            try:
-                sockets = await listening_sockets(self._host, port)
-            except OSError as error:
-                raise Conflict(
-                    f"{entrance.name}: port {port} of {self._host} cannot be used:"
-                    f" {error.strerror or error}. Free it, or choose another.",
-                    field="port",
-                ) from error
+        if sockets := await self._sockets_for(entrance.name, address, port):
             entrance.listener = self._listener_of(sockets, entrance)
         if address is not None:
             entrance.address = address
@@ -256,6 +246,28 @@ class Door:
         self._by_name[entrance.name] = entrance
         if self.directory is not None:
             self.directory.wake()
+
+    async def check_place(self, name: str, address: str | None, port: int | None) -> None:
+        """Refuse a controller an address or a port at which it could not be reached."""
+        for listening in await self._sockets_for(name, address, port):
+            listening.close()
+
+    async def _sockets_for(
+        self, name: str, address: str | None, port: int | None
+    ) -> list[socket.socket]:
+        """Open sockets of a port that a controller has for itself; refuse what cannot be."""
+        if address is not None:
+            self._check_address(name, address)
+        if port is None or self._listener is None:
+            return []
+        try:
+            return await listening_sockets(self._host, port)
+        except OSError as error:
+            raise Conflict(
+                f"{name}: port {port} of {self._host} cannot be used:"
+                f" {error.strerror or error}. Free it, or choose another.",
+                field="port",
+            ) from error
 
     def _check_address(self, name: str, address: str) -> None:
         """Refuse an address whose connections would not come here, or that leads to the node."""

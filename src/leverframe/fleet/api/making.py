@@ -65,6 +65,8 @@ async def added(context: FleetContext) -> MadeReport:
     await context.node.check_room(len(records), context.own_record)
     names = [record.name for record in records]
     if given.get("dry_run"):
+        for record in records:
+            await context.node.door.check_place(record.name, record.address, record.port)
         return MadeReport(names, dry_run=True)
     password, administrator = await context.new_administrator()
     start = {**start, **administrator}
