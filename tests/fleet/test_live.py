@@ -133,6 +133,21 @@ async def test_time_that_cannot_be_moved_so_is_told(given: dict[str, str], told:
         assert (await node.get(""))["time"] == BEGIN
 
 
+async def test_the_common_time_goes_back_with_all_and_stays_where_only_some_do() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="a", tags="north")
+        await node.post("add", name="b")
+        await node.post("snapshot", label="noon")
+        await node.post("advance", for_="3h")
+        await node.post("restore", label="noon", tag="north")
+        assert (await node.get(""))["time"] == BEGIN + 3 * 3600
+        await node.post("restore", label="noon")
+        assert (await node.get(""))["time"] == BEGIN
+        await node.post("add", name="c")
+        assert (await node.post("advance", to="2026-01-05T01:00"))["time"] == BEGIN + 3600
+        assert {one["time"] for one in await node.get("list")} == {BEGIN + 3600}
+
+
 async def test_on_real_time_nothing_is_moved_and_a_snapshot_is_of_what_is_remembered() -> None:
     async with loop_node(real_time=True) as node:
         await node.post("add", name="a")

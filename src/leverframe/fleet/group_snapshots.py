@@ -134,6 +134,8 @@ class GroupSnapshots:
             known = ", ".join(self.labels(tenant)) or "none: take one first"
             raise BadValue(f"There is no snapshot {label[:40]!r}.", field="label", allowed=known)
 
+        went_back: list[Member] = []
+
         async def restore(member: Member) -> None:
             part = snapshot.parts.get(member.number)
             if part is None:
@@ -141,10 +143,15 @@ class GroupSnapshots:
             live = self._live.get(part)
             if live is not None:
                 await go_back(member.controller, live)
+                went_back.append(member)
             else:
                 await self._start_again(member, part)
 
-        return await each(members, restore)
+        report = await each(members, restore)
+        if went_back and tenant is None and len(went_back) == len(self._node.members):
+            # The common time goes back with all of them: new ones begin where they are.
+            self._node.clock.set_wall(snapshot.at)
+        return report
 
     async def _start_again(self, member: Member, part: int) -> None:
         await start_again(member.controller, *await self._stored(member, part))
