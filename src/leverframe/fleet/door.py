@@ -275,7 +275,7 @@ class Door:
             raise Conflict(
                 f"{name}: the node itself answers at {address}.",
                 field="address",
-                allowed="another address, such as 127.0.0.2",
+                allowed="an IPv4 address of this machine, such as 127.0.0.2",
             )
         if self._listener is None or _is_any(self._host):
             return
