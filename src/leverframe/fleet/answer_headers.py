@@ -1,6 +1,8 @@
-"""Headers of the answers of a node, for the node and for its clients."""
+"""Headers of the answers of a node and statuses within them, for the node and its clients."""
 
 #: Names the nodes whose part is missing in the answer.
 SILENT_NODES = "Leverframe-Silent-Nodes"
 #: Says that an answer may be old, as caches say it.
 STALE = ("Warning", '110 leverframe "Response is Stale"')
+#: The status of a controller that would have done it, had all the others.
+NOT_DONE = 424

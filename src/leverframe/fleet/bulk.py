@@ -28,6 +28,7 @@ from leverframe.engine.actions import ON, Switch, after_switching
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import MISSING, is_confidential
 from leverframe.errors import ErrorForPeople
+from leverframe.fleet.answer_headers import NOT_DONE
 from leverframe.fleet.members import Member, check_that_all_are_here
 from leverframe.log_context import finished_within, within
 from leverframe.naming.names import name_of
@@ -43,8 +44,6 @@ AT_A_TIME = 50
 #: What is told of what a command would change.
 MAX_EFFECTS = 4
 DONE = 200
-#: Of a controller that would have done it, had all the others.
-NOT_DONE = 424
 _NOTHING = Reply(DONE, "", b"")
 _NOT_DONE = "Nothing was changed here, because others refuse it."
 

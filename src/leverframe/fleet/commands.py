@@ -19,6 +19,7 @@ from rich.table import Table
 
 from leverframe.durations import seconds_from_text
 from leverframe.exit_codes import DONE, NO
+from leverframe.fleet.answer_headers import NOT_DONE
 from leverframe.fleet.node_client import NodeClient
 
 #: Controllers that are made by one request.
@@ -339,15 +340,20 @@ def _bulk(
 
 
 def say_results(told: Told) -> None:
-    """Print who refuses something and why, then how many there are."""
-    refused = [one for one in told["results"] if one["status"] != 200]
+    """Print who refuses something and why, then how many there are.
+
+    Those that were held back, because others refuse it, are counted only.
+    """
+    held_back = sum(one["status"] == NOT_DONE for one in told["results"])
+    refused = [one for one in told["results"] if one["status"] not in (200, NOT_DONE)]
     would = "would be " if told["dry_run"] else ""
     if refused:
         table = table_of("name", "status", "why")
         for one in refused:
             table.add_row(one["name"], str(one["status"]), one.get("detail", ""))
         tables().print(table)
-    print(f"{would}done: {told['done']}, {would}refused: {told['refused']}")
+    rest = f", held back: {held_back}" if held_back else ""
+    print(f"{would}done: {told['done']}, {would}refused: {told['refused'] - held_back}{rest}")
 
 
 def _tell_made(made: list[Told], as_json: bool) -> None:
