@@ -85,6 +85,8 @@ async def test_a_body_is_taken_only_from_who_may_send_it() -> None:
         ("/api/fleet/list?tag=a&tag=b", "GET", 400, "It is given twice"),
         ("/api/fleet/send?command=outs.cgi?out0=1&dry_run=maybe", "POST", 400, "'maybe'"),
         ("/api/fleet/show", "GET", 400, "name is missing"),
+        ("/api/fleet/fork?count=0", "POST", 400, "Allowed: a whole number from 1 to 10000."),
+        ("/api/fleet/snapshot?label=a%2Fb", "POST", 400, "Allowed: 1 to 40 letters, digits, spac"),
     ],
 )
 async def test_what_the_api_does_not_take_is_told(

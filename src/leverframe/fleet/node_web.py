@@ -18,6 +18,7 @@ from leverframe.commands.table.params import decoded
 from leverframe.commands.table.refusals import BadValue, NotAllowed, Refusal, SignInRequired
 from leverframe.commands.table.rights import require
 from leverframe.commands.table.row import ANYBODY, CONTROL
+from leverframe.config.described import describe_type, taken_apart
 from leverframe.fleet.answer_headers import SILENT_NODES, STALE
 from leverframe.fleet.api.across import ApiAnswer, ApiCall, done_here
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
@@ -255,9 +256,18 @@ def parameters(query: str, endpoint: FleetEndpoint) -> dict[str, Any]:
         value: Any = _SWITCHES.get(text.lower(), text) if known[name] is bool else text
         try:
             given[name] = msgspec.convert(value, known[name], strict=False)
-        except msgspec.ValidationError as error:
-            raise BadValue(f"{text[:40]!r} will not do: {error}.", field=name) from None
+        except msgspec.ValidationError:
+            raise BadValue(
+                f"{text[:40]!r} will not do.", field=name, allowed=_allowed(known[name])
+            ) from None
     return given
+
+
+def _allowed(hint: Any) -> str:
+    """Tell people what a parameter takes; a pattern tells them nothing."""
+    _, metas = taken_apart(hint)
+    in_words = (meta.description for meta in metas if meta.pattern is not None)
+    return next(in_words, None) or describe_type(hint)
 
 
 def _reply(value: Any, endpoint: FleetEndpoint, context: FleetContext) -> AnyReply:

@@ -15,16 +15,20 @@ from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.live import set_fault
 from leverframe.fleet.time_words import BadMoment, wall_of
 
+LABEL = "1 to 40 letters, digits, spaces, dots, dashes and underscores"
 SNAPSHOT_LABEL = QueryParameter(
-    "label", Annotated[str, Meta(pattern=r"^[\w. -]{1,40}$")], "What the snapshot is called."
+    "label",
+    Annotated[str, Meta(pattern=r"^[\w. -]{1,40}$", description=LABEL)],
+    "What the snapshot is called.",
 )
 KEPT_LABEL = QueryParameter(
     "label",
-    Annotated[str, Meta(pattern=r"^([a-z0-9-]{1,31}:)?[\w. -]{1,40}$")],
+    Annotated[str, Meta(pattern=r"^([a-z0-9-]{1,31}:)?[\w. -]{1,40}$", description=LABEL)],
     "What the snapshot is called; the operator finds those of tenants as `tenant:label`.",
 )
 
-JOB_ID = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
+JOB_NAME = "1 to 40 letters, digits, dashes and underscores"
+JOB_ID = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,40}$", description=JOB_NAME)]
 
 
 async def sent(context: FleetContext) -> BulkReport:

@@ -13,6 +13,7 @@ from leverframe.commands.table.stage import Stage
 from leverframe.commands.table.written_commands import written_commands
 from leverframe.controller import Controller
 from leverframe.durations import BadDuration, seconds_from_text
+from leverframe.fleet.api.acting import JOB_NAME
 from leverframe.fleet.api.context import FleetContext
 from leverframe.fleet.api.making import read_template
 from leverframe.fleet.bulk import BulkReport, try_out
@@ -26,7 +27,7 @@ from leverframe.storage.backup import BackupFile, BackupRefused, content_of
 
 ID = QueryParameter(
     "id",
-    Annotated[str, Meta(pattern=r"^([a-z0-9-]{1,31}:)?[A-Za-z0-9_-]{1,40}$")],
+    Annotated[str, Meta(pattern=r"^([a-z0-9-]{1,31}:)?[A-Za-z0-9_-]{1,40}$", description=JOB_NAME)],
     "The id of the job; the operator finds those of tenants as `tenant:id`.",
 )
 CAREFULNESS = (
