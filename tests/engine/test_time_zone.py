@@ -22,6 +22,20 @@ async def test_the_schedule_goes_by_the_zone_as_soon_as_it_is_chosen() -> None:
     await twin.controller.stop()
 
 
+async def test_the_state_tells_the_zone_by_which_the_controller_goes() -> None:
+    twin = await LoopTwin.start(timezone=ZoneInfo("Asia/Kolkata"))
+
+    async def told() -> str:
+        return str((await twin.json("/api/state"))["timezone"])
+
+    assert await told() == "Asia/Kolkata"
+    await twin.ok(f"/stm.cgi?{AT_SEVEN}")
+    assert await told() == "Europe/Warsaw"
+    await twin.ok("/stm.cgi?timezone=")
+    assert await told() == "Asia/Kolkata"
+    await twin.controller.stop()
+
+
 async def test_a_zone_that_the_machine_does_not_know_is_refused_and_changes_nothing() -> None:
     twin = await LoopTwin.start()
     for name in ("Europe%2FNowhere", "Europe", "..%2Fpasswd"):

@@ -88,6 +88,7 @@ class NodeReport(Struct, frozen=True):
     tenants: Annotated[
         dict[str, int], Meta(description="How many each tenant has; told to the operator.")
     ] = {}
+    timezone: Annotated[str, Meta(description="Of the node, such as `Europe/Warsaw`.")] = ""
 
 
 class ExportedController(Struct, frozen=True):
@@ -149,6 +150,7 @@ def node_report(context: FleetContext) -> NodeReport:
         context.tenant,
         dict(sorted(versions.items())),
         dict(sorted(tenants.items())),
+        str(node.manner.timezone),
     )
 
 

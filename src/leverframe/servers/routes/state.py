@@ -53,6 +53,10 @@ class Switching(Struct, frozen=True):
 class StateBesideValues(TypedDict):
     profile: ProfileReport
     time: WallTime
+    timezone: Annotated[
+        str,
+        Meta(description="Of schedule and clock, such as `Europe/Warsaw`; pages go by it, too."),
+    ]
     virtual_time: bool
     uptime: Annotated[float, Meta(description="Seconds since the start.")]
     restart: Literal[0, 1]
@@ -125,6 +129,7 @@ def state_of(controller: Controller, *, for_admin: bool) -> State:
     beside: StateBesideValues = {
         "profile": ProfileReport(controller.profile.hw, controller.profile.sw),
         "time": at.wall,
+        "timezone": str(machine.timezone),
         "virtual_time": controller.clock.is_virtual,
         "uptime": engine.uptime(at),
         "restart": 1 if machine.restart_flag else 0,
