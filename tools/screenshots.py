@@ -133,7 +133,10 @@ def live_through(address: str, scenario: dict[str, Any]) -> None:
 def take(browser: Browser, address: str, route: str, size: tuple[int, int], file: Path) -> None:
     width, height = size
     page = browser.new_page(
-        locale="en", viewport={"width": width, "height": height}, reduced_motion="reduce"
+        locale="en",
+        timezone_id="UTC",
+        viewport={"width": width, "height": height},
+        reduced_motion="reduce",
     )
     page.goto(f"{address}/#/{route}")
     expect(page.locator("main[aria-busy=false]")).to_be_visible()

@@ -86,6 +86,7 @@ class Look:
     viewport: tuple[int, int]
     theme: Theme
     touch: bool
+    zone: str = "UTC"
 
 
 class Tabs:
@@ -102,6 +103,7 @@ class Tabs:
             viewport={"width": width, "height": height},
             color_scheme=look.theme,
             has_touch=look.touch,
+            timezone_id=look.zone,
         )
         return context.new_page()
 
@@ -223,13 +225,14 @@ def open_page(request: pytest.FixtureRequest, tabs: Tabs, serve: Serve) -> Itera
             viewport: tuple[int, int] = DESKTOP,
             theme: Theme = "light",
             touch: bool = False,
+            zone: str = "UTC",
             of: ServedTwin | None = None,
             allow: str = "",
             fresh: bool = False,
         ) -> Page:
             """`fresh` opens the page in a tab that no test has before or after."""
             twin = of or request.getfixturevalue("twin")
-            look = Look(language, viewport, theme, touch)
+            look = Look(language, viewport, theme, touch, zone)
             origin = f"http://{HOST}:{twin.port}"
             page = opened.enter_context(tabs.fresh(look) if fresh else tabs.lent(look, origin))
             page.set_default_timeout(PATIENCE_MS)

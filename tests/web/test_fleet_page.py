@@ -123,6 +123,22 @@ def test_a_phone_has_room_for_the_words_of_every_filter(
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_times_of_all_are_those_of_the_node(tabs: Tabs, serve_fleet: Callable[..., Site]) -> None:
+    site = serve_fleet(timezone="Europe/Warsaw")
+    three(site)
+    with tabs.fresh(Look("en", DESKTOP, "light", False, "America/New_York")) as page:
+        page.goto(site.origin)
+        expect(page.locator(".common-time b")).to_contain_text("Jan 5, 2026, 01:00")
+        expect(page.locator(".connection time")).to_have_text("01:00")
+        expect(page.locator(".note.zone")).to_have_text(
+            "Times are those of Europe/Warsaw (now 01:00); your time is 6 h behind."
+        )
+        # What is typed has always been a time of the node.
+        page.get_by_label("To which moment").fill("2026-01-05T05:00:00")
+        page.locator("[data-do=go]").click()
+        expect(page.locator(".common-time b")).to_contain_text("Jan 5, 2026, 05:00")
+
+
 @pytest.mark.parametrize(
     ("language", "viewport"),
     [("en", DESKTOP), pytest.param("pl", PHONE, marks=pytest.mark.thorough)],

@@ -1,6 +1,7 @@
 """The page of the simulated board in a real browser: every control acts on the controller."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -160,12 +161,8 @@ def test_time_goes_forward_by_steps_to_what_is_due_and_to_a_moment(
     time.get_by_role("button", name="To what is due next").click()
     expect(time.get_by_text("Nothing is due.")).to_be_visible()
     assert (twin.state()["OUT0"], twin.state()["time"]) == (0, start + 7200)
-    moment = page.evaluate(
-        "(s) => new Date((s - new Date(s * 1000).getTimezoneOffset() * 60) * 1000)"
-        ".toISOString().slice(0, 19)",
-        start + 90_000,
-    )
-    time.get_by_label("To a moment").fill(moment)
+    moment = datetime.fromtimestamp(start + 90_000, UTC)
+    time.get_by_label("To a moment").fill(f"{moment:%Y-%m-%dT%H:%M:%S}")
     time.get_by_role("button", name="Go there").click()
     expect(last_request(page)).to_contain_text("advance=82800")
     eventually(lambda: twin.state()["time"], start + 90_000)

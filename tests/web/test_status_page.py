@@ -1,6 +1,7 @@
 """The Status page in a real browser."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -103,11 +104,8 @@ def test_a_pulse_takes_two_clicks_and_leaves_the_return_time_alone(
 
     # Or it lasts until a time of day.
     menu.locator("summary").click()
-    until = page.evaluate(
-        "(seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5)",
-        twin.state()["time"] + 110,
-    )
-    menu.locator("input[type=time]").fill(until)
+    until = datetime.fromtimestamp(twin.state()["time"] + 110, UTC)
+    menu.locator("input[type=time]").fill(f"{until:%H:%M}")
     menu.get_by_role("button", name="Switch on").click()
     expect(lever(page, "Output 0")).to_contain_text("1:50 left")
     expect(menu).not_to_have_attribute("open", "")

@@ -26,6 +26,16 @@ const ADDRESSES = [`Literal[value=${ADDRESS}]`, `TemplateElement[value.raw=${ADD
   (selector) => ({ selector, message: "Only lib/api.js and fleet/node_api.js know addresses." }),
 );
 
+// A controller may be far away from its reader, whose clock and zone say nothing about it.
+const LOCAL_TIMES = [
+  "NewExpression[callee.name='Date']",
+  "MemberExpression[property.name=/^toLocale(Date|Time)?String$/]",
+  "MemberExpression[object.name='Intl'][property.name='DateTimeFormat']",
+].map((selector) => ({
+  selector,
+  message: "Times are those of the place: use lib/zone.js and lib/moments.js.",
+}));
+
 // A file opens with a comment that says what it is.
 const header = {
   create: (context) => ({
@@ -72,12 +82,16 @@ export default [
   {
     files: [`${WEB}/**/*.js`],
     languageOptions: { globals: globals.browser },
-    rules: { "no-restricted-syntax": ["error", ...REFUSED, ...ADDRESSES] },
+    rules: { "no-restricted-syntax": ["error", ...REFUSED, ...ADDRESSES, ...LOCAL_TIMES] },
   },
   {
     // The controller, and a node with many of them.
     files: [`${WEB}/lib/api.js`, `${WEB}/fleet/node_api.js`],
-    rules: { "no-restricted-syntax": ["error", ...REFUSED] },
+    rules: { "no-restricted-syntax": ["error", ...REFUSED, ...LOCAL_TIMES] },
+  },
+  {
+    files: [`${WEB}/lib/zone.js`, `${WEB}/lib/moments.js`],
+    rules: { "no-restricted-syntax": ["error", ...REFUSED, ...ADDRESSES] },
   },
   {
     files: ["tests/web/walk.js"],

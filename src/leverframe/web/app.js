@@ -26,6 +26,7 @@ import {
   useCodes,
   usePageWords,
 } from "./lib/words.js";
+import { zoneNoteOf } from "./lib/zone_note.js";
 import { FIRST_RUN, HOMEPAGES, load, movedTo } from "./pages/index.js";
 
 /** @import { Drawer } from "./pages/things/drawer.js" */
@@ -317,6 +318,7 @@ class App {
           data-page=${this.#entry?.name ?? ""}
         >
           ${title ? this.#head(title) : nothing}
+          ${this.#entry?.timed ? zoneNoteOf(this.#context) : nothing}
           ${findingsHere(this.#context, this.#entry)} ${this.#content()}
         </main>
         ${alone ? nothing : phoneBar(this.#context, this.#entry)}

@@ -31,6 +31,7 @@ interface PageEntry {
   alone?: boolean;
   needs?: string;
   simulated?: boolean;
+  timed?: boolean;
   wordless?: boolean;
   styles?: string[];
 }
@@ -157,6 +158,7 @@ type FleetNode = {
   tenants: Record<string, number>;
   virtual: boolean;
   time: number;
+  timezone: string;
   rate: number;
   newest: Record<string, string>;
   snapshots: string[];

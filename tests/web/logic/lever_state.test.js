@@ -96,7 +96,7 @@ test("fault: its drive is told to be in trouble", () => {
 
 test("stale: what it was and since when nobody knows", () => {
   context.live.connection = "lost";
-  context.live.lostSince = new Date(NOON * 1000);
+  context.live.lostSince = NOON;
   const told = standing(context, "OUT1");
   assert.deepEqual([told.word, told.marks], ["was on", ["stale", "on"]]);
   assert.match(told.beneath, /12:00$/);

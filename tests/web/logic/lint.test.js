@@ -35,12 +35,25 @@ for (const [code, rule] of [
   ['prompt("Who?");', "no-alert"],
   ['export const path = "/stm.cgi?oname=1";', "no-restricted-syntax"],
   ["export const path = (name) => `/api/${name}`;", "no-restricted-syntax"],
+  ["export const hour = () => new Date().getHours();", "no-restricted-syntax"],
+  ["export const text = (date) => date.toLocaleTimeString();", "no-restricted-syntax"],
+  ['export const format = new Intl.DateTimeFormat("en");', "no-restricted-syntax"],
   [`export const long = "${"x".repeat(100)}";`, "max-len"],
 ]) {
   test(`${rule}: ${code.slice(0, 50)}`, async () => {
     assert.deepEqual(await rulesBrokenBy(`${HEADER}${code}\n`), [rule]);
   });
 }
+
+test("the modules of time may know the reader's own", async () => {
+  const code = `${HEADER}export const here = () => new Date().getHours();\n`;
+  for (const place of ["lib/zone.js", "lib/moments.js"]) {
+    assert.deepEqual(await rulesBrokenBy(code, place), []);
+  }
+  for (const place of ["lib/api.js", "fleet/app.js", "units/app.js"]) {
+    assert.deepEqual(await rulesBrokenBy(code, place), ["no-restricted-syntax"], place);
+  }
+});
 
 test("the module of addresses may know them", async () => {
   const code = `${HEADER}export const path = "/api/state";\n`;

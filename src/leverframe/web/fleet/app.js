@@ -7,6 +7,7 @@ import { fullMoment } from "../lib/moments.js";
 import { applyTheme } from "../lib/theme.js";
 import { isSame } from "../lib/tree.js";
 import { clock, serverText, startWords, t, useCodes, usePageWords } from "../lib/words.js";
+import { zoneNote } from "../lib/zone_note.js";
 import { addressWith, readAddress } from "./address.js";
 import { Bulk } from "./bulk.js";
 import { Changes } from "./changes.js";
@@ -168,7 +169,7 @@ class FleetPage {
     const { view, connection, isStale } = this.#stream;
     if (!view) return html`<main aria-busy="true"></main>`;
     return html`<main aria-busy=${String(isStale)} ?data-lost=${connection === "lost"}>
-      ${this.#content(view)}
+      ${zoneNote(this.#stream.time)} ${this.#content(view)}
     </main>`;
   }
 

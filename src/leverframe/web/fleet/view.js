@@ -1,5 +1,6 @@
 // What the node tells of the controllers in view, by one stream.
 
+import { useZone } from "../lib/zone.js";
 import { stream } from "./node_api.js";
 
 const RETRY_MS = 2000;
@@ -67,6 +68,7 @@ export class FleetStream {
   #hear(view) {
     if (view.node !== this.view?.node) this.#heardAt = performance.now();
     this.view = view;
+    useZone(view.node.timezone);
     this.connection = "live";
     this.lostSince = null;
     this.#redraw();

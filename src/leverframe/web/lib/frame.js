@@ -104,7 +104,7 @@ export async function leave() {
 /** @param {Live} live */
 export function connectionWord(live) {
   if (live.connection !== "lost") return t(`connection_${live.connection}`);
-  return t("connection_lost", { time: clock(Number(live.lostSince) / 1000) });
+  return t("connection_lost", { time: clock(live.lostSince ?? 0) });
 }
 
 /** @param {Live} live */

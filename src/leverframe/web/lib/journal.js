@@ -14,6 +14,7 @@ import { durationText } from "./durations.js";
 import { findingSaid } from "./findings.js";
 import { icon } from "./icon.js";
 import { isState } from "./labels.js";
+import { fullMoment, isoDay, isoMoment } from "./moments.js";
 import { numberText } from "./numbers.js";
 import { PLACES, rich } from "./rich.js";
 import { address } from "./router.js";
@@ -36,6 +37,7 @@ import {
   speaking,
   t,
 } from "./words.js";
+import { dayOf } from "./zone.js";
 
 /** @import { IconName } from "./icon.js" */
 /** @import { SettingChange } from "./setting_words.js" */
@@ -459,23 +461,19 @@ function isOneWork({ entry: newer, changes }, entry) {
   return owners[0] !== "" && owners.every((owner) => owner === owners[0]);
 }
 
-/** @param {number} seconds */
-const dayOf = (seconds) => new Date(seconds * 1000).toDateString();
-
 /** @param {number} seconds @param {number} now */
 export function dayName(seconds, now) {
   if (dayOf(seconds) === dayOf(now)) return t("today");
-  const date = new Date(seconds * 1000);
-  const language = currentLanguage() === "en" ? "en-GB" : currentLanguage();
-  const day = date.toLocaleDateString(language, {
-    weekday: "long",
-    day: "numeric",
-    month: "long",
-    ...(date.getFullYear() === new Date(now * 1000).getFullYear() ? {} : { year: "numeric" }),
-  });
-  const before = new Date(now * 1000);
-  before.setDate(before.getDate() - 1);
-  return date.toDateString() === before.toDateString() ? t("yesterday", { day }) : day;
+  const [year, thisYear] = [seconds, now].map((one) => isoDay(dayOf(one)).slice(0, 4));
+  const day = fullMoment(
+    seconds,
+    {
+      ...{ weekday: "long", day: "numeric", month: "long" },
+      ...(year === thisYear ? {} : { year: "numeric" }),
+    },
+    currentLanguage() === "en" ? "en-GB" : currentLanguage(),
+  );
+  return dayOf(seconds) === dayOf(now) - 1 ? t("yesterday", { day }) : day;
 }
 
 /** @param {Context} context @param {SettingChange} change */
@@ -510,7 +508,7 @@ function line(context, told, entries) {
       class="at"
       href=${address("timeline", { at: Math.round(entry.time) })}
       aria-label=${t("at_this_moment", { time })}
-      ><time datetime=${new Date(entry.time * 1000).toISOString()}>${time.slice(0, 5)}</time></a
+      ><time datetime=${isoMoment(entry.time)}>${time.slice(0, 5)}</time></a
     >
     <span class=${own ? "q" : cause.look}>${icon(own ?? cause.icon, "s")}</span>
     <div>
@@ -547,7 +545,7 @@ function chartLink({ live }, { which, time: at }, time) {
 export function journalList(context, entries, most = Infinity) {
   return speaking("journal", () => {
     const now = context.live.state.time ?? Date.now() / 1000;
-    /** @type {[string, Told[]][]} */
+    /** @type {[number, Told[]][]} */
     const days = [];
     for (const told of folded(entries).slice(0, most)) {
       const day = dayOf(told.entry.time);

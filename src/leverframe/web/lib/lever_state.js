@@ -36,7 +36,7 @@ export function standing(context, label) {
     ...(overview.isReadOnly ? /** @type {Mark[]} */ (["look"]) : []),
   ];
   if (live.connection === "lost") {
-    const time = shortMoment(Number(live.lostSince) / 1000);
+    const time = shortMoment(live.lostSince ?? 0);
     return told({ word: t("lever_was", { state: word }), beneath: time, marks: ["stale"] });
   }
   if (live.state.troubles && label in live.state.troubles) {

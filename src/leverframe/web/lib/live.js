@@ -4,6 +4,7 @@
 // change of it or of the state.
 
 import * as api from "./api.js";
+import { useZone } from "./zone.js";
 
 const RETRY_MS = 2000;
 // A stream that is silent for so long is asked after: a pulled cable makes no sound.
@@ -17,7 +18,7 @@ export class Live {
   state = /** @type {State} */ ({});
   /** @type {Connection} */
   connection = "connecting";
-  /** @type {Date | null} */
+  /** @type {number | null} */
   lostSince = null;
   // How often the controller has told something; listeners are also called as time passes.
   heard = 0;
@@ -196,6 +197,7 @@ export class Live {
     this.#heardAt = performance.now();
     this.heard++;
     this.state = state;
+    useZone(state.timezone);
     this.connection = connection;
     this.lostSince = null;
     this.#tell();
@@ -203,7 +205,7 @@ export class Live {
 
   #lose() {
     this.connection = "lost";
-    this.lostSince ??= new Date();
+    this.lostSince ??= Date.now() / 1000;
     this.#tell();
   }
 

@@ -3,6 +3,7 @@
 
 import * as api from "./api.js";
 import { t } from "./words.js";
+import { dayOf, momentsOf } from "./zone.js";
 
 const DAY_S = 86_400;
 
@@ -36,12 +37,14 @@ export class Pulse {
   }
 }
 
-// From a moment until a time of the day, "20:00". One that has passed today is one of tomorrow.
+// From a moment until the clocks of the place show a time of the day, "20:00". One that has passed
+// today is one of tomorrow.
 /** @param {string} time @param {number} now */
 export function secondsUntil(time, now) {
   const [hours, minutes] = time.split(":").map(Number);
-  const moment = new Date(now * 1000);
-  const passed = (moment.getHours() * 60 + moment.getMinutes()) * 60 + moment.getSeconds();
-  const left = (hours * 60 + minutes) * 60 - passed;
-  return left > 0 ? left : left + DAY_S;
+  const today = dayOf(now);
+  const moments = [today, today + 1].flatMap((day) =>
+    momentsOf(day * DAY_S + (hours * 60 + minutes) * 60),
+  );
+  return Math.min(...moments.filter((one) => one > now)) - Math.floor(now);
 }

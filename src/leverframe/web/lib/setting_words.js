@@ -2,9 +2,10 @@
 // them. Labels are those of the form that sets it.
 
 import { durationText } from "./durations.js";
+import { weekdayName } from "./moments.js";
 import { numberText } from "./numbers.js";
 import { kindOf, namedCode, thingName } from "./things.js";
-import { code, currentLanguage, fetchWords, isCode, known, t } from "./words.js";
+import { code, fetchWords, isCode, known, t } from "./words.js";
 
 /** @type {Record<string, string>} */
 const PAGES = {
@@ -115,13 +116,6 @@ const CHOSEN = ["compare", "compare2", "operator", "type", "module"];
 const SIGNS = { ">=": "≥", "-": "–" };
 const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/** @param {string} day */
-function weekdayName(day) {
-  // The first of 2024 was a Monday.
-  const date = new Date(2024, 0, 1 + WEEKDAYS.indexOf(day));
-  return date.toLocaleDateString(currentLanguage(), { weekday: "short" });
-}
-
 // To what something is switched.
 const SWITCHING = ["rules.value", "schedule.value"];
 
@@ -201,7 +195,7 @@ export function valueText(context, path, value) {
   if (value === MASK) return "•••";
   if (NO_SENSOR.test(value)) return "–";
   if (kindOf(value).kind && leaf !== "name") return thingName(context, value);
-  if (WEEKDAYS.includes(value) && leaf === "days") return weekdayName(value);
+  if (WEEKDAYS.includes(value) && leaf === "days") return weekdayName(WEEKDAYS.indexOf(value));
   if (CHOSEN.includes(leaf)) return SIGNS[value] ?? code(value);
   return isCode(value) && leaf !== "name" ? namedCode(context, value) : `“${value}”`;
 }

@@ -3,6 +3,7 @@
 // findings.json for the sentences of findings by their kind, parts.json for the parts in trouble.
 
 import * as api from "./api.js";
+import { secondOfDay } from "./zone.js";
 
 /** @typedef {keyof typeof LANGUAGES} Language */
 /** @typedef {Record<string, Record<Language, string>>} Words */
@@ -321,8 +322,8 @@ export function decimal(value, digits) {
 
 /** @param {number} seconds */
 export function clock(seconds) {
-  const date = new Date(seconds * 1000);
-  return [date.getHours(), date.getMinutes(), date.getSeconds()]
-    .map((part) => String(part).padStart(2, "0"))
+  const second = secondOfDay(seconds);
+  return [second / 3600, (second / 60) % 60, second % 60]
+    .map((part) => String(Math.floor(part)).padStart(2, "0"))
     .join(":");
 }

@@ -12,6 +12,7 @@ import { pointAt, pointedAt } from "../lib/pointed.js";
 import { address } from "../lib/router.js";
 import { kindName, thingName } from "../lib/things.js";
 import { t } from "../lib/words.js";
+import { ownZone, shownZone } from "../lib/zone.js";
 import { Course } from "./charts/course.js";
 import { Legend } from "./charts/legend.js";
 import { Picker } from "./charts/picker.js";
@@ -305,9 +306,9 @@ export class Page {
     return this.#view.range === DEFAULT_RANGE ? { span: DEFAULT_RANGE } : { from, to };
   }
 
-  // With the words and times of whoever looks.
+  // With the words of whoever looks, and the times of the place.
   #table() {
-    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+    const zone = shownZone() ?? ownZone();
     const names = this.#labels.map(kindName).join(",");
     return api.historyTable({ ...this.#course.query(this.#labels, this.#span), zone, names });
   }

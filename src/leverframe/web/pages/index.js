@@ -8,18 +8,32 @@
 // early   the page can be drawn before the commands and the words of code lists are there
 // bare    the page needs no visible heading
 // alone   it stands without header and navigation
+// timed   times stand on it: it says whose they are, where the reader's clock shows others
 // needs   a command without which the page makes no sense in this version
 // simulated   only where the board is simulated
 
 /** @type {PageEntry[]} */
 export const PAGES = [
-  { name: "status", group: "status", role: "control", early: true, bare: true },
-  { name: "timeline", group: "timeline", role: "control", bare: true, styles: ["timeline"] },
-  { name: "charts", group: "charts", role: "control" },
-  { name: "rules", group: "rules", role: "admin", styles: ["bench", "rules"] },
-  { name: "schedule", group: "schedule", role: "admin", styles: ["rules", "schedule"] },
-  { name: "things", group: "things", role: "control" },
-  { name: "pid", group: "things", role: "admin", styles: ["pid"] },
+  { name: "status", group: "status", role: "control", early: true, bare: true, timed: true },
+  {
+    name: "timeline",
+    group: "timeline",
+    role: "control",
+    bare: true,
+    timed: true,
+    styles: ["timeline"],
+  },
+  { name: "charts", group: "charts", role: "control", timed: true },
+  { name: "rules", group: "rules", role: "admin", timed: true, styles: ["bench", "rules"] },
+  {
+    name: "schedule",
+    group: "schedule",
+    role: "admin",
+    timed: true,
+    styles: ["rules", "schedule"],
+  },
+  { name: "things", group: "things", role: "control", timed: true },
+  { name: "pid", group: "things", role: "admin", timed: true, styles: ["pid"] },
   { name: "modbus_devices", group: "things", role: "admin", needs: "mod_custom_save" },
   { name: "panel", group: "panel", role: "control" },
   {
@@ -39,8 +53,15 @@ export const PAGES = [
       ...["display", "modbus_server", "backup", "firmware"],
     ],
   },
-  { name: "log", group: "system", role: "admin" },
-  { name: "simulation", group: "system", role: "admin", simulated: true, styles: ["bench"] },
+  { name: "log", group: "system", role: "admin", timed: true },
+  {
+    name: "simulation",
+    group: "system",
+    role: "admin",
+    simulated: true,
+    timed: true,
+    styles: ["bench"],
+  },
   { name: "console", group: "system", role: "admin", styles: ["bench", "console"] },
 ];
 

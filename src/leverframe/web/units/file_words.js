@@ -1,9 +1,10 @@
 // What unit files say, in the language of the page: rules and schedule entries are sentences there.
 
 import { durationText, secondsOf } from "../lib/durations.js";
+import { weekdayName } from "../lib/moments.js";
 import { valueText } from "../lib/setting_words.js";
 import { kindOf, thingName } from "../lib/things.js";
-import { code, currentLanguage, t } from "../lib/words.js";
+import { code, t } from "../lib/words.js";
 
 const RULE = new RegExp(
   "^(?<disabled>disabled: )?(?:(?<name>.+?): )?when (?<when>.+?)" +
@@ -99,9 +100,7 @@ function entryText(context, text) {
 
 /** @param {string} days */
 function daysText(days) {
-  const short = new Intl.DateTimeFormat(currentLanguage(), { weekday: "short", timeZone: "UTC" });
-  // The fifth of January 1970 was a Monday.
-  const word = (/** @type {string} */ day) => short.format(86400e3 * (4 + WEEK.indexOf(day)));
+  const word = (/** @type {string} */ day) => weekdayName(WEEK.indexOf(day));
   return days
     .replace(/\bdaily\b/, () => t("file_daily"))
     .replace(new RegExp(`\\b(${WEEK.join("|")})\\b`, "g"), word);

@@ -1,6 +1,9 @@
-// The axes of all charts: local time below, plain numbers at the left.
+// The axes of all charts: the time of the place below, plain numbers at the left.
 
-import { currentLanguage, decimal } from "../words.js";
+import { fullMoment } from "../moments.js";
+import { clock, decimal } from "../words.js";
+import { secondOfDay } from "../zone.js";
+import { MONTHLY_S, roundTimes } from "./round_times.js";
 
 const MINUTE_S = 60;
 const DAY_S = 86_400;
@@ -9,21 +12,12 @@ const LETTER_PX = 7.5;
 export const TIME_PX = 32;
 const FONT = "13px system-ui, sans-serif";
 
-/** @type {Intl.DateTimeFormatOptions} */
-const DATE = { day: "numeric", month: "short" };
-
 /** @param {number} seconds @param {number} step */
 function timeText(seconds, step) {
-  const moment = new Date(seconds * 1000);
-  const isMidnight = moment.getHours() === 0 && moment.getMinutes() === 0;
-  if (step >= 27 * DAY_S) {
-    return moment.toLocaleDateString(currentLanguage(), { month: "short", year: "2-digit" });
-  }
-  if (step >= DAY_S || isMidnight) return moment.toLocaleDateString(currentLanguage(), DATE);
-  /** @type {Intl.DateTimeFormatOptions} */
-  const options = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-  if (step < MINUTE_S) options.second = "2-digit";
-  return moment.toLocaleTimeString(currentLanguage(), options);
+  if (step >= MONTHLY_S) return fullMoment(seconds, { month: "short", year: "2-digit" });
+  const isMidnight = secondOfDay(seconds) < MINUTE_S;
+  if (step >= DAY_S || isMidnight) return fullMoment(seconds, { day: "numeric", month: "short" });
+  return step < MINUTE_S ? clock(seconds) : clock(seconds).slice(0, 5);
 }
 
 // As many decimals as the places need: steps of 2.5 one, of 0.25 two.
@@ -43,6 +37,7 @@ export function timeAxis(colours, show = true) {
     ticks: { stroke: () => colours("line"), width: 1, size: 4 },
     space: 72,
     size: TIME_PX,
+    splits: (_, __, from, to, step) => roundTimes(from, to, step),
     values: (_, places, __, ___, step) => places.map((place) => timeText(place, step)),
   };
 }

@@ -4,8 +4,9 @@ import { html, nothing, svg } from "../../vendor/lit-html.js";
 import { DASHES, TOKENS } from "../../lib/chart/lines.js";
 import { summaryOf } from "../../lib/chart/table.js";
 import { INPUTS } from "../../lib/labels.js";
+import { fullMoment } from "../../lib/moments.js";
 import { thingAddress, thingName } from "../../lib/things.js";
-import { clock, currentLanguage, t } from "../../lib/words.js";
+import { clock, t } from "../../lib/words.js";
 
 /** @import { Course } from "./course.js" */
 
@@ -78,9 +79,7 @@ export class Legend {
 
   /** @param {number} time */
   #moment(time) {
-    const date = new Date(time * 1000);
-    const day = date.toLocaleDateString(currentLanguage(), { day: "numeric", month: "short" });
-    return `${day} ${clock(time)}`;
+    return `${fullMoment(time, { day: "numeric", month: "short" })} ${clock(time)}`;
   }
 
   /**

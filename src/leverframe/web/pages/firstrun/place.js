@@ -4,6 +4,7 @@ import { html } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
 import { allowed, choices, problemOf } from "../../lib/schema.js";
 import { chooseLanguage, LANGUAGES, currentLanguage, t } from "../../lib/words.js";
+import { ownZone } from "../../lib/zone.js";
 import { Step } from "./step.js";
 
 export class PlaceStep extends Step {
@@ -19,7 +20,7 @@ export class PlaceStep extends Step {
     const { name, timezone } = context.settings;
     this.#name = name;
     this.#language = LANGUAGES[currentLanguage()];
-    this.#zone = timezone || Intl.DateTimeFormat().resolvedOptions().timeZone;
+    this.#zone = timezone || ownZone();
   }
 
   view() {

@@ -14,6 +14,7 @@ import { thingName } from "../../lib/things.js";
 import { timeText } from "../../lib/time_of_day.js";
 import { isSame } from "../../lib/tree.js";
 import { t } from "../../lib/words.js";
+import { secondOfDay, weekdayOf } from "../../lib/zone.js";
 import {
   FIRST,
   LABELS,
@@ -254,14 +255,14 @@ export class Editor extends DraftForm {
   #windowLine() {
     const line = rich(t("line_window", PLACES), windowBlanks(this));
     const { hours } = this.draft;
-    const now = new Date(this.context.live.state.time * 1000);
-    const second = now.getHours() * 3600 + now.getMinutes() * 60;
-    const isInside = hours && isWithin(hours, second, WEEKDAYS[(now.getDay() + 6) % 7]);
+    const { time } = this.context.live.state;
+    const minute = Math.floor(secondOfDay(time) / 60);
+    const isInside = hours && isWithin(hours, minute * 60, WEEKDAYS[weekdayOf(time)]);
     const result = isInside !== null && isInside === (this.draft.typed.window === "in");
     return this.#line(
       [
         line,
-        truth(timeText(second), result),
+        truth(timeText(minute * 60), result),
         html`<button
           type="button"
           class="bare"

@@ -2,9 +2,11 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { icon } from "../../lib/icon.js";
+import { fullMoment } from "../../lib/moments.js";
 import { address } from "../../lib/router.js";
 import { namedCode } from "../../lib/things.js";
-import { currentLanguage, t } from "../../lib/words.js";
+import { clock, t } from "../../lib/words.js";
+import { dayOf } from "../../lib/zone.js";
 import { reason } from "./advice.js";
 import { isSwitched, ruleName, shortSentence } from "./sentence.js";
 
@@ -102,13 +104,9 @@ export function lastAct(context, { settings, firings, when_met: met, when_ceasin
 // Today's by its time, another by its day.
 /** @param {number} seconds @param {number} now */
 export function shortMoment(seconds, now) {
-  const [date, today] = [new Date(seconds * 1000), new Date(now * 1000)];
-  /** @type {Intl.DateTimeFormatOptions} */
-  const style =
-    date.toDateString() === today.toDateString()
-      ? { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }
-      : { day: "numeric", month: "short" };
-  return date.toLocaleString(currentLanguage(), style);
+  return dayOf(seconds) === dayOf(now)
+    ? clock(seconds).slice(0, 5)
+    : fullMoment(seconds, { day: "numeric", month: "short" });
 }
 
 /** @type {Record<string, string>} */

@@ -10,8 +10,10 @@ import { roughText } from "../../lib/durations.js";
 import { icon } from "../../lib/icon.js";
 import { isState } from "../../lib/labels.js";
 import { moverName } from "../../lib/lever_state.js";
+import { weekdayName } from "../../lib/moments.js";
 import { thingName } from "../../lib/things.js";
-import { clock, currentLanguage, t } from "../../lib/words.js";
+import { clock, t } from "../../lib/words.js";
+import { weekdayOf } from "../../lib/zone.js";
 import { limit, switchedBy } from "./sentence.js";
 import { differences, pulsesOf, spansOf, thresholds, total, without } from "./trial_logic.js";
 
@@ -289,17 +291,11 @@ const name = (top, text) => html`<span class="y" .style=${`top:${top - 9}px`}>${
 /** @param {number} first @param {number} last */
 function axis(first, last) {
   const isWeek = last - first > 2 * 86_400;
-  /** @type {Intl.DateTimeFormatOptions} */
-  const style = isWeek
-    ? { weekday: "short" }
-    : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
   const parts = isWeek ? 7 : 6;
-  const texts = Array.from({ length: parts }, (_, part) =>
-    new Date((first + ((last - first) * part) / parts) * 1000).toLocaleString(
-      currentLanguage(),
-      style,
-    ),
-  );
+  const texts = Array.from({ length: parts }, (_, part) => {
+    const time = first + ((last - first) * part) / parts;
+    return isWeek ? weekdayName(weekdayOf(time)) : clock(time).slice(0, 5);
+  });
   return html`<div class="axis">
     ${texts.map((text) => html`<span>${text}</span>`)}<span>${t("axis_now")}</span>
   </div>`;

@@ -3,6 +3,7 @@
 
 import { durationText, secondsOf } from "../../lib/durations.js";
 import { choices, problemOf, range } from "../../lib/schema.js";
+import { dayNumber } from "../../lib/moments.js";
 import { secondsOfDay, timeText } from "../../lib/time_of_day.js";
 import { isSame } from "../../lib/tree.js";
 
@@ -17,7 +18,6 @@ const PERIODIC = 256;
 const SWITCHED = /^(OUT|PWM|EVENT)\d$/;
 /** @type {Ending} */
 const NO_END = { place: null, entry: null };
-const DAY_MS = 86_400_000;
 const USUAL_PERIOD_S = 3600;
 
 const EMPTY_ENTRY = {
@@ -48,7 +48,7 @@ export function wireOf(index, entry) {
     C: entry.action,
     D: entry.value,
     E: entry.time,
-    F: entry.date ? Math.round(Date.parse(`${entry.date}T00:00:00Z`) / DAY_MS) : 0,
+    F: entry.date ? dayNumber(entry.date) : 0,
     G: weekdays + (entry.periodic ? PERIODIC : 0),
     H: entry.active,
   };

@@ -1,16 +1,14 @@
 // Entries of the schedule in words.
 
 import { durationText } from "../../lib/durations.js";
+import { dayNumber, dayText, weekdayName } from "../../lib/moments.js";
 import { namedCode } from "../../lib/things.js";
 import { timeText } from "../../lib/time_of_day.js";
-import { currentLanguage, t } from "../../lib/words.js";
+import { t } from "../../lib/words.js";
 import { WEEKDAYS, kindOf } from "./entry.js";
 
 const SWITCHED = /^(OUT|PWM|EVENT)\d$|^COUNT /;
 const DOES = ["off", "on", "reverse"];
-// The first of January 1973 was a Monday.
-const MONDAY = Date.UTC(1973, 0, 1);
-const DAY_MS = 86_400_000;
 
 /** @type {[string, string[]][]} */
 const NAMED_DAYS = [
@@ -20,10 +18,7 @@ const NAMED_DAYS = [
 ];
 
 /** @param {string} day */
-export function dayName(day) {
-  const date = new Date(MONDAY + WEEKDAYS.indexOf(day) * DAY_MS);
-  return date.toLocaleDateString(currentLanguage(), { weekday: "short", timeZone: "UTC" });
-}
+export const dayName = (day) => weekdayName(WEEKDAYS.indexOf(day));
 
 // "At 06:00, on weekdays: set Pump on."; with its end, "From 06:00 to 20:00, ..."
 /**
@@ -41,9 +36,8 @@ export function entrySentence(entry, context, end = null) {
     return t("tells_period", { period: durationText(entry.time), days, effect });
   }
   if (kind === "days") return t("tells_days", { time, days, effect });
-  const date = new Date(`${entry.date}T00:00:00Z`);
-  const day = date.toLocaleDateString(currentLanguage(), { dateStyle: "medium", timeZone: "UTC" });
-  return t("tells_date", { time, date: day, effect });
+  const date = dayText(dayNumber(entry.date ?? ""), { dateStyle: "medium" });
+  return t("tells_date", { time, date, effect });
 }
 
 // "21:30 to 05:45, every day"

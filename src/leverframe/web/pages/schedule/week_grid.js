@@ -3,8 +3,10 @@
 // target and opens the day as a list.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { dayText } from "../../lib/moments.js";
 import { timeText } from "../../lib/time_of_day.js";
-import { currentLanguage, t } from "../../lib/words.js";
+import { t } from "../../lib/words.js";
+import { dayOf, secondOfDay, weekdayOf } from "../../lib/zone.js";
 import { WEEKDAYS } from "./entry.js";
 import { dayName, daysText } from "./sentences.js";
 import { DAY_S, isWeekly, moved, partsOn, piecesOf, stretched } from "./week.js";
@@ -76,8 +78,8 @@ export class WeekGrid {
 
   /** @param {string} day @param {Piece[]} pieces @param {number} lanes */
   #day(day, pieces, lanes) {
-    const now = new Date(this.#context.live.state.time * 1000);
-    const today = WEEKDAYS[(now.getDay() + 6) % 7] === day;
+    const { time: now } = this.#context.live.state;
+    const today = WEEKDAYS[weekdayOf(now)] === day;
     const parts = partsOn(pieces, day);
     return html`<li class=${today ? "today" : ""}>
       <button
@@ -218,9 +220,9 @@ export function told({ name, begin, end, days }) {
     : t("week_span", { ...values, to: timeText(end) });
 }
 
-/** @param {Date} now */
+/** @param {number} now */
 const nowLine = (now) => {
-  const minutes = now.getHours() * 60 + now.getMinutes();
+  const minutes = Math.floor(secondOfDay(now) / 60);
   const look = minutes > LATE ? "now-line late" : "now-line";
   return html`<i class=${look} .style=${`left:${(minutes / 1440) * 100}%`}
     ><span>${timeText(minutes * 60)}</span></i
@@ -228,9 +230,6 @@ const nowLine = (now) => {
 };
 
 // The day of the month of a weekday in the present week.
-/** @param {Date} now @param {string} day */
-function dateOf(now, day) {
-  const offset = WEEKDAYS.indexOf(day) - ((now.getDay() + 6) % 7);
-  const date = new Date(now.getFullYear(), now.getMonth(), now.getDate() + offset);
-  return date.toLocaleDateString(currentLanguage(), { day: "numeric" });
-}
+/** @param {number} now @param {string} day */
+const dateOf = (now, day) =>
+  dayText(dayOf(now) + WEEKDAYS.indexOf(day) - weekdayOf(now), { day: "numeric" });

@@ -1,9 +1,10 @@
 // Time that stands still until somebody moves it: by steps, to what is due next, to a moment.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { fullMoment } from "../../lib/moments.js";
+import { fullMoment, isoDay } from "../../lib/moments.js";
 import { secondsOfDay, timeText } from "../../lib/time_of_day.js";
 import { t } from "../../lib/words.js";
+import { dayOf, momentOf, secondOfDay } from "../../lib/zone.js";
 
 /** @import { Bench } from "./bench.js" */
 
@@ -21,10 +22,8 @@ const moment = (seconds) => fullMoment(seconds, { dateStyle: "medium", timeStyle
 // "2026-01-31 18:30": as it is typed, in every language.
 /** @param {number} seconds */
 function momentText(seconds) {
-  const date = new Date(seconds * 1000);
-  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()];
-  const second = date.getHours() * 3600 + date.getMinutes() * 60;
-  return `${day.map((part) => String(part).padStart(2, "0")).join("-")} ${timeText(second)}`;
+  const minute = Math.floor(secondOfDay(seconds) / 60);
+  return `${isoDay(dayOf(seconds))} ${timeText(minute * 60)}`;
 }
 
 // Seconds since 1970; null where it is no moment.
@@ -34,8 +33,8 @@ function secondsOfMoment(text) {
     /^(\d{4})-(\d{1,2})-(\d{1,2})[ T]+(.+)$/.exec(text.trim()) ?? [];
   const second = secondsOfDay(time);
   if (second === null) return null;
-  const midnight = new Date(Number(year), Number(month) - 1, Number(day));
-  return midnight.getTime() / 1000 + second;
+  const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day)) / 1000;
+  return momentOf(midnight + second);
 }
 
 export class Passing {

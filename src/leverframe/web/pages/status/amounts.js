@@ -9,13 +9,13 @@ const DAY_HOURS = 24;
 /**
  * @param {HistoryReply} history
  * @param {RawSeries & ReducedSeries} series
- * @param {number} midnight
+ * @param {number} yesterday When it began; a day need not have 24 hours.
+ * @param {number} today
  * @returns {Amounts}
  */
-export function amounts({ now, step, times }, series, midnight) {
+export function amounts({ now, step, times }, series, yesterday, today) {
   const at = step === 0 ? series.times : times;
   const counts = step === 0 ? series.values : series.max;
-  const first = midnight - DAY_HOURS * HOUR_S;
   const lastHour = Math.floor(now / HOUR_S);
   const hours = new Array(DAY_HOURS).fill(0);
   const sums = { today: 0, yesterday: 0 };
@@ -28,14 +28,14 @@ export function amounts({ now, step, times }, series, midnight) {
     const grown = before === null ? 0 : Math.max(0, count - before);
     before = count;
     knownFrom = Math.min(knownFrom, time);
-    if (time >= midnight) sums.today += grown;
-    else if (time >= first) sums.yesterday += grown;
+    if (time >= today) sums.today += grown;
+    else if (time >= yesterday) sums.yesterday += grown;
     const place = DAY_HOURS - 1 - (lastHour - Math.floor(time / HOUR_S));
     if (place >= 0 && place < DAY_HOURS) hours[place] += grown;
   });
   return {
     today: before === null ? null : sums.today,
-    yesterday: knownFrom < midnight ? sums.yesterday : null,
+    yesterday: knownFrom < today ? sums.yesterday : null,
     hours,
   };
 }

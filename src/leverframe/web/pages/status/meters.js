@@ -5,6 +5,7 @@ import * as api from "../../lib/api.js";
 import { METERS, energyOf } from "../../lib/labels.js";
 import { thingAddress, thingName } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
+import { dayStart } from "../../lib/zone.js";
 import { amounts } from "./amounts.js";
 
 const HOUR_S = 3600;
@@ -28,12 +29,12 @@ export class Meters {
     const labels = this.#counting().map(energyOf);
     if (labels.length === 0) return;
     const now = this.#context.live.state.time;
-    const midnight = new Date(now * 1000).setHours(0, 0, 0, 0) / 1000;
-    const query = { labels: labels.join(","), from: midnight - HOURS * HOUR_S, to: now };
+    const [yesterday, today] = [dayStart(now, -1), dayStart(now)];
+    const query = { labels: labels.join(","), from: today - HOURS * HOUR_S, to: now };
     const history = await api.history({ ...query, points: 3 * HOURS });
     for (const label of labels) {
       const series = history.series[label];
-      if (series) this.#amounts.set(label, amounts(history, series, midnight));
+      if (series) this.#amounts.set(label, amounts(history, series, yesterday, today));
     }
     this.#context.redraw();
   }

@@ -3,8 +3,11 @@
 
 import { nothing, svg } from "../../vendor/lit-html.js";
 import { causeOf } from "../../lib/causes.js";
+import { roundTimes } from "../../lib/chart/round_times.js";
 import { pathOf, pointsOf, valueAt } from "../../lib/course.js";
-import { clock, currentLanguage } from "../../lib/words.js";
+import { dayText, weekdayName } from "../../lib/moments.js";
+import { clock } from "../../lib/words.js";
+import { dayOf, secondOfDay, weekdayOf } from "../../lib/zone.js";
 import { BAR_PX } from "./rows.js";
 
 /** @import { Point } from "../../lib/course.js" */
@@ -49,23 +52,18 @@ const middle = ({ top, height }) => top + height / 2;
 
 // --- time ----------------------------------------------------------------------------------------
 
-// Round local times, as many as have room.
+// Round times, as many as have room.
 /** @param {Scene} scene */
 export function ticksOf({ from, to, width }) {
   const fits = Math.max(2, Math.floor(width / LABEL_PX));
   const step = STEPS_S.find((one) => (to - from) / one <= fits) ?? 7 * DAY_S;
-  const offset = new Date(from * 1000).getTimezoneOffset() * 60;
-  const first = Math.ceil((from - offset) / step) * step + offset;
-  const count = Math.floor((to - first) / step) + 1;
-  return Array.from({ length: count }, (_, index) => first + index * step);
+  return roundTimes(from, to, step);
 }
 
 /** @param {number} time */
 function tickText(time) {
-  const moment = new Date(time * 1000);
-  if (moment.getHours() || moment.getMinutes()) return clock(time).slice(0, 5);
-  const weekday = moment.toLocaleDateString(currentLanguage(), { weekday: "short" });
-  return `${weekday} ${moment.getDate()}`;
+  if (secondOfDay(time) > 0) return clock(time).slice(0, 5);
+  return `${weekdayName(weekdayOf(time))} ${dayText(dayOf(time), { day: "numeric" })}`;
 }
 
 /** @param {Scene} scene */

@@ -4,7 +4,9 @@ import { html } from "../../vendor/lit-html.js";
 import { Action } from "../../lib/action.js";
 import * as api from "../../lib/api.js";
 import { download } from "../../lib/download.js";
+import { isoDay } from "../../lib/moments.js";
 import { t } from "../../lib/words.js";
+import { dayOf } from "../../lib/zone.js";
 import { Passphrase } from "./passphrase.js";
 
 export class DownloadCard {
@@ -26,7 +28,7 @@ export class DownloadCard {
 
   async #download() {
     const backup = await api.backup(this.#passphrase.typed);
-    const day = new Date().toISOString().slice(0, "2026-01-31".length);
+    const day = isoDay(dayOf(Date.now() / 1000));
     download(`${this.#name()}-${day}.bin`, backup, backup.type);
   }
 

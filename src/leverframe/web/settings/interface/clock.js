@@ -7,8 +7,9 @@ import { inOneUnit } from "../../lib/durations.js";
 import { Followed } from "../../lib/followed.js";
 import { fullMoment } from "../../lib/moments.js";
 import { t } from "../../lib/words.js";
+import { wallOf } from "../../lib/zone.js";
+import { zoneNote } from "../../lib/zone_note.js";
 
-const MINUTE_S = 60;
 // Nobody minds a difference of so few seconds.
 const TOLERATED_S = 3;
 
@@ -29,12 +30,12 @@ export class ClockCard {
     });
     this.#toBrowser = new Action(context, {
       label: "set_to_browser",
-      perform: () => this.#set(new Date()),
+      perform: () => this.#set(wallOf(Date.now() / 1000)),
       done: "clock_set",
     });
     this.#toTyped = new Action(context, {
       label: "set_to_typed",
-      perform: () => this.#set(new Date(this.#typed)),
+      perform: () => this.#set(Date.parse(`${this.#typed}Z`) / 1000),
       done: "clock_set",
       isReady: () => this.#typed !== "",
     });
@@ -48,9 +49,10 @@ export class ClockCard {
     this.#clock.close();
   }
 
-  /** @param {Date} date */
-  async #set(date) {
-    const { target } = this.#context.commands.get("t_man").request({ A: wallSeconds(date) });
+  // The command takes what the clock is to show, as if that were UTC.
+  /** @param {number} wall */
+  async #set(wall) {
+    const { target } = this.#context.commands.get("t_man").request({ A: Math.round(wall) });
     await api.send(target);
     await this.#clock.look();
   }
@@ -63,6 +65,7 @@ export class ClockCard {
     return html`<section class="card">
       <h2>${t("clock")}</h2>
       <p class="note">${t("clock_note")}</p>
+      ${zoneNote(time + passed)}
       <div class="reading stacked">
         <span class="name">${t("clock_now")}</span>
         <span class="value">${inWords(time + passed)}</span>
@@ -96,8 +99,3 @@ function difference(seconds) {
   const amount = inOneUnit(Math.abs(seconds));
   return t(seconds > 0 ? "clock_ahead" : "clock_behind", { amount });
 }
-
-// The command takes the wall time as if it were UTC.
-/** @param {Date} date */
-const wallSeconds = (date) =>
-  Math.round(date.getTime() / 1000) - date.getTimezoneOffset() * MINUTE_S;
