@@ -1,5 +1,6 @@
 """Pages in a browser of another zone than the controller's: times are those of the place."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -8,6 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.clients.served_twin import ServedTwin, eventually
 from tests.web.cards import titled
 from tests.web.conftest import PHONE, OpenPage
+from tests.web.test_rules_page import editor
 from tests.web.test_schedule_page import MORNING, card, set_schedule
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -58,6 +60,27 @@ def test_schedule_and_journal_are_told_in_the_time_of_the_place(
     expect(page.locator(".journal h3").filter(has_text="Monday 5 January")).to_have_text(
         "Yesterday, Monday 5 January"
     )
+
+
+def test_windows_of_rules_and_tables_of_charts_go_by_the_place(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get(WARSAW)
+    twin.set_readings(DS1=20)
+    twin.get(f"/sim.cgi?advance={23 * 3600}")
+    # Midnight there, and six in the evening here: the night has begun.
+    page = open_page("rules", zone=FAR_AWAY)
+    page.get_by_role("button", name="Thermostat").click()
+    form = editor(page)
+    form.get_by_role("button", name="time of day").click()
+    truth = form.locator(".line").filter(has=page.get_by_label("Time window", exact=True))
+    expect(truth.locator(".truth")).to_contain_text("00:00")
+    expect(truth.locator(".truth")).to_have_attribute("data-holds", "yes")
+    form.get_by_role("button", name="Cancel").click()
+
+    show(page, "charts?labels=DS1")
+    table = page.get_by_role("link", name="Download as CSV")
+    expect(table).to_have_attribute("href", re.compile("zone=Europe(%2F|/)Warsaw"))
 
 
 def test_until_a_time_is_that_of_the_place(twin: ServedTwin, open_page: OpenPage) -> None:
