@@ -10,6 +10,9 @@ const hook = `export const load = (url, context, next) =>
   next(url, /[/](web|logic)[/].*[.]js$/.test(url) ? { ...context, format: "module" } : context);`;
 register(`data:text/javascript,${encodeURIComponent(hook)}`);
 
+// The reader's clocks show UTC, whatever those of this machine do.
+process.env.TZ = "UTC";
+
 const PROJECT = new URL("../../../", import.meta.url);
 const read = (path) => JSON.parse(readFileSync(new URL(path, PROJECT), "utf8"));
 
