@@ -35,7 +35,7 @@ _UNDECIDED = (Moved.status, NOT_SAVED)
 _Results = dict[int, MemberResult]
 
 
-class NobodyHasIt(SilentNode):
+class NothingIsKnown(SilentNode):
     """A controller that no node has, or whose node says nothing about it."""
 
     def __init__(self) -> None:
@@ -181,7 +181,7 @@ class ReachingAnywhere(Reaching):
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + STEP_S
-        found: dict[int, Result | Refusal] = dict.fromkeys(numbers, NobodyHasIt())
+        found: dict[int, Result | Refusal] = dict.fromkeys(numbers, NothingIsKnown())
         left = set(numbers)
         while left:
             if (reason := others.why_not()) is not None:
