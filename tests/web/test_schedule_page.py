@@ -271,6 +271,23 @@ def test_back_closes_an_editor_and_asks_only_where_something_was_typed(
     expect(form.get_by_label("Name")).to_have_value("Noon")
 
 
+def test_a_question_is_about_the_entry_that_it_was_asked_for(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    set_schedule(twin, MORNING)
+    page = open_page("schedule?view=list")
+    asked = page.get_by_text("The entry will be lost.")
+    card(page, "Morning").get_by_role("button", name="Delete").click()
+    expect(asked).to_be_visible()
+    # Somebody else changes something that does not concern it, then the entry itself.
+    twin.get("/stm.cgi?oname=0Pump")
+    expect(card(page, "Morning").locator(".sentence")).to_contain_text("Pump")
+    expect(asked).to_be_visible()
+    twin.get("/inpa.cgi?schedset=0*Evening*0*1*72000*0*31*1")
+    expect(card(page, "Evening").get_by_role("button", name="Delete")).to_be_visible()
+    expect(asked).to_have_count(0)
+
+
 def test_an_editor_that_was_left_is_no_step_back(twin: ServedTwin, open_page: OpenPage) -> None:
     set_schedule(twin, MORNING)
     page = open_page("status")

@@ -4,7 +4,7 @@ That every field of every drawer is saved and shown again: test_setting_pages.py
 """
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.module_slot import RefusedRead, SlotReport, SlotStatistics
@@ -210,3 +210,67 @@ def test_a_version_has_just_the_fields_of_its_commands(serve: Serve, open_page: 
     expect(first.get_by_label("First input")).to_be_visible()
     expect(first.get_by_label("Name")).to_have_count(0)
     expect(form_of(page, "SLOT1").get_by_label("Connected module")).to_be_visible()
+
+
+#: Waits until the page was told of a finding: by a stream of its own, which is told at once, too.
+TOLD_OF = """(id) => new Promise((told) => {
+  const stream = new EventSource("/api/stream");
+  const look = ({ data }) => {
+    if (!data.includes(id)) return;
+    stream.close();
+    requestAnimationFrame(() => requestAnimationFrame(told));
+  };
+  stream.addEventListener("state", look);
+  stream.addEventListener("change", look);
+})"""
+
+
+def test_what_is_pressed_is_met_though_the_drawer_changes_in_the_same_moment(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get(f"/stm.cgi?dswrite=3:{BOILER}")
+    twin.set_readings(DS3=21.5)
+    page = open_page("things")
+    third = form_of(page, "DS3")
+    third.get_by_role("button", name="Free this position").scroll_into_view_if_needed()
+    box = third.get_by_role("button", name="Free this position").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    # A line more at the top of the drawer moves everything below it.
+    twin.set_readings(DS3=None)
+    page.evaluate(TOLD_OF, "sensor_lost.DS3")
+    page.mouse.up()
+    expect(third).to_contain_text("Thermometer 3 then has no reading")
+    expect(page.locator("dialog.drawer .finding")).to_contain_text("has fallen silent")
+    # The question outlasts what else happens, and the same address asked for again.
+    twin.set_readings(DS3=20)
+    expect(page.locator("dialog.drawer .finding")).to_have_count(0)
+    page.evaluate("location.hash = '#/status?thing=DS3'")
+    expect(page.locator("main[data-page=status][aria-busy=false]")).to_be_attached()
+    expect(third).to_contain_text("Thermometer 3 then has no reading")
+    third.get_by_role("button", name="Free this position").click()
+    expect(third.get_by_role("button", name="Free this position")).to_have_count(0)
+    assert twin.settings()["onewire"][2]["id"] == NO_ID
+
+
+def test_the_settings_of_a_drawer_come_when_nothing_above_them_moves_them(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.set_readings(DS3=21.5)
+    twin.get("/sim.cgi?advance=3600")
+    page = open_page("things", fresh=True)
+    # They do not wait for ever: time stands still meanwhile.
+    page.clock.install()
+    page.clock.pause_at(page.evaluate("Date.now() + 1000"))
+    held: list[Route] = []
+    page.route("**/api/history?*", lambda route: held.append(route))
+    with page.expect_response("**/settings/onewire.js"), page.expect_response("**/onewire.json"):
+        page.evaluate("location.hash = '#/things?thing=DS3'")
+    page.evaluate("import('/web/settings/onewire.js')")
+    drawer = page.locator("dialog.drawer")
+    expect(drawer).to_contain_text("Reading the history")
+    expect(drawer.locator("form.card")).to_have_count(0)
+    held[0].continue_()
+    expect(drawer.locator("form.card")).to_be_visible()
+    expect(drawer.get_by_text("Reading the history")).to_have_count(0)

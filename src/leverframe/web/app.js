@@ -11,6 +11,7 @@ import { header, leaveQuestion, lostBanner } from "./lib/frame.js";
 import { Live } from "./lib/live.js";
 import { closeMenusOutside } from "./lib/menu.js";
 import { findPage, mayOpen, pageLinks, phoneBar } from "./lib/navigation.js";
+import { watchPresses } from "./lib/press.js";
 import { Router, address, here } from "./lib/router.js";
 import { SearchDoor } from "./lib/search_door.js";
 import { useStyle } from "./lib/style_sheet.js";
@@ -67,6 +68,7 @@ class App {
   #opening = true;
   // Nothing is drawn before there are words.
   #drawing = true;
+  #isPressed = watchPresses(() => this.#redraw());
 
   // All that the first page needs is asked for at once, not one after the other, and drawn when it
   // is complete: a frame without a page would cost a slow phone as much as the page itself. Only a
@@ -293,7 +295,7 @@ class App {
 
   // Several changes in one go are drawn once.
   #redraw() {
-    if (this.#drawing) return;
+    if (this.#drawing || this.#isPressed()) return;
     this.#drawing = true;
     queueMicrotask(() => {
       this.#drawing = false;

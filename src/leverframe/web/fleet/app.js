@@ -4,6 +4,7 @@ import { html, nothing, render } from "../vendor/lit-html.js";
 import { icon } from "../lib/icon.js";
 import { closeMenusOutside } from "../lib/menu.js";
 import { fullMoment } from "../lib/moments.js";
+import { watchPresses } from "../lib/press.js";
 import { applyTheme } from "../lib/theme.js";
 import { isSame } from "../lib/tree.js";
 import { clock, serverText, startWords, t, useCodes, usePageWords } from "../lib/words.js";
@@ -47,6 +48,7 @@ class FleetPage {
   // As it was typed, perhaps with a space at its end.
   #searchText = this.#address.wanted.search;
   #isStarted = false;
+  #isPressed = watchPresses(() => this.redraw());
   // How many rows stand on the page, null where it shows no list; and the minute that it shows.
   /** @type {number | null} */
   #rows = null;
@@ -147,6 +149,7 @@ class FleetPage {
   // --- what is shown ---
 
   redraw() {
+    if (this.#isPressed()) return;
     document.title = `${t("fleet")} · Leverframe`;
     const redraw = () => this.redraw();
     const top = header(this.#stream, this.#address.view, redraw);

@@ -20,13 +20,14 @@ import { WeekGrid } from "./schedule/week_grid.js";
 
 export class Page {
   #context;
-  // By the first place: what is being edited, the buttons that delete, and what was refused.
+  // By the first place: what is being edited, and what was refused.
   /** @type {Map<number, EntryEditor>} */
   #editors = new Map();
-  /** @type {Map<number, Action>} */
-  #removers = new Map();
   /** @type {Map<number, string>} */
   #refusals = new Map();
+  // The buttons that delete, by what they would: a question is about these entries alone.
+  /** @type {Map<string, Action>} */
+  #removers = new Map();
   #isList = false;
   // Entries that were written last: they stay beside the week.
   /** @type {Set<number>} */
@@ -395,15 +396,16 @@ export class Page {
   /** @param {number[]} places */
   #remover(places) {
     const [index] = places;
+    const about = JSON.stringify(places.map((place) => [place, this.#entries()[place]]));
     const remover =
-      this.#removers.get(index) ??
+      this.#removers.get(about) ??
       new Action(this.#context, {
         label: "delete_entry",
         isQuiet: true,
         danger: this.#danger(index),
         perform: () => this.#delete(this.#group(index)),
       });
-    this.#removers.set(index, remover);
+    this.#removers.set(about, remover);
     return remover;
   }
 

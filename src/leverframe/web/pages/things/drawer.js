@@ -28,6 +28,8 @@ import { settingsOf } from "./settings.js";
 import { usesOf, usesView } from "./uses.js";
 import { Why } from "./why.js";
 
+const PATIENCE_MS = 1500;
+
 export class Drawer {
   // The forms of the open thing.
   /** @type {Set<Unsaved & { restore(): void }>} */
@@ -74,8 +76,10 @@ export class Drawer {
     this.forms.forEach((form) => form.restore());
   }
 
+  // What is open stays as it is, with what is asked and typed there.
   /** @param {string} label */
   open(label) {
+    if (label === this.#label) return;
     this.#empty();
     this.#label = label;
     const hasHistory = isState(label) || this.#overview.isKnown(label);
@@ -89,19 +93,25 @@ export class Drawer {
     this.#read(label);
   }
 
-  // The parts come when they come; a lost connection is told by the frame.
+  // The parts come when they come; a lost connection is told by the frame. The settings come below
+  // all others, which would move them away from under the hand: they wait for a while.
   /** @param {string} label */
   async #read(label) {
-    this.#day?.read().catch(() => {});
-    this.#why?.open().catch(() => {});
+    const above = Promise.allSettled([this.#day?.read(), this.#why?.open()]);
     if (!this.#context.isAdmin) return;
     const context = /** @type {AdminContext} */ (this.#context);
     const more = { forms: this.forms, requests: requests(label) };
-    const settings = await settingsOf(context, label, more).catch(ignoreLoss);
+    const [settings] = await Promise.all([
+      settingsOf(context, label, more).catch(ignoreLoss),
+      Promise.race([Promise.all([above, this.#readCodes()]), passed(PATIENCE_MS)]),
+    ]);
     if (this.#label !== label) return;
     this.#settings = settings;
     this.#context.redraw();
     settings?.open().catch(ignoreLoss);
+  }
+
+  async #readCodes() {
     this.#codes ??= await api.readingCodes().then(byLabel, ignoreLoss);
     this.#context.redraw();
   }
@@ -352,6 +362,9 @@ function ignoreLoss(error) {
   if (!api.mayPass(error)) throw error;
   return null;
 }
+
+/** @param {number} ms */
+const passed = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** @param {LabelsByCode} labels */
 const byLabel = (labels) =>
