@@ -162,6 +162,21 @@ async def test_a_port_that_was_taken_meanwhile_is_told_at_the_next_start(tmp_pat
             assert [one["name"] for one in await again.get("list")] == ["b"]
 
 
+async def test_an_address_that_an_added_one_has_is_told_at_the_next_start(tmp_path: Path) -> None:
+    lane, text = MemoryLane(), '[[controllers]]\nname = "a"\naddress = "127.0.0.{}"\n'
+    async with loop_node(lane) as node:
+        before = read(tmp_path, text.format(2)).controllers
+        await start_controllers(node.web, before, as_json=False)
+        await node.post("add", name="added", address="127.0.0.3")
+    async with loop_node(lane) as again:
+        after = read(tmp_path, text.format(3)).controllers
+        (told,) = await start_controllers(again.web, after, as_json=False)
+        sentence = "a starts without it: a cannot have 127.0.0.3: added has it."
+        assert told.endswith(f"fleet.toml, line 3: {sentence}")
+        assert [one["address"] for one in await again.get("list")] == [None, "127.0.0.3"]
+        await again.post("add", name="third")
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

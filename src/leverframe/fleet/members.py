@@ -65,6 +65,11 @@ class NewController(Struct, frozen=True):
         sentence = f"{name} does not start: {refusal.detail.removeprefix(f'{name}: ')}"
         return self.at_its_line(sentence, refusal.field or "name")
 
+    def starts_without(self, refusal: Refusal) -> str:
+        """Tell of an address or port that it does not get, with its name and line."""
+        sentence = f"{self.record.name} starts without it: {refusal.detail}"
+        return self.at_its_line(sentence, refusal.field or "name")
+
     def at_its_line(self, sentence: str, key: str = "name") -> str:
         return sentence if self.line_of is None else f"{self.line_of(key)}: {sentence}"
 

@@ -202,20 +202,33 @@ class FleetNode:
         member = await self._starter.start(number, record, profile, wiring, stored, live)
         self.members[member.name] = member
 
-    async def take_over(self, records: Sequence[MemberRecord]) -> None:
+    async def take_over(self, records: Sequence[MemberRecord]) -> dict[str, Conflict]:
         """Let what a file says of known controllers count: tags, version, address and port.
 
-        A tenant counts, too; where the file names none, it stays.
+        A tenant counts, too; where the file names none, it stays. Whose address or port another
+        has that is not in the file is left without; return why, by their names.
         """
         by_name = {record.name: record for record in records}
-        new = {
-            number: msgspec.structs.replace(said, tenant=said.tenant or known.tenant)
-            for number, known in self.registry.records.items()
-            if (said := by_name.get(known.name)) is not None
-        }
-        changed = {n: one for n, one in new.items() if one != self.registry.records[n]}
+        known = self.registry.records
+        taken = Taken(one for one in known.values() if one.name not in by_name)
+        contradictions: dict[str, Conflict] = {}
+        changed: dict[int, MemberRecord] = {}
+        for number, before in known.items():
+            said = by_name.get(before.name)
+            if said is None:
+                continue
+            record = msgspec.structs.replace(said, tenant=said.tenant or before.tenant)
+            try:
+                taken.add(record)
+            except Conflict as conflict:
+                contradictions[record.name] = conflict
+                record = msgspec.structs.replace(record, address=None, port=None)
+                taken.add(record)
+            if record != before:
+                changed[number] = record
         if changed:
             await self._put(changed)
+        return contradictions
 
     async def _put(self, records: dict[int, MemberRecord]) -> None:
         """Write changed records; who belongs to somebody else is in no snapshot any more."""

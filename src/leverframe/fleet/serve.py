@@ -153,10 +153,11 @@ async def start_controllers(
     for name in tenants:
         if name not in node.registry.tenants:
             await node.registry.put_tenant(TenantRecord(name))
-    await node.take_over([one.record for one in controllers])
+    contradictions = await node.take_over([one.record for one in controllers])
     written = {one.record.name: one for one in controllers}
     wirings = {name: one.wiring for name, one in written.items()}
-    troubles = [
+    troubles = [written[name].starts_without(why) for name, why in contradictions.items()]
+    troubles += [
         written[name].at_its_line(sentence) if name in written else sentence
         for name, sentence in (await node.start_stored(wirings)).items()
     ]
