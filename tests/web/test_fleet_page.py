@@ -245,6 +245,7 @@ def test_controllers_of_three_versions_are_found_commanded_and_gone_back(
         for name, *_ in VERSIONS:
             expect(result(page, name)).to_have_attribute("data-status", "200")
         assert site.loop_node.member("pump").controller.clock.wall() == before
+        expect(page.locator(".common-time b")).to_contain_text("00:00:00")
         # Tags, and a name, show at once.
         page.locator(".bulk select").first.select_option("tag")
         page.locator(".bulk .words").fill("night")
