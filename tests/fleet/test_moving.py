@@ -118,7 +118,7 @@ async def test_what_cannot_be_moved_is_told_and_nothing_is_changed(tmp_path: Pat
     with pytest.raises(NoFolder):
         await release_controller(data, "a", tmp_path / "out")
     data.mkdir()
-    with pytest.raises(NoStore):
+    with pytest.raises(NoStore, match="name the data folder of a controller"):
         await adopt_folder(data, tmp_path / "nowhere", None, [])
     with pytest.raises(CannotMove, match="cannot be a name"):
         await adopt_folder(data, own, "Big Name", [])
@@ -127,6 +127,8 @@ async def test_what_cannot_be_moved_is_told_and_nothing_is_changed(tmp_path: Pat
     await adopt_folder(data, own, "a", [])
     with pytest.raises(CannotMove, match="There is a controller a already. Choose another"):
         await adopt_folder(data, own, "a", [])
+    with pytest.raises(CannotMove, match="is in the node already, as a"):
+        await adopt_folder(data, own, "b", [])
     with FleetFolder(data), pytest.raises(FolderInUse):
         await adopt_folder(data, own, "b", [])
     with pytest.raises(CannotMove, match="no controller b"):

@@ -55,6 +55,8 @@ async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: l
                 Taken(node.registry.records.values()).add(record)
             except Refusal as refusal:
                 raise CannotMove(f"{refusal.detail} Choose another with --name.") from None
+            if same := await _same_unit(node, kept.get("identity.mac")):
+                raise CannotMove(f"The unit of {folder} is in the node already, as {same}.")
             (number,) = await node.registry.reserve(1)
             # A node that was killed may have left something under this number.
             await node.lane.forget([number])
@@ -65,6 +67,15 @@ async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: l
     if trouble:
         print(trouble)
     print(f"Remove {folder}, or keep it as a copy: run there, it would be the same unit twice.")
+
+
+async def _same_unit(node: StoppedNode, mac: str | None) -> str | None:
+    """Find the controller that has a MAC address already."""
+    for number, record in node.registry.records.items():
+        stored = (await node.lane.fetch([number]))[number]
+        if mac is not None and stored.kept.get("identity.mac") == mac:
+            return record.name
+    return None
 
 
 async def release_controller(data_folder: Path, name: str, to: Path) -> None:

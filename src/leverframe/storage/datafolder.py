@@ -123,7 +123,7 @@ def refuse_missing(path: Path) -> None:
 def folder_with_store(path: Path) -> DataFolder:
     """Return the folder of a controller that has run there."""
     if not (path / STORE_NAME).exists():
-        raise NoStore(f"There is no store in {path}; name the folder with --data.")
+        raise NoStore(f"There is no store in {path}; name the data folder of a controller.")
     return DataFolder(path)
 
 
