@@ -9,23 +9,12 @@ from playwright.sync_api import Page, expect
 
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.conftest import DESKTOP, PHONE, OpenPage, Theme
+from tools.looks import routes
 
 pytestmark = pytest.mark.needs_program("chromium")
 
 AXE = (resources.files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 GRAVE = {"moderate", "serious", "critical"}
-
-
-#: Pages with groups of settings have an address for each of them; without TLS there is none for the
-#: certificate.
-ROUTES = """import('/web/pages/index.js').then(({ PAGES, MORE }) => [...PAGES, MORE].flatMap(
-  ({ name, parts }) => parts?.filter((part) => part !== 'certificate')
-    .map((part) => `${name}?open=${part}`) ?? [name]))"""
-
-
-def routes(page: Page) -> list[str]:
-    found: list[str] = page.evaluate(ROUTES)
-    return found
 
 
 #: Goes to a page and waits until it is open, looking again with every frame that is drawn.
