@@ -283,3 +283,30 @@ def test_the_pulse_menu_covers_the_rows_below_it_on_a_phone(open_page: OpenPage)
     expect(menu).to_have_count(1)
     expect(menu).to_be_in_viewport(ratio=1)
     eventually(lambda: menu.evaluate(IS_ON_TOP), True)
+
+
+def test_what_status_says_of_its_readings_is_what_stands_below(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.set_readings(DS1=21.5)
+    page = open_page("status")
+    tiles = page.locator(".tile")
+    expect(tile(page, "DS1")).to_be_visible()
+    expect(page.locator(".glance small")).to_contain_text(f"{tiles.count()} readings watched")
+    # Nobody knows what an input was an hour ago if the controller has just started.
+    expect(tile(page, "INPD1").locator(".tendency")).to_have_text("since 00:00")
+    twin.get("/sim.cgi?INPD1=1&advance=7200")
+    page.reload()
+    expect(tile(page, "INPD1").locator(".tendency")).to_have_text("over 1 h")
+    # What lasts is one bar, not one for every minute.
+    expect(tile(page, "INPD1").locator("rect")).to_have_count(1)
+
+
+def test_a_slider_tells_its_number_also_while_its_output_is_off(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?pwmd=270")
+    page = open_page("status")
+    expect(post(page, "PWM2").get_by_role("switch")).to_contain_text("off")
+    expect(post(page, "PWM2").locator("output")).to_have_text("70 %")
+    expect(post(page, "PWM2").locator("output")).to_be_visible()

@@ -3,6 +3,7 @@
 import { causeOf } from "./causes.js";
 import { OUTPUTS, PWMS, VARIABLES, dutyOf, isState } from "./labels.js";
 import { shortMoment } from "./moments.js";
+import { numberText } from "./numbers.js";
 import { shown } from "./quantities.js";
 import { thingName } from "./things.js";
 import { t } from "./words.js";
@@ -147,7 +148,9 @@ export function compared(context, { label, value, compare, threshold }) {
   if (isState(label)) return `${name} ${levelWord(context, label, value)}`;
   const sign = compare === ">=" ? "≥" : compare;
   const unit = context.overview.unit(label);
-  const [is, limit] = [value, threshold].map((one) => `${shown(label, one).text} ${unit}`.trim());
+  // What is measured has the decimals of its kind, what somebody has set those that it has.
+  const is = `${shown(label, value).text} ${unit}`.trim();
+  const limit = `${numberText(threshold)} ${unit}`.trim();
   return `${name} ${is} ${sign} ${limit}`;
 }
 

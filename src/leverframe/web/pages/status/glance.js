@@ -3,7 +3,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { findingList, findingsOf } from "../../lib/findings.js";
 import { icon } from "../../lib/icon.js";
-import { OUTPUTS, PWMS } from "../../lib/labels.js";
+import { INPUTS, OUTPUTS, PWMS, READINGS } from "../../lib/labels.js";
 import { stateWord } from "../../lib/lever_state.js";
 import { shortMoment } from "../../lib/moments.js";
 import { thingName } from "../../lib/things.js";
@@ -69,11 +69,12 @@ function list(context, findings) {
   </div>`;
 }
 
+// The readings that stand below it as tiles.
 /** @param {Context} context */
 function watched({ live, overview }) {
   const rules = enabledRules(live.state).length;
-  const sensors = Object.keys(live.state).filter(
-    (label) => overview.isKnown(label) && overview.unit(label) && live.state[label] != null,
+  const sensors = [...READINGS, ...INPUTS].filter(
+    (label) => overview.isVisible(label) && live.state[label] != null,
   ).length;
   return t("watched", { rules, sensors });
 }

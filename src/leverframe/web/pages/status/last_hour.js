@@ -61,14 +61,15 @@ export class LastHour {
     return this.#lines.get(label) ?? [];
   }
 
-  // When a label got the value that it has now; null where that was before the hour.
+  // When a label got the value that it has now, as far as it is known: at a start nothing was
+  // before. Null where that was before the hour.
   /** @param {string} label */
   since(label) {
     const line = this.line(label);
     const now = line.at(-1) ?? null;
     const before = line.findLastIndex((value) => value !== null && value !== now);
-    if (before < 0) return null;
-    return (this.#end - (line.length - 1 - line.indexOf(now, before))) * MINUTE_S;
+    const first = line.indexOf(now, Math.max(before, 0));
+    return first > 0 ? (this.#end - (line.length - 1 - first)) * MINUTE_S : null;
   }
 
   // Each value holds until the next one.

@@ -76,7 +76,7 @@ export class Meters {
 
   /** @param {string} label */
   #row(label) {
-    const { overview } = this.#context;
+    const { overview, live } = this.#context;
     const energy = energyOf(label);
     const power = overview.shown(label);
     const known = this.#amounts.get(energy);
@@ -85,7 +85,7 @@ export class Meters {
       const { text, unit, absent } = overview.shown(energy, value ?? null);
       return absent ? "—" : `${text} ${unit}`;
     };
-    return html`<tr data-label=${label} ?data-stale=${power.absent}>
+    return html`<tr data-label=${label} ?data-stale=${power.absent || live.connection === "lost"}>
       <td><a class="name" href=${thingAddress(label)}>${thingName(this.#context, label)}</a></td>
       <td><b>${power.absent ? "—" : power.text}</b> ${power.absent ? "" : power.unit}</td>
       <td>${amount(known?.today)}</td>

@@ -105,7 +105,7 @@ export class Tiles {
     return this.#tile(label, {
       isWord: true,
       value: on === null ? html`—` : t(on ? "level_open" : "level_closed"),
-      trend: since ? t("finding_since", { time: this.#short(since) }) : t("unchanged_hour"),
+      trend: since ? t("finding_since", { time: this.#short(since) }) : this.#unchanged(label),
       picture: this.#strip(label),
     });
   }
@@ -139,6 +139,12 @@ export class Tiles {
     if (this.#context.live.state[label] != null) return null;
     const since = this.#overview.absentSince(label);
     return since === null ? t("not_seen") : `▲ ${t("silent_since", { time: this.#short(since) })}`;
+  }
+
+  // Nothing is said before the hour is known.
+  /** @param {string} label */
+  #unchanged(label) {
+    return this.#hour.line(label).length > 0 ? t("unchanged_hour") : nothing;
   }
 
   /** @param {string} label @param {(number | null)[]} line */
@@ -189,12 +195,22 @@ export class Tiles {
       preserveAspectRatio="none"
       aria-hidden="true"
     >
-      ${line.map((level, x) =>
-        level !== null && (level === 1) !== inverted
-          ? svg`<rect x=${x} y="18" width="1" height="6" />`
-          : nothing,
+      ${stretches(line.map((level) => level !== null && (level === 1) !== inverted)).map(
+        ([x, width]) => svg`<rect x=${x} y="18" width=${width} height="6" />`,
       )}
       <path d="M0 24.5H${WIDTH}" />
     </svg>`;
   }
+}
+
+// Where something holds: [first, how long] of each stretch.
+/** @param {boolean[]} line */
+function stretches(line) {
+  /** @type {[number, number][]} */
+  const found = [];
+  line.forEach((holds, x) => {
+    if (holds && line[x - 1]) found[found.length - 1][1] += 1;
+    else if (holds) found.push([x, 1]);
+  });
+  return found;
 }
