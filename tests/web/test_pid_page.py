@@ -46,12 +46,22 @@ def test_the_regulator_is_set_up_as_a_whole(twin: ServedTwin, open_page: OpenPag
     assert twin.settings()["pid"]["enabled"] is False
 
 
+def test_the_step_response_is_told_in_the_unit_of_the_input(open_page: OpenPage) -> None:
+    page = open_page("pid")
+    setting, step = card(page, "Setting"), page.locator(".step")
+    setting.get_by_label("Input").select_option("DS1")
+    expect(step).to_contain_text("goes up by 1 °C")
+    expect(step.get_by_label("Full duty changes the input by, °C")).to_be_visible()
+    setting.get_by_label("Input").select_option("VCC")
+    expect(step).to_contain_text("goes up by 1 V")
+    expect(step.get_by_label("Full duty changes the input by, V")).to_be_visible()
+
+
 def test_what_the_regulator_does_shows_live(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.set_readings(DS1=20)
     twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")
     twin.get("/stm.cgi?pname=1Heater")
     now = open_page("pid").locator(".card").first
-    expect(now).to_contain_text("regulates")
     expect(now.locator(".legend")).to_contain_text("Duty of Heater")
     expect(now.locator(".reading .name", has_text="of Heater")).to_have_text("Duty of Heater")
     expect(now).to_contain_text("P 20.0 + I 0.0 + D 0.0")

@@ -5,7 +5,6 @@ import * as api from "../lib/api.js";
 import { Form } from "../lib/form.js";
 import { leverRow } from "../lib/lever.js";
 import { numberOf } from "../lib/numbers.js";
-import { shown } from "../lib/quantities.js";
 import { reading } from "../lib/reading.js";
 import { choices } from "../lib/schema.js";
 import { Switches } from "../lib/switches.js";
@@ -33,7 +32,7 @@ export class Page {
   constructor(context) {
     this.#context = context;
     this.#form = settingCard(context);
-    this.#step = new StepCard(context, () => this.#gains());
+    this.#step = new StepCard(context, () => this.#gains(), () => this.#typedUnit);
     this.#switches = new Switches(context, context.overview);
     this.#hasGap = context.live.watchGaps();
     this.#stop = context.live.listen(() => this.#follow());
@@ -109,6 +108,12 @@ export class Page {
     return { kp, ki, kd };
   }
 
+  // Of the input as it is chosen, which may not be saved yet.
+  get #typedUnit() {
+    const chosen = this.#form.field("pidvalue", "B")?.typed ?? this.#source;
+    return this.#context.overview.unit(String(chosen));
+  }
+
   get #source() {
     return this.#context.settings.pid.source;
   }
@@ -125,9 +130,8 @@ export class Page {
     const { state } = this.#context.live;
     const { pid } = state;
     if (!pid) return nothing;
-    const input = shown(this.#source, state[this.#source]);
+    const input = this.#context.overview.shown(this.#source);
     return html`<div class="columns">
-        ${reading({ name: t("regulator"), value: t(pid.enabled ? "running" : "standing") })}
         ${reading({ name: t("target"), value: decimal(pid.target, 1), unit: input.unit })}
         ${reading({
           name: thingName(this.#context, this.#source),
@@ -157,7 +161,7 @@ export class Page {
     }
     const { state } = this.#context.live;
     this.#course.add(state.time, state[this.#source], state.pid.target, state[this.#output]);
-    this.#trend.show(this.#course);
+    this.#trend.show(this.#course, this.#context.overview.unit(this.#source));
   }
 
   async #read() {
@@ -173,7 +177,7 @@ export class Page {
         points: SPAN_S,
       });
       this.#course = Course.of(answer, { source, output, target });
-      this.#trend.show(this.#course);
+      this.#trend.show(this.#course, this.#context.overview.unit(source));
     } catch {
       // Without a history the course begins now.
       this.#course = new Course();

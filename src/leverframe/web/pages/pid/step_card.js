@@ -15,23 +15,26 @@ const MINUTE_S = 60;
 export class StepCard {
   #context;
   #gains;
+  #unit;
   #typed = { gain: "40", lag: "10" };
 
-  // `gains()` are those that are typed.
-  /** @param {AdminContext} context @param {() => Gains} gains */
-  constructor(context, gains) {
+  // `gains()` are those that are typed, `unit()` is that of the input.
+  /** @param {AdminContext} context @param {() => Gains} gains @param {() => string} unit */
+  constructor(context, gains, unit) {
     this.#context = context;
     this.#gains = gains;
+    this.#unit = unit;
   }
 
   view() {
     const plant = { gain: numberOf(this.#typed.gain), lag: numberOf(this.#typed.lag) * MINUTE_S };
     const gains = this.#gains();
     const isDrawn = [...Object.values(gains), ...Object.values(plant)].every(Number.isFinite);
+    const unit = this.#unit();
     return html`<section class="card step">
       <h2>${t("step_title")}</h2>
-      <p class="note">${t("step_note")}</p>
-      <div class="plant">${this.#field("gain", "°C")} ${this.#field("lag", "min")}</div>
+      <p class="note">${t("step_note", { step: `${STEP} ${unit}`.trim() })}</p>
+      <div class="plant">${this.#field("gain", unit)} ${this.#field("lag", "min")}</div>
       ${isDrawn && plant.lag > 0 ? this.#picture(gains, plant) : html`<p>${t("step_unknown")}</p>`}
     </section>`;
   }
@@ -39,7 +42,7 @@ export class StepCard {
   /** @param {"gain" | "lag"} part @param {string} unit */
   #field(part, unit) {
     return html`<label class="field"
-      ><small>${t(`step_${part}`)}, ${unit}</small>
+      ><small>${[t(`step_${part}`), unit].filter(Boolean).join(", ")}</small>
       <input
         inputmode="decimal"
         autocomplete="off"

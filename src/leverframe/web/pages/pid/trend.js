@@ -1,5 +1,6 @@
 // The picture of a course: input and target on the left scale, duty on the right one.
 
+import { numberText } from "../../lib/numbers.js";
 import { colour, plotter } from "../../lib/plot.js";
 import { clock } from "../../lib/words.js";
 import { SPAN_S } from "./course.js";
@@ -15,6 +16,8 @@ export class Trend {
   /** @type {uPlot | null} */
   #plot = null;
   #ink = "";
+  // Of the input and its target.
+  #unit = "";
   #watch = new ResizeObserver(() => this.#fit());
 
   async start() {
@@ -28,9 +31,10 @@ export class Trend {
     this.#plot?.destroy();
   }
 
-  /** @param {Course} course */
-  show({ times, input, target, duty }) {
+  /** @param {Course} course @param {string} unit */
+  show({ times, input, target, duty }, unit) {
     if (!this.#uPlot) return;
+    this.#unit = unit;
     /** @type {uPlot.AlignedData} */
     const data = [times, input, target, duty];
     const ink = colour("ink");
@@ -46,6 +50,11 @@ export class Trend {
 
   #fit() {
     this.#plot?.setSize({ width: this.element.clientWidth, height: HEIGHT });
+  }
+
+  /** @param {number} value */
+  #told(value) {
+    return `${numberText(value)} ${this.#unit}`.trim();
   }
 
   /** @param {typeof uPlot} plot @param {string} ink @returns {uPlot.Options} */
@@ -66,7 +75,7 @@ export class Trend {
       },
       axes: [
         { ...axis, values: (_, moments) => moments.map(clockTime), space: 80, size: 32 },
-        { ...axis, size: 64 },
+        { ...axis, size: 72, values: (_, values) => values.map((value) => this.#told(value)) },
         { ...axis, scale: "duty", side: 1, grid: { show: false }, size: 56, values: percent },
       ],
       series: [
