@@ -54,8 +54,16 @@ export class Part {
     </div>`;
   }
 
+  // Those that are set up, and those that have something to tell.
   /** @param {Outbox["channels"]} channels */
   #channels(channels) {
+    const used = Object.entries(channels).filter(
+      ([name, figures]) =>
+        isSetUp(this.#context.settings, name) ||
+        figures.problem ||
+        STATES.some((state) => figures[state] > 0),
+    );
+    if (used.length === 0) return html`<p class="empty">${t("no_channels")}</p>`;
     return html`<table>
       <thead>
         <tr>
@@ -65,7 +73,7 @@ export class Part {
         </tr>
       </thead>
       <tbody>
-        ${Object.entries(channels).map(
+        ${used.map(
           ([name, figures]) => html`<tr>
             <td>${channelName(name)}</td>
             <td>${condition(figures, isSetUp(this.#context.settings, name))}</td>
