@@ -47,7 +47,7 @@ def test_every_reading_has_a_knob_and_what_is_turned_is_felt(
     # What is not possible is refused before sending.
     for typed, said in (("200", "Out of range."), ("warm", "not a number")):
         turn(page, "DS1", typed)
-        expect(card(page, "DS1 to DS8").get_by_role("alert")).to_contain_text(
+        expect(card(page, "Temperatures").get_by_role("alert")).to_contain_text(
             re.compile(said, re.IGNORECASE)
         )
     assert twin.state()["DS1"] is None
@@ -181,7 +181,7 @@ def test_plants_are_wired_snapshots_taken_and_faults_set_and_what_lacks_somethin
     plants.get_by_label("Reading with power").fill("5")
     plants.get_by_role("button", name="Wire").click()
     expect(plants.locator(".wired")).to_have_text(
-        "measured load · Switch: Output 0 · Reading that it gives: Reading m1 · "
+        "measured load · Switch: Output 0 · Reading that it gives: Modbus reading 1 · "
         "Reading with power: 5"
     )
     assert twin.state()["m1"] == 0

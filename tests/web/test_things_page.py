@@ -179,3 +179,10 @@ def test_who_may_only_look_is_not_told_that_a_silent_module_is_not_set_up(
     sign_in_as_user(page, twin)
     expect(drawer(page).locator(".finding")).to_contain_text("never answered")
     expect(drawer(page)).not_to_contain_text("not set up yet")
+
+
+def test_what_is_still_free_is_called_what_it_will_be(open_page: OpenPage) -> None:
+    page = open_page("things?thing=SLOT2")
+    expect(drawer(page).get_by_role("heading", name="Modbus device 2")).to_be_visible()
+    page = open_page("things?thing=m3")
+    expect(drawer(page).get_by_role("heading", name="Modbus reading 3")).to_be_visible()

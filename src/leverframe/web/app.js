@@ -55,8 +55,8 @@ class App {
   #page = null;
   /** @type {PageEntry | null} */
   #entry = null;
-  // Instead of a page: "unknown", "forbidden" or "broken".
-  /** @type {"unknown" | "forbidden" | "broken" | null} */
+  // Instead of a page: why there is none.
+  /** @type {"unknown" | "forbidden" | "missing" | "broken" | null} */
   #trouble = null;
   // The page is there, but not all that it wanted to read.
   #isIncomplete = false;
@@ -216,7 +216,8 @@ class App {
       if (!api.mayPass(error)) throw error;
       return "broken";
     }
-    return mayOpen(this.#context, entry) ? null : "forbidden";
+    if (mayOpen(this.#context, entry)) return null;
+    return entry.role === "admin" && !this.#context.isAdmin ? "forbidden" : "missing";
   }
 
   /** @param {PageEntry} entry @param {URLSearchParams} params @param {() => boolean} isLeft */
@@ -321,7 +322,7 @@ class App {
         >
           ${title ? this.#head(title) : nothing}
           ${this.#entry?.timed ? zoneNoteOf(this.#context) : nothing}
-          ${findingsHere(this.#context, this.#entry)} ${this.#content()}
+          ${this.#trouble ? nothing : findingsHere(this.#context, this.#entry)} ${this.#content()}
         </main>
         ${alone ? nothing : phoneBar(this.#context, this.#entry)}
         ${this.#drawer ? speaking("things", () => this.#drawer?.view()) : nothing}

@@ -46,10 +46,10 @@ test("a setting is told by its thing, its label and values as people write them"
   assert.match(await lineOf("analog_inputs.1.sensor", "off", "4..20mA"), /: off → /);
   assert.match(await lineOf("modbus_writes.0.type", "coil", "int16"), /: coil → int16$/);
   assert.match(await lineOf("schedule.0.days", ["Mon"], ["Sat", "Sun"]), /: Mon → Sat, Sun$/);
-  assert.equal(await lineOf("modbus_mapping.1.slot", 0, 1), "Reading m2 · Slot: 0 → 1");
+  assert.equal(await lineOf("modbus_mapping.1.slot", 0, 1), "Modbus reading 2 · Slot: 0 → 1");
   assert.equal(
     await lineOf("modbus_mapping.1.reading", 0, 1),
-    "Reading m2 · Number of the reading: 0 → 1",
+    "Modbus reading 2 · Number of the reading: 0 → 1",
   );
   assert.match(await lineOf("modbus_writes.0.on_value", 0, 1), /^Modbus write 1 · /);
   // A name that looks like a number or a sign stays a text.

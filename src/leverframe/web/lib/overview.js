@@ -40,7 +40,9 @@ export class Overview {
   /** @param {string} label */
   name(label) {
     const name = this.#labels[label]?.name ?? "";
-    return label.startsWith("m") && !this.#isOfOwnDevice(label) ? readingWord(name) : name;
+    if (!label.startsWith("m") || this.#isOfOwnDevice(label)) return name;
+    const word = readingWord(name);
+    return word.charAt(0).toLocaleUpperCase() + word.slice(1);
   }
 
   // Whether somebody here gave its name: that stands as it is in every language.

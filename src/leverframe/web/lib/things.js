@@ -116,7 +116,8 @@ function ownName({ settings }, kind, number) {
   if (kind === "watchdog") return settings?.watchdog[number - 1]?.host ?? "";
   if (kind === "write") return settings?.modbus_writes[number - 1]?.name ?? "";
   if (kind !== "device") return "";
-  const module = settings?.modbus_slots[number - 1]?.module ?? "";
+  const module = settings?.modbus_slots[number - 1]?.module ?? "OFF";
+  if (module === "OFF") return "";
   const [, own] = /^custom(\d)$/.exec(module) ?? [];
   return (own && settings?.modbus_devices[Number(own) - 1]?.name) || code(module);
 }
