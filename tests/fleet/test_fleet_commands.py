@@ -70,6 +70,7 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     listed = fleet("list", "--tag", "north")
     assert "gh-5" in listed
     assert "3.5/1.49" in listed
+    assert "/, 127.0.1.5 " in listed
     assert len(fleet.json("list")) == 5
     assert fleet.json("list", "gh-5")[0]["address"] == "127.0.1.5"
     assert "made: 2 (x-0 to x-1)" in fleet("add", "--name", "x-{n}", "--count", "2", "--first", "0")
@@ -86,7 +87,9 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     assert [one["name"] for one in fleet.json("list", "--tag", "south")] == ["attic"]
     assert "done: 4" in fleet("remove", "--tag", "north")
     assert "There is no controller 'gh-2'" in fleet("remove", "gh-2", ends_with=2)
-    assert "made: 1 (one)" in fleet("add", "--name", "one", "--port", str(free_port()))
+    port = str(free_port())
+    assert "made: 1 (one)" in fleet("add", "--name", "one", "--port", port)
+    assert f"/, port {port} " in fleet("list", "one")
 
 
 def test_a_port_in_use_refuses_all_that_are_to_be_added(

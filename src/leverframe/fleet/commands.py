@@ -65,10 +65,16 @@ def list_controllers(
             *(one[key] for key in of_tenants),
             "; ".join(one["troubles"]) or "ok",
             "" if one["time"] is None else _moment(one["time"]),
-            one["url"],
+            _places(one),
             *(one[key] or "" for key in of_nodes),
         )
     tables().print(table)
+
+
+def _places(one: Told) -> str:
+    """Tell where a controller answers: by its name, and by what it has for itself."""
+    own = [one["address"] or "", "" if one["port"] is None else f"port {one['port']}"]
+    return ", ".join([one["url"], *filter(None, own)])
 
 
 def show_controller(
