@@ -1,6 +1,7 @@
 """The fleet file: what it makes, and mistakes told by name and line while the others start."""
 
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from leverframe.config import BadConfiguration
 from leverframe.config.sources import Sources
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
+from leverframe.fleet.members import Member, NewController
 from leverframe.fleet.serve import start_controllers
 from leverframe.storage.fleet.lane import MemoryLane
 from tests.fleet.loop_node import loop_node
@@ -144,6 +146,26 @@ async def test_a_port_in_use_is_told_and_the_others_start(tmp_path: Path) -> Non
         assert "fleet.toml, line 3: " in told
         assert f": a does not start: port {taken} of 127.0.0.1 cannot be used" in told
         assert [one["name"] for one in await node.get("list")] == ["b"]
+
+
+async def test_those_beside_one_that_cannot_be_are_made_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = '[[controllers]]\nname = "gh-{n}"\ncount = 20\n[[controllers]]\nname = "a"\nport = '
+    async with loop_node() as node:
+        await node.node.door.listen("127.0.0.1", 0)
+        fleet = read(tmp_path, f"{text}{node.node.door.port}\n")
+        batches = []
+        add = node.node.add
+
+        async def counted(new: Sequence[NewController]) -> list[Member]:
+            batches.append(len(new))
+            return await add(new)
+
+        monkeypatch.setattr(node.node, "add", counted)
+        (told,) = await start_controllers(node.web, fleet.controllers, as_json=False)
+        assert "fleet.toml, line 6: a does not start: port " in told
+        assert batches == [20]
 
 
 async def test_a_port_that_was_taken_meanwhile_is_told_at_the_next_start(tmp_path: Path) -> None:

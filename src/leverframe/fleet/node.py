@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from leverframe.clock import Clock
-from leverframe.commands.table.refusals import Conflict
+from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.config import AskedVersion
 from leverframe.controller.hand_over import SavedLive, hand_over
 from leverframe.controller.hooks import SettingsWatcher
@@ -244,9 +244,25 @@ class FleetNode:
             raise Conflict(f"A node has at most {MAX_CONTROLLERS} controllers.")
         taken = Taken(self.registry.records.values())
         for record in new:
-            if record.tenant and record.tenant not in self.registry.tenants:
-                raise no_such_tenant(record.tenant)
-            taken.add(record)
+            self._check_one(record, taken)
+
+    def _check_one(self, record: MemberRecord, taken: Taken) -> None:
+        if record.tenant and record.tenant not in self.registry.tenants:
+            raise no_such_tenant(record.tenant)
+        taken.add(record)
+
+    async def refusals_of(self, new: Sequence[NewController]) -> dict[str, Refusal]:
+        """Tell by name which new controllers cannot be, so that the others are made together."""
+        taken = Taken(self.registry.records.values())
+        refusals: dict[str, Refusal] = {}
+        for one in new:
+            record = one.record
+            try:
+                await self.door.check_place(record.name, record.address, record.port)
+                self._check_one(record, taken)
+            except Refusal as refusal:
+                refusals[record.name] = refusal
+        return refusals
 
     async def check_room(self, count: int, within: TenantRecord | None) -> None:
         """Refuse more controllers than a tenant may make."""

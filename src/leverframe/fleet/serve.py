@@ -171,7 +171,13 @@ async def start_controllers(
     if not new:
         return troubles
     password, administrator = await web.new_administrator()
-    made = [replace(one, leaves={**one.leaves, **administrator}) for one in new]
+    refusals = await node.refusals_of(new)
+    troubles += [written[name].why_not(refusal) for name, refusal in refusals.items()]
+    made = [
+        replace(one, leaves={**one.leaves, **administrator})
+        for one in new
+        if one.record.name not in refusals
+    ]
     try:
         await node.add(made)
     except Refusal:
