@@ -52,6 +52,15 @@ async def test_a_fleet_has_async_forms_and_goes_to_a_moment() -> None:
         assert {twin.now.isoformat() for twin in fleet} == {"2026-03-29T03:30:00+02:00"}
 
 
+def test_a_step_goes_to_what_is_due_next_for_one_of_them() -> None:
+    with Fleet(2) as fleet:
+        before = fleet.clock.now.timestamp()
+        fleet[1].command("outs.cgi?ortime=07&out0=1")
+        while fleet[1].state["OUT0"]:
+            assert fleet.step() > 0
+        assert {twin.now.timestamp() for twin in fleet} == {before + 7}
+
+
 def test_a_fleet_that_cannot_be_is_told() -> None:
     with pytest.raises(BadFleet, match="at least one twin, not 0"):
         Fleet(0)

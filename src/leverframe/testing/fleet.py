@@ -9,7 +9,7 @@ from leverframe.commands.table.written_commands import written_commands
 from leverframe.controller.live_snapshot import LiveSnapshot
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.bulk import BulkReport, send
-from leverframe.fleet.group_time import advance_together, journal_digest
+from leverframe.fleet.group_time import advance_together, journal_digest, next_step_s
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import Carefulness
 from leverframe.fleet.members import Member
@@ -184,3 +184,13 @@ class Fleet(Sequence[Twin]):
         """Let time pass for all until the first twin has come to a moment."""
         first = self._twins[0]
         self.advance(seconds_of(wall_of(moment, first.zone) - first.state["time"]))
+
+    def step(self) -> float:
+        """Let time pass for all until something is due for one; return how long, 0 if nothing is.
+
+        `while not fleet[2].state["OUT0"]: fleet.step()`.
+        """
+        seconds = next_step_s([twin.controller for twin in self._twins])
+        if seconds is not None:
+            self.advance(seconds)
+        return seconds or 0.0
