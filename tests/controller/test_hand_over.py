@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from leverframe.clock import SystemClock, VirtualClock
 from leverframe.controller import hand_over as hand_over_module
-from leverframe.controller.controller import MOVING
 from leverframe.controller.hand_over import (
     MAX_AGE_S,
     LiveExport,
@@ -26,6 +25,7 @@ from leverframe.controller.hand_over import (
     opened_live,
     settings_digest,
 )
+from leverframe.controller.hindrance import MOVING
 from leverframe.engine.journal import Cause
 from leverframe.engine.moment import Moment
 from leverframe.engine.portable_state import FORMAT, UnfitState

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leverframe.controller.controller import MOVING, Hindrance
+from leverframe.controller.hindrance import MOVING, Hindrance
 from leverframe.hardware.display_picture import png_of
 from leverframe.servers.sms_commands import SmsCommands
 from leverframe.testing import LoopTwin

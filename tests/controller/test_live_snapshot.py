@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from leverframe.clock import SystemClock
 from leverframe.controller.live_snapshot import NoLiveSnapshot, go_back, take_snapshot
+from leverframe.controller.version_change import install
 from leverframe.engine.effects import Notify
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import settings_from_leaves
@@ -177,7 +178,7 @@ async def test_the_bootloader_waits_again_after_going_back_to_it(twin: LoopTwin)
 async def test_going_back_to_before_an_update_is_going_back_to_that_version() -> None:
     twin = await LoopTwin.start(Profile("3.9", "1.70"))
     snapshot = await take_snapshot(twin.controller)
-    await twin.controller.install("1.75", None, Cause("firmware"))
+    await install(twin.controller, "1.75", None, Cause("firmware"))
     assert twin.controller.profile.sw == "1.75"
     await go_back(twin.controller, snapshot)
     assert twin.controller.profile == Profile("3.9", "1.70")

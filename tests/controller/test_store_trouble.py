@@ -7,6 +7,7 @@ import pytest
 
 from leverframe.clock import VirtualClock
 from leverframe.controller import persistent_state
+from leverframe.controller.version_change import install
 from leverframe.engine.journal import Cause
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.testing import LoopTwin
@@ -88,5 +89,5 @@ async def test_a_fault_in_a_change_that_is_on_disk_is_heard_by_who_waits_for_it(
     twin.controller.profile_watchers.append(fail)
     async with asyncio.timeout(10):
         with pytest.raises(ZeroDivisionError):
-            await twin.controller.install("1.48", None, Cause("firmware"))
+            await install(twin.controller, "1.48", None, Cause("firmware"))
     await twin.controller.stop()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from leverframe.clock import SystemClock, VirtualClock
+from leverframe.controller.version_change import install
 from leverframe.engine.journal import Cause
 from leverframe.engine.rule_advice import Advice
 from leverframe.log_context import CONTROLLER, LoggedName, within
@@ -51,7 +52,7 @@ async def test_a_controller_that_becomes_another_version_shows_its_documents(
     built, old = await built_on(node), await built_on(node, Profile("3.9", "1.70"))
     twin, other = (LoopTwin(one.controller, one.web) for one in (built, old))
     before = await twin.ok("/api/commands")
-    await built.controller.install("1.70", None, Cause("firmware"))
+    await install(built.controller, "1.70", None, Cause("firmware"))
     after = await twin.ok("/api/commands")
     assert after.body != before.body
     assert (await other.ok("/api/commands")).body is after.body

@@ -1,6 +1,7 @@
 """The part that joins engine, board, store and clock."""
 
-from leverframe.controller.controller import Command, Controller, NeedsHashing
+from leverframe.controller.controller import Controller
 from leverframe.controller.outstanding import Outstanding
+from leverframe.controller.staging import Command, NeedsHashing
 
 __all__ = ["Command", "Controller", "NeedsHashing", "Outstanding"]

@@ -2,9 +2,10 @@
 
 Requests come in as calls of the command table. They are staged on the newest accepted settings
 (`pending`), queued to be written, and given to the engine once they are on disk, in the order in
-which they were accepted; so what the engine lives by is always on disk. A request that changes no
-setting goes straight to the engine. Effects are carried out here, in order, at once: no pin waits
-for the disk. Whoever asked is answered when what must survive of them, messages too, is on disk.
+which they were accepted (`commit_path.py`); so what the engine lives by is always on disk. A
+request that changes no setting goes straight to the engine. Effects are carried out here, in order,
+at once: no pin waits for the disk. Whoever asked is answered when what must survive of them,
+messages too, is on disk.
 """
 
 import asyncio
@@ -12,7 +13,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import tzinfo
-from functools import partial
 from math import inf
 from types import MappingProxyType
 from typing import Any
@@ -20,19 +20,20 @@ from typing import Any
 import msgspec
 
 from leverframe.clock import Clock
-from leverframe.commands.table.matching import Call
-from leverframe.commands.table.refusals import Malformed, Refusal
+from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.rights import FIELD_BUS, UNRESTRICTED, Account, check_calls
 from leverframe.commands.table.stage import NO_HASHES, Stage
 from leverframe.commands.version_change.version_change import EARLIER
+from leverframe.controller.commit_path import NO_ROWS, Change, CommitPath
 from leverframe.controller.findings import FindingsWatch
+from leverframe.controller.hindrance import MOVING, Hindrance, NotOursNow
 from leverframe.controller.hooks import Hooks
 from leverframe.controller.outstanding import Outstanding
 from leverframe.controller.persistent_state import PersistentState
 from leverframe.controller.scheduler import Scheduler
+from leverframe.controller.staging import Command, perform_all
 from leverframe.engine import effects
-from leverframe.engine.actions import Action, Restart, WriteToModule
-from leverframe.engine.change_description import ChangeDescription
+from leverframe.engine.actions import Action, Restart
 from leverframe.engine.effects import Effect
 from leverframe.engine.engine import Engine
 from leverframe.engine.factory_settings import defaults
@@ -40,15 +41,14 @@ from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import MISSING, settings_from_leaves
+from leverframe.engine.tree import settings_from_leaves
 from leverframe.hardware.board import Board
 from leverframe.hardware.sensing import Readings
 from leverframe.profile import Profile
 from leverframe.storage.action_audit import ActionAudit
 from leverframe.storage.audit import PREFIX, AuditTrail, newest_entries
-from leverframe.storage.store import DELETED, Changes, Store, Stored, StoreUnavailable
-from leverframe.storage.version_change import changes_of_version
-from leverframe.storage.writer import Commit, Writer
+from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
+from leverframe.storage.writer import Writer
 
 log = logging.getLogger(__name__)
 
@@ -64,58 +64,6 @@ PINS = (effects.DriveOutput, effects.DrivePwm)
 NEVER_WATCHED = -1
 
 NO_VALUES: Mapping[str, Value] = MappingProxyType({})
-
-#: A command with the content of its body, if it has one.
-Command = tuple[Call, Any]
-
-
-class Change(msgspec.Struct, eq=False):
-    """A request that changes settings or uploads, on its way to the disk."""
-
-    settings: Settings
-    cause: Cause
-    description: ChangeDescription
-    #: Rows that go with it: of the audit trail, and of machine state that was not on disk yet.
-    audit: Mapping[str, Any]
-    persisted: Mapping[str, Any] = NO_VALUES
-    actions: Sequence[Action] = ()
-    uploads: Sequence[str] = ()
-    #: What else is remembered with it, None where it is removed.
-    also: Mapping[str, Any] = NO_VALUES
-    outstanding: Outstanding = msgspec.field(default_factory=Outstanding)
-
-
-class NeedsHashing(Exception):
-    """The request sets passwords: hash these and perform it again with the hashes."""
-
-    def __init__(self, passwords: Iterable[str]) -> None:
-        super().__init__("passwords must be hashed first")
-        self.passwords = tuple(passwords)
-
-
-class Hindrance(msgspec.Struct, frozen=True):
-    """Why this node may do nothing for the controller now."""
-
-    reason: str
-    #: What is stored is out of reach, and the controller may be this node's as before.
-    store_is_away: bool = False
-
-
-class NotOursNow(Refusal):
-    """The controller may run elsewhere by now."""
-
-    status = 503
-    title = "This node may have lost the controller"
-
-
-class StoreIsAway(Refusal):
-    """Nothing can be stored now; nothing was changed."""
-
-    status = 507
-    title = "The change could not be stored"
-
-
-MOVING = Hindrance("This controller is moving to another node. Nothing was changed; ask again.")
 
 
 class Controller(Hooks):
@@ -149,9 +97,16 @@ class Controller(Hooks):
         self.action_audit = ActionAudit(self.writer, self.audit, stored.audit)
         persisted = stored.kept.copy()
         self.persistent = PersistentState(self.writer, persisted, self._tell_of_store)
-        #: What has been accepted, and will be the engine's settings once it is on disk.
-        self.pending = settings
         self.engine = Engine(profile, settings, timezone, persisted)
+        self.commits = CommitPath(
+            settings,
+            self.writer,
+            self.persistent,
+            self.audit,
+            adopted=lambda: self.engine.settings,
+            adopt=self._adopt,
+            tell_of_store=self._tell_of_store,
+        )
         self.findings = FindingsWatch(lambda: self.engine, clock, self.troubles)
         self.watchers.add(self.findings.look_if_due)
         if not clock.is_virtual:
@@ -211,7 +166,7 @@ class Controller(Hooks):
         self, engine: Engine, bootloader_until: float | None, former: Mapping[str, Value]
     ) -> None:
         """Live by another engine that has been started before; the board is as it knows it."""
-        self.engine, self.pending = engine, engine.settings
+        self.engine, self.commits.pending = engine, engine.settings
         engine.machine.persisted = self.persistent.values
         before, self.bootloader_until = self.bootloader_until, bootloader_until
         engine.machine.samples = None if self.history is None else self.history.samples
@@ -278,7 +233,7 @@ class Controller(Hooks):
     def forget_settings(self) -> None:
         """Start with factory settings; what was remembered is gone, too."""
         old, new = self.engine.settings, defaults(self.profile)
-        self.pending = new
+        self.commits.pending = new
         self.writer.commit(Changes(replace_settings=True, blobs={EARLIER: None}))
         self.persistent.persist(dict.fromkeys(self.persistent.of_engine()))
         self._start_anew(new)
@@ -288,11 +243,19 @@ class Controller(Hooks):
         self.carry_out(self.engine.stop(self.clock.read()), wake=False)
         self._tell_watchers()
 
-    def start_again(self, settings: Settings, remembered: Mapping[str, Any]) -> None:
-        """Power off and on with settings that are on disk, and remember only this."""
+    def start_again(
+        self,
+        settings: Settings,
+        remembered: Mapping[str, Any] | None = None,
+        uploads: Iterable[str] = (),
+    ) -> list[asyncio.Task[None]]:
+        """Power off and on with settings that are on disk, and where given remember only this.
+
+        What is returned is under way, as of `tell_watchers`.
+        """
         old = self.engine.settings
         self._start_anew(settings, remembered)
-        self.tell_watchers(old, settings, ())
+        return self.tell_watchers(old, settings, uploads)
 
     def _start_anew(self, settings: Settings, remembered: Mapping[str, Any] | None = None) -> None:
         self._power_off()
@@ -309,51 +272,12 @@ class Controller(Hooks):
         self.start(former)
         self._tell_of_pause(before)
 
-    async def install(self, sw: str, site: bytes | None, cause: Cause) -> None:
-        """Change to another software version, perhaps with a web site; commit in one step first."""
-        profile = Profile(self.profile.hw, sw)
-        changes, lost = await self._converted(profile)
-        settings = self.pending
-        if changes.replace_settings:
-            settings, _ = settings_from_leaves(profile, changes.settings)
-        blobs: dict[str, bytes | None] = {} if site is None else {"site": site}
-        leaf = ("profile.sw", self.profile.sw, sw)
-        description = ChangeDescription.of([leaf], blobs)
-        if lost:
-            description.note = f"; /api/restore-report lists {lost} settings left out"
-        audit = self.audit.rows(self.clock.read().wall, cause, [leaf], blobs)
-        change = Change(settings, cause, description, audit, uploads=tuple(blobs))
-        changes.kept = {**audit, "profile.sw": sw}
-        changes.blobs |= blobs
-        await self.writer.commit(changes, partial(self._on_installed, profile), change)
-        await change.outstanding.finish()
-
-    async def _converted(self, profile: Profile) -> tuple[Changes, int]:
-        """Convert the settings to another version, and count those that are left out."""
-        while True:
-            present = self.pending
-            earlier = await self.store.blob(EARLIER)
-            result = await asyncio.to_thread(
-                changes_of_version, present, self.profile, profile, earlier
-            )
-            if self.pending is present:
-                return result
-
-    def _on_installed(
-        self, profile: Profile, commits: Sequence[Commit], error: StoreUnavailable | None
-    ) -> None:
-        (change,) = self.note_outcome(commits, error)
-        if error is not None:
-            return
-        old = self.engine.settings
-        self.engine.machine.journal.add(self.clock.read().wall, change.cause, change.description)
-        self.profile, self.pending = profile, change.settings
-        for profile_watcher in self.profile_watchers:
-            profile_watcher()
-        self._start_anew(change.settings)
-        change.outstanding.beside += self.tell_watchers(old, change.settings, change.uploads)
-
     # --- requests ---------------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> Settings:
+        """The settings that have been accepted; the engine's once they are on disk."""
+        return self.commits.pending
 
     async def perform(
         self,
@@ -376,7 +300,7 @@ class Controller(Hooks):
         *,
         account: Account = FIELD_BUS,
         skipped: list[Refusal] | None = None,
-        also: Mapping[str, Any] = NO_VALUES,
+        also: Mapping[str, Any] = NO_ROWS,
     ) -> Outstanding | None:
         """Carry out or queue all commands or, by a refusal, none; None where nothing is left to do.
 
@@ -384,31 +308,25 @@ class Controller(Hooks):
         are carried out, as real units do. What `also` holds is remembered in the same write, so
         that there is never one without the other.
         """
+        pending = self.commits.pending
         if self.why_refused is not None and (hindrance := self.why_refused()) is not None:
-            self._check_that_nothing_is_done(hindrance, commands)
+            stage = Stage(self.profile, pending, takes_firmware=self.takes_firmware)
+            hindrance.refuse(commands, stage)
         if account is not UNRESTRICTED:
-            check_calls(account, [call for call, _ in commands], self.pending)
+            check_calls(account, [call for call, _ in commands], pending)
         stage = Stage(
             self.profile,
-            self.pending,
+            pending,
             self.engine.inputs.i2c_found,
             hashes,
             self.takes_firmware,
             skipped is not None,
         )
-        for call, body in commands:
-            if skipped is None:
-                call.perform(stage, body)
-            else:
-                _perform_or_skip(call, body, stage, skipped)
-        if stage.unhashed:
-            raise NeedsHashing(stage.unhashed)
-        if len(commands) > 1:
-            _check_alone(stage)
+        perform_all(commands, stage, skipped)
         if stage.given and not stage.replaces_all:
             self.check_settings(stage.settings, stage.given)
-        if stage.settings is not self.pending or stage.blobs or stage.replaces_all:
-            return self._write(stage, cause, also)
+        if stage.settings is not pending or stage.blobs or stage.replaces_all:
+            return self.commits.queue(stage, self.clock.read().wall, cause, also)
         outstanding = self._act(stage.actions, cause)
         if also:
             outstanding = outstanding or Outstanding()
@@ -419,21 +337,6 @@ class Controller(Hooks):
             return self._try_again(outstanding or Outstanding())
         return outstanding
 
-    def _check_that_nothing_is_done(
-        self, hindrance: Hindrance, commands: Sequence[Command]
-    ) -> None:
-        """Refuse commands by what they would do; without one the states are only asked for.
-
-        That is found out on settings that may be old, so nothing else is decided by them.
-        """
-        stage = Stage(self.profile, self.pending, takes_firmware=self.takes_firmware)
-        for call, body in commands:
-            _perform_or_skip(call, body, stage, [])
-        if hindrance.store_is_away and (stage.given or stage.blobs or stage.replaces_all):
-            raise StoreIsAway(hindrance.reason)
-        if commands:
-            raise NotOursNow(hindrance.reason)
-
     def _try_again(self, outstanding: Outstanding) -> Outstanding:
         """Let parts try what they could not do when these settings were new."""
         settings = self.engine.settings
@@ -443,7 +346,7 @@ class Controller(Hooks):
     def _act(self, actions: Sequence[Action], cause: Cause) -> Outstanding | None:
         """Carry out actions that change no setting."""
         at = self.clock.read()
-        self.run_overdue_timers(at)
+        self._run_overdue_timers(at)
         if actions:
             self.action_audit.note(self.engine.machine, actions, at.wall, cause)
         # A fault may have kept the engine from adopting what is on disk.
@@ -472,75 +375,10 @@ class Controller(Hooks):
         further.beside += outstanding.beside
         return further
 
-    def _write(self, stage: Stage, cause: Cause, also: Mapping[str, Any]) -> Outstanding:
-        """Queue the changes now, in order; the engine follows when they are on disk."""
-        stage.forget_redirected()
-        leaves = stage.leaves()
-        description = ChangeDescription.of(leaves, stage.blobs)
-        if stage.forgotten:
-            description.note = f"; forgotten with its server: {', '.join(stage.forgotten)}"
-        persisted = self.persistent.missing()
-        # Changes that only set are handed over together, each one with actions for itself.
-        on_committed = partial(self._on_committed) if stage.actions else self._on_committed
-        audit = self.audit.rows(self.clock.read().wall, cause, leaves, stage.blobs)
-        kept = {**persisted, **audit}
-        if also:
-            kept |= {name: DELETED if value is None else value for name, value in also.items()}
-        try:
-            changes = Changes(
-                settings={p: DELETED if new is MISSING else new for p, _, new in leaves},
-                kept=kept,
-                blobs={**stage.blobs, EARLIER: None} if stage.replaces_all else stage.blobs,
-            )
-            change = Change(
-                stage.settings,
-                cause,
-                description,
-                audit,
-                persisted,
-                stage.actions,
-                tuple(stage.blobs),
-                also,
-            )
-            outstanding = change.outstanding
-            outstanding.write = self.writer.commit(changes, on_committed, change)
-        except BaseException:
-            self.audit.not_written(audit)
-            raise
-        # Nothing may fail between this and the queue: others are staged on what is pending.
-        self.pending = stage.settings
-        return outstanding
-
-    def _on_committed(self, commits: Sequence[Commit], error: StoreUnavailable | None) -> None:
-        changes = self.note_outcome(commits, error)
-        if error is None:
-            self._adopt(changes)
-
-    def note_outcome(
-        self, commits: Sequence[Commit], error: StoreUnavailable | None
-    ) -> Sequence[Change]:
-        """Note whether changes reached the disk, before anything else is staged."""
-        changes: list[Change] = [commit.subject for commit in commits]
-        if error is not None:
-            # Everything that was staged on top of these fails with them.
-            self.pending = self.engine.settings
-            self.persistent.note_refusal()
-        self._tell_of_store(error)
-        for change in changes:
-            if error is not None:
-                self.audit.not_written(change.audit)
-            else:
-                self.audit.written(change.audit)
-                if change.persisted:
-                    self.persistent.are_on_disk(change.persisted)
-                if change.also:
-                    self.persistent.values.update(change.also)
-        return changes
-
     def _adopt(self, changes: Sequence[Change]) -> None:
         """Apply changes that are on disk to the engine; several at once if they only set."""
         at, old, last = self.clock.read(), self.engine.settings, changes[-1]
-        self.run_overdue_timers(at)
+        self._run_overdue_timers(at)
         for change in changes:
             self.engine.machine.journal.add(at.wall, change.cause, change.description)
         if last.actions:
@@ -555,7 +393,7 @@ class Controller(Hooks):
         # At once: in a callback, 100 controllers later, nothing of this one would be in the cache.
         self._end_round()
 
-    def run_overdue_timers(self, at: Moment) -> None:
+    def _run_overdue_timers(self, at: Moment) -> None:
         """Run overdue timers first; their faults are not this request's."""
         deadline = self.engine.next_deadline()
         if deadline is None or deadline >= at.now:
@@ -707,25 +545,6 @@ class Controller(Hooks):
         self._call_watchers()
 
 
-def _check_alone(stage: Stage) -> None:
-    """Refuse to join a write to a module with other commands: nothing could undo these."""
-    if any(isinstance(action, WriteToModule) for action in stage.actions):
-        raise Malformed(
-            "A write to a Modbus module must be the only command of its request, because the "
-            "module may refuse it when the others are done."
-        )
-
-
 def _waits(bootloader_until: float | None) -> bool:
     """Tell whether the bootloader waits; a controller without power has no end of its wait."""
     return bootloader_until not in (None, inf)
-
-
-def _perform_or_skip(call: Call, body: Any, stage: Stage, skipped: list[Refusal]) -> None:
-    settings, actions = stage.settings, len(stage.actions)
-    try:
-        call.perform(stage, body)
-    except Refusal as refusal:
-        skipped.append(refusal)
-        stage.settings = settings
-        del stage.actions[actions:]

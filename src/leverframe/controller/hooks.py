@@ -167,6 +167,10 @@ class Hooks:
         """Return the ports that are open at present, by what is spoken there."""
         return {name: port for name, find in self.ports.items() if (port := find()) is not None}
 
+    def tell_of_profile(self) -> None:
+        for watcher in self.profile_watchers:
+            watcher()
+
     def tell_of_power(self, *, on: bool) -> None:
         for watcher in self.power_watchers:
             watcher(on)

@@ -15,7 +15,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from leverframe.controller.controller import Change, Controller
+from leverframe.controller.commit_path import Change
+from leverframe.controller.controller import Controller
 from leverframe.engine.change_description import ChangeDescription
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
@@ -90,7 +91,7 @@ async def start_again(
 
 
 async def _store(
-    controller: Controller, settings: Settings, kept: dict[str, Any], then: Callable[[], None]
+    controller: Controller, settings: Settings, kept: dict[str, Any], then: Callable[[], object]
 ) -> None:
     """Write what changes, in one step, and go on then."""
     leaves = list(difference(controller.pending, settings))
@@ -106,17 +107,17 @@ async def _store(
         kept={**kept, **audit},
     )
     written = controller.writer.commit(changes, partial(_on_stored, controller, then), change)
-    controller.pending = settings
+    controller.commits.pending = settings
     await written
 
 
 def _on_stored(
     controller: Controller,
-    then: Callable[[], None],
+    then: Callable[[], object],
     commits: Sequence[Commit],
     error: StoreUnavailable | None,
 ) -> None:
-    controller.note_outcome(commits, error)
+    controller.commits.note_outcome(commits, error)
     if error is None:
         then()
 
@@ -134,8 +135,7 @@ def _go_on(controller: Controller, snapshot: LiveSnapshot) -> None:
         part.go_on_from(state)
     controller.go_on_with(imported(snapshot.engine), snapshot.bootloader_until, former)
     if is_other_version:
-        for profile_watcher in controller.profile_watchers:
-            profile_watcher()
+        controller.tell_of_profile()
     if old is not snapshot.settings:
         controller.tell_watchers(old, snapshot.settings, ())
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 from leverframe.commands.table.refusals import Refusal
 from leverframe.config import NodeConfig
 from leverframe.controller import Controller
-from leverframe.controller.controller import Hindrance
 from leverframe.controller.findings import FindingSource
+from leverframe.controller.hindrance import Hindrance
 from leverframe.fleet.door import Entrance
 from leverframe.fleet.records import MemberRecord, Moved, NoSuchController
 from leverframe.process.build import BuiltController

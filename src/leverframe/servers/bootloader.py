@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from leverframe.controller import Controller
+from leverframe.controller.version_change import install
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.hardware.troubles import Troubles
@@ -115,7 +116,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
             if not self._controller.has_power:
                 return
             # The end of this server does not take back what is on its way to the disk.
-            await self._controller.install(firmware.sw, firmware.site, cause)
+            await install(self._controller, firmware.sw, firmware.site, cause)
         except (BadUpload, StoreUnavailable) as error:
             self._send(self._receiver.finish(str(error)), sender)
             self._start_old_version(str(error), cause)

@@ -3,7 +3,7 @@
 import msgspec
 
 from leverframe.commands.table.refusals import Refusal
-from leverframe.controller.controller import NotOursNow
+from leverframe.controller.hindrance import NotOursNow
 from leverframe.servers.http.messages import PROBLEM_TYPE, Headers, Reply
 from leverframe.storage.store import StoreUnavailable
 

@@ -1,6 +1,6 @@
 """What hinders a node, by its lease: that it cannot know, or that it knows it is over."""
 
-from leverframe.controller.controller import Hindrance
+from leverframe.controller.hindrance import Hindrance
 from leverframe.fleet.cluster.lease import NodeLease
 
 

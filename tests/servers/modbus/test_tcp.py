@@ -12,7 +12,8 @@ import pytest
 from pymodbus.client import AsyncModbusTcpClient
 from pymodbus.exceptions import ModbusException
 
-from leverframe.controller.controller import Hindrance
+from leverframe.controller.hindrance import Hindrance
+from leverframe.controller.version_change import install
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import READINGS
 from leverframe.engine.tree import with_value
@@ -337,7 +338,7 @@ async def test_event_variables_cannot_be_written_where_no_command_does() -> None
         assert await it.ask("05 000a ff00") == "8502"
         assert await it.ask("05 0000 ff00") == "050000ff00"
         # Nor once another version has them, and has been installed.
-        await it.twin.controller.install("1.48", None, Cause("firmware"))
+        await install(it.twin.controller, "1.48", None, Cause("firmware"))
         assert await it.ask("05 000a ff00") == "05000aff00"
 
 

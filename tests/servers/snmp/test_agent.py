@@ -16,7 +16,7 @@ from leverframe.commands.table.pathless import calls_in
 from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.config import Config
 from leverframe.controller import Controller
-from leverframe.controller.controller import Hindrance
+from leverframe.controller.hindrance import Hindrance
 from leverframe.engine.journal import Cause
 from leverframe.notify.snmp_identity import engine_id
 from leverframe.process.build import build

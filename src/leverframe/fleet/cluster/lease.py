@@ -7,8 +7,8 @@ before a beat was sent, so a node knows of the end no later than anybody else ca
 import time
 from collections.abc import Callable, Iterator
 
-from leverframe.controller.controller import Hindrance
 from leverframe.controller.findings import trouble_of
+from leverframe.controller.hindrance import Hindrance
 from leverframe.engine.findings import Finding
 from leverframe.fleet.cluster.peer_watch import LEASE_S
 

@@ -13,7 +13,7 @@ from leverframe.commands.table.written_commands import calls_of, written_command
 from leverframe.commands.version_change.backup_content import ENTRIES, Content
 from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.controller import Controller
-from leverframe.controller.controller import Command
+from leverframe.controller.staging import Command
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import difference, is_confidential, leaves

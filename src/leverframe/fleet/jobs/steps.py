@@ -17,7 +17,8 @@ from msgspec import Struct
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.controller import Controller
-from leverframe.controller.controller import Command, NeedsHashing, NotOursNow
+from leverframe.controller.hindrance import NotOursNow
+from leverframe.controller.staging import Command, NeedsHashing
 from leverframe.engine.journal import Cause
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.bulk import DONE, MemberResult, check_that_it_runs, refused

@@ -15,7 +15,7 @@ from leverframe.commands.table.matching import Call, find
 from leverframe.commands.table.refusals import NotOffered, Refusal
 from leverframe.commands.table.rights import MODBUS_WRITER
 from leverframe.controller import Controller, Outstanding
-from leverframe.controller.controller import NotOursNow
+from leverframe.controller.hindrance import NotOursNow
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS

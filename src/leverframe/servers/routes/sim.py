@@ -37,8 +37,8 @@ from leverframe.commands.table.refusals import (
     UnknownCommand,
 )
 from leverframe.controller import Controller
-from leverframe.controller.controller import NotOursNow
 from leverframe.controller.faults import MAX_FAULTS, Faults
+from leverframe.controller.hindrance import NotOursNow
 from leverframe.durations import MAX_S
 from leverframe.engine.labels import DIGITAL_INPUTS, LIGHTING, ONEWIRE, READINGS
 from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS

@@ -27,7 +27,7 @@ from leverframe import __version__
 from leverframe.commands.table.pathless import calls_in
 from leverframe.commands.table.refusals import NotAllowed, Refusal
 from leverframe.controller import Command, Controller
-from leverframe.controller.controller import NotOursNow
+from leverframe.controller.hindrance import NotOursNow
 from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Snmp
 from leverframe.loop_shares import LoopTurns

@@ -1,0 +1,45 @@
+"""A node that may do nothing for a controller now, and how it refuses what it is asked for."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.stage import Stage
+from leverframe.controller.staging import Command, perform_or_skip
+
+
+class NotOursNow(Refusal):
+    """The controller may run elsewhere by now."""
+
+    status = 503
+    title = "This node may have lost the controller"
+
+
+class StoreIsAway(Refusal):
+    """Nothing can be stored now; nothing was changed."""
+
+    status = 507
+    title = "The change could not be stored"
+
+
+class Hindrance(msgspec.Struct, frozen=True):
+    """Why this node may do nothing for the controller now."""
+
+    reason: str
+    #: What is stored is out of reach, and the controller may be this node's as before.
+    store_is_away: bool = False
+
+    def refuse(self, commands: Sequence[Command], stage: Stage) -> None:
+        """Refuse commands by what they would do; without one the states are only asked for.
+
+        That is found out on settings that may be old, so nothing else is decided by them.
+        """
+        perform_or_skip(commands, stage, [])
+        if self.store_is_away and (stage.given or stage.blobs or stage.replaces_all):
+            raise StoreIsAway(self.reason)
+        if commands:
+            raise NotOursNow(self.reason)
+
+
+MOVING = Hindrance("This controller is moving to another node. Nothing was changed; ask again.")
