@@ -314,7 +314,7 @@ async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
     await a.post("rollout/start", id=id)
     await until(lambda: a.web.jobs.find(id).state.status == "stopped")
     why = (await a.get("rollout", id=id))["why"]
-    assert "could be taken. No node has it at present, or its node does not answer" in why
+    assert "could be taken. The node b does not answer. Nothing was done there." in why
     number = cluster.member(min(far)).number
     assert await a.web.jobs.reaching.findings([number], "") == {number: None}
     await a.post("rollout/remove", id=id)
