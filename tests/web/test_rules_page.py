@@ -310,6 +310,10 @@ def test_an_editor_that_was_left_is_no_step_back(twin: ServedTwin, open_page: Op
     page.locator("#rule-2").click()
     editor(page).get_by_role("button", name="Delete").click()
     is_left()
+    page.locator("#rule-1").click()
+    expect(editor(page)).to_be_visible()
+    page.locator("#rule-1").click()
+    is_left()
     # From one to the next, and a copy of that.
     page.locator("#rule-1").click()
     editor(page).get_by_role("button", name="Duplicate").click()

@@ -350,13 +350,22 @@ export class Page {
     </li>`;
   }
 
-  // The whole row opens the rule; what can be operated in it does its own.
+  // The whole row opens the rule, and its name closes it; what can be operated does its own.
   /** @param {MouseEvent} event @param {Api.RuleReport} report */
   #pressed(event, report) {
     const { target } = event;
-    if (this.#isOpen(report) || !(target instanceof Element)) return;
-    if (target.closest("a, input, button, select")) return;
-    go("rules", { edit: report.number });
+    if (!(target instanceof Element)) return;
+    if (this.#isOpen(report)) this.#closeByName(event, target.closest("a.name"));
+    else if (!target.closest("a, input, button, select")) go("rules", { edit: report.number });
+  }
+
+  // What is typed is asked about on the way of the link; else nothing is left to go back to.
+  /** @param {MouseEvent} event @param {Element | null} name */
+  #closeByName(event, name) {
+    const isElsewhere = event.ctrlKey || event.metaKey || event.shiftKey;
+    if (!name || isElsewhere || this.#editor?.isChanged) return;
+    event.preventDefault();
+    this.#editor?.leave();
   }
 
   /** @param {number} count */
