@@ -310,3 +310,16 @@ def test_a_slider_tells_its_number_also_while_its_output_is_off(
     expect(post(page, "PWM2").get_by_role("switch")).to_contain_text("off")
     expect(post(page, "PWM2").locator("output")).to_have_text("70 %")
     expect(post(page, "PWM2").locator("output")).to_be_visible()
+
+
+def test_a_rule_that_got_its_name_later_is_called_by_it_by_every_account(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/inpa.cgi?event=0*102*0*0*0*0*3*0*0*0*0*0&eventon=0*1")
+    twin.get("/sim.cgi?INPD3=0&advance=5")
+    page = open_page("status")
+    expect(post(page, "OUT3").locator(".cause")).to_have_text("Rule 1")
+    twin.get("/inpa.cgi?rulename=0*Door%20open")
+    expect(post(page, "OUT3").locator(".cause")).to_have_text("Door open")
+    sign_in_as_user(page, twin)
+    expect(post(page, "OUT3").locator(".cause")).to_have_text("Door open")

@@ -186,3 +186,13 @@ def test_what_is_still_free_is_called_what_it_will_be(open_page: OpenPage) -> No
     expect(drawer(page).get_by_role("heading", name="Modbus device 2")).to_be_visible()
     page = open_page("things?thing=m3")
     expect(drawer(page).get_by_role("heading", name="Modbus reading 3")).to_be_visible()
+
+
+def test_readings_of_a_module_are_chosen_by_name_in_every_language(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?modbus_sensor=01")
+    twin.get("/stm.cgi?modbusmapping=" + "*".join(["10", *["00"] * 29]))
+    page = open_page("things?thing=m1", language="fr")
+    expect(drawer(page).get_by_role("heading", name="Tension")).to_be_visible()
+    expect(drawer(page).locator(".mapped select").nth(1)).to_contain_text("0 · tension")

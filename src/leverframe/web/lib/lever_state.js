@@ -103,10 +103,8 @@ export function mover(context, label) {
 
 // The name of what moved it, in the words of the page; "" where it has none.
 /** @param {Context} context @param {Api.Cause | Api.LaneCause} by */
-export function moverName({ settings }, { kind, number, name, account, detail }) {
-  if (kind === "rule") {
-    return name || settings?.rules[(number ?? 0) - 1]?.name || t("rule_number", { number });
-  }
+export function moverName(context, { kind, number, name, account, detail }) {
+  if (kind === "rule") return name || ruleName(context, number ?? 0);
   if (kind === "timer") return t(TIMERS[detail ?? ""] ?? "by_timer_other");
   if (kind === "watchdog") return name;
   if (kind === "schedule") return name || detail;
@@ -133,12 +131,13 @@ function reasons(context, label, { conditions = [] }) {
   return conditions.filter((one) => one.is_met !== false).map((one) => compared(context, one));
 }
 
-// Of a rule that a finding tells by its number, or by its name where it has one.
+// Of a rule that is told by its number, or by its name where it has one. Every account may know it.
 /** @param {Context} context @param {number | string} rule */
-export const ruleName = ({ settings }, rule) =>
+export const ruleName = ({ live }, rule) =>
   typeof rule === "string"
     ? rule
-    : settings?.rules[rule - 1]?.name || t("rule_number", { number: rule });
+    : live.state.rules?.find(({ number }) => number === rule)?.name ||
+      t("rule_number", { number: rule });
 
 // "Soil moisture 28 % < 30 %", "Door open"
 /** @param {Context} context @param {Api.Decided} decided */

@@ -46,12 +46,13 @@ export function planView(context, { steps, left_out: leftOut }) {
     )}`;
 }
 
-// What a command does, in the first sentence of its description, without the list of its fields.
+// What a command does: the first part of its description, without the list of its fields and what
+// single values mean.
 /** @param {string} doc */
 function commandText(doc) {
   const entry = Object.values(commands).find(({ en }) => en === doc);
   const [first] = (entry ? inLanguage(entry) : doc).split(". ");
-  return first.replace(/\s?: .*$/s, "").replace(/\.$/, "");
+  return first.replace(/\s?[:;] .*$/s, "").replace(/\.$/, "");
 }
 
 /** @param {Context} context @param {UnitPlan["steps"][number]["changes"][number]} change */

@@ -108,7 +108,8 @@ export class Drawer {
     if (this.#label !== label) return;
     this.#settings = settings;
     this.#context.redraw();
-    settings?.open().catch(ignoreLoss);
+    await settings?.open().catch(ignoreLoss);
+    this.#context.redraw();
   }
 
   async #readCodes() {
