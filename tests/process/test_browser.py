@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from tests.conftest import CHROMIUM
+from tests.process.browsers import chromium_with
 from tests.process.controller_process import ControllerProcess, controller_process
 from tests.process.foreign_pages import (
     ATTACKS,
@@ -28,13 +28,8 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProc
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", f"--host-resolver-rules=MAP {FOREIGN} 127.0.0.1"],
-        )
+    with chromium_with(FOREIGN) as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

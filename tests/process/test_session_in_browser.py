@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from playwright.sync_api import Browser, Page, StorageState, sync_playwright
+from playwright.sync_api import Browser, Page, StorageState
 
-from tests.conftest import CHROMIUM
 from tests.ports import free_ports
+from tests.process.browsers import chromium_with
 from tests.process.controller_process import ControllerProcess, controller_process
 from tests.process.foreign_pages import (
     ATTACKS,
@@ -44,14 +44,8 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProc
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    rules = f"MAP {FOREIGN} 127.0.0.1, MAP {BOX} 127.0.0.1"
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", f"--host-resolver-rules={rules}"],
-        )
+    with chromium_with(FOREIGN, BOX) as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

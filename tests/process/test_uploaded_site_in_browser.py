@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from leverframe.uploads.site_archive import pack_site
-from tests.conftest import CHROMIUM
+from tests.process.browsers import chromium_with
 from tests.process.controller_process import ControllerProcess, controller_process
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -41,13 +41,8 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProc
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", f"--host-resolver-rules=MAP {BOX} 127.0.0.1"],
-        )
+    with chromium_with(BOX) as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture
