@@ -9,6 +9,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote
@@ -18,6 +19,7 @@ import msgspec
 
 from leverframe.commands.table.rules import event_query
 from leverframe.errors import ErrorForPeople
+from leverframe.fleet.given_settings import GivenSettings, without_recording
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
 from leverframe.hardware.fault_catalogue import FAULTS, Fault
 from leverframe.profile import Profile
@@ -31,6 +33,7 @@ from leverframe.testing.set_fault import TwinFault
 from leverframe.testing.twin_client import fetched
 from leverframe.testing.twin_clock import TwinClock
 from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.recorded_unit import content_of_unit, recorded_unit
 
 #: Where twins listen.
 HOST = "127.0.0.1"
@@ -89,6 +92,16 @@ class AnyTwin(ABC):
         self._raw: dict[str, TwinFault] = {}
         #: What `report` said when the twin was closed because of an error.
         self.last_report: str | None = None
+
+    def _read_recording(
+        self, settings: GivenSettings | None, recorded: str | Path | None
+    ) -> tuple[GivenSettings | None, str | Path | None]:
+        """Make of a recording that is given as settings what it shows of them, and its answers."""
+        settings, recording = without_recording(settings)
+        if recording is None:
+            return settings, recorded
+        self.recorded_unit = recorded_unit(Path(recording))
+        return content_of_unit(self.recorded_unit), recorded or recording
 
     @abstractmethod
     def start(self) -> Self:

@@ -25,7 +25,6 @@ from leverframe.fleet.given_settings import (
     GivenSettings,
     leaves_for,
     version_for,
-    without_recording,
 )
 from leverframe.fleet.time_words import WhenText, wall_of
 from leverframe.hardware.fault_catalogue import Fault
@@ -41,7 +40,6 @@ from leverframe.testing.any_twin import (
     TwinAddress,
 )
 from leverframe.testing.twin_client import ANSWER_S, checked
-from leverframe.units.recorded_unit import content_of_unit, recorded_unit
 
 #: How long a start and an end may take, in real seconds.
 START_S, END_S = 30.0, 10.0
@@ -80,11 +78,7 @@ class ProcessTwin(AnyTwin):
         seed: int | None = None,
     ) -> None:
         super().__init__()
-        settings, recording = without_recording(settings)
-        if recording is not None:
-            recorded = recorded or recording
-            self.recorded_unit = recorded_unit(Path(recording))
-            settings = content_of_unit(self.recorded_unit)
+        settings, recorded = self._read_recording(settings, recorded)
         self._profile = version_for(hw, sw, settings)
         self.seed = SystemRandom().getrandbits(32) if seed is None else seed
         self.zone = Config(timezone=timezone).zone()

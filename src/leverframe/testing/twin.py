@@ -23,7 +23,6 @@ from leverframe.fleet.given_settings import (
     GivenSettings,
     leaves_for,
     version_for,
-    without_recording,
 )
 from leverframe.fleet.time_words import WhenText, wall_of
 from leverframe.hardware.fault_catalogue import Fault
@@ -51,7 +50,6 @@ from leverframe.testing.any_twin import (
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.process_twin import ProcessTwin
 from leverframe.testing.twin_client import checked
-from leverframe.units.recorded_unit import content_of_unit, recorded_unit
 
 #: Who is the cause of what a test does to a twin.
 BY_TEST = "test"
@@ -98,11 +96,7 @@ class Twin(AnyTwin):
         seed: int | None = None,
     ) -> None:
         super().__init__()
-        settings, recording = without_recording(settings)
-        if recording is not None:
-            recorded = recorded or recording
-            self.recorded_unit = recorded_unit(Path(recording))
-            settings = content_of_unit(self.recorded_unit)
+        settings, recorded = self._read_recording(settings, recorded)
         self._profile = version_for(hw, sw, settings)
         self._config = Config(
             port=0,
