@@ -46,6 +46,9 @@ from leverframe.wiring import Wiring
 if TYPE_CHECKING:
     from leverframe.controller.hand_over import LiveExport
 
+Noting = Callable[[Handler], Handler]
+MakeProblem = Callable[[int, str], Reply]
+
 SIMULATED = Wiring()
 NORMALLY = Sending()
 
@@ -66,9 +69,9 @@ class BuiltController(Struct, frozen=True):
     controller: Controller
     web: Web
     #: Makes a handler note what clients ask for, on virtual time, where tests run.
-    noting: Callable[[Handler], Handler]
+    noting: Noting
     #: Makes the refusals of what is no request; these are noted, too.
-    problem: Callable[[int, str], Reply]
+    problem: MakeProblem
     #: What it is called as long as nobody has named it.
     name: str
     #: The same in names of hosts, whatever the configuration calls it.
@@ -146,14 +149,7 @@ async def build(
     services.append(board)
     if wiring.oled is not None:
         services.append(connect_panel(controller, wiring.oled))
-    if clock.is_virtual and board.bench is not None:
-        hosts = board.bench.hosts
-        hosts.answered = controller.ping_answered
-        controller.on_ping = hosts.ping
-    else:
-        pinger = Pinger(controller.ping_answered, shared.lookups)
-        controller.on_ping = pinger.ping
-        services.append(pinger)
+    services += _connect_pings(controller, shared)
     outbox = connect_outbox(controller, host_label, sending)
     services.append(outbox)
     connect_faults(controller, outbox)
@@ -181,11 +177,7 @@ async def build(
         backups=shared.backups,
         documents=shared.documents,
     )
-    noting: Callable[[Handler], Handler] = _as_it_is
-    problem: Callable[[int, str], Reply] = problem_reply
-    if clock.is_virtual:
-        controller.request_journal = journal = RequestJournal(clock.wall, without_secrets)
-        noting, problem = journal.before, journal.before_refusals(problem_reply)
+    noting, problem = _connect_request_journal(controller)
     return BuiltController(
         controller,
         web,
@@ -200,6 +192,27 @@ async def build(
         turns,
         tuple(services),
     )
+
+
+def _connect_pings(controller: Controller, shared: NodeServices) -> list[Service]:
+    """Ping real hosts, or those of the simulated board where time is virtual."""
+    bench = controller.board.bench
+    if controller.clock.is_virtual and bench is not None:
+        bench.hosts.answered = controller.ping_answered
+        controller.on_ping = bench.hosts.ping
+        return []
+    pinger = Pinger(controller.ping_answered, shared.lookups)
+    controller.on_ping = pinger.ping
+    return [pinger]
+
+
+def _connect_request_journal(controller: Controller) -> tuple[Noting, MakeProblem]:
+    """Note what clients ask for where time is virtual, as it is in tests."""
+    if not controller.clock.is_virtual:
+        return _as_it_is, problem_reply
+    journal = RequestJournal(controller.clock.wall, without_secrets)
+    controller.request_journal = journal
+    return journal.before, journal.before_refusals(problem_reply)
 
 
 def _went_on(controller: Controller, live: "LiveExport") -> bool:
