@@ -22,7 +22,7 @@ from leverframe.commands.table.written_commands import (
     perform_one,
     written_commands,
 )
-from leverframe.controller import Controller, Outstanding
+from leverframe.controller import Controller
 from leverframe.controller.live_snapshot import NoLiveSnapshot
 from leverframe.engine.actions import ON, Switch, after_switching
 from leverframe.engine.journal import Cause
@@ -34,7 +34,7 @@ from leverframe.log_context import finished_within, within
 from leverframe.naming.names import name_of
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
-from leverframe.servers.problems import StoreFailed, reply_to_refusal
+from leverframe.servers.problems import reply_to_refusal, reply_when_done
 from leverframe.storage.store import StoreUnavailable
 
 #: Who does it, in journals and audit trails.
@@ -286,17 +286,7 @@ def _submit(
         outstanding = controller.submit(calls, cause, hashes, account=by)
     except Refusal as refusal:
         return reply_to_refusal(refusal)
-    return _NOTHING if outstanding is None else _when_stored(outstanding)
-
-
-async def _when_stored(outstanding: Outstanding) -> AnyReply:
-    try:
-        await outstanding.finish()
-    except StoreUnavailable as error:
-        return reply_to_refusal(StoreFailed.because(error))
-    except Refusal as refusal:
-        return reply_to_refusal(refusal)
-    return _NOTHING
+    return _NOTHING if outstanding is None else reply_when_done(outstanding, lambda: _NOTHING)
 
 
 async def _reply(answer: AnyReply | Coroutine[Any, Any, AnyReply]) -> AnyReply:

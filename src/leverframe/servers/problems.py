@@ -1,9 +1,12 @@
 """Refusals as replies: `application/problem+json` in plain words."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from leverframe.commands.table.refusals import Refusal
 from leverframe.controller.hindrance import NotOursNow
+from leverframe.controller.outstanding import Outstanding
 from leverframe.servers.http.messages import PROBLEM_TYPE, Headers, Reply
 from leverframe.storage.store import StoreUnavailable
 
@@ -21,6 +24,17 @@ def reply_to_refusal(refusal: Refusal) -> Reply:
     elif refusal.status == 503:
         headers = RETRY_SOON
     return Reply(refusal.status, PROBLEM_TYPE, body, headers)
+
+
+async def reply_when_done(outstanding: Outstanding, done: Callable[[], Reply]) -> Reply:
+    """Wait for what a request has outstanding; return what `done` makes, or the refusal."""
+    try:
+        await outstanding.finish()
+    except StoreUnavailable as error:
+        return reply_to_refusal(StoreFailed.because(error))
+    except Refusal as refusal:
+        return reply_to_refusal(refusal)
+    return done()
 
 
 class NoSuchPath(Refusal):

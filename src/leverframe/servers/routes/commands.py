@@ -25,13 +25,12 @@ from leverframe.engine.journal import Cause
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.problems import (
-    StoreFailed,
     TooManyCommands,
     WrongMethodForPath,
     reply_to_refusal,
+    reply_when_done,
 )
 from leverframe.status_files import bootloader_reply, command_reply
-from leverframe.storage.store import StoreUnavailable
 
 #: The path of the commands that take a body.
 BODIES_PATH = "/post.cgi"
@@ -196,7 +195,9 @@ class CommandEndpoint:
             outstanding = self._submit(commands, cause, account, NO_HASHES)
         except NeedsHashing as needed:
             return self._hash_and_perform(commands, cause, account, needed.passwords)
-        return self.status_reply() if outstanding is None else self._reply_after(outstanding)
+        if outstanding is None:
+            return self.status_reply()
+        return reply_when_done(outstanding, self.status_reply)
 
     def _with_bodies(self, request: Request, commands: Commands) -> Sequence[Command]:
         calls = commands.calls
@@ -246,16 +247,9 @@ class CommandEndpoint:
             outstanding = self._submit(commands, cause, account, hashes)
         except Refusal as refusal:
             return reply_to_refusal(refusal)
-        return self.status_reply() if outstanding is None else await self._reply_after(outstanding)
-
-    async def _reply_after(self, outstanding: Outstanding) -> Reply:
-        try:
-            await outstanding.finish()
-        except StoreUnavailable as error:
-            return reply_to_refusal(StoreFailed.because(error))
-        except Refusal as refusal:
-            return reply_to_refusal(refusal)
-        return self.status_reply()
+        if outstanding is None:
+            return self.status_reply()
+        return await reply_when_done(outstanding, self.status_reply)
 
     def form(self, request: Request) -> dict[str, Any]:
         """Read the fields of a command whose body is a form."""
