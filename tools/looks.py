@@ -220,14 +220,19 @@ def over_pages(lived: str) -> Iterator[View]:
 
 def first_run(new: str) -> Iterator[View]:
     yield View("status-new", f"{new}/#/status")
-    for code, step in enumerate(FIRST_RUN_STEPS):
+    for step in FIRST_RUN_STEPS:
 
-        def stand_at(page: Page, code: int = code, step: str = step) -> None:
-            ask(new, f"/stm.cgi?firstrun={code}")
+        def stand_at(page: Page, step: str = step) -> None:
+            # There is something to name only after the buses were scanned.
+            begin = "find" if step == "names" else step
+            ask(new, f"/stm.cgi?firstrun={FIRST_RUN_STEPS.index(begin)}")
             page.reload()
-            if step == "find":
+            if begin == "find":
                 page.locator("form button.primary").click()
                 expect(page.locator(".found")).to_be_visible()
+            if step == "names":
+                page.locator("form button.primary").click()
+                expect(page.locator("main [data-label]").first).to_be_visible()
 
         yield View(f"firstrun-{step}", f"{new}/#/firstrun", stand_at)
 
