@@ -4,6 +4,8 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable
+from functools import partial
+from math import isnan
 from pathlib import Path
 from random import Random
 
@@ -13,7 +15,7 @@ from leverframe.engine.samples import Traced
 from leverframe.storage.history import shared
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.reading import TimeSpan, answer
+from leverframe.storage.history.reading import TimeSpan, answer, raw
 from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.history.worker import ThreadHistoryWorker
 from leverframe.storage.store import StoreUnavailable
@@ -104,6 +106,24 @@ async def test_a_restart_goes_on_with_what_each_had(
     assert "nan" in (await worker.ask(told))[2]
     await worker.close(START)
     await single.close()
+
+
+async def test_starts_of_one_of_very_many_stay_in_the_little_room_it_has(
+    open_history: Callable[[], SharedHistory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    little = Bounds(max_bytes=16 * 1024)
+    monkeypatch.setattr(SharedHistory, "bounds", lambda self: little)
+    labels, starts = [f"m{n}" for n in range(1, 15)], 8
+    for start in range(starts):
+        history = open_history()
+        worker = history.worker(1)
+        at = START + 3600 * start
+        worker.add([(at, label, float(start)) for label in labels])
+        asked = TimeSpan(("m7",), START, at, 100_000, at)
+        _, kept = await worker.ask(partial(raw, span=asked, label="m7"))
+        await worker.close(at)
+        await history.close()
+    assert [value for value in kept if not isnan(value)] == [*map(float, range(starts))]
 
 
 async def test_a_stop_opens_no_history_again(

@@ -43,6 +43,9 @@ DAY_S = 86400.0
 #: rows, and how many chunks within one span it takes.
 SIZES = ((0, 32), (32, 512))
 MERGED = 16
+#: Where the bytes are short so many are merged, before anything is removed: a chunk of one value
+#: takes ten times its room.
+MERGED_EARLY = 4
 #: How many chunks go at a time because of their age, and because of their bytes.
 AGED_AT_A_TIME = 100
 DROPPED_AT_A_TIME = 8
@@ -302,14 +305,26 @@ class Compactor:
 
     def _bound_bytes(self) -> None:
         cost, share = self.chunk_store.cost, self._bounds.share
+        if not self._is_full() and all(cost(tier) <= share(tier) for tier in TIERS):
+            return
+        self._merge_early()
         for tier in TIERS:
             while cost(tier) > share(tier) and self._drop(tier, inf, DROPPED_AT_A_TIME):
                 pass
-        # Room that is lost between chunks counts, too.
-        while self.chunk_store.used() > self._bounds.full:
+        while self._is_full():
             fullest = max(TIERS, key=lambda tier: cost(tier) / share(tier))
             if not self._drop(fullest, inf, DROPPED_AT_A_TIME):
                 break
+
+    def _is_full(self) -> bool:
+        # Room that is lost between chunks counts, too.
+        return self.chunk_store.used() > self._bounds.full
+
+    def _merge_early(self) -> None:
+        for (tier, label), appended in self._appended.items():
+            if appended >= MERGED_EARLY:
+                self.chunk_store.merge(tier, label, *SIZES[0])
+                self._appended[tier, label] = self.chunk_store.chunks(tier, label, *SIZES[0])
 
     def _drop(self, tier: Tier, older: float, most: int) -> int:
         return self.chunk_store.drop_oldest(
