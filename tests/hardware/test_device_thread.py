@@ -9,7 +9,7 @@ import pytest
 from leverframe.hardware.device_thread import DeviceThread
 from leverframe.hardware.poller import HANGS, Look, Poller
 from leverframe.hardware.sensing import Readings
-from leverframe.hardware.troubles import Troubles, Unusable, told
+from leverframe.hardware.troubles import Troubles, Unusable, os_error_text
 from tests.cases import for_each
 
 
@@ -220,7 +220,7 @@ async def test_a_fault_of_who_takes_the_readings_is_told_and_the_looking_goes_on
     ],
 )
 def test_a_failure_is_told_in_a_sentence(error: OSError, sentence: str) -> None:
-    assert told(error, "/dev/x").startswith(sentence)
+    assert os_error_text(error, "/dev/x").startswith(sentence)
 
 
 def test_a_trouble_is_logged_once_and_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:

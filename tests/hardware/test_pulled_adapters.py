@@ -21,7 +21,7 @@ from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.serial_line import SerialLine
 from leverframe.hardware.serial_module import SENSORS, SensorSession
 from leverframe.hardware.serial_port import SerialPortService
-from leverframe.hardware.troubles import Unusable, told
+from leverframe.hardware.troubles import Unusable, os_error_text
 from leverframe.wiring import OneWireWiring, Pin, PwmChannel
 
 from .linux_bench import SENSOR, LinuxBench
@@ -66,7 +66,7 @@ class PluggedBench(LinuxBench):
 
     def open_bus(self, number: int) -> I2cBus:
         if not self.i2c.is_dir():
-            raise Unusable(told(OSError(errno.ENOENT, ""), f"/dev/i2c-{number}"))
+            raise Unusable(os_error_text(OSError(errno.ENOENT, ""), f"/dev/i2c-{number}"))
         self.bus.closed = False
         return self.bus
 

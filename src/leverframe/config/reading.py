@@ -45,13 +45,13 @@ def checked(sources: Sources, kind: type[C]) -> C:
     sound = {name: value for name, value in sources.values.items() if name not in wrong}
     config = msgspec.convert(sound, kind)
     mistakes = [*misshapen, *_contradictions(config, wrong, sources)]
-    lines = [*sources.unknown, *(_told(mistake, sources) for mistake in mistakes)]
+    lines = [*sources.unknown, *(_sentence(mistake, sources) for mistake in mistakes)]
     if lines:
         raise BadConfiguration("\n".join(lines))
     return config
 
 
-def _told(mistake: Mistake, sources: Sources) -> str:
+def _sentence(mistake: Mistake, sources: Sources) -> str:
     origin = sources.origin(mistake.place)
     return mistake.sentence if origin is None else f"{origin}: {mistake.sentence}"
 

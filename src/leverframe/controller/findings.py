@@ -154,7 +154,7 @@ class FindingsWatch:
             *self._of_settings,
             *self._of_parts(),
         ]
-        reports = [self._told(one, at.wall) for one in found]
+        reports = [self._report(one, at.wall) for one in found]
         self._since = {report.id: report.since for report in reports}
         return sorted(reports, key=lambda one: (one.severity != "fault", one.since))
 
@@ -222,7 +222,7 @@ class FindingsWatch:
             and SLOT_TROUBLES[slot] in self._troubles
         )
 
-    def _told(self, finding: Finding, now: float) -> FindingReport:
+    def _report(self, finding: Finding, now: float) -> FindingReport:
         since = self._since.get(finding.id, now) if finding.since is None else finding.since
         settings = self._engine().settings
         figures = {key: _figure(key, figure, settings) for key, figure in finding.figures.items()}

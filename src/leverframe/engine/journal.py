@@ -107,23 +107,26 @@ def report_of(entry: Entry) -> EntryReport:
     )
 
 
-class Told(Protocol):
+class JournalContent(Protocol):
     """What happened; `str` makes the text only when it is read."""
 
     def as_fact(self) -> Fact: ...
+
+
+_Row = tuple[float, Cause, JournalContent]
 
 
 class Journal:
     __slots__ = ("_entries", "_number")
 
     def __init__(self) -> None:
-        self._entries: deque[tuple[float, Cause, Told]] = deque(maxlen=KEPT_ENTRIES)
+        self._entries: deque[_Row] = deque(maxlen=KEPT_ENTRIES)
         self._number = 0
 
-    def add(self, wall: float, cause: Cause, told: Told) -> int:
+    def add(self, wall: float, cause: Cause, content: JournalContent) -> int:
         """Add an entry and return its number."""
         self._number += 1
-        self._entries.append((wall, cause, told))
+        self._entries.append((wall, cause, content))
         return self._number
 
     def copy(self) -> "Journal":
@@ -136,10 +139,10 @@ class Journal:
         """List the newest entries, oldest first, as plain data."""
         kept = self._entries
         chosen = islice(kept, max(0, len(kept) - count), None)
-        return [(wall, cause, told.as_fact()) for wall, cause, told in chosen]
+        return [(wall, cause, content.as_fact()) for wall, cause, content in chosen]
 
     @classmethod
-    def resumed(cls, count: int, entries: Iterable[tuple[float, Cause, Told]]) -> "Journal":
+    def resumed(cls, count: int, entries: Iterable[_Row]) -> "Journal":
         """Return a journal that goes on after so many entries, of which these are the newest."""
         journal = cls()
         journal._number = count
@@ -164,7 +167,7 @@ class Journal:
         newest = islice(reversed(self._entries), new) if new > 0 else ()
         numbered = zip(count(self._number, -1), newest, strict=False)
         entries = [
-            Entry(number, wall, cause, str(told), told.as_fact())
-            for number, (wall, cause, told) in numbered
+            Entry(number, wall, cause, str(content), content.as_fact())
+            for number, (wall, cause, content) in numbered
         ]
         return entries[::-1]

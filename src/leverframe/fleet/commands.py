@@ -27,7 +27,7 @@ AT_A_TIME = 50
 #: Steps in which time is moved where somebody watches it.
 STEPS = 50
 
-Told = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def list_controllers(
     tables().print(table)
 
 
-def _places(one: Told) -> str:
+def _places(one: JsonObject) -> str:
     """Tell where a controller answers: by its name, and by what it has for itself."""
     own = [one["address"] or "", "" if one["port"] is None else f"port {one['port']}"]
     return ", ".join([one["url"], *filter(None, own)])
@@ -115,19 +115,19 @@ def add_controllers(
 ) -> None:
     """Make controllers, some at a time; all are checked before the first is made."""
     body = None if template is None else _template(template)
-    asked: Told = {"name": name, "hw": hw, "sw": sw, "tags": tag, "tenant": tenant}
+    asked: JsonObject = {"name": name, "hw": hw, "sw": sw, "tags": tag, "tenant": tenant}
     with asked_node(node, user, ca_file) as client:
         whole = {**asked, "count": count, "first": first, "address": address, "port": port}
         told = client.post("add", {**whole, "dry_run": True}, body)
         if dry_run:
             _tell_made([told], as_json)
             return
-        made: list[Told] = []
+        made: list[JsonObject] = []
         try:
             with _progress("making", count) as advance:
                 for begin in range(0, count, AT_A_TIME):
                     part = min(AT_A_TIME, count - begin)
-                    places: Told = {"count": part, "first": first + begin}
+                    places: JsonObject = {"count": part, "first": first + begin}
                     if address is not None:
                         places["address"] = _later(address, begin)
                     if port is not None:
@@ -215,7 +215,7 @@ def advance_time(
     tag: list[str],
 ) -> None:
     """Move the time of all together; in steps where somebody watches."""
-    given: Told = {"tag": tag, "to": to, "step": step}
+    given: JsonObject = {"tag": tag, "to": to, "step": step}
     with asked_node(node, user, ca_file) as client:
         if freeze or rate is not None:
             told = client.post("advance", {**given, "rate": 0 if freeze else rate})
@@ -333,7 +333,7 @@ def _bulk(
     ca_file: str | None,
     as_json: bool,
     what: str,
-    given: Told,
+    given: JsonObject,
     body: bytes | None = None,
 ) -> int:
     with asked_node(node, user, ca_file) as client:
@@ -345,7 +345,7 @@ def _bulk(
     return NO if told["refused"] else DONE
 
 
-def say_results(told: Told) -> None:
+def say_results(told: JsonObject) -> None:
     """Print who refuses something and why, then how many there are.
 
     Those that were held back, because others refuse it, are counted only.
@@ -362,7 +362,7 @@ def say_results(told: Told) -> None:
     print(f"{would}done: {told['done']}, {would}refused: {told['refused'] - held_back}{rest}")
 
 
-def _tell_made(made: list[Told], as_json: bool) -> None:
+def _tell_made(made: list[JsonObject], as_json: bool) -> None:
     if as_json:
         print_json(made)
         return

@@ -165,7 +165,7 @@ class HealthIndex:
     def changes(self, tenant: str | None = None) -> int:
         """Count who changed what; another number than before tells of something new."""
         members = self._node.seen_by(tenant).values()
-        return sum(member.controller.audit.told for member in members)
+        return sum(member.controller.audit.entry_count for member in members)
 
     async def chosen(self, wanted: Wanted, among: Iterable[Member]) -> list[Member]:
         """Find who of some controllers is wanted, for a request: all are asked."""

@@ -6,7 +6,7 @@ from leverframe.clock import Clock, SystemClock, VirtualClock
 from leverframe.controller.hand_over import SavedLive, resumption
 from leverframe.controller.hooks import SettingsWatcher
 from leverframe.fleet.door import Door, DoorNames, Entrance
-from leverframe.fleet.members import Member, NodeManner
+from leverframe.fleet.members import Member, MemberOptions
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.log_context import CONTROLLER, LoggedName
@@ -33,7 +33,7 @@ class MemberStarter(Struct, frozen=True):
     door: Door
     lane: Lane
     clock: Clock
-    manner: NodeManner
+    options: MemberOptions
     history: SharedHistory | None
     services: NodeServices
     #: Ports beside HTTP, which controllers with an address of their own share.
@@ -52,7 +52,7 @@ class MemberStarter(Struct, frozen=True):
         saved: SavedLive | None = None,
     ) -> Member:
         """Build a controller, give it its place at the door, and open its other ports."""
-        manner = self.manner
+        options = self.options
         names = DoorNames(secure=self.door.is_secure)
         # What it begins now, timers and tasks, is logged under its name.
         logged = LoggedName(record.name)
@@ -66,11 +66,11 @@ class MemberStarter(Struct, frozen=True):
                 profile,
                 self.lane.store(number),
                 clock,
-                manner.timezone,
-                lenient=manner.lenient,
+                options.timezone,
+                lenient=options.lenient,
                 wiring=wiring,
-                sending=manner.sending,
-                reach=Reach(names, must_sign_in=manner.must_sign_in),
+                sending=options.sending,
+                reach=Reach(names, must_sign_in=options.must_sign_in),
                 configured=ConfiguredIdentity(name=record.name),
                 history=None if self.history is None else self.history.worker(number),
                 node=self.services,
@@ -85,11 +85,11 @@ class MemberStarter(Struct, frozen=True):
         controller.ports["http"] = lambda: self.door.open_port
         # A node has no port for firmware.
         controller.takes_firmware = False
-        controller.why_refused = manner.why_refused
-        controller.findings.sources.append(manner.findings)
+        controller.why_refused = options.why_refused
+        controller.findings.sources.append(options.findings)
         entrance = Entrance(
             logged,
-            manner.marked(self.door.outward(built.noting(built.web.handle))),
+            options.marked(self.door.outward(built.noting(built.web.handle))),
             self.door.outward(built.web.admit_body),
             turns.share,
         )
@@ -104,11 +104,11 @@ class MemberStarter(Struct, frozen=True):
             place = self.modbus.place(record.address)
             beside.append(
                 await connect_modbus_server(
-                    controller, manner.ports, self.door.descriptors, place, turns
+                    controller, options.ports, self.door.descriptors, place, turns
                 )
             )
             beside += connect_bus(controller, None)
-            beside.append(await connect_snmp(built, manner.ports, self.snmp.place(record.address)))
+            beside.append(await connect_snmp(built, options.ports, self.snmp.place(record.address)))
         except BaseException:
             await close_all([*(one.close for one in beside), built.stop])
             raise

@@ -26,7 +26,7 @@ SIMULATED = Wiring()
 LAST_ANSWER_S = 30.0
 
 
-class NodeManner(Struct, frozen=True):
+class MemberOptions(Struct, frozen=True):
     """How the controllers of a node run."""
 
     timezone: tzinfo = UTC
@@ -44,7 +44,7 @@ class NodeManner(Struct, frozen=True):
     marked: Callable[[Handler], Handler] = lambda handler: handler
 
 
-NORMALLY = NodeManner()
+NORMALLY = MemberOptions()
 
 
 class NewController(Struct, frozen=True):

@@ -26,8 +26,8 @@ from leverframe.fleet.members import (
     NORMALLY,
     SIMULATED,
     Member,
+    MemberOptions,
     NewController,
-    NodeManner,
     check_that_all_are_here,
     selected,
 )
@@ -68,13 +68,13 @@ class FleetNode:
         door: Door,
         lane: Lane,
         clock: Clock,
-        manner: NodeManner = NORMALLY,
+        options: MemberOptions = NORMALLY,
         history: SharedHistory | None = None,
         registry: Registry | None = None,
     ) -> None:
         self.door = door
         self.lane = lane
-        self.manner = manner
+        self.options = options
         #: Without one, each controller has a short history in memory.
         self._history = history
         self.registry = registry or Registry(self.lane.store(OF_NODE))
@@ -89,8 +89,8 @@ class FleetNode:
         #: Called for every controller with its old and new settings.
         self.settings_watchers: list[SettingsWatcher] = []
         #: Ports beside HTTP, which controllers with an address of their own share.
-        self.modbus = SharedTcpPort(manner.ports.host, manner.ports.modbus_port)
-        self.snmp = SharedUdpPort(manner.ports.host, manner.ports.snmp_port)
+        self.modbus = SharedTcpPort(options.ports.host, options.ports.modbus_port)
+        self.snmp = SharedUdpPort(options.ports.host, options.ports.snmp_port)
         #: Called when controllers were made, removed, renamed or tagged.
         self.watchers: set[Callable[[], None]] = set()
         #: What all controllers share.
@@ -110,7 +110,7 @@ class FleetNode:
             door,
             lane,
             clock,
-            manner,
+            options,
             history,
             self.services,
             self.modbus,

@@ -105,10 +105,10 @@ class NodeWeb:
             node.registry,
             node.lane,
             passwords,
-            must_sign_in=node.manner.must_sign_in,
+            must_sign_in=node.options.must_sign_in,
         )
         node.calls["api"] = self._asked_by_node
-        self.handle: Handler = node.manner.marked(partial(self._admitted, only_admit=False))
+        self.handle: Handler = node.options.marked(partial(self._admitted, only_admit=False))
 
     def admit_body(self, request: Request) -> Answer:
         """Tell by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
@@ -203,7 +203,7 @@ class NodeWeb:
 
     async def new_administrator(self) -> tuple[str | None, dict[str, Any]]:
         """Make a password for new controllers, where everybody has to sign in."""
-        if not self.node.manner.must_sign_in:
+        if not self.node.options.must_sign_in:
             return None, {}
         password = random_password()
         hashed = await self._passwords.hash(password)

@@ -24,7 +24,7 @@ from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.fleet_mdns import FleetMdns
-from leverframe.fleet.members import NewController, NodeManner
+from leverframe.fleet.members import MemberOptions, NewController
 from leverframe.fleet.node import NOT_STARTED, FleetNode
 from leverframe.fleet.node_storage import FileStorage, NodeStorage
 from leverframe.fleet.node_web import NodeWeb
@@ -42,11 +42,11 @@ from leverframe.process.reach import (
 )
 from leverframe.process.run import collect_rarely, loop_runner
 from leverframe.process.serve import (
+    bind_errors_for_people,
     clock_of,
     http_limits,
     listen_to_signals,
-    told_if_it_cannot_listen,
-    told_to_stop,
+    wait_for_stop,
 )
 from leverframe.process.services import Sending
 from leverframe.process.supervisor import Supervisor
@@ -118,7 +118,7 @@ async def node_of(
     domains = (machine, f"{machine}.local") if reach.must_sign_in else ()
     door = Door(door_limits(lenient=config.lenient), (*domains, *config.hosts), descriptors)
     door.state.proxies = NamedProxies(config.proxy_networks())
-    manner = NodeManner(
+    options = MemberOptions(
         config.zone(),
         config.lenient,
         Sending(config.capture, config.allow_local_targets, config.ca_file),
@@ -126,14 +126,14 @@ async def node_of(
         config,
     )
     if lease is not None:
-        manner = replace(
-            manner,
-            sending=replace(manner.sending, why_held=lease.why_not),
+        options = replace(
+            options,
+            sending=replace(options.sending, why_held=lease.why_not),
             why_refused=lease.hindrance,
             findings=lease.findings,
             marked=partial(marked_when_stale, lease=lease),
         )
-    node = FleetNode(door, lane, clock, manner, history, registry)
+    node = FleetNode(door, lane, clock, options, history, registry)
     hashes = Passwords(node.services.hashing)
     web = NodeWeb(node, reach.names, hashes)
     door.node.handler, door.node.admission = web.handle, web.admit_body
@@ -198,7 +198,7 @@ async def _serve(fleet: FleetFile) -> None:
     config = fleet.config
     with FleetFolder(Path(config.data)) as folder:
         # Before a password is made and shown for a start that comes to nothing.
-        with told_if_it_cannot_listen(config):
+        with bind_errors_for_people(config):
             try_host(config.host, config.port)
         storage = await _opened_storage(fleet.cluster, folder)
         own = storage.lane.store(OF_NODE)
@@ -226,7 +226,7 @@ async def _serve(fleet: FleetFile) -> None:
                 node.certificate = certificate
                 certificate.watchers.append(node.tell_watchers)
             stop = listen_to_signals(certificate)
-            with told_if_it_cannot_listen(config):
+            with bind_errors_for_people(config):
                 context = None if certificate is None else certificate.context
                 await door.listen(config.host, config.port, context)
             door.node.handler = door.outward(web.handle)
@@ -254,7 +254,7 @@ async def _serve(fleet: FleetFile) -> None:
             count = len(node.members)
             log.info("leverframe %s started a node with %d controllers", __version__, count)
             supervisor.ready()
-            await told_to_stop(
+            await wait_for_stop(
                 stop, lambda: [one.controller for one in node.members.values()], supervisor
             )
             supervisor.stopping()

@@ -19,7 +19,7 @@ from leverframe.hardware.i2c_sensors import I2cSensors, too_fast
 from leverframe.hardware.linux import converters
 from leverframe.hardware.onewire import OneWireBus
 from leverframe.hardware.sysfs_pwm import PwmPin
-from leverframe.hardware.troubles import IN_USE, Unusable, told
+from leverframe.hardware.troubles import IN_USE, Unusable, os_error_text
 from leverframe.wiring import OledWiring, OneWireWiring, Pin, Wiring
 
 
@@ -56,7 +56,7 @@ def display_checks(wiring: OledWiring, open_bus: OpenBus) -> Iterator[PartCheck]
     except OSError as error:
         text = "does not answer; check its wires, its supply and the address."
         if error.errno in NOT_ITS_FAULT:
-            text = told(error, str(bus_file(wiring.bus)))
+            text = os_error_text(error, str(bus_file(wiring.bus)))
         yield PartCheck("display", place, False, text)
     else:
         yield PartCheck("display", place, True, "answers")
@@ -73,7 +73,7 @@ def port_checks(ports: Mapping[str, str]) -> Iterator[PartCheck]:
             text = f"{path} has no serial port behind it; check the adapter and the configuration."
             yield PartCheck(label, path, False, text)
         except OSError as error:
-            yield PartCheck(label, path, False, told(error, path))
+            yield PartCheck(label, path, False, os_error_text(error, path))
         else:
             yield PartCheck(label, path, True, "serial port, can be opened")
 

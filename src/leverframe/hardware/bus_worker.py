@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from leverframe.hardware.module_slot import ModuleSlot
 from leverframe.hardware.poll_plan import PollPlan, Spent, Turn, Work
-from leverframe.hardware.troubles import Troubles, Unusable, told, unexpected
+from leverframe.hardware.troubles import Troubles, Unusable, os_error_text, unexpected
 from leverframe.shutdown import is_being_cancelled
 from leverframe.wire.modbus import Read, Write
 from leverframe.wire.modbus_modules import SerialParameters
@@ -222,7 +222,7 @@ class BusWorker:
             answer = await self._bus.ask(slot.module.line, slot.slave, request)
         except OSError as error:
             await self._bus.close()
-            answer = told(error, self._bus.path)
+            answer = os_error_text(error, self._bus.path)
         took_s = loop.time() - began
         if not isinstance(answer, str):
             slot.counters.count(answer, took_s)

@@ -10,7 +10,7 @@ from datetime import timedelta
 import gpiod
 from gpiod.line import Bias, Direction, Edge, Value
 
-from leverframe.hardware.troubles import IN_USE, Unusable, told
+from leverframe.hardware.troubles import IN_USE, Unusable, os_error_text
 from leverframe.wiring import Pin
 
 CONSUMER = "leverframe"
@@ -132,7 +132,7 @@ def _request(pin: Pin, settings: gpiod.LineSettings) -> gpiod.LineRequest:
 
 def _unusable(pin: Pin, error: OSError | ValueError) -> Unusable:
     if isinstance(error, OSError):
-        return Unusable(told(error, _place(pin)))
+        return Unusable(os_error_text(error, _place(pin)))
     return Unusable(f"{_place(pin)} is not there: {error}.")
 
 

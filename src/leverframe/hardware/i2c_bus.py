@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from leverframe.hardware.troubles import Unusable, not_installed, told
+from leverframe.hardware.troubles import Unusable, not_installed, os_error_text
 
 
 class I2cBus(Protocol):
@@ -52,4 +52,4 @@ def open_kernel_bus(number: int) -> I2cBus:
     try:
         return SmbusBus(number)
     except OSError as error:
-        raise Unusable(told(error, str(bus_file(number)))) from error
+        raise Unusable(os_error_text(error, str(bus_file(number)))) from error

@@ -25,7 +25,7 @@ from leverframe.hardware.i2c_parts import (
 )
 from leverframe.hardware.last_good import LastGood
 from leverframe.hardware.poller import Look
-from leverframe.hardware.troubles import Unusable, told
+from leverframe.hardware.troubles import Unusable, os_error_text
 
 log = logging.getLogger(__name__)
 
@@ -146,7 +146,7 @@ class I2cSensors:
             complaint = _damaged(self.name)
         except OSError as error:
             if error.errno in NOT_ITS_FAULT:
-                complaint = told(error, self.name)
+                complaint = os_error_text(error, self.name)
         is_good = any(value is not None for value in measured.values())
         shown = self._last_good.judge(name, measured if is_good else None)
         readings.update(shown or measured)

@@ -16,7 +16,7 @@ from leverframe.hardware.adapter_watch import AdapterWatch, Watched, file_identi
 from leverframe.hardware.device_thread import RETRY_S, DeviceThread
 from leverframe.hardware.display_picture import picture_of
 from leverframe.hardware.i2c_bus import I2cBus, OpenBus, bus_file, open_kernel_bus
-from leverframe.hardware.troubles import Troubles, Unusable, not_installed, told
+from leverframe.hardware.troubles import Troubles, Unusable, not_installed, os_error_text
 from leverframe.wiring import OledWiring
 
 NAME = "display"
@@ -78,7 +78,7 @@ class _BlockWriter:
             self._bus.write(address, bytes((register, *data)))
         except OSError as error:
             # Raised here, because the driver hides some errors behind classes of its own.
-            raise Unusable(told(error, f"The display at 0x{address:02X}")) from error
+            raise Unusable(os_error_text(error, f"The display at 0x{address:02X}")) from error
 
 
 class PanelService:

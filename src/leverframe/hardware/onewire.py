@@ -15,7 +15,7 @@ from leverframe.hardware.last_good import LastGood
 from leverframe.hardware.module_mapping import ONEWIRE_SLOTS, given_up, mapped_readings
 from leverframe.hardware.poller import Look
 from leverframe.hardware.sysfs import read_text
-from leverframe.hardware.troubles import Unusable, told
+from leverframe.hardware.troubles import Unusable, os_error_text
 from leverframe.wire.w1_slave import (
     DAMAGED,
     NoTemperature,
@@ -89,7 +89,9 @@ class OneWireBus:
         try:
             names = sorted(path.name for path in self._devices.iterdir())
         except OSError as error:
-            raise Unusable(f"{told(error, str(self._devices))} Is the w1 driver loaded?") from error
+            raise Unusable(
+                f"{os_error_text(error, str(self._devices))} Is the w1 driver loaded?"
+            ) from error
         if not any(name.startswith(MASTER) for name in names):
             raise Unusable(
                 f"{self._devices} has no adapter; plug it in, or load its driver (for one on a GPIO"

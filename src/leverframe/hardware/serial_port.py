@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from leverframe.engine.settings import Settings
-from leverframe.hardware.troubles import Troubles, told, unexpected
+from leverframe.hardware.troubles import Troubles, os_error_text, unexpected
 from leverframe.shutdown import is_being_cancelled
 
 log = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ class SerialPortService:
                 pause_s = self._pauses.first_s
                 text = f"{self._path} was lost; it is opened again when it is back."
             except OSError as error:
-                text = told(error, self._path)
+                text = os_error_text(error, self._path)
             except Exception as error:
                 # A mistake in one session must not end the port for good.
                 log.exception("the serial module failed")

@@ -3,14 +3,14 @@
 import os
 from pathlib import Path
 
-from leverframe.hardware.troubles import Unusable, told
+from leverframe.hardware.troubles import Unusable, os_error_text
 
 
 def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii", errors="replace").strip()
     except OSError as error:
-        raise Unusable(told(error, str(path))) from error
+        raise Unusable(os_error_text(error, str(path))) from error
 
 
 def read_number(path: Path) -> float:
@@ -30,7 +30,7 @@ def write_text(path: Path, text: str) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise Unusable(told(error, str(path))) from error
+        raise Unusable(os_error_text(error, str(path))) from error
 
 
 def check_writable(path: Path) -> None:
@@ -38,7 +38,7 @@ def check_writable(path: Path) -> None:
     try:
         os.close(_open_to_write(path))
     except OSError as error:
-        raise Unusable(told(error, str(path))) from error
+        raise Unusable(os_error_text(error, str(path))) from error
 
 
 def _open_to_write(path: Path) -> int:

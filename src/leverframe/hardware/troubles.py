@@ -57,7 +57,7 @@ def unexpected(error: Exception) -> str:
     return f"failed unexpectedly: {error!r}; the log has more."
 
 
-def told(error: OSError, what: str) -> str:
+def os_error_text(error: OSError, what: str) -> str:
     """State why a file or device cannot be used, and what to do about it."""
     match error.errno:
         case errno.ENOENT | errno.ENODEV | errno.ENXIO | errno.ESHUTDOWN:

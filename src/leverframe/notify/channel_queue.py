@@ -27,7 +27,7 @@ from leverframe.durations import text_from_seconds
 from leverframe.engine.facts import Fact
 from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend, Channel
-from leverframe.notify.message import FAILED, SENT, WAITING, Message, told_of
+from leverframe.notify.message import FAILED, SENT, WAITING, Message, message_fact
 from leverframe.notify.pacing import AttemptPace, pause_after
 from leverframe.shutdown import is_being_cancelled
 
@@ -68,7 +68,7 @@ class QueueReports(Protocol):
     def noted(self, message: Message) -> None:
         """Keep what became of an attempt of a message that still waits."""
 
-    def told(self, channel: str, fact: Fact, message: Message | None = None) -> None:
+    def note_fact(self, channel: str, fact: Fact, message: Message | None = None) -> None:
         """Report what happened, for people."""
 
     def troubled(self, channel: str, problem: str | None) -> None:
@@ -135,7 +135,7 @@ class ChannelQueue:
                 "waiting": self.channel.limits.max_waiting,
                 "problem": self.problem or "",
             }
-            self._reports.told(self.name, Fact("messages_dropped", figures=figures))
+            self._reports.note_fact(self.name, Fact("messages_dropped", figures=figures))
         return oldest.message
 
     def try_again(self) -> None:
@@ -295,16 +295,16 @@ class ChannelQueue:
         message.problem = None
         self._end(message, SENT)
         if had_problem and self.problem is None:
-            self._reports.told(self.name, Fact("messages_again"))
+            self._reports.note_fact(self.name, Fact("messages_again"))
 
     def _failed(self, message: Message, problem: str, *, final: bool = False) -> str | None:
         message.problem = problem
         if final:
-            self._reports.told(self.name, told_of(message, "message_given_up"), message)
+            self._reports.note_fact(self.name, message_fact(message, "message_given_up"), message)
             self._end(message, FAILED)
             return None
         if problem != self.problem:
-            self._reports.told(self.name, told_of(message, "message_delayed"), message)
+            self._reports.note_fact(self.name, message_fact(message, "message_delayed"), message)
         self._refresh_problem()
         self._failures += 1
         return problem
@@ -319,7 +319,7 @@ class ChannelQueue:
     def _expire(self, message: Message) -> None:
         age = text_from_seconds(self.channel.limits.expires_s)
         message.problem = f"Not delivered within {age}. {message.problem or ''}".rstrip()
-        self._reports.told(self.name, told_of(message, "message_given_up"), message)
+        self._reports.note_fact(self.name, message_fact(message, "message_given_up"), message)
         self._end(message, FAILED)
 
     def _end(self, message: Message, state: str) -> None:

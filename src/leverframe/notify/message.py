@@ -54,7 +54,7 @@ def cause_of(message: Message) -> Cause:
     return structs.replace(message.cause, kind="outbox", detail=message.channel)
 
 
-def told_of(message: Message, what: str) -> Fact:
+def message_fact(message: Message, what: str) -> Fact:
     """Return what became of a message, for the journal."""
     figures = {
         "channel": message.channel,

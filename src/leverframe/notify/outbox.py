@@ -34,7 +34,7 @@ from leverframe.notify.message import (
     Message,
     MessageReport,
     cause_of,
-    told_of,
+    message_fact,
     without_content,
 )
 from leverframe.notify.pacing import CHANCE, FIRST_PAUSE_S
@@ -230,7 +230,7 @@ class Outbox:
     def _hold(self, message: Message) -> None:
         message.problem = self._context.down[message.channel]
         message.attempts += 1
-        self._tell(cause_of(message), told_of(message, "message_delayed"))
+        self._tell(cause_of(message), message_fact(message, "message_delayed"))
         self._held.append(message)
 
     def _capture(self, message: Message) -> None:
@@ -251,14 +251,14 @@ class Outbox:
     def _fail(self, message: Message, problem: str) -> None:
         message.state, message.problem = FAILED, problem
         message.ended = self._clock.read().wall
-        self._tell(cause_of(message), told_of(message, "message_refused"))
+        self._tell(cause_of(message), message_fact(message, "message_refused"))
         self.ended(message)
 
     # --- reports of queues ------------------------------------------------------------------------
 
     def ended(self, message: Message) -> None:
         if message.state in _ARRIVED:
-            self._tell(cause_of(message), told_of(message, _ARRIVED[message.state]))
+            self._tell(cause_of(message), message_fact(message, _ARRIVED[message.state]))
         key = (message.channel, message.state)
         self._counts[key] = self._counts.get(key, 0) + 1
         rows: dict[int, Message | None] = {message.number: message}
@@ -270,7 +270,7 @@ class Outbox:
     def noted(self, message: Message) -> None:
         self._write({message.number: message})
 
-    def told(self, channel: str, fact: Fact, message: Message | None = None) -> None:
+    def note_fact(self, channel: str, fact: Fact, message: Message | None = None) -> None:
         log.warning("%s: %s", channel, fact)
         self._tell(Cause("outbox", channel) if message is None else cause_of(message), fact)
 

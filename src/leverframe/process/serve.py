@@ -98,7 +98,7 @@ async def serve(config: Config) -> None:
     with_recording = _with_recording(config.recorded)
     with DataFolder(Path(config.data), reading_will_do=True) as folder:
         # Before a password is made and shown for a start that comes to nothing.
-        with told_if_it_cannot_listen(config):
+        with bind_errors_for_people(config):
             try_host(config.host, config.port)
         opened = open_store(folder.store_path, was_closed=folder.was_given_back)
         reach = reach_of(config)
@@ -124,7 +124,7 @@ async def serve(config: Config) -> None:
             certificate = certificate_of(config, folder.path, built.host_label)
             # Before the start is announced: a stop right after it is then orderly.
             stop = listen_to_signals(certificate)
-            with told_if_it_cannot_listen(config):
+            with bind_errors_for_people(config):
                 await listen(server, config, certificate, reach)
             server.state.problem = built.problem
             built.controller.ports["http"] = lambda: server.port
@@ -153,7 +153,7 @@ async def serve(config: Config) -> None:
             )
             loader.start()
             beside.append(loader)
-            await told_to_stop(stop, lambda: [built.controller], supervisor)
+            await wait_for_stop(stop, lambda: [built.controller], supervisor)
             log.info("stopping")
             supervisor.stopping()
         finally:
@@ -305,7 +305,7 @@ def _address(host: str, port: int) -> str:
 
 
 @contextmanager
-def told_if_it_cannot_listen(config: NodeConfig) -> Iterator[None]:
+def bind_errors_for_people(config: NodeConfig) -> Iterator[None]:
     """Turn the error of an address that cannot be used into a sentence for people."""
     try:
         yield
@@ -331,7 +331,7 @@ def listen_to_signals(certificate: Certificate | None) -> asyncio.Event:
     return stop_by_signal()
 
 
-async def told_to_stop(
+async def wait_for_stop(
     stop: asyncio.Event, controllers: Callable[[], Iterable[Controller]], supervisor: Supervisor
 ) -> None:
     """Wait for the stop; meanwhile check the machine's clock and notify the supervisor."""

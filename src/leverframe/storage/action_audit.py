@@ -95,7 +95,7 @@ class ActionAudit:
         if not changes:
             return
         self._waiting.add(entry_of(self._trail.next_number(), wall, cause, changes))
-        self._trail.told += 1
+        self._trail.entry_count += 1
         self._write_soon()
 
     async def entries(self) -> dict[int, msgspec.Raw]:

@@ -81,7 +81,7 @@ class AuditTrail:
         self._going: set[int] = set()
         self._number = max(map(number_of, rows), default=0)
         #: Counts entries that can be read since the start, so that others notice new ones.
-        self.told = 0
+        self.entry_count = 0
 
     def next_number(self) -> int:
         self._number += 1
@@ -116,7 +116,7 @@ class AuditTrail:
                 gone.add(number_of(name))
             else:
                 self._numbers.append(number_of(name))
-                self.told += 1
+                self.entry_count += 1
         if gone:
             self._going -= gone
             staying = (number for number in self._numbers if number not in gone)

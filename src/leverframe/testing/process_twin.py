@@ -143,7 +143,7 @@ class ProcessTwin(AnyTwin):
                 text=True,
             )
         self._client = None
-        self._be_told_where()
+        self._read_addresses()
         if not self._was_set_up:
             self._set_up()
             self._was_set_up = True
@@ -176,7 +176,7 @@ class ProcessTwin(AnyTwin):
             if process.stdout is not None:
                 process.stdout.close()
 
-    def _be_told_where(self) -> None:
+    def _read_addresses(self) -> None:
         """Read from the process where it listens."""
         process, deadline = self._running, time.monotonic() + START_S
         assert process.stdout is not None

@@ -240,14 +240,14 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     if report.when == "call" and report.failed:
         twins = [*item.stash.get(_MADE, []), *item.stash.get(_LEFT, [])]
         for number, twin in enumerate(twins, start=1):
-            text = _told(twin)
+            text = _report_of(twin)
             if text is not None:
                 repeat = f"The same again: pytest {item.nodeid!r}, or seed={twin.seed}."
                 report.sections.append((f"leverframe twin {number}", f"{text}\n{repeat}"))
     return report  # type: ignore[no-any-return]
 
 
-def _told(twin: "AnyTwin") -> str | None:
+def _report_of(twin: "AnyTwin") -> str | None:
     try:
         return twin.report() if twin.is_on else twin.last_report
     except Exception as error:

@@ -22,8 +22,8 @@ from leverframe.fleet.cluster.node_calls import (
     CallAnswer,
     NodeCall,
     framed,
+    refusal_fields,
     refusal_from,
-    told_refusal,
 )
 from leverframe.fleet.other_nodes import CallUnanswered, SilentNode
 from tests.fleet.cluster.joined_doors import HOME, KEY, JoinedNodes, joined_nodes, until
@@ -42,7 +42,7 @@ class Answering:
         self.calls.append(call)
         await self.may_answer.wait()
         if isinstance(self.error, Refusal):
-            return CallAnswer(refusal=told_refusal(self.error))
+            return CallAnswer(refusal=refusal_fields(self.error))
         if self.error is not None:
             raise self.error
         return CallAnswer(call.content)
@@ -72,7 +72,7 @@ async def test_a_call_is_answered_and_a_refusal_comes_back_as_it_was(nodes: Join
     with pytest.raises(Refusal) as raised:
         await ask(nodes)
     assert raised.value.as_problem() == b.error.as_problem()
-    assert refusal_from(told_refusal(b.error)).as_problem() == b.error.as_problem()
+    assert refusal_from(refusal_fields(b.error)).as_problem() == b.error.as_problem()
     await until(lambda: not nodes["b"].door.descriptors.clients.used)
 
 

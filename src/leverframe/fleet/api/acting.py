@@ -91,7 +91,7 @@ async def moved(context: FleetContext) -> NodeReport:
 
 def _moment(context: FleetContext) -> float:
     try:
-        return wall_of(context.given["to"], context.node.manner.timezone)
+        return wall_of(context.given["to"], context.node.options.timezone)
     except BadMoment as error:
         raise BadValue(str(error), field="to") from None
 

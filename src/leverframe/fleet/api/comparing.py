@@ -105,7 +105,7 @@ def _since(context: FleetContext) -> float:
     except BadDuration:
         pass
     try:
-        return wall_of(text, context.node.manner.timezone)
+        return wall_of(text, context.node.options.timezone)
     except BadMoment:
         raise BadValue(
             f"{text[:40]!r} is no time.", field="since", allowed="24h, or 2026-03-29T03:00"

@@ -150,7 +150,7 @@ def node_report(context: FleetContext) -> NodeReport:
         context.tenant,
         dict(sorted(versions.items())),
         dict(sorted(tenants.items())),
-        str(node.manner.timezone),
+        str(node.options.timezone),
     )
 
 

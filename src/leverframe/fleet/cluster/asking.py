@@ -14,7 +14,7 @@ from leverframe.fleet.cluster.node_calls import (
     NodeCall,
     NodeCaller,
     not_understood,
-    told_refusal,
+    refusal_fields,
 )
 from leverframe.fleet.cluster.peer_watch import SeenNode
 from leverframe.fleet.cluster.registry import ClusterRegistry
@@ -98,6 +98,6 @@ class AskingNode:
         except (NotUnderstood, msgspec.MsgspecError):
             return not_understood(self.name, call.protocol)
         except Refusal as refusal:
-            return CallAnswer(refusal=told_refusal(refusal))
+            return CallAnswer(refusal=refusal_fields(refusal))
         except StoreUnavailable as error:
-            return CallAnswer(refusal=told_refusal(StoreFailed.because(error)))
+            return CallAnswer(refusal=refusal_fields(StoreFailed.because(error)))

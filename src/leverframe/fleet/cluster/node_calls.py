@@ -70,10 +70,10 @@ def not_understood(node: str, asked_in: int) -> CallAnswer:
     """Return the answer of a node to what its program does not know."""
     program = OtherProgram.older if asked_in > PROTOCOL else OtherProgram.other
     refusal = program(node)
-    return CallAnswer(refusal=told_refusal(refusal), is_understood=False)
+    return CallAnswer(refusal=refusal_fields(refusal), is_understood=False)
 
 
-def told_refusal(refusal: Refusal) -> dict[str, Any]:
+def refusal_fields(refusal: Refusal) -> dict[str, Any]:
     names = ("status", "title", "detail", "command", "field", "value", "allowed")
     return {name: getattr(refusal, name) for name in names}
 
@@ -217,7 +217,7 @@ class IncomingCall(asyncio.Protocol):
             answer = await self._answer(msgspec.msgpack.decode(content, type=NodeCall))
         except msgspec.MsgspecError as error:
             refusal = Refusal(f"This is no call: {error}.")
-            answer = CallAnswer(refusal=told_refusal(refusal), is_understood=False)
+            answer = CallAnswer(refusal=refusal_fields(refusal), is_understood=False)
         except Exception:
             log.exception("a call of another node failed")
             self._transport.abort()
