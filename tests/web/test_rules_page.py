@@ -355,3 +355,56 @@ def test_what_is_typed_in_a_rule_is_asked_about_before_it_is_copied(
     editor(page).get_by_role("button", name="Duplicate").click()
     page.get_by_role("button", name="Save and go on").click()
     expect(name).to_have_value("Warm 2")
+
+
+def stored_names(twin: ServedTwin) -> list[str]:
+    return [rule["name"] for rule in twin.settings()["rules"]]
+
+
+def test_what_others_do_to_rules_meanwhile_is_neither_lost_nor_hit(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    set_rules(twin, HEATING, "rulename=0*Heating", DOOR, "rulename=1*Door")
+    page = open_page("rules")
+    form = editor(page)
+    name = form.get_by_label("Name", exact=True)
+    # Somebody else adds a rule while one is being made.
+    page.get_by_role("button", name="New rule").click()
+    page.locator(".templates").get_by_role("button", name="Empty rule").click()
+    name.fill("Own")
+    set_rules(twin, DOOR.replace("event=1", "event=2"), "rulename=2*Other")
+    expect(row(page, 3)).to_contain_text("Other")
+    expect(name).to_have_value("Own")
+    form.get_by_role("button", name="Save, not enabled yet").click()
+    expect(form).to_have_count(0)
+    assert stored_names(twin) == ["Heating", "Door", "Other", "Own"]
+
+    # Somebody else deletes the one before it.
+    page.locator("#rule-2").click()
+    name.fill("Gate")
+    twin.get("/inpa.cgi?eventdel=0")
+    expect(row(page, 1)).to_contain_text("Door")
+    expect(form.locator(".foreign")).to_have_count(0)
+    form.get_by_role("button", name="Save").click()
+    expect(form).to_have_count(0)
+    assert stored_names(twin) == ["Gate", "Other", "Own"]
+
+    # Somebody else changes another blank of it: what is seen is saved.
+    page.locator("#rule-1").click()
+    name.fill("Door")
+    twin.get(f"/inpa.cgi?{DOOR.replace('event=1*100*0*1', 'event=0*100*0*0')}")
+    expect(form.locator(".foreign")).to_contain_text("Saving here sets it to what you see")
+    form.get_by_role("button", name="Save").click()
+    expect(form).to_have_count(0)
+    first = twin.settings()["rules"][0]
+    assert (first["name"], first["reference"]) == ("Door", 1)
+
+    # Somebody else deletes it.
+    page.locator("#rule-3").click()
+    name.fill("Mine")
+    twin.get("/inpa.cgi?eventdel=2")
+    expect(form.locator(".foreign")).to_contain_text("Saving adds it again")
+    form.get_by_role("button", name="Save and enable").click()
+    expect(form).to_have_count(0)
+    assert stored_names(twin) == ["Door", "Other", "Mine"]
+    expect(row(page, 3)).to_contain_text("Mine")

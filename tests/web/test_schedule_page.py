@@ -271,6 +271,23 @@ def test_back_closes_an_editor_and_asks_only_where_something_was_typed(
     expect(form.get_by_label("Name")).to_have_value("Noon")
 
 
+def test_what_others_add_meanwhile_keeps_its_place(twin: ServedTwin, open_page: OpenPage) -> None:
+    set_schedule(twin, MORNING)
+    page = open_page("schedule?view=list")
+    form = editor(page)
+    page.get_by_role("button", name="New entry").click()
+    form.get_by_label("Name").fill("Own")
+    form.get_by_role("button", name="off again at").click()
+    for place in (1, 2):
+        twin.get(f"/inpa.cgi?schedset={place}*Other*1*1*72000*0*31*1")
+    expect(card(page, "Other")).to_have_count(2)
+    expect(form.get_by_label("Name")).to_have_value("Own")
+    form.get_by_role("button", name="Save").click()
+    expect(card(page, "Own")).to_be_visible()
+    names = [entry["name"] for entry in twin.settings()["schedule"] if entry]
+    assert sorted(names) == ["Morning", "Other", "Other", "Own", "Own"]
+
+
 def test_a_question_is_about_the_entry_that_it_was_asked_for(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -246,6 +246,8 @@ export class Page {
     if (this.#reports === null) return html`<p class="note">${t("reading")}</p>`;
     const count = this.#reports.length;
     const editor = this.#editor;
+    // What is being saved is what changes the rules.
+    if (editor && !editor.saving) editor.draft.keepPlace(this.#context.settings.rules);
     const shown = this.#shown(this.#reports);
     return html`
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}

@@ -191,28 +191,49 @@ export class Page {
     );
   }
 
+  // Others may take the places of what is new here: it gets others.
+  #keepPlaces() {
+    const held = this.#entries();
+    for (const [place, { draft, saving }] of [...this.#editors]) {
+      if (saving) continue;
+      const { ending } = draft;
+      const isEndTaken = !ending.entry && ending.place !== null && held[ending.place];
+      if (isEndTaken) draft.ending = { place: this.#free()[0] ?? null, entry: null };
+      const [free] = this.#free();
+      if (draft.isNew && held[place] && free !== undefined) this.#move(place, free);
+    }
+  }
+
+  /** @param {number} from @param {number} to */
+  #move(from, to) {
+    const editor = /** @type {EntryEditor} */ (this.#editors.get(from));
+    editor.draft.index = to;
+    this.#editors.delete(from);
+    this.#editors.set(to, editor);
+  }
+
   /** @param {EntryDraft} draft */
   #openEditor(draft) {
-    const { index } = draft;
     const editor = new EntryEditor(this.#context, draft, {
       send: (request) => this.#send(request),
       request: () => this.#requestOfAll(storedOf(draft)),
       left: () => {
-        this.#editors.delete(index);
-        this.#written.add(index);
+        this.#editors.delete(draft.index);
+        this.#written.add(draft.index);
         leave("schedule", this.#viewed);
         this.#context.redraw();
       },
     });
-    this.#editors.set(index, editor);
+    this.#editors.set(draft.index, editor);
     this.#context.redraw();
     setTimeout(() => {
-      const first = document.querySelector(`#edit-entry-${index} input`);
+      const first = document.querySelector(`#edit-entry-${draft.index} input`);
       /** @type {HTMLElement | null} */ (first)?.focus();
     });
   }
 
   view() {
+    this.#keepPlaces();
     return html`
     ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
     ${this.#isList ? this.#list() : this.#week()}`;

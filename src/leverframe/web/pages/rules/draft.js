@@ -95,6 +95,8 @@ export class Draft {
   // Read once: another language of the page is no change of the rule.
   #stored;
   #begun;
+  /** @type {Rule | null} */
+  #lost = null;
 
   // `uses` are the settings that a time window needs.
   // `saved`: the rule as it is stored, or null for a new one that begins as `rule`.
@@ -121,6 +123,34 @@ export class Draft {
     return this.#saved === null;
   }
 
+  // The rule as it was before somebody deleted it, or as it is stored.
+  get known() {
+    return this.#saved ?? this.#lost;
+  }
+
+  // Others may add, move and delete rules meanwhile: a new one comes behind all, one that is stored
+  // is found at its new place, and one that was deleted is new.
+  /** @param {Rule[]} rules */
+  keepPlace(rules) {
+    const saved = this.#saved;
+    if (saved && !isSame(rules[this.index], saved)) {
+      const places = rules.flatMap((rule, place) => (isSame(rule, saved) ? [place] : []));
+      if (places.length === 1) [this.index] = places;
+      else if (this.index >= rules.length) [this.#saved, this.#lost] = [null, saved];
+    }
+    if (this.isNew) this.index = rules.length;
+  }
+
+  // The same, to be saved over what is stored by now: all that is seen is sent where that differs.
+  /** @param {Rule[]} rules @param {Uses} uses */
+  over(rules, uses) {
+    const now = this.isNew ? null : (rules[this.index] ?? null);
+    const draft = new Draft(this.#commands, this.index, now, undefined, uses);
+    draft.#typed = this.#typed;
+    if (now === null) draft.#stored = this.#stored;
+    return draft;
+  }
+
   // Is there anything to save?
   get isChanged() {
     return this.isNew || !isSame(this.#typed, this.#stored);
@@ -129,10 +159,6 @@ export class Draft {
   // Would anything be lost? What a new rule begins as is not typed.
   get isTyped() {
     return !isSame(this.#typed, this.#begun);
-  }
-
-  get saved() {
-    return this.#saved;
   }
 
   // What is typed: texts, and a boolean for `permanent`.

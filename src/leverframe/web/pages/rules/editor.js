@@ -117,10 +117,15 @@ export class Editor extends DraftForm {
   }
 
   async send(enable = false) {
-    await api.send(this.draft.request(enable).target);
-    const label = this.draft.windowLabel;
-    await this.#nameWindow(label);
+    const draft = this.#overStored;
+    // Somebody else may have stored the same.
+    if (draft.items(enable).length > 0) await api.send(draft.request(enable).target);
+    await this.#nameWindow(draft.windowLabel);
     await this.context.readSettings();
+  }
+
+  get #overStored() {
+    return this.draft.over(this.settings.rules, this.settings);
   }
 
   // The variable of a window is called as its hours are; a name that somebody gave stays.
@@ -207,12 +212,12 @@ export class Editor extends DraftForm {
   #conflict() {
     const { draft } = this;
     const now = this.settings.rules[draft.index];
-    if (draft.saved === null || isSame(now, draft.saved)) return nothing;
+    if (draft.known === null || isSame(now, draft.known)) return nothing;
     const told = (/** @type {Rule} */ rule) => shortSentence(this.context, rule);
     const path = `rules.${draft.index}`;
     return foreignNote(
-      t("changed_elsewhere"),
-      bothTold(this.context, path, draft.saved, now, told),
+      t(draft.isNew ? "deleted_elsewhere" : "changed_elsewhere"),
+      bothTold(this.context, path, draft.known, now, told),
     );
   }
 
@@ -451,7 +456,7 @@ export class Editor extends DraftForm {
 
   #request() {
     const { draft } = this;
-    return this.hasProblem || !draft.isChanged ? null : draft.request(draft.isNew);
+    return this.hasProblem || !draft.isChanged ? null : this.#overStored.request(draft.isNew);
   }
 }
 
