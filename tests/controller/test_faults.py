@@ -1,6 +1,5 @@
 """Faults of the board, the power, the clock and servers of messages; scopes; what is refused."""
 
-import asyncio
 from datetime import UTC, timedelta
 from typing import Any
 
@@ -24,6 +23,7 @@ from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin, faults
 from tests.cases import for_each
+from tests.hardware.waiting import until
 
 
 @pytest.fixture
@@ -254,12 +254,7 @@ async def test_a_reboot_is_over_by_itself_on_real_time() -> None:
     twin = LoopTwin(built.controller, built.web)
     await twin.ok("/outs.cgi?out0=1")
     add(twin, faults.reboot(takes=0.05))
-    told = asyncio.Event()
-    twin.controller.watchers.add(told.set)
-    async with asyncio.timeout(10):
-        while twin.controller.bootloader_until is not None:
-            told.clear()
-            await told.wait()
+    await until(lambda: twin.controller.bootloader_until is None)
     assert (await twin.state())["OUT0"] == 0
     await built.stop()
 

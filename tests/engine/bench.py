@@ -162,3 +162,12 @@ class Bench:
                 self.output_pins[effect.index] = effect.on
             elif isinstance(effect, DrivePwm):
                 self.pwm_pins[effect.index] = effect.level
+
+
+def check_that_both_go_on_alike(bench: Bench, copy: Bench) -> None:
+    for one in (bench, copy):
+        one.sense(DS1=40.0, INPD1=0)
+        one.wait(5000)
+    assert copy.effects() == bench.effects()
+    assert copy.values == bench.values
+    assert copy.history() == bench.history()

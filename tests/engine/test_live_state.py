@@ -14,7 +14,7 @@ from tests.boundary_profiles import PROFILES
 from tests.cases import for_each
 from tests.random_settings import random_settings
 
-from .bench import Bench
+from .bench import Bench, check_that_both_go_on_alike
 
 
 def test_what_happens_afterwards_does_not_change_the_picture() -> None:
@@ -61,9 +61,4 @@ def test_any_settings_of_any_version_can_be_exported(seed: int) -> None:
     copy = Bench(profile=profile)
     copy.engine = imported(exported(bench.engine))
     copy.rewind_to(bench)
-    for one in (bench, copy):
-        one.sense(DS1=40.0, INPD1=0)
-        one.wait(5000)
-    assert copy.effects() == bench.effects()
-    assert copy.values == bench.values
-    assert copy.history() == bench.history()
+    check_that_both_go_on_alike(bench, copy)

@@ -45,7 +45,7 @@ from tests.cases import for_each
 from tests.effort import examples
 from tests.random_settings import random_settings
 
-from .bench import Bench, with_values
+from .bench import Bench, check_that_both_go_on_alike, with_values
 from .test_engine_properties import SETTINGS, actions, readings, some_rules
 
 
@@ -172,12 +172,7 @@ def test_any_settings_of_any_version_go_on_in_another_process(seed: int) -> None
     copy = taken_over(bench, bench.engine)
     bench.effects()
     copy.effects()
-    for one in (bench, copy):
-        one.sense(DS1=40.0, INPD1=0)
-        one.wait(5000)
-    assert copy.effects() == bench.effects()
-    assert copy.values == bench.values
-    assert copy.history() == bench.history()
+    check_that_both_go_on_alike(bench, copy)
 
 
 #: Settings with which much goes on at once: every one of them is set, and there are rules.

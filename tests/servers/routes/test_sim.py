@@ -1,6 +1,5 @@
 """The test bench at `/sim.cgi`."""
 
-import asyncio
 from datetime import UTC
 
 import pytest
@@ -11,6 +10,7 @@ from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
+from tests.hardware.waiting import until
 
 
 @pytest.fixture
@@ -287,12 +287,7 @@ async def test_a_reboot_over_http_is_over_in_real_time(twin: LoopTwin) -> None:
     before = (await twin.state())["time"]
     await twin.ok("/outs.cgi?out0=1")
     await twin.ok("/sim.cgi?fault=reboot*takes:0.05s")
-    told = asyncio.Event()
-    twin.controller.watchers.add(told.set)
-    async with asyncio.timeout(10):
-        while twin.controller.bootloader_until is not None:
-            told.clear()
-            await told.wait()
+    await until(lambda: twin.controller.bootloader_until is None)
     state = await twin.state()
     assert (state["OUT0"], state["time"]) == (0, before + 0.05)
 
