@@ -219,18 +219,7 @@ async def _serve(fleet: FleetFile) -> None:
         mdns = FleetMdns(node, config.port)
         supervisor = Supervisor()
         try:
-            wildcards = tuple(f"*.{name}" for name in config.hosts)
-            of_all = replace(config, hosts=(*config.hosts, *wildcards))
-            certificate = certificate_of(of_all, folder.path, "leverframe fleet")
-            if certificate is not None:
-                node.certificate = certificate
-                certificate.watchers.append(node.tell_watchers)
-            stop = listen_to_signals(certificate)
-            with bind_errors_for_people(config):
-                context = None if certificate is None else certificate.context
-                await door.listen(config.host, config.port, context)
-            door.node.handler = door.outward(web.handle)
-            door.node.admission = door.outward(web.admit_body)
+            stop = await _open_door(web, config, folder)
             # What requests need is loaded before the first of them, beside the loop.
             for load in (pages, passwords.load, uploaded.load, display_picture.load, pinger.load):
                 await asyncio.to_thread(load)
@@ -247,10 +236,9 @@ async def _serve(fleet: FleetFile) -> None:
                     is_elsewhere=storage.is_elsewhere,
                     tenants=fleet.tenants,
                 )
-            for number, sentence in enumerate((*fleet.mistakes, *troubles), start=1):
-                print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
-                node.troubles[f"{NOT_STARTED}{number}"] = sentence
-            _say_where(node, config, len(fleet.mistakes) + len(troubles))
+            troubles = [*fleet.mistakes, *troubles]
+            _report_not_started(node, troubles)
+            _say_where(node, config, len(troubles))
             count = len(node.members)
             log.info("leverframe %s started a node with %d controllers", __version__, count)
             supervisor.ready()
@@ -266,6 +254,30 @@ async def _serve(fleet: FleetFile) -> None:
                         *(storage.leave, door.stop, node.close, storage.close),
                     ]
                 )
+
+
+async def _open_door(web: NodeWeb, config: NodeConfig, folder: FleetFolder) -> asyncio.Event:
+    """Answer at the node's address, by its certificate if it has one; return what ends it."""
+    node, door = web.node, web.node.door
+    wildcards = tuple(f"*.{name}" for name in config.hosts)
+    of_all = replace(config, hosts=(*config.hosts, *wildcards))
+    certificate = certificate_of(of_all, folder.path, "leverframe fleet")
+    if certificate is not None:
+        node.certificate = certificate
+        certificate.watchers.append(node.tell_watchers)
+    stop = listen_to_signals(certificate)
+    with bind_errors_for_people(config):
+        context = None if certificate is None else certificate.context
+        await door.listen(config.host, config.port, context)
+    door.node.handler = door.outward(web.handle)
+    door.node.admission = door.outward(web.admit_body)
+    return stop
+
+
+def _report_not_started(node: FleetNode, sentences: Sequence[str]) -> None:
+    for number, sentence in enumerate(sentences, start=1):
+        print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
+        node.troubles[f"{NOT_STARTED}{number}"] = sentence
 
 
 async def _opened_storage(cluster: ClusterTable | None, folder: FleetFolder) -> NodeStorage:
