@@ -169,7 +169,7 @@ def test_settings_that_change_while_status_loads_are_no_reason_to_start_anew(
         page.reload(wait_until="commit")
     expect(page.locator(".connection[data-kind=live]")).to_be_visible()
     starts: list[str] = []
-    page.on("framenavigated", lambda frame: starts.append(frame.url))
+    page.on("request", lambda one: starts.append(one.url) if one.is_navigation_request() else None)
     with page.expect_response("**/api/start"):
         twin.get("/stm.cgi?oname=0Lamp")
     for route in held:

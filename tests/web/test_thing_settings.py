@@ -173,7 +173,7 @@ def test_a_modbus_module_is_connected_read_and_written(
     expect(slot.locator("dl.values").first).to_have_text("frequency 49.98 Hz")
     # Two modules of a kind have one name: the drawer tells which it is, and who uses it.
     expect(slot.locator(".about dd")).to_have_text("Modbus slot 1")
-    expect(slot.locator(".uses")).to_contain_text("frequency")
+    expect(slot.locator(".uses")).to_contain_text("Frequency")
     expect(slot.locator(".attention")).to_have_text(
         "Refused: registers 0-7, function 4, exception 2 (illegal data address)"
     )
