@@ -129,8 +129,14 @@ class _Dialogue:
         limits = self._deadlines
         async with asyncio.timeout(limits.connect_s):
             connected = await _connected(self._email.host, self._email.port)
-        greeting = self._smtp.connect(sock=connected, timeout=limits.greeting_s)
-        await self._within(limits.greeting_s, "greet", greeting)
+        try:
+            greeting = self._smtp.connect(sock=connected, timeout=limits.greeting_s)
+            await self._within(limits.greeting_s, "greet", greeting)
+        except asyncio.CancelledError:
+            # Who is stopped before the library has taken the socket has it still.
+            if self._smtp.transport is None:
+                connected.close()
+            raise
         await self._within(limits.command_s, "answer EHLO", self._hello())
         if self._start_tls:
             await self._within(limits.command_s, "begin TLS", self._smtp.starttls())
