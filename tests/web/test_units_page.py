@@ -67,7 +67,7 @@ days = "Mon-Fri"
 """
 TOLD = {
     "en": ("Pump · Off by itself after is 0 s, not 10 min", "Pump on at 14:00 Mon-Fri"),
-    "hu": ("10 min", "Pump be ekkor: 14:00 H-P"),
+    "hu": ("10 perc", "Pump be ekkor: 14:00 H-P"),
 }
 
 

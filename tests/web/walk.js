@@ -170,7 +170,9 @@ async function walkCard(card, { texts, skipped, hidden }, before, values, proble
 globalThis.walk = async (options) => {
   // Nobody looks on: what is not seen is neither laid out nor painted.
   document.body.style.contentVisibility = "hidden";
-  durations = await import("/web/lib/durations.js");
+  // Of the page itself, which has its words; by another path it would be a second one without.
+  const base = document.querySelector("script[type=module]").src.replace(/[^/]+$/, "");
+  durations = await import(`${base}lib/durations.js`);
   const values = {};
   const problems = [];
   let known = await settings();
