@@ -288,6 +288,23 @@ def test_what_others_add_meanwhile_keeps_its_place(twin: ServedTwin, open_page: 
     assert sorted(names) == ["Morning", "Other", "Other", "Own", "Own"]
 
 
+def test_who_took_the_last_place_meanwhile_keeps_it(twin: ServedTwin, open_page: OpenPage) -> None:
+    last = len(twin.settings()["schedule"]) - 1
+    for place in range(last):
+        twin.get(f"/inpa.cgi?schedset={place}*Other*1*1*72000*0*31*1")
+    page = open_page("schedule?view=list")
+    form = editor(page)
+    page.get_by_role("button", name="New entry").click()
+    form.get_by_label("Name").fill("Own")
+    twin.get(f"/inpa.cgi?schedset={last}*Last*1*1*72000*0*31*1")
+    all_used = f"All {last + 1} places are used."
+    expect(page.locator("main")).to_contain_text(all_used)
+    form.get_by_role("button", name="Save").click()
+    expect(form).to_contain_text(all_used)
+    expect(form.get_by_label("Name")).to_have_value("Own")
+    assert twin.settings()["schedule"][last]["name"] == "Last"
+
+
 def test_a_question_is_about_the_entry_that_it_was_asked_for(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -151,6 +151,16 @@ export class Page {
     await this.#context.readSettings();
   }
 
+  // Where others took the last place meanwhile, what is new here has none.
+  /** @param {EntryDraft} draft @param {CommandRequest} request */
+  async #sendDraft({ isNew, index }, request) {
+    const held = this.#entries();
+    if (isNew && held[index]) {
+      throw new api.Refused({ status: 409, detail: t("all_used", { max: held.length }) });
+    }
+    await this.#send(request);
+  }
+
   /** @param {number} index */
   #edit(index) {
     const [first, second = this.#free()[0] ?? null] = this.#group(index);
@@ -215,7 +225,7 @@ export class Page {
   /** @param {EntryDraft} draft */
   #openEditor(draft) {
     const editor = new EntryEditor(this.#context, draft, {
-      send: (request) => this.#send(request),
+      send: (request) => this.#sendDraft(draft, request),
       request: () => this.#requestOfAll(storedOf(draft)),
       left: () => {
         this.#editors.delete(draft.index);
