@@ -123,7 +123,8 @@ class Counting:
             thread.join()
 
     def _count(self, name: str) -> None:
-        while not self._over.wait(0.02):
+        # A connection for each takes more of the processor than what is asked for.
+        while not self._over.wait(0.2):
             for port in tuple(self._nodes.ports.values()):
                 self.asked[name] += 1
                 if changed(port, name, self.asked[name]):
