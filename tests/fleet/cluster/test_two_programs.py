@@ -71,7 +71,7 @@ class UpdatedNodes:
         self.ports: dict[str, int] = {}
 
     def start(self, name: str, source: Path) -> None:
-        """Start a node in the place of what ran by its name, and wait until it has its share."""
+        """Start a node in the place of what ran by its name."""
         self.stop(name)
         self._lives[name] = ExitStack()
         node = running(name, self._database, self._folder, source)
@@ -108,7 +108,7 @@ class Counting:
         self._nodes = nodes
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._count, args=(name,)) for name in NAMES]
-        #: The last change of each that was acknowledged, and whether a later one was not.
+        #: The last change of each that was acknowledged, and the last one that was asked for.
         self.last: dict[str, int] = dict.fromkeys(NAMES, 0)
         self.asked: dict[str, int] = dict.fromkeys(NAMES, 0)
 

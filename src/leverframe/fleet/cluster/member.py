@@ -1,9 +1,10 @@
 """A node among others: it beats, watches them, and has the controllers that the database gives it.
 
-Three things go on beside each other. One thread keeps the lease, by a beat every half second.
+Four things go on beside each other. One thread keeps the lease, by a beat every half second.
 Another one reads all nodes as often, declares the dead ones dead and takes free controllers up to
 the fair share. The loop brings the controllers that run here into line with what the database says:
-it starts those that were taken, and stops and releases those that another node shall have.
+it starts those that were taken, and stops and releases those that another node shall have. And who
+looks at them is told when the lease comes into doubt, or is clear again.
 
 Where the lease is in doubt nothing is done for anybody; controllers regulate on. A node that was
 declared dead drops all of them without writing, and begins another life.
