@@ -20,7 +20,7 @@ from rich.table import Table
 from leverframe.durations import seconds_from_text
 from leverframe.exit_codes import DONE, NO
 from leverframe.fleet.answer_headers import NOT_DONE
-from leverframe.fleet.node_client import NodeClient
+from leverframe.fleet.node_client import NodeClient, asked_account
 
 #: Controllers that are made by one request.
 AT_A_TIME = 50
@@ -32,7 +32,7 @@ JsonObject = dict[str, Any]
 
 @contextmanager
 def asked_node(node: str, user: str | None, ca_file: str | None) -> Iterator[NodeClient]:
-    client = NodeClient(node, user, ca_file)
+    client = NodeClient(node, asked_account(user), ca_file)
     try:
         yield client
     finally:
@@ -294,30 +294,18 @@ def export_controllers(
     """Write a fleet file and a settings file for each controller into a new folder."""
     # Imported here, as below: to load a whole controller takes most commands twice their time.
     from leverframe.fleet.api.reading import ExportedController
-    from leverframe.maintenance.readable_backup import as_text
+    from leverframe.fleet.export_folder import write_export
 
     with asked_node(node, user, ca_file) as client:
         told = client.get("export", {"name": names, "tag": tag})
-    found = msgspec.convert(told, list[ExportedController])
-    folder.mkdir(parents=True)
-    tenants = sorted({one.record.tenant for one in found if one.record.tenant})
-    lines = [f"tenants = {msgspec.json.encode(tenants).decode()}", ""] if tenants else []
-    for one in found:
-        record = msgspec.to_builtins(one.record)
-        settings = f"{one.record.name}.toml"
-        (folder / settings).write_text(as_text(one.settings, ".toml"), encoding="utf-8")
-        lines += ["[[controllers]]"]
-        for key, value in {**record, "settings": settings}.items():
-            lines.append(f"{key} = {msgspec.json.encode(value).decode()}")
-        lines.append("")
-    (folder / "fleet.toml").write_text("\n".join(lines), encoding="utf-8")
-    print(f"{len(found)} controllers are in {folder}; leverframe fleet run --config reads it")
+    files = write_export(folder, msgspec.convert(told, list[ExportedController]))
+    print(f"{len(files)} controllers are in {folder}; leverframe fleet run --config reads it")
 
 
 def _template(file: Path) -> bytes:
-    from leverframe.maintenance.readable_backup import as_text, read
+    from leverframe.fleet.given_settings import template_body
 
-    return as_text(read(file), ".json").encode()
+    return template_body(file)
 
 
 # --- telling --------------------------------------------------------------------------------------

@@ -11,11 +11,13 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import difference, leaves
 from leverframe.errors import ErrorForPeople
-from leverframe.maintenance.readable_backup import read
+from leverframe.maintenance.readable_backup import as_text, read
 from leverframe.profile import Profile, existing, newest_software
 from leverframe.storage.backup import BackupFile, content_of
 
 GivenSettings = str | Path | Mapping[str, Any] | Content
+#: What new controllers of a node begin with: a backup, or values by path.
+GivenTemplate = str | Path | Mapping[str, Any]
 
 
 #: The ending of a recording, which holds what a unit answered instead of its settings.
@@ -81,6 +83,16 @@ def template_leaves(template: BackupFile, profile: Profile) -> dict[str, Any]:
                 field="template",
             )
     return {path: value for path, _, value in difference(standard, carried.settings)}
+
+
+def template_body(given: GivenTemplate, hw: str | None = None, sw: str | None = None) -> bytes:
+    """Return a template as the API of a node takes it; values by path are of the version given."""
+    if isinstance(given, Mapping):
+        profile = version_for(hw, sw, given)
+        template = BackupFile(profile.hw, profile.sw, dict(given))
+    else:
+        template = read(Path(given))
+    return as_text(template, ".json").encode()
 
 
 def _check_paths(given: Mapping[str, Any], standard: Settings) -> None:

@@ -1,15 +1,20 @@
-"""A client of the API of a node: one request, and what a refusal is to people."""
+"""Clients of the API of a node: one request, and what a refusal is to people and programs.
+
+The command line and the twin kit ask by the network; the kit also asks a node in its own process.
+"""
 
 import getpass
 import http.client
 import ssl
 import sys
+from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import msgspec
+from msgspec import Struct
 
 from leverframe.commands.describe.media_types import FORM
 from leverframe.errors import ErrorForPeople
@@ -19,34 +24,45 @@ from leverframe.fleet.answer_headers import SILENT_NODES
 ANSWER_S = 3600.0
 PATHS = "/api/fleet"
 
+#: Name and password.
+Credentials = tuple[str, str]
+
 
 class NodeRefused(ErrorForPeople):
     """The node refused a request, or cannot be reached: one sentence."""
 
+    def __init__(self, sentence: str, status: int | None = None) -> None:
+        super().__init__(sentence)
+        #: Of the refusal; None where there was no answer.
+        self.status = status
 
-class NodeClient:
-    """Asks one node, with an account where one is given."""
 
-    def __init__(self, url: str, user: str | None = None, ca_file: str | None = None) -> None:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        try:
-            port = parts.port
-        except ValueError:
-            port = None
-            parts = urlsplit("")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise NodeRefused(
-                f"{url!r} is no address of a node; write it like http://127.0.0.1:8080."
-            )
-        self._url = url
-        self._headers = {} if user is None else _signed(user)
-        if parts.scheme == "https":
-            context = ssl.create_default_context(cafile=ca_file)
-            self._connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                parts.hostname, port, timeout=ANSWER_S, context=context
-            )
-        else:
-            self._connection = http.client.HTTPConnection(parts.hostname, port, timeout=ANSWER_S)
+class NodeAnswer(Struct, frozen=True):
+    status: int
+    body: bytes
+    #: Nodes that share the database, and have not answered this one.
+    silent: str | None = None
+
+
+def say_silent(nodes: str) -> None:
+    print(
+        f"leverframe: their part is missing, since they do not answer: {nodes}",
+        file=sys.stderr,
+    )
+
+
+class NodeAsking(ABC):
+    """Asks one node; how a request gets there, those say that derive from it."""
+
+    def __init__(self, url: str, when_silent: Callable[[str], None] = say_silent) -> None:
+        self.url = url
+        self._when_silent = when_silent
+
+    @abstractmethod
+    def _exchange(
+        self, method: str, target: str, body: bytes | None, headers: dict[str, str]
+    ) -> NodeAnswer:
+        """Make a request; raise NodeRefused where nobody answers."""
 
     def get(self, what: str, given: Mapping[str, Any]) -> Any:
         return self._ask("GET", what, given, None)
@@ -61,37 +77,80 @@ class NodeClient:
             # A number that is 0 has to be said.
             if value is not False and value not in (None, [], "")
         )
-        target, headers = f"{PATHS}/{what}".rstrip("/"), self._headers
+        headers: dict[str, str] = {}
+        target = what if what.startswith("/") else f"{PATHS}/{what}".rstrip("/")
         if method == "POST" and body is None:
             # The names of thousands have no room in a query.
-            body, headers = query.encode(), {**headers, "Content-Type": FORM}
+            body, headers = query.encode(), {"Content-Type": FORM}
         elif query:
             target += f"?{query}"
+        answer = self._exchange(method, target, body, headers)
         try:
-            self._connection.request(method, target, body, headers)
+            told = msgspec.json.decode(answer.body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise NodeRefused(
+                f"{self.url} is no node: it answers something else.", answer.status
+            ) from None
+        if answer.status >= 400:
+            raise NodeRefused(f"{told['detail']}", answer.status)
+        if answer.silent:
+            self._when_silent(answer.silent)
+        return told
+
+
+class NodeClient(NodeAsking):
+    """Asks a node by the network, with an account where one is given."""
+
+    def __init__(
+        self,
+        url: str,
+        account: Credentials | None = None,
+        ca_file: str | None = None,
+        when_silent: Callable[[str], None] = say_silent,
+    ) -> None:
+        super().__init__((url if "://" in url else f"http://{url}").rstrip("/"), when_silent)
+        parts = urlsplit(self.url)
+        try:
+            port = parts.port
+        except ValueError:
+            port = None
+            parts = urlsplit("")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise NodeRefused(
+                f"{url!r} is no address of a node; write it like http://127.0.0.1:8080."
+            )
+        self._headers = {} if account is None else _signed(account)
+        if parts.scheme == "https":
+            context = ssl.create_default_context(cafile=ca_file)
+            self._connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+                parts.hostname, port, timeout=ANSWER_S, context=context
+            )
+        else:
+            self._connection = http.client.HTTPConnection(parts.hostname, port, timeout=ANSWER_S)
+
+    def _exchange(
+        self, method: str, target: str, body: bytes | None, headers: dict[str, str]
+    ) -> NodeAnswer:
+        try:
+            self._connection.request(method, target, body, {**self._headers, **headers})
             reply = self._connection.getresponse()
-            answer = reply.read()
+            return NodeAnswer(reply.status, reply.read(), reply.headers.get(SILENT_NODES))
         except (OSError, http.client.HTTPException) as error:
+            # What is left of a connection that broke would refuse the next request, too.
+            self._connection.close()
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise NodeRefused(
-                f"{self._url} does not answer: {why}. `leverframe fleet run` starts a node, and"
+                f"{self.url} does not answer: {why}. `leverframe fleet run` starts a node, and"
                 " --node says where one is."
             ) from error
-        try:
-            told = msgspec.json.decode(answer)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise NodeRefused(f"{self._url} is no node: it answers something else.") from None
-        if reply.status >= 400:
-            raise NodeRefused(f"{told['detail']}")
-        if silent := reply.headers.get(SILENT_NODES):
-            print(
-                f"leverframe: their part is missing, since they do not answer: {silent}",
-                file=sys.stderr,
-            )
-        return told
 
     def close(self) -> None:
         self._connection.close()
+
+
+def asked_account(user: str | None) -> Credentials | None:
+    """Ask whoever types for the password of an account, where one is named."""
+    return None if user is None else (user, getpass.getpass(f"Password of {user}: "))
 
 
 def _text(value: Any) -> str:
@@ -100,7 +159,6 @@ def _text(value: Any) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
-def _signed(user: str) -> dict[str, str]:
-    password = getpass.getpass(f"Password of {user}: ")
-    token = b64encode(f"{user}:{password}".encode()).decode()
+def _signed(account: Credentials) -> dict[str, str]:
+    token = b64encode(":".join(account).encode()).decode()
     return {"Authorization": f"Basic {token}"}

@@ -13,7 +13,7 @@ from contextlib import closing
 from itertools import islice
 
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.node_client import NodeClient, NodeRefused
+from leverframe.fleet.node_client import NodeClient, NodeRefused, asked_account
 
 #: HAProxy takes a command of up to 16 KiB, and a name has at most 253 letters.
 LINES_AT_A_TIME = 40
@@ -36,7 +36,7 @@ def map_controllers(
     every: float | None,
 ) -> None:
     """Print the map, or give it to a running HAProxy, once or again and again."""
-    with closing(NodeClient(node, user, ca_file)) as client:
+    with closing(NodeClient(node, asked_account(user), ca_file)) as client:
         told: list[str] | None = None
         trouble = ""
         while True:
@@ -48,7 +48,6 @@ def map_controllers(
             except (NodeRefused, HaproxyRefused) as error:
                 if every is None:
                     raise
-                client.close()  # what is left of a connection that broke
                 # Once: it may last.
                 if str(error) != trouble:
                     trouble = str(error)
