@@ -172,6 +172,23 @@ def test_time_snapshots_forks_and_faults(fleet: Terminal, monkeypatch: pytest.Mo
     assert "done: 4" in fleet("fault", "none")
 
 
+def test_a_moment_is_reached_by_each_and_the_time_told_is_of_those_that_moved(
+    fleet: Terminal,
+) -> None:
+    fleet("add", "--name", "gh-{n}", "--count", "2", "--tag", "north")
+    fleet("add", "--name", "pump")
+    assert "It is 2026-01-05 02:00:00 UTC" in fleet("advance", "2h", "--tag", "north")
+    assert [one["time"] for one in fleet.json("list")] == [1767578400.0] * 2 + [1767571200.0]
+    told = fleet("advance", "10s")
+    assert "It is 2026-01-05 00:00:10 UTC to 2026-01-05 02:00:10 UTC" in told
+    told = fleet("advance", "--to", "2026-01-05T01:00", ends_with=2)
+    assert "This moment has passed for gh-1 and 1 more" in told
+    assert "It is 2026-01-06 00:00:00 UTC" in fleet("advance", "--to", "2026-01-06T00:00")
+    assert {one["time"] for one in fleet.json("list")} == {1767657600.0}
+    assert "It is 2026-01-06 00:00:00 UTC" in fleet("advance", "--to", "2026-01-06T00:00")
+    assert "This moment has passed." in fleet("advance", "--to", "2026-01-05", ends_with=2)
+
+
 def test_a_roll_out_is_planned_watched_and_operated(fleet: Terminal, tmp_path: Path) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "3", "--tag", "all")
     fleet("add", "--name", "old", "--hw", "3.0", "--sw", "1.18")

@@ -233,7 +233,15 @@ def advance_time(
         print_json([told])
     else:
         runs = f", running at {told['rate']:g}" if told["rate"] else ""
-        print(f"It is {_moment(told['time'])}{runs}")
+        print(f"It is {_time_of_moved(told)}{runs}")
+
+
+def _time_of_moved(told: JsonObject) -> str:
+    """Tell what time it is for those that were moved; the common time where nobody was."""
+    if told.get("earliest") is None:
+        return _moment(told["time"])
+    earliest, latest = _moment(told["earliest"]), _moment(told["latest"])
+    return earliest if earliest == latest else f"{earliest} to {latest}"
 
 
 def _of_snapshot(

@@ -22,6 +22,26 @@ async def advance_together(
 ) -> None:
     """Move the time of all by so many seconds; what is due on the way happens before the return."""
     begins = [controller.clock.now() for controller in controllers]
+    await _live_through(controllers, begins, seconds, window_s)
+
+
+async def bring_together(
+    controllers: Sequence[Controller], wall: float, window_s: float = 0.0
+) -> None:
+    """Move the time of each to one moment; those that are ahead wait for the others."""
+    distances = [max(0.0, wall - controller.clock.wall()) for controller in controllers]
+    longest = max(distances, default=0.0)
+    begins = [
+        controller.clock.now() - (longest - distance)
+        for controller, distance in zip(controllers, distances, strict=True)
+    ]
+    await _live_through(controllers, begins, longest, window_s)
+
+
+async def _live_through(
+    controllers: Sequence[Controller], begins: Sequence[float], seconds: float, window_s: float
+) -> None:
+    """Move each on to so many seconds after its beginning, which may have been a while ago."""
     due: list[tuple[float, int]] = []
     for number, controller in enumerate(controllers):
         deadline = controller.next_deadline()

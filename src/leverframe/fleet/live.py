@@ -13,7 +13,7 @@ from leverframe.commands.table.refusals import BadValue, Conflict
 from leverframe.controller.faults import MAX_FAULTS
 from leverframe.controller.live_snapshot import go_back, take_snapshot
 from leverframe.fleet.bulk import BulkReport, each
-from leverframe.fleet.group_time import WINDOW_S, advance_together, next_step_s
+from leverframe.fleet.group_time import WINDOW_S, advance_together, bring_together, next_step_s
 from leverframe.fleet.members import Member, NewController
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import MemberRecord
@@ -24,6 +24,8 @@ MAX_RATE = 1000.0
 #: How often time that runs is moved on.
 PACE_S = 0.05
 NONE = "none"
+#: Wall times are seconds since 1970, which leave a fraction of a second no more digits.
+SAME_S = 0.001
 #: What makes a controller this one, and no other.
 _OWN_ROWS = ("identity.", "snmp.boots", "profile.", "job.")
 
@@ -35,6 +37,8 @@ class GroupTime:
         self._node = node
         self._moving = asyncio.Lock()
         self._running: asyncio.Task[None] | None = None
+        #: How far one controller may be ahead of the others on the way.
+        self.window_s = WINDOW_S
         #: Seconds of virtual time in a second; 0 while it stands.
         self.rate = 0.0
 
@@ -44,19 +48,23 @@ class GroupTime:
         """Move some on; where `of_all` may move, and all controllers do, the common time."""
         self._require_virtual()
         async with self._moving:
-            await advance_together([one.controller for one in members], seconds, WINDOW_S)
+            await advance_together([one.controller for one in members], seconds, self.window_s)
             if of_all and len(members) == len(self._node.members):
                 self._node.clock.move_to(self._node.clock.now() + seconds)
 
     async def advance_to(
         self, members: Sequence[Member], wall: float, *, of_all: bool = True
     ) -> None:
-        """Move all to a moment; refuse one that has passed for the first of them."""
+        """Move each to a moment, also where their times differ; refuse one that has passed."""
         self._require_virtual()
-        now = members[0].controller.clock.wall() if members else self._node.clock.wall()
-        if wall < now:
-            raise BadValue("This moment has passed.", field="to", allowed="a later one")
-        await self.advance(members, wall - now, of_all=of_all)
+        async with self._moving:
+            _check_that_it_comes(wall, members, self._node.clock.wall())
+            await bring_together([one.controller for one in members], wall, self.window_s)
+            if of_all and len(members) == len(self._node.members):
+                clock = self._node.clock
+                clock.move_to(clock.now() + wall - clock.wall())
+                # Also where it was ahead of all of them: new ones begin where they are.
+                clock.set_wall(wall)
 
     async def step(self, members: Sequence[Member], *, of_all: bool = True) -> None:
         """Move all to the next moment at which something is due for one of them."""
@@ -93,6 +101,16 @@ class GroupTime:
     def _require_virtual(self) -> None:
         if not self._node.is_virtual:
             raise Conflict("Time runs by itself here; start with --virtual-time to move it.")
+
+
+def _check_that_it_comes(wall: float, members: Sequence[Member], common: float) -> None:
+    """Refuse a moment that has passed for somebody, or for a node without controllers."""
+    ahead = [one.name for one in members if one.controller.clock.wall() > wall + SAME_S]
+    if not ahead and (members or common <= wall + SAME_S):
+        return
+    others = f" and {len(ahead) - 1} more" if len(ahead) > 1 else ""
+    whom = f" for {ahead[0]}{others}" if 0 < len(ahead) < len(members) else ""
+    raise BadValue(f"This moment has passed{whom}.", field="to", allowed="a later one")
 
 
 async def fork(

@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import BadValue, Malformed, NotAllowed
 from leverframe.commands.table.written_commands import written_commands
 from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.fleet.api.context import FleetContext
-from leverframe.fleet.api.reading import NodeReport, node_report
+from leverframe.fleet.api.reading import AdvanceReport, node_report
 from leverframe.fleet.bulk import BulkReport, send
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.live import set_fault
@@ -64,7 +64,7 @@ def _body_of_command(body: bytes) -> str:
     return text
 
 
-async def moved(context: FleetContext) -> NodeReport:
+async def moved(context: FleetContext) -> AdvanceReport:
     given, members = context.given, await context.chosen()
     asked = [name for name in ("for", "to", "step", "rate") if name in given]
     if len(asked) != 1:
@@ -74,6 +74,8 @@ async def moved(context: FleetContext) -> NodeReport:
     if "rate" in given and context.tenant is not None:
         raise NotAllowed("Time runs for all: only the operator of the fleet may do this.")
     of_all = context.tenant is None
+    clocks = [member.controller.clock for member in members]
+    before = [clock.now() for clock in clocks]
     if "for" in given:
         try:
             seconds = seconds_from_text(given["for"])
@@ -86,7 +88,14 @@ async def moved(context: FleetContext) -> NodeReport:
         await context.time.step(members, of_all=of_all)
     else:
         await context.time.run_at(given["rate"])
-    return node_report(context)
+        clocks, before = [], []
+    return AdvanceReport(
+        **structs.asdict(node_report(context)),
+        moved=len(clocks),
+        moved_s=max((one.now() - was for one, was in zip(clocks, before, strict=True)), default=0),
+        earliest=min((clock.wall() for clock in clocks), default=None),
+        latest=max((clock.wall() for clock in clocks), default=None),
+    )
 
 
 def _moment(context: FleetContext) -> float:

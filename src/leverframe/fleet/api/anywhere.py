@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from leverframe.commands.table.refusals import Conflict
 from leverframe.commands.table.row import ADMIN, CONTROL
@@ -26,7 +26,12 @@ from leverframe.fleet.api.acting import command_of
 from leverframe.fleet.api.comparing import USUAL_CHANGES, FleetChange, MemberDrift, newness
 from leverframe.fleet.api.context import CHOSEN, FleetContext, FleetEndpoint
 from leverframe.fleet.api.making import MadeReport
-from leverframe.fleet.api.reading import ExportedController, MemberReport, NodeReport
+from leverframe.fleet.api.reading import (
+    AdvanceReport,
+    ExportedController,
+    MemberReport,
+    NodeReport,
+)
 from leverframe.fleet.api.rolling_out import RolloutPlanned
 from leverframe.fleet.bulk import BulkReport, not_done, report_of
 from leverframe.fleet.jobs.job_state import JobReport
@@ -171,13 +176,21 @@ async def _settings_of(context: FleetContext, name: str) -> Any:
 # --- changing -------------------------------------------------------------------------------------
 
 
-async def advanced(context: FleetContext, endpoint: FleetEndpoint) -> NodeReport:
+async def advanced(context: FleetContext, endpoint: FleetEndpoint) -> AdvanceReport:
     """Move the time of controllers at every node that has some, and of these nodes."""
     targets = await targets_of(context)
-    for part in await spread(context, endpoint, targets, others_of(context).living()):
+    parts = await spread(context, endpoint, targets, others_of(context).living())
+    for part in parts:
         if part.refusal is not None:
             raise part.refusal
-    return await overview(context, OVERVIEW)
+    told: list[AdvanceReport] = [part.value for part in parts]
+    return AdvanceReport(
+        **asdict(await overview(context, OVERVIEW)),
+        moved=sum(one.moved for one in told),
+        moved_s=max((one.moved_s for one in told), default=0.0),
+        earliest=min((one.earliest for one in told if one.earliest is not None), default=None),
+        latest=max((one.latest for one in told if one.latest is not None), default=None),
+    )
 
 
 async def snapshot_taken(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:

@@ -31,7 +31,7 @@ from leverframe.fleet.api.context import (
     Texts,
 )
 from leverframe.fleet.api.making import PLACES, MadeReport
-from leverframe.fleet.api.reading import MemberDetails, MemberReport, NodeHealth, NodeReport
+from leverframe.fleet.api.reading import AdvanceReport, MemberDetails, MemberReport, NodeHealth
 from leverframe.fleet.api.rolling_out import RolloutPlanned
 from leverframe.fleet.api.tenancy import AccountMade, FleetAccountReport, TenantReport
 from leverframe.fleet.api.watching import PLACE
@@ -368,7 +368,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/advance",
         role=ADMIN,
         for_tenants=True,
-        reply=NodeReport,
+        reply=AdvanceReport,
         methods=_POST,
         query=(
             *CHOSEN,
@@ -379,7 +379,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         ),
         function=acting.moved,
         across=anywhere.advanced,
-        doc="Move virtual time of the chosen controllers together; what is due happens on the way.",
+        doc="Move virtual time of the chosen controllers together, or each to one moment; what is "
+        "due happens on the way.",
     ),
     FleetEndpoint(
         "/api/fleet/snapshot",

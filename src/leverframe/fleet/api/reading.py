@@ -91,6 +91,17 @@ class NodeReport(Struct, frozen=True):
     timezone: Annotated[str, Meta(description="Of the node, such as `Europe/Warsaw`.")] = ""
 
 
+class AdvanceReport(NodeReport, frozen=True):
+    """The node after time was moved, and whom it was moved for."""
+
+    moved: Annotated[int, Meta(description="How many controllers it was moved for.")] = 0
+    moved_s: Annotated[float, Meta(description="By how much at most, in seconds.")] = 0.0
+    earliest: Annotated[
+        float | None, Meta(description="The earliest time that one of these has now.")
+    ] = None
+    latest: Annotated[float | None, Meta(description="The latest one, likewise.")] = None
+
+
 class ExportedController(Struct, frozen=True):
     """A controller as a fleet file and a settings file describe it; without secrets."""
 
