@@ -14,10 +14,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from leverframe.fleet.node_client import NodeRefused
     from leverframe.testing import faults
+    from leverframe.testing.any_fleet import AnyFleet
     from leverframe.testing.any_twin import AnyTwin, TwinAddress, TwinNotReached
     from leverframe.testing.fleet import Fleet
     from leverframe.testing.loop_twin import LoopTwin
+    from leverframe.testing.node_fleet import NodeFleet
+    from leverframe.testing.node_twin import NodeTwin
     from leverframe.testing.outbox import (
         SentEmail,
         SentHttp,
@@ -35,9 +39,13 @@ if TYPE_CHECKING:
     from leverframe.testing.twin_rollout import TwinRollout
 
 __all__ = [
+    "AnyFleet",
     "AnyTwin",
     "Fleet",
     "LoopTwin",
+    "NodeFleet",
+    "NodeRefused",
+    "NodeTwin",
     "ProcessTwin",
     "SentEmail",
     "SentHttp",
@@ -57,9 +65,13 @@ __all__ = [
 ]
 
 _MODULES = {
+    ".fleet.node_client": ("NodeRefused",),
+    "any_fleet": ("AnyFleet",),
     "any_twin": ("AnyTwin", "TwinAddress", "TwinNotReached"),
     "fleet": ("Fleet",),
     "loop_twin": ("LoopTwin",),
+    "node_fleet": ("NodeFleet",),
+    "node_twin": ("NodeTwin",),
     "outbox": ("SentEmail", "SentHttp", "SentMqtt", "SentSms", "SentTrap", "TwinOutbox"),
     "process_twin": ("ProcessTwin",),
     "requests": ("TwinRequest",),
@@ -77,7 +89,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.faults")
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    value = getattr(import_module(f".{_PLACES[name]}", __name__), name)
     globals()[name] = value
     return value
 

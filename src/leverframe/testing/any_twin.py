@@ -76,6 +76,8 @@ class AnyTwin(ABC):
     zone: tzinfo
     #: Name and password that `get` signs in with, if it does.
     account: tuple[str, str] | None = None
+    #: Where it is found by its name, if its own address is no place in the network.
+    door: str | None = None
     #: The file with the certificate that clients trust; None without TLS.
     ca_file: str | None = None
     #: Makes what is random in it the same in every run.
@@ -183,7 +185,7 @@ class AnyTwin(ABC):
 
     def get(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
         """Return the text that a client gets; raise `TwinRefused` where it is refused."""
-        return fetched(self.url, path, auth or self.account, self.ca_file)
+        return fetched(self.url, path, auth or self.account, self.ca_file, self.door)
 
     async def aget(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
         """Do the same as `get`, beside the event loop of the test."""

@@ -1,23 +1,36 @@
-"""Many twins that share one time, and the process of one node."""
+"""Many twins that share one time, and the process of one node; or those of a node elsewhere."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, overload
 
 from leverframe.commands.table.written_commands import written_commands
+from leverframe.controller import Controller
 from leverframe.controller.live_snapshot import LiveSnapshot
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.bulk import BulkReport, send
-from leverframe.fleet.group_time import advance_together, journal_digest, next_step_s
+from leverframe.fleet.api.making import MadeReport
+from leverframe.fleet.api.reading import MemberReport
+from leverframe.fleet.bulk import BulkReport
+from leverframe.fleet.group_time import (
+    advance_together,
+    bring_together,
+    journal_digest,
+    next_step_s,
+)
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import Carefulness
 from leverframe.fleet.members import Member
+from leverframe.fleet.node_client import NodeAnswer, NodeAsking
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
+from leverframe.servers.http.messages import Reply, Request
+from leverframe.testing.any_fleet import AnyFleet, Tags
+from leverframe.testing.any_twin import HOST
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.member_twin import MemberTwin, TwinNode
+from leverframe.testing.node_fleet import NodeFleet
 from leverframe.testing.twin import BY_TEST, Twin
-from leverframe.testing.twin_clock import TwinClock
 from leverframe.testing.twin_rollout import TwinRollout
 from leverframe.testing.versions import version_parameters
 
@@ -26,11 +39,13 @@ class BadFleet(ErrorForPeople, ValueError):
     """A fleet that cannot be: one sentence."""
 
 
-class Fleet(Sequence[Twin]):
+class Fleet(AnyFleet[Twin], Sequence[Twin]):
     """A number of twins, in turn of the versions given, whose time is moved together.
 
     `Fleet(10, versions=["3.0/1.58a", "3.5/1.49"])`; further parameters are those of `Twin` and hold
-    for all. With a `seed`, each twin has one of its own made from it.
+    for all. With a `seed`, each twin has one of its own made from it. They are one node: `fleet[0]`
+    is `fleet["twin-1"]`, and what is added later begins as a node makes it. Twins that have ports
+    of their own (TLS, a name or a recording for all) can only be commanded and moved through time.
     """
 
     def __init__(
@@ -45,6 +60,10 @@ class Fleet(Sequence[Twin]):
             raise BadFleet(f"A fleet has at least one twin, not {count}.")
         asked = [version_parameters(version) for version in versions] or [{}]
         self._node = node = TwinNode()
+        super().__init__(TwinNodeClient(node, self._members))
+        self._of_node = {
+            key: value for key, value in parameters.items() if key in ("timezone", "lenient")
+        }
         self._twins = [
             MemberTwin(
                 node,
@@ -53,8 +72,17 @@ class Fleet(Sequence[Twin]):
             )
             for number in range(count)
         ]
-        #: Their common time, for code under test that shall go by it.
-        self.clock = TwinClock(lambda: self._twins[0].now)
+
+    @staticmethod
+    def connect(
+        url: str, user: str | None = None, password: str = "", *, ca_file: str | None = None
+    ) -> NodeFleet:
+        """Return the fleet of a node that runs: `connect("http://127.0.0.1:8080")`.
+
+        `user` and `password` are those of an account of the node, `ca_file` the certificate that is
+        trusted.
+        """
+        return NodeFleet(url, user, password, ca_file)
 
     def start(self) -> Self:
         """Switch all twins on; if one cannot be, the others are closed again."""
@@ -70,6 +98,7 @@ class Fleet(Sequence[Twin]):
         """Switch all twins off."""
         for twin in self._twins:
             twin.close()
+        LOOP_THREAD.run(self._node.close())
 
     def __enter__(self) -> Self:
         return self.start()
@@ -94,11 +123,11 @@ class Fleet(Sequence[Twin]):
         await asyncio.to_thread(self.close)
 
     @overload
-    def __getitem__(self, place: int) -> Twin: ...
+    def __getitem__(self, place: int | str) -> Twin: ...
     @overload
     def __getitem__(self, place: slice) -> Sequence[Twin]: ...
-    def __getitem__(self, place: int | slice) -> Twin | Sequence[Twin]:
-        return self._twins[place]
+    def __getitem__(self, place: int | str | slice) -> Twin | Sequence[Twin]:
+        return self._named(place) if isinstance(place, str) else self._twins[place]
 
     def __len__(self) -> int:
         return len(self._twins)
@@ -106,23 +135,62 @@ class Fleet(Sequence[Twin]):
     def __iter__(self) -> Iterator[Twin]:
         return iter(self._twins)
 
+    @property
+    def url(self) -> str:
+        self._members()
+        return f"http://{HOST}:{self._node.port}"
+
+    @property
+    def now(self) -> datetime:
+        return self._twins[0].now
+
+    def _named(self, name: str) -> Twin:
+        for twin, member in zip(self._twins, self._members(), strict=True):
+            if member.name == name:
+                return twin
+        raise KeyError(name)
+
+    def _twin_of(self, report: MemberReport) -> Twin:
+        try:
+            return self._named(report.name)
+        except KeyError:
+            # Somebody else made it at the node.
+            return self._joined(report.name)
+
+    # --- making -----------------------------------------------------------------------------------
+
+    def _make(self, what: str, given: dict[str, Any], body: bytes | None = None) -> MadeReport:
+        """Make controllers that are twins of this fleet, each with an address of its own."""
+        if given.get("address") is None:
+            given = {**given, "address": self._node.reserve_addresses(given["count"])}
+        made = super()._make(what, given, body)
+        if not made.dry_run:
+            for name in made.names:
+                self._joined(name)
+        return made
+
+    def _joined(self, name: str) -> Twin:
+        """Take a controller that the node has to the twins."""
+        member = self._node.member(name)
+        profile = member.controller.profile
+        twin = MemberTwin(self._node, hw=profile.hw, sw=profile.sw, **self._of_node)
+        self._twins.append(twin.take(member))
+        return twin
+
+    def remove(self, *names: str, tag: Tags = ()) -> BulkReport:
+        report = super().remove(*names, tag=tag)
+        left = [twin for twin in self._twins if twin.member is None or twin.member.has_left]
+        self._twins = [twin for twin in self._twins if twin not in left]
+        for twin in left:
+            twin.close()
+        return report
+
     # --- together ---------------------------------------------------------------------------------
 
     def command(self, *commands: str) -> None:
         """Carry out commands on every twin."""
         for twin in self._twins:
             twin.command(*commands)
-
-    def send(self, command: str, *, dry_run: bool = False, all_or_none: bool = False) -> BulkReport:
-        """Carry out a command on every twin; the report has a result for each, refusals too.
-
-        `send("outs.cgi?out0=1")`. With `dry_run` nothing is changed, with `all_or_none` nothing
-        where one of them refuses it.
-        """
-        members = self._members()
-        return LOOP_THREAD.run(
-            send(members, command, BY_TEST, dry_run=dry_run, all_or_none=all_or_none)
-        )
 
     def roll_out(
         self,
@@ -143,20 +211,47 @@ class Fleet(Sequence[Twin]):
         job = LOOP_THREAD.run(self._node.plan(self._members(), work, BY_TEST, how))
         return TwinRollout(job).start()
 
-    def snapshot(self) -> list[LiveSnapshot]:
-        """Take a snapshot of every twin."""
+    @overload
+    def snapshot(self) -> list[LiveSnapshot]: ...
+    @overload
+    def snapshot(self, label: str, *names: str, tag: Tags = ()) -> BulkReport: ...
+    def snapshot(
+        self, label: str | None = None, *names: str, tag: Tags = ()
+    ) -> list[LiveSnapshot] | BulkReport:
+        """Return a snapshot of every twin; with a label the node keeps it, of those chosen."""
+        if label is not None:
+            return super().snapshot(label, *names, tag=tag)
         return [twin.snapshot() for twin in self._twins]
 
-    def restore(self, snapshots: Sequence[LiveSnapshot]) -> None:
-        """Let every twin go on from its snapshot."""
-        for twin, snapshot in zip(self._twins, snapshots, strict=True):
+    @overload
+    def restore(self, label: Sequence[LiveSnapshot]) -> None: ...
+    @overload
+    def restore(self, label: str, *names: str, tag: Tags = ()) -> BulkReport: ...
+    def restore(
+        self, label: str | Sequence[LiveSnapshot], *names: str, tag: Tags = ()
+    ) -> BulkReport | None:
+        """Let every twin go on from its snapshot, or those chosen from one that the node keeps."""
+        if isinstance(label, str):
+            return super().restore(label, *names, tag=tag)
+        for twin, snapshot in zip(self._twins, label, strict=True):
             twin.restore(snapshot)
-        self.clock.was_moved()
+        self._were_moved()
+        return None
 
     @property
     def journal_digest(self) -> str:
         """One text for all that happened, by the journals: equal runs have equal texts."""
         return journal_digest([twin.controller for twin in self._twins])
+
+    def reset(self) -> None:
+        """Let every twin go on from its start."""
+        for twin in self._twins:
+            twin.reset()
+        self._were_moved()
+
+    def _were_moved(self) -> None:
+        LOOP_THREAD.run(self._node.come_to(self.now.timestamp()))
+        self.clock.was_moved()
 
     def _members(self) -> list[Member]:
         members = [twin.member for twin in self._twins if twin.member is not None]
@@ -164,33 +259,57 @@ class Fleet(Sequence[Twin]):
             raise BadFleet("The twins are off, or have ports of their own; use `command` instead.")
         return members
 
-    def reset(self) -> None:
-        """Let every twin go on from its start."""
-        for twin in self._twins:
-            twin.reset()
-        self.clock.was_moved()
+    # --- time -------------------------------------------------------------------------------------
 
-    def advance(self, duration: Duration) -> None:
-        """Let time pass for all; what is due happens in the order of time, whoever's it is."""
-        controllers = [twin.controller for twin in self._twins]
-        LOOP_THREAD.run(advance_together(controllers, seconds_of(duration)))
-        self.clock.was_moved()
+    def advance(self, duration: Duration, *names: str, tag: Tags = ()) -> None:
+        """Let time pass; what is due happens in the order of time, whoever's it is."""
+        if self._are_alone:
+            LOOP_THREAD.run(advance_together(self._controllers(), seconds_of(duration)))
+            self.clock.was_moved()
+        else:
+            super().advance(duration, *names, tag=tag)
 
-    async def aadvance(self, duration: Duration) -> None:
-        """Do the same as `advance`, beside the event loop of the test."""
-        await asyncio.to_thread(self.advance, duration)
+    def advance_to(self, moment: WhenText, *names: str, tag: Tags = ()) -> None:
+        if self._are_alone:
+            wall = wall_of(moment, self._twins[0].zone)
+            LOOP_THREAD.run(bring_together(self._controllers(), wall))
+            self.clock.was_moved()
+        else:
+            super().advance_to(moment, *names, tag=tag)
 
-    def advance_to(self, moment: WhenText) -> None:
-        """Let time pass for all until the first twin has come to a moment."""
-        first = self._twins[0]
-        self.advance(seconds_of(wall_of(moment, first.zone) - first.state["time"]))
-
-    def step(self) -> float:
-        """Let time pass for all until something is due for one; return how long, 0 if nothing is.
-
-        `while not fleet[2].state["OUT0"]: fleet.step()`.
-        """
-        seconds = next_step_s([twin.controller for twin in self._twins])
+    def step(self, *names: str, tag: Tags = ()) -> float:
+        if not self._are_alone:
+            return super().step(*names, tag=tag)
+        seconds = next_step_s(self._controllers())
         if seconds is not None:
             self.advance(seconds)
         return seconds or 0.0
+
+    @property
+    def _are_alone(self) -> bool:
+        """Whether the twins have ports of their own, and are no node."""
+        return all(twin.member is None for twin in self._twins)
+
+    def _controllers(self) -> list[Controller]:
+        return [twin.controller for twin in self._twins]
+
+
+class TwinNodeClient(NodeAsking):
+    """Asks the node of a fleet of twins, past its port."""
+
+    def __init__(self, node: TwinNode, check: Callable[[], object]) -> None:
+        super().__init__("The node of the twins")
+        self._node = node
+        #: Raises why it cannot be asked.
+        self._check = check
+
+    def _exchange(
+        self, method: str, target: str, body: bytes | None, headers: dict[str, str]
+    ) -> NodeAnswer:
+        self._check()
+        path, mark, query = target.partition("?")
+        named = {name.lower(): value for name, value in headers.items()}
+        request = Request(method, path, query if mark else None, named, body or b"", BY_TEST)
+        reply = LOOP_THREAD.run(self._node.answer(request))
+        assert isinstance(reply, Reply)
+        return NodeAnswer(reply.status, reply.body)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from ipaddress import ip_address
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
 from leverframe.clock import VirtualClock
 from leverframe.commands.table.rights import UNRESTRICTED
@@ -22,9 +22,11 @@ from leverframe.fleet.members import Member, NewController
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import node_of
+from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import MemoryLane
-from leverframe.testing.any_twin import HOST, TwinAddress
+from leverframe.testing.any_twin import HOST, STARTED_TWINS, TwinAddress
+from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.twin import GRACE_S, Twin
 
 FIRST_ADDRESS = ip_address("127.77.0.1")
@@ -52,6 +54,8 @@ class TwinNode:
                     snmp_port=0,
                 )
                 self._web = await node_of(node_config, self._lane, VirtualClock(wall))
+                # Strictly in order of time, whoever's something is.
+                self._web.time.window_s = 0.0
                 await self._web.node.door.listen(HOST, 0)
             node = self._web.node
             if not node.door.takes_loopback:
@@ -62,18 +66,49 @@ class TwinNode:
                 f"twin-{number + 1}",
                 hw=new.record.hw,
                 sw=new.record.sw,
-                address=str(FIRST_ADDRESS + number),
+                address=_address(number),
             )
             (member,) = await node.add([NewController(record, new.profile, new.leaves, new.kept)])
             return member
 
+    def reserve_addresses(self, count: int) -> str:
+        """Return the first of some addresses that follow each other and nobody has."""
+        numbers = [next(self._numbers) for _ in range(max(count, 1))]
+        return _address(numbers[0])
+
     async def remove(self, member: Member) -> None:
+        """Remove a controller, unless somebody has; the node ends with the last one."""
         async with self._changing:
             assert self._web is not None
             node = self._web.node
-            await node.remove([member])
+            if not member.has_left:
+                await node.remove([member])
             if not node.members:
                 await self._end(self._web)
+
+    async def close(self) -> None:
+        """End the node where it is still there, with whom others have made at it."""
+        async with self._changing:
+            if self._web is not None:
+                await self._end(self._web)
+
+    def member(self, name: str) -> Member:
+        assert self._web is not None
+        return self._web.node.members[name]
+
+    async def come_to(self, wall: float) -> None:
+        """Let it be this time for controllers that are made from now on."""
+        if self._web is not None:
+            self._web.node.clock.set_wall(wall)
+
+    async def answer(self, request: Request) -> AnyReply:
+        """Answer a request to the node itself, past its port."""
+        assert self._web is not None
+        answer: Any = self._web.handle(request)
+        if not isinstance(answer, Reply | StreamReply):
+            answer = await answer
+        reply: AnyReply = answer
+        return reply
 
     async def _end(self, web: NodeWeb) -> None:
         self._web = None
@@ -94,6 +129,10 @@ class TwinNode:
     def port(self) -> int:
         assert self._web is not None
         return self._web.node.door.port
+
+
+def _address(number: int) -> str:
+    return str(FIRST_ADDRESS + number)
 
 
 class MemberTwin(Twin):
@@ -117,7 +156,16 @@ class MemberTwin(Twin):
         member = await self._node.add(self._config, self._wall, new)
         if member is None:
             await super()._start()
-            return
+        else:
+            await self._stand_for(member)
+
+    def take(self, member: Member) -> Self:
+        """Stand for a controller that the node has already."""
+        LOOP_THREAD.run(self._stand_for(member))
+        STARTED_TWINS.add(self)
+        return self
+
+    async def _stand_for(self, member: Member) -> None:
         async with AsyncExitStack() as parts:
             parts.push_async_callback(self._removed, member)
             if self._uses_mqtt:

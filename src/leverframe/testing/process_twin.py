@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import SystemRandom
 from tempfile import TemporaryDirectory
-from typing import Any, Self
-from urllib.parse import quote
+from typing import Self
 
 import httpx
 import msgspec
@@ -27,7 +26,6 @@ from leverframe.fleet.given_settings import (
     version_for,
 )
 from leverframe.fleet.time_words import WhenText, wall_of
-from leverframe.hardware.fault_catalogue import Fault
 from leverframe.profile import Profile
 from leverframe.servers.http.request_journal import BENCH_HEADER
 from leverframe.storage.backup import BackupFile, pack
@@ -36,9 +34,9 @@ from leverframe.testing.any_twin import (
     READ_COMMUNITY,
     STARTED_TWINS,
     WRITE_COMMUNITY,
-    AnyTwin,
     TwinAddress,
 )
+from leverframe.testing.http_twin import HttpTwin
 from leverframe.testing.twin_client import ANSWER_S, checked
 
 #: How long a start and an end may take, in real seconds.
@@ -51,7 +49,7 @@ class TwinDidNotStart(ErrorForPeople):
     """The process ended instead of serving: what it said."""
 
 
-class ProcessTwin(AnyTwin):
+class ProcessTwin(HttpTwin):
     """A controller in a process of its own, on virtual time, with a data folder.
 
     Takes what `Twin` takes, but no broker, and `data`: the folder in which it remembers, if none is
@@ -208,30 +206,13 @@ class ProcessTwin(AnyTwin):
 
     # --- what all twins can do --------------------------------------------------------------------
 
-    def snapshot(self) -> Any:
+    def _new_label(self) -> str:
         self._snapshots += 1
-        name = f"{self._snapshots}"
-        self._operate(f"/api/sim/snapshots?take={name}", "POST")
-        return name
+        return f"{self._snapshots}"
 
-    def restore(self, snapshot: Any) -> None:
-        self._operate(f"/api/sim/snapshots?restore={snapshot}", "POST")
-
-    def reset(self) -> None:
-        self._raw.clear()
-        self.restore(FIRST)
-        self._operate("/sim.cgi?requests=clear")
-
-    def _set_fault(self, fault: Fault) -> int:
-        self._operate(f"/sim.cgi?fault={quote(fault.text, safe='')}")
-        number: int = self._json("/api/sim")["faults"]["set"][-1]["number"]
-        return number
-
-    def _end_fault(self, number: int) -> None:
-        if self.is_on and number in [
-            one["number"] for one in self._json("/api/sim")["faults"]["set"]
-        ]:
-            self._operate(f"/sim.cgi?fault=end:{number}")
+    @property
+    def _first_label(self) -> str:
+        return FIRST
 
     @property
     def modbus(self) -> TwinAddress:

@@ -22,9 +22,19 @@ class TwinRefused(ErrorForPeople):
         self.sentence = sentence
 
 
-def fetched(url: str, path: str, account: tuple[str, str] | None, ca_file: str | None) -> str:
-    """Return the text at a path; raise `TwinRefused` where it is refused."""
-    parts = urlsplit(url)
+def fetched(
+    url: str,
+    path: str,
+    account: tuple[str, str] | None,
+    ca_file: str | None,
+    door: str | None = None,
+) -> str:
+    """Return the text at a path; raise `TwinRefused` where it is refused.
+
+    With a `door` that is where the connection goes, and the host of `url` is asked for there.
+    """
+    parts = urlsplit(door or url)
+    headers = {"Host": urlsplit(url).netloc, **_signed(account)}
     host, port = parts.hostname or "", parts.port or 0
     connection: http.client.HTTPConnection
     if parts.scheme == "https":
@@ -33,7 +43,7 @@ def fetched(url: str, path: str, account: tuple[str, str] | None, ca_file: str |
     else:
         connection = http.client.HTTPConnection(host, port, timeout=ANSWER_S)
     try:
-        connection.request("GET", "/" + path.lstrip("/"), headers=_signed(account))
+        connection.request("GET", "/" + path.lstrip("/"), headers=headers)
         reply = connection.getresponse()
         text = reply.read()
     finally:

@@ -1,0 +1,262 @@
+"""What every fleet can do, in this process or at a node that runs elsewhere.
+
+Everything is asked of the API of the node, as `leverframe fleet` does it. Names and tags choose
+controllers: those of these names that have all of these tags, all of them where neither is given.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from leverframe.config import Config
+from leverframe.fleet.api.making import MadeReport
+from leverframe.fleet.api.reading import (
+    AdvanceReport,
+    ExportedController,
+    MemberDetails,
+    MemberReport,
+    NodeHealth,
+    NodeReport,
+)
+from leverframe.fleet.bulk import BulkReport
+from leverframe.fleet.export_folder import write_export
+from leverframe.fleet.given_settings import GivenTemplate, template_body
+from leverframe.fleet.node_client import NodeAsking
+from leverframe.fleet.time_words import Duration, WhenText, seconds_of
+from leverframe.hardware.fault_catalogue import Fault
+from leverframe.testing.any_twin import AnyTwin
+from leverframe.testing.twin_clock import TwinClock
+
+#: One tag, or several that a controller must all have.
+Tags = str | Sequence[str]
+_NO_FAULT = "none"
+
+TwinOf = TypeVar("TwinOf", bound=AnyTwin, covariant=True)
+_Told = TypeVar("_Told")
+
+
+class AnyFleet(ABC, Generic[TwinOf]):
+    """Controllers of one node. What the node refuses raises `NodeRefused`, in its words."""
+
+    def __init__(self, node: NodeAsking) -> None:
+        self._asked = node
+        #: Their common time, for code under test that shall go by it.
+        self.clock = TwinClock(lambda: self.now)
+
+    @property
+    def url(self) -> str:
+        """Where the node answers: its page, and its API below `/api/fleet`."""
+        return self._asked.url
+
+    # --- looking ----------------------------------------------------------------------------------
+
+    def overview(self) -> NodeReport:
+        """Tell of the node: how many controllers, tags, versions, the time, snapshots, troubles."""
+        return self._told(NodeReport, "GET", "", {})
+
+    def health(self) -> NodeHealth:
+        """Tell whether the node and its controllers are well, as supervisors ask it."""
+        return self._told(NodeHealth, "GET", "/health", {})
+
+    def listed(self, *names: str, tag: Tags = ()) -> list[MemberReport]:
+        """List controllers: version, tags, health, time, and where they answer."""
+        return self._told(list[MemberReport], "GET", "list", _chosen(names, tag))
+
+    def show(self, name: str) -> MemberDetails:
+        """Tell of one controller, with the settings that differ from the factory settings."""
+        return self._told(MemberDetails, "GET", "show", {"name": name})
+
+    def find(self, *names: str, tag: Tags = ()) -> list[TwinOf]:
+        """Return controllers as twins."""
+        return [self._twin_of(report) for report in self.listed(*names, tag=tag)]
+
+    @abstractmethod
+    def _twin_of(self, report: MemberReport) -> TwinOf:
+        """Return the twin of a controller."""
+
+    @property
+    def now(self) -> datetime:
+        """The common time, in the time zone of the node."""
+        told = self.overview()
+        return datetime.fromtimestamp(told.time, Config(timezone=told.timezone).zone())
+
+    # --- making -----------------------------------------------------------------------------------
+
+    def add(
+        self,
+        name: str,
+        *,
+        count: int = 1,
+        first: int = 1,
+        template: GivenTemplate | None = None,
+        hw: str | None = None,
+        sw: str | None = None,
+        tags: Tags = (),
+        address: str | None = None,
+        port: int | None = None,
+        dry_run: bool = False,
+    ) -> MadeReport:
+        """Make controllers, all or none: `add("gh-{n}", count=3, hw="3.5", tags="north")`.
+
+        They begin with a `template`: a backup (`.toml`, `.json`, `.bin`), or values by path. The
+        first has the address and the port that are given, the others the next ones.
+        """
+        body = None if template is None else template_body(template, hw, sw)
+        given = {"name": name, "count": count, "first": first, "hw": hw, "sw": sw}
+        given |= {"tags": _listed(tags), "address": address, "port": port, "dry_run": dry_run}
+        return self._make("add", given, body)
+
+    def fork(self, name: str, to: str, *, count: int = 1, tags: Tags = ()) -> MadeReport:
+        """Make controllers that go on from where another is: `fork("gh-1", "copy-{n}", count=3)`.
+
+        On real time they begin with its settings.
+        """
+        given = {"name": name, "to": to, "count": count, "tags": _listed(tags)}
+        return self._make("fork", given)
+
+    def remove(self, *names: str, tag: Tags = ()) -> BulkReport:
+        """Remove controllers with all that is stored of them; some must be chosen."""
+        return self._bulk("remove", _chosen(names, tag))
+
+    def rename(self, name: str, to: str) -> MemberReport:
+        """Give a controller another name, by which it answers from then on."""
+        return self._told(MemberReport, "POST", "rename", {"name": name, "to": to})
+
+    def tag(self, *names: str, tag: Tags = (), add: Tags = (), remove: Tags = ()) -> BulkReport:
+        """Give tags to controllers, and take tags from them: `tag("gh-1", add="north")`."""
+        changed = {"add": _listed(add), "remove": _listed(remove)}
+        return self._bulk("tag", {**_chosen(names, tag), **changed})
+
+    def export(self, *names: str, tag: Tags = ()) -> list[ExportedController]:
+        """Return controllers as a fleet file and settings files describe them, without secrets."""
+        return self._told(list[ExportedController], "GET", "export", _chosen(names, tag))
+
+    def export_to(self, folder: str | Path, *names: str, tag: Tags = ()) -> dict[str, Path]:
+        """Write `fleet.toml` and a settings file for each into a new folder; return these files.
+
+        `leverframe fleet run --config` reads it.
+        """
+        return write_export(Path(folder), self.export(*names, tag=tag))
+
+    # --- together ---------------------------------------------------------------------------------
+
+    def send(
+        self,
+        command: str,
+        *names: str,
+        tag: Tags = (),
+        dry_run: bool = False,
+        all_or_none: bool = False,
+    ) -> BulkReport:
+        """Carry out a command; the report has a result for each controller, refusals too.
+
+        `send("outs.cgi?out0=1", tag="north")`. A body stands behind a space. With `dry_run` nothing
+        is changed, with `all_or_none` nothing where one of them refuses it.
+        """
+        target, _, body = command.strip().partition(" ")
+        how = {"command": target, "dry_run": dry_run, "all_or_none": all_or_none}
+        return self._bulk("send", {**_chosen(names, tag), **how}, body.encode() or None)
+
+    def fault(self, fault: Fault | str, *names: str, tag: Tags = (), seed: int = 0) -> BulkReport:
+        """Let something go wrong: `fault(faults.slow("5s"), tag="north")`, or as `/sim.cgi` does.
+
+        Each has a seed of its own, made from the one that is given.
+        """
+        text = fault if isinstance(fault, str) else fault.text
+        return self._bulk("fault", {**_chosen(names, tag), "fault": text, "seed": seed})
+
+    def end_faults(self, *names: str, tag: Tags = ()) -> BulkReport:
+        """End all faults of controllers."""
+        return self.fault(_NO_FAULT, *names, tag=tag)
+
+    def snapshot(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
+        """Take a snapshot of controllers under a label, which the node keeps; up to 20 of them."""
+        return self._bulk("snapshot", {**_chosen(names, tag), "label": label})
+
+    def restore(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
+        """Let controllers go on from a snapshot, on real time start anew with it."""
+        report = self._bulk("restore", {**_chosen(names, tag), "label": label})
+        self.clock.was_moved()
+        return report
+
+    # --- time -------------------------------------------------------------------------------------
+
+    def advance(self, duration: Duration, *names: str, tag: Tags = ()) -> None:
+        """Let time pass together; what is due on the way happens before this returns.
+
+        `"10min"`, `"1h30m"`, a number of seconds, or a `timedelta`.
+        """
+        self._advance({**_chosen(names, tag), "for": f"{seconds_of(duration):.9f}"})
+
+    async def aadvance(self, duration: Duration, *names: str, tag: Tags = ()) -> None:
+        """Do the same as `advance`, beside the event loop of the test."""
+        await asyncio.to_thread(lambda: self.advance(duration, *names, tag=tag))
+
+    def advance_to(self, moment: WhenText, *names: str, tag: Tags = ()) -> None:
+        """Let time pass for each until a moment; it is refused where it has passed for one.
+
+        `"2026-03-29T03:00"`, a `datetime`, or seconds since 1970; without an offset it is by the
+        time zone of the node.
+        """
+        self._advance({**_chosen(names, tag), "to": _moment_text(moment)})
+
+    def step(self, *names: str, tag: Tags = ()) -> float:
+        """Let time pass until something is due for one; return how long, 0 if nothing is.
+
+        `while not fleet["gh-2"].state["OUT0"]: fleet.step()`.
+        """
+        return self._advance({**_chosen(names, tag), "step": True}).moved_s
+
+    def run_at(self, rate: float) -> None:
+        """Let the time of all run by itself, so many seconds in a second, until `freeze`."""
+        self._advance({"rate": rate})
+
+    def freeze(self) -> None:
+        """Let the time of all stand still."""
+        self._advance({"rate": 0})
+
+    def _advance(self, given: dict[str, Any]) -> AdvanceReport:
+        told = self._told(AdvanceReport, "POST", "advance", given)
+        self.clock.was_moved()
+        return told
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _make(self, what: str, given: dict[str, Any], body: bytes | None = None) -> MadeReport:
+        return self._told(MadeReport, "POST", what, given, body)
+
+    def _bulk(self, what: str, given: dict[str, Any], body: bytes | None = None) -> BulkReport:
+        return self._told(BulkReport, "POST", what, given, body)
+
+    def _told(
+        self,
+        kind: type[_Told],
+        method: str,
+        what: str,
+        given: dict[str, Any],
+        body: bytes | None = None,
+    ) -> _Told:
+        if method == "GET":
+            return msgspec.convert(self._asked.get(what, given), kind)
+        return msgspec.convert(self._asked.post(what, given, body), kind)
+
+
+def _chosen(names: Sequence[str], tag: Tags) -> dict[str, Any]:
+    return {"name": list(names), "tag": _listed(tag)}
+
+
+def _listed(tags: Tags) -> list[str]:
+    return [tags] if isinstance(tags, str) else list(tags)
+
+
+def _moment_text(moment: WhenText) -> str:
+    if isinstance(moment, datetime):
+        return moment.isoformat()
+    if isinstance(moment, str):
+        return moment
+    return datetime.fromtimestamp(moment, UTC).isoformat()

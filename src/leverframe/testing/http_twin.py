@@ -1,0 +1,45 @@
+"""A twin that a test reaches by HTTP alone, also for its snapshots and faults."""
+
+from abc import abstractmethod
+from typing import Any
+from urllib.parse import quote
+
+from leverframe.hardware.fault_catalogue import Fault
+from leverframe.testing.any_twin import AnyTwin
+
+
+class HttpTwin(AnyTwin):
+    """A controller that is asked by HTTP for whatever a test does to it."""
+
+    @abstractmethod
+    def _new_label(self) -> str:
+        """Return a name for a snapshot that none has yet."""
+
+    @property
+    @abstractmethod
+    def _first_label(self) -> str:
+        """The snapshot that `reset` goes back to."""
+
+    def snapshot(self) -> Any:
+        label = self._new_label()
+        self._operate(f"/api/sim/snapshots?take={label}", "POST")
+        return label
+
+    def restore(self, snapshot: Any) -> None:
+        self._operate(f"/api/sim/snapshots?restore={snapshot}", "POST")
+
+    def reset(self) -> None:
+        self._raw.clear()
+        self.restore(self._first_label)
+        self._operate("/sim.cgi?requests=clear")
+
+    def _set_fault(self, fault: Fault) -> int:
+        self._operate(f"/sim.cgi?fault={quote(fault.text, safe='')}")
+        number: int = self._json("/api/sim")["faults"]["set"][-1]["number"]
+        return number
+
+    def _end_fault(self, number: int) -> None:
+        if self.is_on and number in [
+            one["number"] for one in self._json("/api/sim")["faults"]["set"]
+        ]:
+            self._operate(f"/sim.cgi?fault=end:{number}")

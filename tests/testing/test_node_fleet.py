@@ -1,0 +1,239 @@
+"""The fleet of the kit by the API of a node: one in the process, and one that runs elsewhere."""
+
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leverframe.config.sources import Sources
+from leverframe.fleet.fleet_file import read_fleet
+from leverframe.testing import AnyFleet, Fleet, NodeRefused, NodeTwin, TwinRefused, faults
+from leverframe.testing.fleet import BadFleet
+from leverframe.testing.loop_thread import LOOP_THREAD
+from tests.fleet.loop_node import LoopNode, loop_node
+
+FROST = "stm.cgi?eventname=1Frost"
+
+
+class RunningNode:
+    """A node that others than the test have started."""
+
+    def __init__(self, stack: AsyncExitStack, **keys: Any) -> None:
+        async def start() -> LoopNode:
+            node = await stack.enter_async_context(loop_node(**keys))
+            await node.node.door.listen("127.0.0.1", 0)
+            return node
+
+        self.node = LOOP_THREAD.run(start())
+        self.url = f"http://127.0.0.1:{self.node.node.door.port}"
+
+
+@pytest.fixture
+def parts() -> Iterator[AsyncExitStack]:
+    stack = AsyncExitStack()
+    yield stack
+    LOOP_THREAD.run(stack.aclose())
+
+
+@pytest.fixture(params=["in the process", "elsewhere"])
+def fleet(request: pytest.FixtureRequest, parts: AsyncExitStack) -> Iterator[AnyFleet[Any]]:
+    """Give a fleet of three: `twin-1` to `twin-3`."""
+    with ExitStack() as stack:
+        if request.param == "elsewhere":
+            connected = stack.enter_context(Fleet.connect(RunningNode(parts).url))
+            connected.add("twin-{n}", count=3)
+            yield connected
+        else:
+            yield stack.enter_context(Fleet(3))
+
+
+def test_controllers_are_added_found_renamed_tagged_and_removed(fleet: AnyFleet[Any]) -> None:
+    pump = {"outputs.0.name": "Pump"}
+    tried = fleet.add("gh-{n}", count=2, template=pump, hw="3.5", dry_run=True)
+    assert (tried.names, tried.dry_run, len(fleet.listed())) == (["gh-1", "gh-2"], True, 3)
+    made = fleet.add("gh-{n}", count=2, template=pump, hw="3.5", sw="1.49", tags=["north", "glass"])
+    assert made.names == ["gh-1", "gh-2"]
+    assert [(one.name, one.hw, one.sw) for one in fleet.listed(tag="north")] == [
+        ("gh-1", "3.5", "1.49"),
+        ("gh-2", "3.5", "1.49"),
+    ]
+    assert fleet.show("gh-2").settings == pump
+    assert len(fleet.find()) == 5
+    fleet.rename("gh-2", "cellar")
+    fleet.tag("twin-1", add="north")
+    fleet.tag(tag="glass", remove="glass")
+    assert [one.name for one in fleet.listed(tag="north")] == ["twin-1", "gh-1", "cellar"]
+    (cellar,) = fleet.find("cellar")
+    assert cellar.settings["outputs"][0]["name"] == "Pump"
+    assert fleet.remove("cellar").done == 1
+    assert fleet.remove(tag="north").done == 2
+    assert [one.name for one in fleet.listed()] == ["twin-2", "twin-3"]
+    assert fleet.overview().controllers == fleet.health().controllers == 2
+
+
+def test_what_a_node_refuses_is_told_in_its_words(fleet: AnyFleet[Any]) -> None:
+    with pytest.raises(NodeRefused, match="There is a controller twin-1 already") as refused:
+        fleet.add("twin-{n}", count=2)
+    assert refused.value.status == 409
+    with pytest.raises(NodeRefused, match="No controller has the tag 'south'"):
+        fleet.send("outs.cgi?out0=1", tag="south")
+    with pytest.raises(NodeRefused, match="There is no controller 'x'"):
+        fleet.find("x")
+    with pytest.raises(NodeRefused, match="Nothing is chosen"):
+        fleet.remove()
+    with pytest.raises(NodeRefused, match="Field count: "):
+        fleet.add("gh-{n}", count=0)
+    with pytest.raises(NodeRefused, match="This moment has passed"):
+        fleet.advance_to("2020-01-01")
+    assert len(fleet.listed()) == 3
+
+
+def test_a_command_has_a_result_for_each_that_is_chosen(fleet: AnyFleet[Any]) -> None:
+    fleet.add("old", hw="3.0", sw="1.18")
+    fleet.tag("old", "twin-1", add="some")
+    tried = fleet.send(FROST, tag="some", dry_run=True)
+    assert (tried.done, tried.refused, tried.dry_run) == (1, 1, True)
+    held_back = fleet.send(FROST, tag="some", all_or_none=True)
+    assert [one.status for one in held_back.results] == [424, 404]
+    sent = fleet.send(FROST)
+    assert (sent.done, sent.refused) == (3, 1)
+    assert "HW 3.0 SW 1.18" in str(sent.results[3].detail)
+    assert fleet.send("outs.cgi?out0=1", "twin-2").done == 1
+    assert fleet.send("post.cgi?sched_save &s0=lamp*0*1*9*0*127*1&&", "twin-2").done == 1
+    assert [twin.state["OUT0"] for twin in fleet.find()] == [0, 1, 0, 0]
+
+
+def test_time_is_moved_for_all_and_for_some(fleet: AnyFleet[Any]) -> None:
+    begin = fleet.now.timestamp()
+    fleet.advance("1h")
+    fleet.advance("30min", "twin-1")
+    assert _times(fleet, begin) == [5400, 3600, 3600]
+    fleet.advance_to(begin + 7200)
+    assert _times(fleet, begin) == [7200, 7200, 7200]
+    assert fleet.clock.now.timestamp() == begin + 7200
+    fleet.add("late")
+    assert _times(fleet, begin)[3] == 7200
+    fleet.send("outs.cgi?ortime=07&out0=1", "twin-3")
+    while fleet.find("twin-3")[0].state["OUT0"]:
+        assert fleet.step() > 0
+    assert _times(fleet, begin) == [7207] * 4
+    fleet.run_at(0.5)
+    assert fleet.overview().rate == 0.5
+    fleet.freeze()
+    assert fleet.overview().rate == 0
+
+
+def _times(fleet: AnyFleet[Any], begin: float) -> list[float]:
+    return [round(one.time - begin, 3) for one in fleet.listed() if one.time is not None]
+
+
+def test_snapshots_forks_and_faults_of_many(fleet: AnyFleet[Any]) -> None:
+    begin = fleet.now
+    fleet.send("outs.cgi?out0=1", "twin-1")
+    assert fleet.snapshot("noon").done == 3
+    assert fleet.fork("twin-1", "copy-{n}", count=2, tags="copies").names == ["copy-1", "copy-2"]
+    fleet.send("outs.cgi?out0=0")
+    fleet.advance("1h")
+    refused = fleet.restore("noon")
+    assert (refused.done, refused.refused) == (3, 2)
+    assert [twin.state["OUT0"] for twin in fleet.find("twin-1", "copy-1")] == [1, 0]
+    assert fleet.find("twin-1")[0].now == begin
+    with pytest.raises(NodeRefused, match="There is no snapshot 'dawn'"):
+        fleet.restore("dawn")
+    assert fleet.fault(faults.status(503), tag="copies").done == 2
+    copy = fleet.find("copy-1")[0]
+    with pytest.raises(TwinRefused) as faulty:
+        copy.get("/json/all.json")
+    assert faulty.value.status == 503
+    assert fleet.end_faults().done == 5
+    assert '"out0":"0"' in copy.get("/json/all.json")
+
+
+def test_an_export_is_a_fleet_file(fleet: AnyFleet[Any], tmp_path: Path) -> None:
+    fleet.send("stm.cgi?oname=0Pump", "twin-2")
+    assert fleet.export("twin-2")[0].settings.settings == {"outputs.0.name": "Pump"}
+    files = fleet.export_to(tmp_path / "mine", "twin-1", "twin-2")
+    assert "Pump" in files["twin-2"].read_text()
+    read = read_fleet(Sources(tmp_path / "mine" / "fleet.toml", {}, {}))
+    assert [one.record.name for one in read.controllers] == ["twin-1", "twin-2"]
+
+
+def test_a_controller_of_a_node_is_a_twin_by_its_name(parts: AsyncExitStack) -> None:
+    with Fleet.connect(RunningNode(parts).url) as fleet:
+        fleet.add("gh-{n}", count=2, hw="3.5", sw="1.49", address="127.0.9.1")
+        with fleet["gh-2"] as twin:
+            assert isinstance(twin, NodeTwin)
+            assert (twin.name, twin.profile.hw) == ("gh-2", "3.5")
+            twin.command("outs.cgi?ortime=0600", "outs.cgi?out0=1")
+            assert '"out0":"1"' in twin.get("/json/all.json")
+            assert [one.path for one in twin.requests()] == ["/json/all.json"]
+            snapshot = twin.snapshot()
+            twin.advance("10min")
+            assert twin.state["OUT0"] == 0
+            twin.restore(snapshot)
+            assert twin.state["OUT0"] == 1
+            with twin.fault(faults.status(500), path="/json/all.json"):
+                pytest.raises(TwinRefused, twin.get, "/json/all.json")
+            twin.sense(DS1=31)
+            assert twin.rule(when="DS1 >= 30", then="OUT1") == 1
+            twin.until("OUT1 = 1", "1min")
+            twin.command("stm.cgi?modbuson=1")
+            assert twin.modbus.host == "127.0.9.2"
+            twin.reset()
+            assert (twin.state["OUT0"], twin.requests()) == (0, [])
+            with pytest.raises(RuntimeError, match="Modbus TCP is off"):
+                print(twin.modbus)
+        assert fleet["gh-1"].state["OUT0"] == 0
+        assert twin._json("/api/sim/snapshots") == []
+        with pytest.raises(RuntimeError, match="no start to go back to"):
+            fleet["gh-1"].reset()
+        assert [one.name for one in fleet] == ["gh-1", "gh-2"]
+        assert len(fleet) == 2
+    assert not twin.is_on
+
+
+def test_a_node_that_asks_who_is_there(parts: AsyncExitStack) -> None:
+    running = RunningNode(parts)
+    with Fleet.connect(running.url) as fleet:
+        made = LOOP_THREAD.run(running.node.post("account/add", name="anna"))
+        with pytest.raises(NodeRefused) as refused:
+            fleet.listed()
+        assert refused.value.status == 401
+    with Fleet.connect(running.url, "anna", made["password"]) as fleet:
+        assert fleet.listed() == []
+
+
+def test_where_no_node_is_that_is_told() -> None:
+    with pytest.raises(NodeRefused, match="no address of a node"):
+        Fleet.connect("ftp://x")
+    with (
+        Fleet.connect("http://127.0.0.1:1") as fleet,
+        pytest.raises(NodeRefused, match="does not answer") as refused,
+    ):
+        fleet.listed()
+    assert refused.value.status is None
+
+
+def test_twins_of_a_fleet_are_found_by_name_also_those_that_came_later() -> None:
+    with Fleet(2) as fleet:
+        assert fleet["twin-2"] is fleet[1]
+        fleet.add("gh-{n}", count=2)
+        assert fleet["gh-2"] is fleet[3]
+        assert fleet.find("gh-1") == [fleet[2]]
+        assert len({twin.url for twin in fleet}) == len(fleet) == 4
+        fleet.command("outs.cgi?out0=1")
+        fleet.remove("twin-2")
+        assert [twin.state["OUT0"] for twin in fleet] == [1, 1, 1]
+        with pytest.raises(KeyError):
+            print(fleet["twin-2"])
+        with Fleet.connect(fleet.url) as same:
+            assert len(same) == 3
+            same.add("stranger")
+        fleet.advance("1h")
+        fleet.reset()
+        assert len({twin.now for twin in fleet}) == 1
+        assert fleet.find("stranger") == [fleet[3]]
+    with pytest.raises(BadFleet, match="The twins are off"):
+        fleet.listed()
