@@ -40,7 +40,7 @@ _leverframe() {
             "fleet restore") words="--tag --node --user --ca-file --json -h --help" ;;
             "fleet fork") words="--count --tag --node --user --ca-file --json -h --help" ;;
             "fleet fault") words="--tag --seed --node --user --ca-file --json -h --help" ;;
-            "fleet export") words="--tag --node --user --ca-file -h --help" ;;
+            "fleet export") words="--tag --node --user --ca-file --json -h --help" ;;
             "fleet tenant") words="--tag --max --node --user --ca-file --json -h --help" ;;
             "fleet account") words="--tenant --role --node --user --ca-file --json -h --help" ;;
             "fleet map") words="--domain --haproxy --file --every --node --user --ca-file -h --help" ;;

@@ -276,6 +276,7 @@ complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_su
 complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from export' -l node -d 'where the node answers (default http://127.0.0.1:8080)'
 complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from export' -l user -d 'sign in; the password is asked for'
 complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from export' -l ca-file -d 'further certificate authorities to trust (PEM)'
+complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from export' -l json -d 'tell scripts, one JSON object a line'
 complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from tenant' -l tag -d 'only those that have this tag; may be given several times'
 complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from tenant' -l max -d 'add: controllers that it may have by what its own people add (default 100)'
 complete -c leverframe -n '__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from tenant' -l node -d 'where the node answers (default http://127.0.0.1:8080)'

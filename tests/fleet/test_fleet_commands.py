@@ -23,6 +23,7 @@ from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
 from leverframe.testing import Twin
 from leverframe.testing.loop_thread import LOOP_THREAD
 from tests import effort
+from tests.cases import for_each
 from tests.fleet.loop_node import loop_node
 from tests.ports import free_port, free_ports
 
@@ -275,6 +276,56 @@ def test_an_export_is_a_fleet_file_with_settings(fleet: Terminal, tmp_path: Path
     assert read.controllers[1].record.tags == ("north",)
     assert read.controllers[1].profile.hw == "3.5"
     assert read.controllers[1].leaves == {"outputs.0.name": "Pump"}
+
+
+def test_an_export_tells_scripts_what_was_written_where(fleet: Terminal, tmp_path: Path) -> None:
+    fleet("add", "--name", "gh-{n}", "--count", "2")
+    folder = tmp_path / "out"
+    assert fleet.json("export", str(folder), "gh-2") == [
+        {
+            "name": "gh-2",
+            "settings": str(folder / "gh-2.toml"),
+            "fleet": str(folder / "fleet.toml"),
+        }
+    ]
+    assert (folder / "gh-2.toml").is_file()
+
+
+@pytest.fixture
+def north_and_south(fleet: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    monkeypatch.chdir(tmp_path)
+    fleet("add", "--name", "gh-1", "--tag", "north")
+    fleet("add", "--name", "pump", "--tag", "south")
+    return fleet
+
+
+@for_each(
+    "words",
+    [
+        ("send", "outs.cgi?out0=1", "gh-1"),
+        ("send", "outs.cgi?out0=1", "gh-1", "--dry-run", "--json"),
+        ("snapshot", "noon", "gh-1"),
+        ("fault", "none", "gh-1"),
+        ("tag", "gh-1", "--add", "x"),
+        ("remove", "gh-1"),
+        ("export", "out", "gh-1"),
+        ("advance", "1h", "--tag", "north"),
+    ],
+)
+def test_what_is_for_nobody_is_told_and_ends_with_an_error(
+    north_and_south: Terminal, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    told = north_and_south(*words, "--tag", "south", ends_with=2)
+    assert told == (
+        "leverframe: Nobody is chosen: no controller has these names and all of these tags.\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_to_a_node_without_controllers_is_for_nobody(fleet: Terminal) -> None:
+    assert "Nobody is chosen: no controller is there." in fleet(
+        "send", "outs.cgi?out0=1", ends_with=2
+    )
 
 
 @pytest.mark.thorough

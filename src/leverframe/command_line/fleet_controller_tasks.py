@@ -7,7 +7,6 @@ from leverframe.command_line.fleet_arguments import (
     MEMBER,
     MEMBERS,
     NEW_TAG,
-    NODE,
     NODE_JSON,
     TAG,
 )
@@ -277,7 +276,7 @@ the way: the next start goes on. `undo` gives those that were changed the settin
             argument("folder", metavar="FOLDER", type=Path, help="a new folder"),
             MEMBERS,
             TAG,
-            *NODE,
+            *NODE_JSON,
         ),
     ),
 )

@@ -4,7 +4,7 @@ What concerns many controllers ends with 1 where some of them refused it, and te
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +20,7 @@ from rich.table import Table
 from leverframe.durations import seconds_from_text
 from leverframe.exit_codes import DONE, NO
 from leverframe.fleet.answer_headers import NOT_DONE
-from leverframe.fleet.node_client import NodeClient, asked_account
+from leverframe.fleet.node_client import NodeClient, NodeRefused, asked_account
 
 #: Controllers that are made by one request.
 AT_A_TIME = 50
@@ -229,6 +229,8 @@ def advance_time(
                 for _ in range(steps):
                     told = client.post("advance", {**given, "for": f"{seconds / steps:.9f}"})
                     advance(1)
+    if tag and told.get("earliest") is None:
+        _check_chosen((), {"name": [], "tag": tag})
     if as_json:
         print_json([told])
     else:
@@ -295,6 +297,7 @@ def export_controllers(
     node: str,
     user: str | None,
     ca_file: str | None,
+    as_json: bool,
     folder: Path,
     names: list[str],
     tag: list[str],
@@ -302,11 +305,19 @@ def export_controllers(
     """Write a fleet file and a settings file for each controller into a new folder."""
     # Imported here, as below: to load a whole controller takes most commands twice their time.
     from leverframe.fleet.api.reading import ExportedController
-    from leverframe.fleet.export_folder import write_export
+    from leverframe.fleet.export_folder import FLEET_FILE, write_export
 
     with asked_node(node, user, ca_file) as client:
-        told = client.get("export", {"name": names, "tag": tag})
+        given = {"name": names, "tag": tag}
+        told = client.get("export", given)
+    _check_chosen(told, given)
     files = write_export(folder, msgspec.convert(told, list[ExportedController]))
+    if as_json:
+        fleet = str(folder / FLEET_FILE)
+        print_json(
+            [{"name": name, "settings": str(file), "fleet": fleet} for name, file in files.items()]
+        )
+        return
     print(f"{len(files)} controllers are in {folder}; leverframe fleet run --config reads it")
 
 
@@ -334,11 +345,20 @@ def _bulk(
 ) -> int:
     with asked_node(node, user, ca_file) as client:
         told = client.post(what, given, body)
+    _check_chosen(told["results"], given)
     if as_json:
         print_json(told["results"])
     else:
         say_results(told)
     return NO if told["refused"] else DONE
+
+
+def _check_chosen(found: Sized, given: JsonObject) -> None:
+    """Refuse to be done where nobody was chosen: nothing has happened."""
+    if found:
+        return
+    whom = "has these names and all of these tags" if given["name"] or given["tag"] else "is there"
+    raise NodeRefused(f"Nobody is chosen: no controller {whom}.")
 
 
 def say_results(told: JsonObject) -> None:
