@@ -1,21 +1,27 @@
 """`leverframe fleet`: what it asks a node, prints, and ends with."""
 
+import asyncio
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from io import StringIO
 from pathlib import Path
+from typing import Self
 from urllib.request import urlopen
 
 import msgspec
 import pytest
 from rich.console import Console
+from rich.progress import TextColumn
 
 from leverframe.command_line.entry import carry_out
 from leverframe.config.sources import Sources
+from leverframe.controller import Controller
+from leverframe.controller.live_snapshot import LiveSnapshot, take_snapshot
 from leverframe.fleet.commands import _tell_made, table_of
 from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_file import read_fleet
@@ -276,6 +282,75 @@ def test_an_export_is_a_fleet_file_with_settings(fleet: Terminal, tmp_path: Path
     assert read.controllers[1].record.tags == ("north",)
     assert read.controllers[1].profile.hw == "3.5"
     assert read.controllers[1].leaves == {"outputs.0.name": "Pump"}
+
+
+class Bar:
+    """Notes what would be shown in a terminal."""
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[int, int | None]] = []
+        self.is_half_way = threading.Event()
+
+    def __call__(self, *columns: TextColumn, **how: object) -> Self:
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Show nothing more."""
+
+    def add_task(self, text: str, total: int | None) -> int:
+        return 0
+
+    def update(
+        self, task: int, advance: int = 0, completed: int = 0, total: int | None = None
+    ) -> None:
+        self.shown.append((completed + advance, total))
+        if completed:
+            self.is_half_way.set()
+
+
+@pytest.fixture
+def bar(monkeypatch: pytest.MonkeyPatch) -> Bar:
+    """Let somebody watch, at a terminal."""
+    shown = Bar()
+    monkeypatch.setattr("leverframe.fleet.commands._watched", lambda: True)
+    monkeypatch.setattr("leverframe.fleet.commands.Progress", shown)
+    monkeypatch.setattr("leverframe.fleet.node_client.LOOK_S", 0.001)
+    return shown
+
+
+def test_whoever_watches_sees_how_far_the_node_is(
+    fleet: Terminal, bar: Bar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet("add", "--name", "gh-{n}", "--count", "2")
+
+    async def take(controller: Controller) -> LiveSnapshot:
+        if len(taken) == 1:
+            # Half of it is done, and the other half waits until that is shown.
+            assert await asyncio.to_thread(bar.is_half_way.wait, 30)
+        taken.append(await take_snapshot(controller))
+        return taken[-1]
+
+    taken: list[LiveSnapshot] = []
+    monkeypatch.setattr("leverframe.fleet.group_snapshots.take_snapshot", take)
+    bar.shown.clear()
+    assert "done: 2" in fleet("snapshot", "noon")
+    assert (1, 2) in bar.shown
+
+
+def test_whoever_watches_an_export_sees_files_being_written(
+    fleet: Terminal, bar: Bar, tmp_path: Path
+) -> None:
+    fleet("add", "--name", "gh-{n}", "--count", "2")
+    bar.shown.clear()
+    fleet("export", str(tmp_path / "out"))
+    assert bar.shown[-2:] == [(1, None), (1, None)]
+
+
+def test_a_refusal_is_told_also_where_somebody_watches(fleet: Terminal, bar: Bar) -> None:
+    assert "No controller has the tag 'x'" in fleet("send", "a.cgi", "--tag", "x", ends_with=2)
 
 
 def test_an_export_tells_scripts_what_was_written_where(fleet: Terminal, tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ RULES: dict[str, tuple[For, tuple[str, ...]]] = {
             f"?{SWITCH}&name=acme-1,zeta-1&dry_run=1",
         ),
     ),
+    "/api/fleet/progress": ("users", ("?id=x",)),
     "/api/fleet/rollout/plan": (
         "administrators",
         (

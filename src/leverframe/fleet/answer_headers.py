@@ -1,5 +1,7 @@
-"""Headers of the answers of a node and statuses within them, for the node and its clients."""
+"""Headers of requests to a node and its answers, and statuses within them, for both sides."""
 
+#: Gives a request an id by which its progress is asked for.
+PROGRESS = "Leverframe-Progress"
 #: Names the nodes whose part is missing in the answer.
 SILENT_NODES = "Leverframe-Silent-Nodes"
 #: Says that an answer may be old, as caches say it.

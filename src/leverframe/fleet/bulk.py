@@ -30,6 +30,7 @@ from leverframe.engine.tree import MISSING, is_confidential
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import NOT_DONE
 from leverframe.fleet.members import Member, check_that_all_are_here
+from leverframe.fleet.progress import count_done
 from leverframe.log_context import finished_within, within
 from leverframe.naming.names import name_of
 from leverframe.servers.accounts.passwords import Passwords
@@ -109,6 +110,7 @@ async def each(
             results.append(MemberResult(member.name, 507, str(error)))
         except ErrorForPeople as error:
             results.append(MemberResult(member.name, 400, str(error)))
+        count_done()
     return report_of(results)
 
 
@@ -150,6 +152,7 @@ async def try_out(
     tried = []
     for number, member in enumerate(members, start=1):
         tried.append(_tried(member, partial(perform, member.controller)))
+        count_done()
         if number % AT_A_TIME == 0:
             await asyncio.sleep(0)
     return report_of(tried, dry_run=True)
@@ -190,6 +193,7 @@ async def _answered(
     results = []
     for member, answer in zip(members, answers, strict=True):
         results.append(_result(member, await _reply(answer)))
+        count_done()
     return report_of(results)
 
 

@@ -27,6 +27,16 @@ AT_A_TIME = 50
 #: Steps in which time is moved where somebody watches it.
 STEPS = 50
 
+#: What is under way, where somebody watches it.
+_DOING = {
+    "send": "sending",
+    "remove": "removing",
+    "tag": "tagging",
+    "snapshot": "taking snapshots",
+    "restore": "going back",
+    "fault": "setting faults",
+}
+
 JsonObject = dict[str, Any]
 
 
@@ -307,11 +317,13 @@ def export_controllers(
     from leverframe.fleet.api.reading import ExportedController
     from leverframe.fleet.export_folder import FLEET_FILE, write_export
 
-    with asked_node(node, user, ca_file) as client:
-        given = {"name": names, "tag": tag}
+    given = {"name": names, "tag": tag}
+    with asked_node(node, user, ca_file) as client, _followed(client, "collecting"):
         told = client.get("export", given)
     _check_chosen(told, given)
-    files = write_export(folder, msgspec.convert(told, list[ExportedController]))
+    found = msgspec.convert(told, list[ExportedController])
+    with _progress("writing", len(found)) as wrote:
+        files = write_export(folder, found, wrote)
     if as_json:
         fleet = str(folder / FLEET_FILE)
         print_json(
@@ -343,7 +355,7 @@ def _bulk(
     given: JsonObject,
     body: bytes | None = None,
 ) -> int:
-    with asked_node(node, user, ca_file) as client:
+    with asked_node(node, user, ca_file) as client, _followed(client, _DOING[what]):
         told = client.post(what, given, body)
     _check_chosen(told["results"], given)
     if as_json:
@@ -416,8 +428,24 @@ def _watched() -> bool:
 @contextmanager
 def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show a bar on the error output, for people who look at a terminal."""
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not _watched()) as bar:
+    with _bar(what) as bar:
         task = bar.add_task("", total=total)
         yield lambda steps: bar.update(task, advance=steps)
+
+
+@contextmanager
+def _followed(client: NodeClient, what: str) -> Iterator[None]:
+    """Show how far the node is with what it is asked for, to people who look at a terminal."""
+    if not _watched():
+        yield
+        return
+    with _bar(what) as bar:
+        task = bar.add_task("", total=None)
+        with client.followed(lambda done, of: bar.update(task, completed=done, total=of or None)):
+            yield
+
+
+def _bar(what: str) -> Progress:
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not _watched())

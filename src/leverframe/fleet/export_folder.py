@@ -1,6 +1,6 @@
 """Exported controllers as files: a fleet file, and a settings file for each of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,8 +11,15 @@ from leverframe.maintenance.readable_backup import as_text
 FLEET_FILE = "fleet.toml"
 
 
-def write_export(folder: Path, found: Sequence[ExportedController]) -> dict[str, Path]:
-    """Write controllers into a new folder; return the settings file of each by its name."""
+def write_export(
+    folder: Path,
+    found: Sequence[ExportedController],
+    wrote: Callable[[int], None] = lambda _: None,
+) -> dict[str, Path]:
+    """Write controllers into a new folder; return the settings file of each by its name.
+
+    `wrote` is told how many more are written.
+    """
     folder.mkdir(parents=True)
     tenants = sorted({one.record.tenant for one in found if one.record.tenant})
     lines = [f"tenants = {msgspec.json.encode(tenants).decode()}", ""] if tenants else []
@@ -26,5 +33,6 @@ def write_export(folder: Path, found: Sequence[ExportedController]) -> dict[str,
         for key, value in {**record, "settings": file.name}.items():
             lines.append(f"{key} = {msgspec.json.encode(value).decode()}")
         lines.append("")
+        wrote(1)
     (folder / FLEET_FILE).write_text("\n".join(lines), encoding="utf-8")
     return files

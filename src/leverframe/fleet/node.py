@@ -32,6 +32,7 @@ from leverframe.fleet.members import (
     selected,
 )
 from leverframe.fleet.other_nodes import CallHandler, OtherNodes
+from leverframe.fleet.progress import count_done
 from leverframe.fleet.records import (
     MAX_CONTROLLERS,
     MemberRecord,
@@ -56,6 +57,8 @@ log = logging.getLogger(__name__)
 NOT_STARTED = "start "
 #: Controllers whose rows are read at once.
 READ_AT_A_TIME = 50
+#: So many are stopped before other requests have their turn.
+STOPPED_AT_A_TIME = 50
 #: Controllers whose first rows share transactions; other requests have their turn after them.
 MADE_AT_A_TIME = 10
 
@@ -349,10 +352,13 @@ class FleetNode:
         await close_all(erasing)
 
     async def _stop(self, members: Iterable[Member]) -> None:
-        for member in members:
+        for number, member in enumerate(members, start=1):
             member.has_left = True
             self.members.pop(member.name, None)
             await close_all([partial(self.door.close, member.entrance), member.end])
+            count_done()
+            if number % STOPPED_AT_A_TIME == 0:
+                await asyncio.sleep(0)
 
     async def close(self) -> None:
         """Stop all controllers, each by itself; what must be remembered is on disk then."""

@@ -7,9 +7,12 @@ import getpass
 import http.client
 import ssl
 import sys
+import threading
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from secrets import token_hex
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -18,11 +21,14 @@ from msgspec import Struct
 
 from leverframe.commands.describe.media_types import FORM
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.answer_headers import SILENT_NODES
+from leverframe.fleet.answer_headers import PROGRESS, SILENT_NODES
 
 #: How long a node may take: thousands of controllers can be concerned.
 ANSWER_S = 3600.0
 PATHS = "/api/fleet"
+#: How often it is asked how far a request has come, and how long that may take.
+LOOK_S = 0.2
+LOOKED_S = 5.0
 
 #: Name and password.
 Credentials = tuple[str, str]
@@ -107,6 +113,7 @@ class NodeClient(NodeAsking):
         account: Credentials | None = None,
         ca_file: str | None = None,
         when_silent: Callable[[str], None] = say_silent,
+        answer_s: float = ANSWER_S,
     ) -> None:
         super().__init__((url if "://" in url else f"http://{url}").rstrip("/"), when_silent)
         parts = urlsplit(self.url)
@@ -119,14 +126,15 @@ class NodeClient(NodeAsking):
             raise NodeRefused(
                 f"{url!r} is no address of a node; write it like http://127.0.0.1:8080."
             )
+        self._account, self._ca_file = account, ca_file
         self._headers = {} if account is None else _signed(account)
         if parts.scheme == "https":
             context = ssl.create_default_context(cafile=ca_file)
             self._connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                parts.hostname, port, timeout=ANSWER_S, context=context
+                parts.hostname, port, timeout=answer_s, context=context
             )
         else:
-            self._connection = http.client.HTTPConnection(parts.hostname, port, timeout=ANSWER_S)
+            self._connection = http.client.HTTPConnection(parts.hostname, port, timeout=answer_s)
 
     def _exchange(
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
@@ -143,6 +151,37 @@ class NodeClient(NodeAsking):
                 f"{self.url} does not answer: {why}. `leverframe fleet run` starts a node, and"
                 " --node says where one is."
             ) from error
+
+    @contextmanager
+    def followed(self, tell: Callable[[int, int], None]) -> Iterator[None]:
+        """Tell now and then how far a request is that is made within this: how many, of how many.
+
+        The node is asked for it by a connection of its own, as long as it knows the request.
+        """
+        id, ended = token_hex(8), threading.Event()
+
+        def look() -> None:
+            with closing(self._another()) as other:
+                while not ended.wait(LOOK_S):
+                    try:
+                        told = other.get("progress", {"id": id})
+                    except NodeRefused:
+                        # It has not come there yet, or has ended; what is wrong, it says itself.
+                        continue
+                    tell(told["done"], told["of"])
+
+        watcher = threading.Thread(target=look, name="progress", daemon=True)
+        self._headers[PROGRESS] = id
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
+            del self._headers[PROGRESS]
+
+    def _another(self) -> "NodeClient":
+        return NodeClient(self.url, self._account, self._ca_file, answer_s=LOOKED_S)
 
     def close(self) -> None:
         self._connection.close()

@@ -19,7 +19,7 @@ from leverframe.commands.table.refusals import BadValue, NotAllowed, Refusal, Si
 from leverframe.commands.table.rights import require
 from leverframe.commands.table.row import ANYBODY, CONTROL
 from leverframe.config.described import describe_type, taken_apart
-from leverframe.fleet.answer_headers import SILENT_NODES, STALE
+from leverframe.fleet.answer_headers import PROGRESS, SILENT_NODES, STALE
 from leverframe.fleet.api.across import ApiAnswer, ApiCall, done_here
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.api.endpoints import ENDPOINTS
@@ -30,6 +30,7 @@ from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import THE_OPERATOR, Asking, NodeAccounts
 from leverframe.fleet.other_nodes import NotUnderstood
+from leverframe.fleet.progress import RequestsUnderWay
 from leverframe.fleet.refusal_pages import NOTHING, SIGN_IN, TOO_MANY, for_people
 from leverframe.fleet.view_parts import ViewParts
 from leverframe.process.administrator import random_password
@@ -59,6 +60,7 @@ from leverframe.storage.store import StoreUnavailable
 
 FRONT_PAGE = f"{PREFIX}fleet.html"
 
+_PROGRESS = PROGRESS.lower()
 _BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
 
 
@@ -98,6 +100,7 @@ class NodeWeb:
         self.jobs = FleetJobs(node, self.snapshots, passwords)
         self.index = HealthIndex(node)
         self._streams = StreamShares()
+        self._under_way = RequestsUnderWay()
         node.endings += [ViewParts(node, self.index).close, self.index.close]
         self._names = names
         self._passwords = passwords
@@ -171,14 +174,18 @@ class NodeWeb:
             self._streams,
             self.accounts,
             self._passwords,
+            self._under_way,
             self.new_administrator,
         )
 
     async def _awaited(
         self, work: Coroutine[Any, Any, Any], endpoint: FleetEndpoint, context: FleetContext
     ) -> AnyReply:
+        id = context.request.headers.get(_PROGRESS)
         try:
-            return _reply(await work, endpoint, context)
+            with self._under_way.followed(context.tenant, id):
+                value = await work
+            return _reply(value, endpoint, context)
         except Refusal as refusal:
             return _refused(context.request, refusal)
         except StoreUnavailable as error:

@@ -27,6 +27,7 @@ from leverframe.fleet.other_nodes import (
     Whereabouts,
     read_answer,
 )
+from leverframe.fleet.progress import count_done, expect
 from leverframe.fleet.records import Moved
 from leverframe.fleet.tenants import as_told, is_seen, within_tenant
 from leverframe.storage.store import StoreUnavailable
@@ -119,6 +120,7 @@ async def asked(
     call = ApiCall(endpoint.path, context.given, request.body, context.asking, request.peer, chosen)
     seconds = READ_S if is_repeatable(endpoint) else DONE_S
     content = await others.ask(node, "api", msgspec.msgpack.encode(call), seconds)
+    count_done(len(chosen or ()))
     answer: ApiAnswer = read_answer(node, content, ApiAnswer)
     if answer.is_stale:
         context.stale.add(node)
@@ -158,7 +160,9 @@ async def targets_of(context: FleetContext) -> list[Whereabouts]:
         if tag not in known:
             raise no_such_tag(tag, known)
     chosen = [by_name[name] for name in dict.fromkeys(names)] or everybody
-    return [one for one in chosen if set(tags) <= set(one.record.tags)]
+    found = [one for one in chosen if set(tags) <= set(one.record.tags)]
+    expect(len(found))
+    return found
 
 
 # --- asking all of them ---------------------------------------------------------------------------

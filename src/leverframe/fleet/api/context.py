@@ -24,6 +24,7 @@ from leverframe.fleet.live import GroupTime
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import Asking, NodeAccounts
+from leverframe.fleet.progress import RequestsUnderWay, expect
 from leverframe.fleet.records import Moved
 from leverframe.fleet.tenants import TenantRecord
 from leverframe.servers.accounts.passwords import Passwords
@@ -62,6 +63,7 @@ class FleetContext(Struct, frozen=True):
     streams: StreamShares
     accounts: NodeAccounts
     passwords: Passwords
+    under_way: RequestsUnderWay
     #: Makes a password for administrators, and the settings that take it.
     new_administrator: Callable[[], Coroutine[Any, Any, tuple[str | None, dict[str, Any]]]]
     #: The controllers that another node asks for; None where a person asks.
@@ -105,7 +107,8 @@ class FleetContext(Struct, frozen=True):
         else:
             members = self._by_number(self.numbers)
         if self.is_looked_for:
-            return await self.index.chosen(self.wanted(), members)
+            members = await self.index.chosen(self.wanted(), members)
+        expect(len(members))
         return members
 
     @property

@@ -7,6 +7,7 @@ from msgspec import Meta
 from leverframe import __version__
 from leverframe.commands.describe.openapi import QueryParameter, openapi_of_endpoints
 from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
+from leverframe.fleet.answer_headers import PROGRESS
 from leverframe.fleet.api import (
     acting,
     anywhere,
@@ -38,6 +39,7 @@ from leverframe.fleet.api.watching import PLACE
 from leverframe.fleet.bulk import BulkReport
 from leverframe.fleet.jobs.job_state import JobReport
 from leverframe.fleet.other_nodes import ClusterReport
+from leverframe.fleet.progress import ProgressReport
 from leverframe.servers.routes.metrics import METRICS
 from leverframe.servers.routes.stream import EVENT_STREAM
 
@@ -145,6 +147,16 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         across=watching.streamed_anywhere,
         doc="Tell what a page shows as server-sent events: `view` with the controllers in view, "
         "then `change` with what is different.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/progress",
+        role=CONTROL,
+        for_tenants=True,
+        reply=ProgressReport,
+        query=(QueryParameter("id", str, f"What the header `{PROGRESS}` of the request says."),),
+        function=reading.progress,
+        doc="Tell how far a request has come that is still under way, of the controllers that it "
+        "concerns; 404 for any other.",
     ),
     FleetEndpoint(
         "/api/fleet/show",

@@ -20,6 +20,7 @@ from leverframe.fleet.health_index import version_of
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import NOT_STARTED, FleetNode
 from leverframe.fleet.node_findings import node_findings, node_sentences
+from leverframe.fleet.progress import ProgressReport, count_done
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.tenants import Role
 from leverframe.profile import HARDWARE, newest_software
@@ -181,6 +182,10 @@ def _troubles(context: FleetContext) -> list[str]:
     return [*(sentence for _, sentence in sorted(node.troubles.items())), *node_sentences(node)]
 
 
+def progress(context: FleetContext) -> ProgressReport:
+    return context.under_way.report(context.tenant, context.needed("id", "the id of a request"))
+
+
 async def listed(context: FleetContext) -> list[MemberReport]:
     return [
         report_of_member(context.node, member) async for member in in_turns(await context.chosen())
@@ -191,6 +196,7 @@ async def in_turns(members: list[Member]) -> AsyncIterator[Member]:
     """Give other requests their turn now and then: there may be thousands."""
     for number, member in enumerate(members, start=1):
         yield member
+        count_done()
         if number % AT_A_TIME == 0:
             await asyncio.sleep(0)
 

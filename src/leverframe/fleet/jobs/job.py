@@ -34,6 +34,7 @@ from leverframe.fleet.jobs.job_state import (
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.reaching import Reaching
 from leverframe.fleet.jobs.steps import UNDECIDED, JobStep
+from leverframe.fleet.progress import count_done
 from leverframe.fleet.tenants import as_told
 from leverframe.servers.problems import StoreFailed
 from leverframe.storage.encrypting import JOB_WORK
@@ -303,6 +304,7 @@ class FleetJob:
             await self._note(
                 {one: self.outcomes.after(one, results[one], snapshot) for one in some}
             )
+            count_done(len(some))
             if await self._has_too_many_errors():
                 return False
         return True

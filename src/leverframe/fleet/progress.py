@@ -1,0 +1,75 @@
+"""How far a request to a node has come that concerns many controllers, for whoever waits for it.
+
+Whoever asks gives the request an id, and asks for that by another connection. It is counted where
+controllers have their turn, wherever that is: the count goes with the context of the request.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from leverframe.commands.table.refusals import Refusal
+
+
+class ProgressReport(Struct):
+    """How many controllers had their turn."""
+
+    done: int = 0
+    of: Annotated[int, Meta(description="How many there are; 0 as long as that is unknown.")] = 0
+
+
+class NothingUnderWay(Refusal):
+    status = 404
+    title = "Nothing is under way"
+
+
+_COUNTED: ContextVar[ProgressReport | None] = ContextVar("progress", default=None)
+#: Whose request it is, and its id.
+_Key = tuple[str | None, str]
+
+
+class RequestsUnderWay:
+    """The requests that somebody wants to follow."""
+
+    def __init__(self) -> None:
+        self._reports: dict[_Key, ProgressReport] = {}
+
+    @contextmanager
+    def followed(self, tenant: str | None, id: str | None) -> Iterator[None]:
+        """Count what is done within this, where an id is given."""
+        if id is None:
+            yield
+            return
+        key, report = (tenant, id), ProgressReport()
+        self._reports[key] = report
+        token = _COUNTED.set(report)
+        try:
+            yield
+        finally:
+            _COUNTED.reset(token)
+            # Another one may have the same id.
+            if self._reports.get(key) is report:
+                del self._reports[key]
+
+    def report(self, tenant: str | None, id: str) -> ProgressReport:
+        report = self._reports.get((tenant, id))
+        if report is None:
+            raise NothingUnderWay("No request with this id is under way.", field="id")
+        return report
+
+
+def expect(count: int) -> None:
+    """Tell how many controllers there are for the request that is being answered."""
+    report = _COUNTED.get()
+    if report is not None:
+        report.of = max(report.of, count)
+
+
+def count_done(count: int = 1) -> None:
+    """Count controllers that had their turn."""
+    report = _COUNTED.get()
+    if report is not None:
+        report.done += count

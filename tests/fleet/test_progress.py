@@ -1,0 +1,80 @@
+"""How far a request about many controllers is: whoever waits for it can ask."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from leverframe.fleet.answer_headers import PROGRESS
+from leverframe.fleet.progress import (
+    NothingUnderWay,
+    ProgressReport,
+    RequestsUnderWay,
+    count_done,
+)
+from tests.fleet.loop_node import LoopNode, loop_node
+
+#: Others have their turn after every 50.
+MANY = 120
+
+
+async def seen_meanwhile(node: LoopNode, target: str, method: str = "POST") -> list[ProgressReport]:
+    """Make a request, and ask how far it is until it is answered."""
+    named = {PROGRESS.lower(): "mine"}
+    asking = asyncio.ensure_future(node.ask(f"/api/fleet/{target}", b"", method, **named))
+    seen = []
+    while not asking.done():
+        await asyncio.sleep(0)
+        reply = await node.ask("/api/fleet/progress?id=mine", b"", "GET")
+        if reply.status == 200:
+            seen.append(msgspec.json.decode(reply.body, type=ProgressReport))
+    assert (await asking).status == 200
+    assert "No request with this id" in await refused(node)
+    return seen
+
+
+async def refused(node: LoopNode) -> str:
+    reply = await node.ask("/api/fleet/progress?id=mine", b"", "GET")
+    assert reply.status == 404
+    detail: str = msgspec.json.decode(reply.body)["detail"]
+    return detail
+
+
+@pytest.mark.parametrize(
+    ("target", "method"),
+    [
+        ("send?command=outs.cgi%3Fout0%3D1", "POST"),
+        ("send?command=outs.cgi%3Fout0%3D1&dry_run=1", "POST"),
+        ("snapshot?label=noon", "POST"),
+        ("fault?fault=none", "POST"),
+        ("remove?tag=north", "POST"),
+        ("export", "GET"),
+    ],
+)
+async def test_it_counts_the_controllers_that_had_their_turn(target: str, method: str) -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=MANY, tags="north")
+        seen = await seen_meanwhile(node, target, method)
+        assert {one.of for one in seen} <= {0, MANY}
+        counts = [one.done for one in seen]
+        assert counts == sorted(counts)
+        assert any(0 < count < MANY for count in counts)
+        assert max(counts) <= MANY
+
+
+async def test_going_back_is_counted() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=MANY)
+        await node.post("snapshot", label="noon")
+        seen = await seen_meanwhile(node, "restore?label=noon")
+        assert any(0 < one.done < MANY == one.of for one in seen)
+
+
+def test_a_tenant_follows_its_own_requests_alone() -> None:
+    under_way = RequestsUnderWay()
+    with under_way.followed("acme", "mine"):
+        count_done(3)
+        assert under_way.report("acme", "mine").done == 3
+        for other in ("zulu", None):
+            with pytest.raises(NothingUnderWay):
+                under_way.report(other, "mine")
