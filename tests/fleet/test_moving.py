@@ -31,7 +31,7 @@ from tests.maintenance.test_folder_owner import OWNER, owners
 PROFILE = Profile("3.5", "1.49")
 
 
-async def lived_in(path: Path) -> dict[str, Any]:
+async def lived_in(path: Path, *commands: str) -> dict[str, Any]:
     """Let a controller live in a folder, and return what a client could ask it for."""
     with DataFolder(path) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
@@ -41,7 +41,8 @@ async def lived_in(path: Path) -> dict[str, Any]:
         built = await build(PROFILE, store, VirtualClock(), UTC, history=history)
         twin = LoopTwin(built.controller, built.web)
         await twin.ok("/stm.cgi?oname=0Lamp&em4=canary-of-the-mail")
-        await twin.ok("/outs.cgi?out0=1")
+        for command in ("outs.cgi?out0=1", *commands):
+            await twin.ok(f"/{command}")
         built.controller.writer.commit(Changes(blobs={"site": b"s"}, messages={7: {"a": 1}}))
         told = await told_by(twin)
         await built.stop()
@@ -53,6 +54,7 @@ async def told_by(twin: LoopTwin) -> dict[str, Any]:
         "mac": twin.controller.persistent.values["identity.mac"],
         "password": twin.controller.engine.settings.email.password,
         "name": twin.controller.engine.settings.outputs[0].name,
+        "called": (await twin.json("/json/all.json"))["sname"],
         "audit": (await twin.json("/api/audit"))[:2],
     }
 
@@ -90,7 +92,7 @@ async def test_a_controller_is_the_same_in_a_node_and_afterwards_by_itself(
         member = web.node.members["cellar"]
         assert (member.record.tags, member.controller.profile) == (("north",), PROFILE)
         twin = LoopTwin(member.controller, member.built.web)
-        assert await told_by(twin) == before
+        assert await told_by(twin) == {**before, "called": "cellar"}
         await twin.ok("/stm.cgi?oname=0Pump")
         await web.node.close()
         history = SharedHistory(folder.history_path, Bounds())
@@ -101,13 +103,23 @@ async def test_a_controller_is_the_same_in_a_node_and_afterwards_by_itself(
 
     await release_controller(data, "cellar", out)
     told, labels = await run_there(out)
-    assert told == {**before, "name": "Pump"}
+    assert told == {**before, "name": "Pump", "called": "cellar"}
     assert "OUT0" in labels
     with FleetFolder(data) as folder:
         lane = open_lane(folder).lane
         assert lane.rows_of(1).settings == {}
         await lane.close()
     assert b"canary" not in (data / "fleet.db").read_bytes()
+
+
+async def test_a_name_that_somebody_has_given_goes_along(tmp_path: Path) -> None:
+    own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
+    before = await lived_in(own, "stm.cgi?sname=Boiler")
+    assert before["called"] == "Boiler"
+    data.mkdir()
+    await adopt_folder(data, own, "cellar", [])
+    await release_controller(data, "cellar", out)
+    assert (await run_there(out))[0] == before
 
 
 async def test_what_cannot_be_moved_is_told_and_nothing_is_changed(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ async def release_controller(data_folder: Path, name: str, to: Path) -> None:
         if number is None:
             raise CannotMove(f"There is no controller {name} in {data_folder}.")
         with empty_folder(to) as folder:
-            trouble = await move_out(node.lane, node.folder, number, folder)
+            trouble = await move_out(node.lane, node.folder, number, name, folder)
         # When everything is in its new place: whatever happens now, nothing is lost.
         parts = await node.registry.remove([number])
         await node.lane.forget([number, *parts])

@@ -22,6 +22,8 @@ from leverframe.storage.sqlite_file import reason
 from leverframe.storage.store import Changes, Rows, messages_from_texts, values_from_texts
 
 _BYTES = Bounds().max_bytes
+#: The setting of its name, and the name that it has without.
+_NAME, _OWN_NAME = "name", "identity.name"
 
 
 class CannotMove(ErrorForPeople):
@@ -62,12 +64,20 @@ async def move_in(content: FolderContent, lane: SqliteLane, node: FleetFolder, n
     return ""
 
 
-async def move_out(lane: SqliteLane, node: FleetFolder, number: int, folder: DataFolder) -> str:
-    """Write a controller of a node to an empty folder; return what could not be, in a sentence."""
+async def move_out(
+    lane: SqliteLane, node: FleetFolder, number: int, name: str, folder: DataFolder
+) -> str:
+    """Write a controller of a node to an empty folder; return what could not be, in a sentence.
+
+    Where nobody has named it, it is called by itself as it was in the node.
+    """
     settings = lane.store(number).load().settings
+    changes = _changes(settings, lane.rows_of(number))
+    if not settings.get(_NAME):
+        changes.kept[_OWN_NAME] = name
     store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
     try:
-        await store.commit(_changes(settings, lane.rows_of(number)))
+        await store.commit(changes)
     finally:
         await store.close()
     if not node.history_path.exists():
