@@ -179,7 +179,7 @@ async def test_a_port_that_was_taken_meanwhile_is_told_at_the_next_start(tmp_pat
         async with loop_node(lane) as again:
             await again.node.door.listen("127.0.0.1", 0)
             (told,) = await start_controllers(again.web, fleet.controllers, as_json=False)
-            assert "fleet.toml, line 2: " in told
+            assert "fleet.toml, line 3: " in told
             assert f": a does not start: port {port} of 127.0.0.1 cannot be used" in told
             assert [one["name"] for one in await again.get("list")] == ["b"]
 

@@ -265,7 +265,7 @@ async def test_one_that_cannot_start_again_is_told_and_the_others_start() -> Non
     await lane.store(numbers[1]).commit(Changes(settings={"outputs.0.name": 5}))
     async with loop_node(lane) as again:
         told = await again.node.start_stored({})
-        assert [one.partition(":")[0] for one in told.values()] == [
+        assert [one.sentence.partition(":")[0] for one in told.values()] == [
             "gh-1 does not start",
             "gh-2 does not start",
         ]

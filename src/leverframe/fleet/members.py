@@ -74,6 +74,14 @@ class NewController(Struct, frozen=True):
         return sentence if self.line_of is None else f"{self.line_of(key)}: {sentence}"
 
 
+class StartTrouble(Struct, frozen=True):
+    """Why a controller does not start."""
+
+    sentence: str
+    #: The key of a fleet file that says what cannot be.
+    key: str = "name"
+
+
 class Member:
     """A controller of a node that runs."""
 

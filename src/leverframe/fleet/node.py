@@ -28,6 +28,7 @@ from leverframe.fleet.members import (
     Member,
     MemberOptions,
     NewController,
+    StartTrouble,
     check_that_all_are_here,
     selected,
 )
@@ -127,23 +128,23 @@ class FleetNode:
 
     # --- making and removing ----------------------------------------------------------------------
 
-    async def start_stored(self, wirings: Mapping[str, Wiring]) -> dict[str, str]:
-        """Start what the store knows; return a sentence for each that cannot be, by its name."""
+    async def start_stored(self, wirings: Mapping[str, Wiring]) -> dict[str, StartTrouble]:
+        """Start what the store knows; return by its name why one cannot be."""
         records = self.registry.records
         troubles = await self.start_some(sorted(records), wirings)
-        return {records[number].name: sentence for number, sentence in troubles.items()}
+        return {records[number].name: trouble for number, trouble in troubles.items()}
 
     async def start_some(
         self,
         numbers: Sequence[int],
         wirings: Mapping[str, Wiring] = MappingProxyType({}),
         live: Mapping[int, SavedLive] = MappingProxyType({}),
-    ) -> dict[int, str]:
-        """Start controllers that are stored; return a sentence for each that cannot be.
+    ) -> dict[int, StartTrouble]:
+        """Start controllers that are stored; return why one cannot be.
 
         Those of which the live state is given go on from it, where they can.
         """
-        troubles: dict[int, str] = {}
+        troubles: dict[int, StartTrouble] = {}
         for begin in range(0, len(numbers), READ_AT_A_TIME):
             batch = numbers[begin : begin + READ_AT_A_TIME]
             async with self.changing:
@@ -465,9 +466,12 @@ async def _nothing_to_do() -> None:
     """Do nothing: there are no other nodes."""
 
 
-def _why_not(name: str, error: Exception) -> str:
+def _why_not(name: str, error: Exception) -> StartTrouble:
     sentence = getattr(error, "detail", None) or str(error) or type(error).__name__
     expected = isinstance(error, OSError | ValueError | ErrorForPeople)
     if not expected and not hasattr(error, "detail"):
         log.error("%s does not start", name, exc_info=error)
-    return f"{name} does not start: {sentence.removeprefix(f'{name}: ')}"
+    key = error.field if isinstance(error, Refusal) else None
+    return StartTrouble(
+        f"{name} does not start: {sentence.removeprefix(f'{name}: ')}", key or "name"
+    )

@@ -158,8 +158,8 @@ async def start_controllers(
     wirings = {name: one.wiring for name, one in written.items()}
     troubles = [written[name].starts_without(why) for name, why in contradictions.items()]
     troubles += [
-        written[name].at_its_line(sentence) if name in written else sentence
-        for name, sentence in (await node.start_stored(wirings)).items()
+        written[name].at_its_line(one.sentence, one.key) if name in written else one.sentence
+        for name, one in (await node.start_stored(wirings)).items()
     ]
     await web.jobs.start_stored()
     known = {record.name for record in node.registry.records.values()}

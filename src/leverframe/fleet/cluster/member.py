@@ -467,7 +467,8 @@ class ClusterMember(AskingNode):
             live |= {one: it for one, it in self._handed_over.items() if one in batch}
             failed = await self._node.start_some(batch, live=live)
             for number in batch:
-                self._attempts.note(number, failed.get(number))
+                trouble = failed.get(number)
+                self._attempts.note(number, None if trouble is None else trouble.sentence)
 
     def _members(self) -> tuple[Member, ...]:
         return tuple(self._node.members.values())
@@ -516,8 +517,8 @@ class ClusterMember(AskingNode):
         await self._node.drop(members)
         self._lane.clear(late)
         failed = await self._node.start_some(sorted(one.number for one in members))
-        for sentence in failed.values():
-            log.error("%s", sentence)
+        for trouble in failed.values():
+            log.error("%s", trouble.sentence)
 
     def _lane_ended(self, error: ConcernsAll) -> None:
         if isinstance(error, Fenced):
