@@ -27,9 +27,9 @@ from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import THIS_MACHINE, Reach
 from leverframe.storage.store import Store
 from leverframe.testing import LoopTwin
+from tests.patience import PATIENCE_S
 
 HOST = "127.0.0.1"
-PATIENCE_S = 30.0
 POLL_S = 0.02
 #: Commands of pages are carried out so much later: a test that looks at the controller before the
 #: page has its answer then fails each time, instead of on a busy day.

@@ -11,6 +11,7 @@ from tinytoolslib.models import DeviceModel, get_version
 
 from leverframe.testing.loop_thread import LOOP_THREAD
 from tests.fleet.loop_node import LoopNode, loop_node
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 
 VERSIONS = {
@@ -102,7 +103,7 @@ def test_the_makers_library_works_by_each_way(served: Served, name: str, way: st
 
 
 def run(*words: str) -> str:
-    return subprocess.run(words, capture_output=True, text=True, timeout=20).stdout
+    return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S).stdout
 
 
 @pytest.mark.needs_program("mbpoll")

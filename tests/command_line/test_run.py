@@ -15,6 +15,7 @@ import pytest
 
 from leverframe import __version__
 from leverframe.__main__ import main
+from tests.patience import PATIENCE_S
 
 PROGRAM = [sys.executable, "-m", "leverframe"]
 
@@ -34,7 +35,7 @@ def running(*arguments: str) -> Iterator[str]:
             yield found[0]
         finally:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(20) == 0
+            assert process.wait(PATIENCE_S) == 0
 
 
 def fetch(address: str) -> bytes:
@@ -45,7 +46,9 @@ def fetch(address: str) -> bytes:
 
 def complaint(*arguments: str) -> str:
     """The one line that a failing start prints, and nothing else."""
-    done = subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, timeout=30)
+    done = subprocess.run(
+        [*PROGRAM, *arguments], capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1, done.stderr
     assert done.stdout == ""

@@ -25,6 +25,7 @@ from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import Sample, accepted, misshapen, refused
 from tests.conformance.test_rows import COMMANDS, prepared, profiles_of
 from tests.effort import some_of
+from tests.patience import PATIENCE_S
 from tests.servers.http.wire import Wire, connected, connected_to
 
 POLL = b"GET /outs.cgi HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -33,7 +34,6 @@ CLOSE_TO_THE_BEGINNING = 1500
 STRIDE = 97
 #: Requests of one form are much alike: each is cut at every fifth place, the next one at others.
 SHIFTS = 5
-PATIENCE_S = 10.0
 #: Of the commands; a quick run takes one of them.
 PARTS = 5
 #: Other at every run.

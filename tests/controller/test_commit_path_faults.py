@@ -28,6 +28,7 @@ from leverframe.storage.sqlite import SqliteStore
 from leverframe.testing.loop_twin import NEWEST, LoopTwin
 from tests.effort import some_of
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 
 SOURCE = str(Path(leverframe.__file__).parent)
 #: Whoever asks is not on the way.
@@ -106,7 +107,7 @@ class Bench:
         """Send a request as the server does, to which every fault is a 500."""
         self._profile(tracer)
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_S):
                 return (await self._twin.ask(target)).status
         except (Exception, asyncio.CancelledError):
             return 500

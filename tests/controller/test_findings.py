@@ -34,6 +34,7 @@ from leverframe.wire.modbus_modules import MODULES
 from tests.cases import for_each
 from tests.engine.rule_bench import rule
 from tests.hardware.virtual_loop import run_virtually
+from tests.patience import PATIENCE_S
 from tests.servers.routes.test_stream import content, opened
 from tests.servers.signing_up import base64
 
@@ -245,7 +246,7 @@ async def test_findings_are_told_everywhere() -> None:
 
 
 async def test_a_trouble_is_pushed_at_once_and_so_is_its_end() -> None:
-    async with await LoopTwin.start() as twin, asyncio.timeout(5):
+    async with await LoopTwin.start() as twin, asyncio.timeout(PATIENCE_S):
         stream = await opened(twin)
         await anext(stream)
         twin.controller.troubles["MQTT broker"] = "It refuses."
@@ -257,7 +258,7 @@ async def test_a_trouble_is_pushed_at_once_and_so_is_its_end() -> None:
 
 async def test_a_replaced_certificate_is_pushed_and_journalled_at_once(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
-    async with await LoopTwin.start() as twin, asyncio.timeout(10):
+    async with await LoopTwin.start() as twin, asyncio.timeout(PATIENCE_S):
         controller = twin.controller
         certificate = own_certificate(tmp_path / "old", "leverframe-1", [])
         certificate.ends = controller.clock.wall() + 86_400
@@ -367,7 +368,7 @@ async def test_a_mail_of_the_watchdog_needs_the_text_for_its_beginning() -> None
 
 
 async def test_a_clock_that_is_set_is_pushed_at_once() -> None:
-    async with await LoopTwin.start() as twin, asyncio.timeout(5):
+    async with await LoopTwin.start() as twin, asyncio.timeout(PATIENCE_S):
         (case,) = (one for one in CASES if one.id == "clock_not_set")
         await does(twin, case.made)
         stream = await opened(twin)

@@ -13,6 +13,7 @@ from leverframe.storage.sqlite import SqliteStore
 from leverframe.testing import LoopTwin
 from tests.full_disk import Disk
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 
 
 async def test_a_disk_that_fails_is_told_by_health_and_outputs_go_on() -> None:
@@ -87,7 +88,7 @@ async def test_a_fault_in_a_change_that_is_on_disk_is_heard_by_who_waits_for_it(
         raise ZeroDivisionError
 
     twin.controller.profile_watchers.append(fail)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(ZeroDivisionError):
             await install(twin.controller, "1.48", None, Cause("firmware"))
     await twin.controller.stop()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PATIENCE_S = 20.0
+from tests.patience import PATIENCE_S
 
 
 @contextmanager

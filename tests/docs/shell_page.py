@@ -42,7 +42,7 @@ elif [ "${{1-}} ${{2-}}" = "fleet run" ]; then
 elif [ "${{1-}}" = fleet ] && [ "${{2-}}" != simulate ]; then
   set -- "$@" --node http://127.0.0.1:{port}
   # On a busy machine a node takes longer to start than a page waits.
-  for _ in $(seq 100); do
+  for _ in $(seq 600); do
     (exec 3<> /dev/tcp/127.0.0.1/{port}) 2> /dev/null && break
     sleep 0.1
   done
@@ -92,7 +92,7 @@ exit $result
 
 
 def run_page(
-    blocks: list[Block], folder: Path, patience_s: int = 10
+    blocks: list[Block], folder: Path, patience_s: int = 60
 ) -> subprocess.CompletedProcess[str]:
     """Runs the blocks of one page in an empty folder beside `examples` and `packaging`.
 

@@ -19,6 +19,7 @@ from tests.conftest import PROGRAM_FOLDERS
 from tests.docs.blocks import DOCS, blocks
 from tests.fleet.cluster.joined_doors import HOME, JoinedNodes, joined_nodes
 from tests.fleet.http_client import Answered, Streams, ask
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 pytestmark = pytest.mark.needs_program("haproxy")
@@ -113,7 +114,7 @@ async def running_haproxy(configuration: Path) -> AsyncIterator[asyncio.subproce
 
 async def _listening(proxy: RunningProxy, process: asyncio.subprocess.Process) -> None:
     """HAProxy does not say when it listens: try until it does, or has ended."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             try:
                 (await proxy.connect())[1].close()
@@ -157,7 +158,7 @@ async def test_haproxy_leads_to_the_owner_and_follows_a_map_that_changes() -> No
             streams = await proxy.connect()
             request = f"GET /stream HTTP/1.1\r\nHost: gh-1.{DOMAIN}\r\n\r\n"
             streams[1].write(request.encode())
-            await asyncio.wait_for(streams[0].readuntil(b"piece"), 10)
+            await asyncio.wait_for(streams[0].readuntil(b"piece"), PATIENCE_S)
             streams[1].close()
             # A node is gone, and its controllers are at the other one; the map is still the old.
             await nodes["b"].stop()

@@ -19,6 +19,7 @@ from tests.boundary_profiles import PROFILES
 from tests.clients.served_twin import LoopThread, served
 from tests.conftest import PROGRAM_FOLDERS
 from tests.docs.blocks import DOCS, blocks
+from tests.patience import PATIENCE_S
 from tests.ports import free_ports
 from tests.process.controller_process import controller_process
 from tests.servers.signing_up import ADMINISTRATOR, USER, base64, basic
@@ -26,7 +27,6 @@ from tests.servers.signing_up import ADMINISTRATOR, USER, base64, basic
 pytestmark = pytest.mark.needs_program("nginx")
 
 NAME = "cellar.example"
-PATIENCE_S = 20.0
 
 
 def proxy_files(folder: Path, port: int, controller_port: int) -> Path:

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
+from tests.patience import PATIENCE_S
+
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -41,7 +43,7 @@ async def ask(
     if body or method == "POST":
         lines.append(f"Content-Length: {len(body)}")
     writer.write("\r\n".join([*lines, "", ""]).encode() + body)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         length = next(
             int(line.partition(":")[2])

@@ -18,6 +18,7 @@ from leverframe.servers.discovery.discovery import discovery_answer
 from leverframe.servers.fair_shares import FairShares
 from tests.fleet.http_client import ask, ask_once, connected
 from tests.fleet.loop_node import LoopNode, loop_node
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 HOME = "127.0.0.1"
@@ -271,7 +272,7 @@ async def test_a_flood_at_one_controller_leaves_connections_for_another() -> Non
         finally:
             for _, writer in held:
                 writer.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while node.node.door.shares.used:  # noqa: ASYNC110 - told to nobody
                 await asyncio.sleep(0)
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 200

@@ -31,6 +31,7 @@ from leverframe.testing.loop_thread import LOOP_THREAD
 from tests import effort
 from tests.cases import for_each
 from tests.fleet.loop_node import loop_node
+from tests.patience import PATIENCE_S
 from tests.ports import free_port, free_ports
 
 
@@ -431,7 +432,7 @@ def test_a_node_of_a_file_runs_as_a_process_until_it_is_told_to_stop(
         assert shown["settings"] == {"outputs.0.name": "Pump"}
         assert (shown["report"]["hw"], shown["report"]["tags"]) == ("3.5", ["north"])
         node.send_signal(signal.SIGTERM)
-        _, errors = node.communicate(timeout=20)
+        _, errors = node.communicate(timeout=PATIENCE_S)
         assert node.returncode == 0
         assert "'WRONG' cannot be a name" in errors
     finally:

@@ -16,6 +16,7 @@ from leverframe.fleet.fleet_file import read_fleet
 from leverframe.fleet.serve import _serve
 from leverframe.process.serve import CannotListen
 from tests.fleet.http_client import ask_once
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 HOME = "127.0.0.1"
@@ -29,7 +30,7 @@ def fleet_file(folder: Path, port: int, more: str = "") -> Sources:
 
 async def answering(port: int) -> None:
     """Wait until the node has started."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             try:
                 answer = await ask_once(HOME, port, "/health", HOME)
@@ -55,7 +56,7 @@ async def test_a_node_says_where_it_answers_and_stops_when_it_is_told(
     tables = '[[controllers]]\nname = "cellar"\n[[controllers]]\nname = "WRONG"\n'
     serving = asyncio.create_task(_serve(read_fleet(fleet_file(tmp_path, port, keys + tables))))
     if "tls" in keys:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while not (tmp_path / "data" / "tls-certificate.pem").exists():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         # It has begun to listen to signals by then, or does so in the same round of the loop.
@@ -63,7 +64,7 @@ async def test_a_node_says_where_it_answers_and_stops_when_it_is_told(
     else:
         await answering(port)
     told = ""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while said not in told:
             await asyncio.sleep(0.01)
             told += capsys.readouterr().out
@@ -93,7 +94,7 @@ def test_nothing_acknowledged_is_lost_when_a_node_is_killed_under_load(tmp_path:
     acknowledged = dict.fromkeys((f"gh-{n + 1}" for n in range(count)), 0)
     for _ in range(rounds):
         node = _started(tmp_path)
-        connection = HTTPConnection(HOME, port, timeout=20)
+        connection = HTTPConnection(HOME, port, timeout=PATIENCE_S)
         try:
             for name, number in acknowledged.items():
                 stored = _ask(connection, name, "/api/settings")["outputs"][0]["name"]

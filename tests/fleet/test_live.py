@@ -17,6 +17,7 @@ from leverframe.storage.backup import encode_backup, unpack
 from leverframe.storage.store import StoreUnavailable
 from tests.cases import for_each
 from tests.fleet.loop_node import LoopNode, loop_node
+from tests.patience import PATIENCE_S
 
 BEGIN = 1767571200.0
 #: Rules, a periodic output, a return time and a schedule: something happens all the time.
@@ -107,7 +108,7 @@ async def test_time_runs_at_a_rate_until_it_is_frozen() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         assert (await node.post("advance", rate=1000))["rate"] == 1000
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while (await node.get(""))["time"] < BEGIN + 10:  # noqa: ASYNC110 - real time
                 await asyncio.sleep(0.01)
         frozen = await node.post("advance", rate=0)

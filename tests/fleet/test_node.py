@@ -27,6 +27,7 @@ from tests.cases import for_each
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.mortal_lane import Disk, MortalLane
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 PUMP = BackupFile("3.9", "1.75", {"outputs.0.name": "Pump"})
@@ -312,7 +313,7 @@ async def test_histories_are_kept_in_one_file_and_end_with_their_controllers(
         await node.post("send", command="outs.cgi?out0=1", name="gh-1")
         asked = Request("GET", "/api/history", "labels=OUT0", {}, b"", "127.0.0.1")
         for name, value in (("gh-1", 1), ("gh-2", 0)):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 # A value is recorded by the millisecond, and asked for up to the present one.
                 while (await _newest(node, name, asked)) != value:  # noqa: ASYNC110
                     await asyncio.sleep(0.001)

@@ -15,6 +15,7 @@ from leverframe.profile import Profile
 from leverframe.servers.discovery.discovery import QUESTION
 from leverframe.servers.discovery.shared_port import Asked
 from tests.fleet.loop_node import LoopNode, loop_node
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 READ_COIL = bytes.fromhex("0001 0000 0006 01 01 0000 0001")
@@ -39,7 +40,7 @@ async def coil(address: str, port: int) -> int:
     reader, writer = await asyncio.open_connection(address, port)
     try:
         writer.write(READ_COIL)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             return (await reader.readexactly(10))[9]
     finally:
         writer.close()
@@ -88,7 +89,7 @@ async def test_modbus_and_snmp_wait_for_the_turn_of_the_controller() -> None:
             manager.connect((FIRST, snmp_port))
             may_go_on = use_up_its_time(node, "gh-1")
             manager.send(ASK_NAME)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 answer = await loop.sock_recv(manager, 4096)
         assert answer.endswith(b"gh-1")
         assert perf_counter() > may_go_on
@@ -199,7 +200,7 @@ async def _discovered(address: str, port: int, count: int) -> list[tuple[str, st
         asking.bind(("", 0))
         await loop.sock_sendto(asking, QUESTION, (address, port))
         found = []
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             for _ in range(count):
                 data, source = await loop.sock_recvfrom(asking, 256)
                 found.append((source[0], data.decode().splitlines()[0]))

@@ -11,6 +11,7 @@ from leverframe.hardware.poller import HANGS, Look, Poller
 from leverframe.hardware.sensing import Readings
 from leverframe.hardware.troubles import Troubles, Unusable, os_error_text
 from tests.cases import for_each
+from tests.patience import PATIENCE_S
 
 
 class Notes:
@@ -25,7 +26,7 @@ class Notes:
         self._changed.set()
 
     async def until(self, count: int) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while len(self.said) < count:
                 self._changed.clear()
                 await self._changed.wait()
@@ -82,7 +83,7 @@ async def test_while_a_device_is_slow_only_the_newest_of_each_thing_is_driven(
 async def test_what_failed_is_tried_again_while_other_things_are_driven(notes: Notes) -> None:
     thread = DeviceThread("device", notes.note, retry_s=0.02)
     thread.drive("OUT0", fails_first("no", then=lambda: None))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while ("OUT0", None) not in notes.said:
             thread.drive("OUT1", lambda: None)
             await notes.until(len(notes.said) + 1)
@@ -143,7 +144,7 @@ async def test_a_device_that_hangs_is_absent_until_it_answers() -> None:
     device.value = 2.0
     reported.clear()
     look = asyncio.ensure_future(poller.look())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await reported.wait()
     assert texts == {"stuck device": HANGS}
     device.free.set()
@@ -202,7 +203,7 @@ async def test_a_fault_of_who_takes_the_readings_is_told_and_the_looking_goes_on
 
     poller = Poller(RestlessDevice(), report, Troubles({}))
     first = poller.start()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await enough.wait()
     await poller.close()
     assert isinstance(first.exception(), ZeroDivisionError) == (fault_at == 1)

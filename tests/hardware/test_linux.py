@@ -10,6 +10,7 @@ import pytest
 from leverframe.engine.settings import ModbusMapping
 from leverframe.wire import am2320, hts221, sps30_i2c
 from leverframe.wiring import AdcChannel, OneWireWiring, Pin, PwmChannel
+from tests.patience import PATIENCE_S
 
 from .fake_i2c import CommandPart, bme280_part, full_bus, hts221_part, sps30_part
 from .fake_lines import CHIP
@@ -96,7 +97,7 @@ async def test_a_chip_that_hangs_holds_up_no_other(tmp_path: Path) -> None:
     bench.board.drive_output(1, True)
     bench.board.drive_output(0, True)
     bench.set_level("INPD1", 0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await heard.wait()
     assert 1 not in bench.lines.driven
     free.set()

@@ -31,6 +31,7 @@ from leverframe.testing import LoopTwin
 from leverframe.wire.modbus import ILLEGAL_ADDRESS, Read, Write, exception_answer
 from leverframe.wire.modbus_modules import MODULES, ModuleReading, SerialParameters
 from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer, framed
+from tests.patience import PATIENCE_S
 
 from .slaves import serial_slaves
 from .waiting import until
@@ -364,7 +365,7 @@ async def test_a_slave_that_refuses_everything_is_told_wherever_people_look(port
             await asyncio.sleep(0.05)
             refused.update((await twin.state())["modbus"]["1"])
 
-    await asyncio.wait_for(all_are_refused(), 10.0)
+    await asyncio.wait_for(all_are_refused(), PATIENCE_S)
     state, health = await twin.state(), await twin.json("/health")
     assert (health["status"], health["troubles"]) == ("degraded", ["Modbus slot 1"])
     assert "SDM120 with slave ID 103 refuses everything" in state["troubles"]["Modbus slot 1"]

@@ -21,6 +21,7 @@ from leverframe.testing import LoopTwin
 from leverframe.wire.modbus import Read, exception_answer
 from leverframe.wire.modbus_modules import COMMON_LINE
 from leverframe.wire.modbus_rtu import Data, ExceptionReply, NoAnswer
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 from .slaves import tcp_slaves
@@ -212,7 +213,7 @@ class Server:
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
-        await asyncio.wait_for(asyncio.gather(*self._served), 5.0)
+        await asyncio.wait_for(asyncio.gather(*self._served), PATIENCE_S)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1

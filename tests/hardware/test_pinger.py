@@ -13,6 +13,7 @@ import pytest
 
 from leverframe.engine.effects import PingHost
 from leverframe.hardware.pinger import LOOKUPS_AT_A_TIME, Pinger
+from tests.patience import PATIENCE_S
 
 HERE = "127.0.0.1"
 #: A name with an empty part: it is refused before any name server is asked.
@@ -31,7 +32,7 @@ class Pings:
         self.pinger.ping(PingHost(entry, host, timeout_s))
 
     async def answer(self) -> Answer:
-        return await asyncio.wait_for(self.answers.get(), 10)
+        return await asyncio.wait_for(self.answers.get(), PATIENCE_S)
 
 
 @pytest.fixture
@@ -130,7 +131,7 @@ asyncio.run(main())
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become an account without rights")
 def test_without_permission_nobody_answers_and_the_log_says_once_what_to_do() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PING_AS_NOBODY], capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", PING_AS_NOBODY], capture_output=True, text=True, timeout=PATIENCE_S
     )
     if done.returncode == 0 and "None" not in done.stdout:
         pytest.skip("any account may send pings here")

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-PATIENCE_S = 10.0
+from tests.patience import PATIENCE_S
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from leverframe.hardware.sysfs import check_writable, write_text
 from tests.hardware.sysfs_tree import SysfsTree
+from tests.patience import PATIENCE_S
 
 UNIT = Path(__file__).parents[2] / "packaging" / "systemd" / "leverframe@.service"
 DRIVE = """
@@ -73,7 +74,7 @@ def within(tree: SysfsTree, writable: list[str], *command: str) -> subprocess.Co
         env={**os.environ, "WRITABLE": " ".join(writable), "COLUMNS": "300"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         check=False,
     )
     if "unshare" in done.stderr or "mount:" in done.stderr:

@@ -16,6 +16,7 @@ import pytest
 from leverframe.maintenance.service_rights import NoSuchAccount, become, like_the_unit
 from tests.hardware.linux_bench import SENSOR
 from tests.hardware.sysfs_tree import SysfsTree, w1_text
+from tests.patience import PATIENCE_S
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
 #: An account of every Linux machine that may nearly nothing.
@@ -61,7 +62,7 @@ def check(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess
         env={**os.environ, "COLUMNS": "400"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         check=False,
     )
 

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import trustme
 
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 USER, PASSWORD = "cellar", "correct horse"
-PATIENCE_S = 60.0
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -26,8 +26,7 @@ from leverframe.storage.message_store import PersistentMessageStore
 from leverframe.storage.store import MemoryStore, Store
 from leverframe.storage.writer import Writer
 from tests.hardware.waiting import until
-
-PATIENCE_S = 60.0
+from tests.patience import PATIENCE_S
 
 
 class Bell:

@@ -131,7 +131,7 @@ async def test_commands_are_carried_out_and_acknowledged(tmp_path: Path) -> None
 async def test_a_fault_while_the_link_goes_down_does_not_hold_up_the_end(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with asyncio.timeout(20), on_broker(tmp_path) as (controller, _, _):
+    async with asyncio.timeout(PATIENCE_S), on_broker(tmp_path) as (controller, _, _):
 
         def fail() -> None:
             if not controller.engine.values["MQTT"]:

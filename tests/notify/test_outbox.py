@@ -17,6 +17,7 @@ from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable
 from tests.effort import examples
 from tests.full_disk import Disk
+from tests.patience import PATIENCE_S
 
 from .post_office import Bell, PostOffice, ScriptedChannel
 
@@ -160,7 +161,7 @@ async def test_an_attempt_that_fails_while_it_is_interrupted_does_not_hold_up_th
     office.notify("a")
     office.notify("b")
     await office.until(lambda: channel.attempted == ["a"])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await office.outbox.close()
     assert (channel.attempted, channel.closed) == (["a"], 1)
 

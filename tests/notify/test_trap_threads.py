@@ -16,6 +16,7 @@ from leverframe.notify.trap_threads import TrapSenders, TrapThreads
 from leverframe.profile import Profile
 from leverframe.wire.snmp_tree import TRAP_FIELDS
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 
 
 def test_the_threads_end_when_the_last_gives_them_back() -> None:
@@ -63,7 +64,7 @@ async def test_a_channel_that_is_closed_while_it_sends_leaves_nothing_open(
     class SlowSender:
         def __init__(self) -> None:
             made.set()
-            may_go_on.wait(10)
+            may_go_on.wait(PATIENCE_S)
             opened.append("open")
 
         def send(self, *_: object) -> None:

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
+
 PROGRAM = [sys.executable, "-m", "leverframe"]
-PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from leverframe.__main__ import main
 from leverframe.hardware import display_picture
 from leverframe.servers.accounts import passwords
 from leverframe.servers.routes.pages import pages
+from tests.patience import PATIENCE_S
 
 FROZEN = "frozen"
 #: What has a result when it is loaded.
 LOADED = (pages, passwords._hasher, display_picture.png_of)
-PATIENCE_S = 30.0
 
 
 class Freezer:

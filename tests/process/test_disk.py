@@ -136,7 +136,7 @@ def loop_disk(folder: Path) -> Iterator[Callable[[str], None]]:
     image.write_bytes(bytes(8 << 20))
 
     def run(*command: str) -> None:
-        subprocess.run(command, capture_output=True, check=True, timeout=20)
+        subprocess.run(command, capture_output=True, check=True, timeout=PATIENCE_S)
 
     try:
         run("mkfs.ext4", "-q", str(image))
@@ -160,7 +160,7 @@ def refused_start(data: Path, *options: str) -> str:
         [*PROGRAM, "run", "--port", "0", "--data", str(data), *options],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert started.returncode == 2

@@ -40,7 +40,7 @@ def passwd(folder: Path, *arguments: str, typed: str = "") -> subprocess.Complet
         input=typed,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
     )
 
 

@@ -12,6 +12,7 @@ from leverframe.commands.describe.listing import command_table
 from leverframe.profile import Profile
 from leverframe.servers.routes.endpoints import ENDPOINTS
 from leverframe.uploads.site_archive import pack_site
+from tests.patience import PATIENCE_S
 from tests.process.controller_process import ControllerProcess, controller_process
 from tests.process.frozen_imports import FROZEN
 
@@ -132,7 +133,7 @@ def test_no_request_loads_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("tests.process.controller_process.PROGRAM", freezing)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     with controller_process(tmp_path, "--capture") as process:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_S
         while not report.exists() or not report.read_text():
             assert time.monotonic() < deadline
             time.sleep(0.01)

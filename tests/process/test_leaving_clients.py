@@ -12,10 +12,10 @@ import pytest
 
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds, Compactor
+from tests.patience import PATIENCE_S
 from tests.process import controller_process as processes
 from tests.process.controller_process import ControllerProcess, controller_process
 
-PATIENCE_S = 10.0
 ROUNDS = 40
 #: The program where uvloop is not installed.
 WITHOUT_UVLOOP = """

@@ -17,6 +17,7 @@ from leverframe.log_context import LoggedName, within
 from leverframe.process.logs import _TEXT, JsonLines, OneLine, SyslogUnusable, set_up
 from leverframe.servers.journal_log import JournalLog
 from leverframe.testing import LoopTwin
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_a_line_break_cannot_forge_a_record_of_text() -> None:
 def test_syslog_gets_what_is_logged(root: logging.Logger) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as syslog:
         syslog.bind(("127.0.0.1", 0))
-        syslog.settimeout(10)
+        syslog.settimeout(PATIENCE_S)
         set_up("warning", "text", f"127.0.0.1:{syslog.getsockname()[1]}")
         logging.getLogger("leverframe.test").warning("the tank is full")
         said = syslog.recv(4096).decode()
@@ -113,9 +114,9 @@ def test_the_command_line_chooses_level_and_format(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     (address,) = re.findall(r"http://\S+", process.stdout.readline())
-    requests.get(f"{address}outs.cgi?out3=1", timeout=10).raise_for_status()
+    requests.get(f"{address}outs.cgi?out3=1", timeout=PATIENCE_S).raise_for_status()
     process.terminate()
-    _, logged = process.communicate(timeout=60)
+    _, logged = process.communicate(timeout=PATIENCE_S)
     said = [json.loads(line) for line in logged.splitlines()]
     (switched,) = [one for one in said if "OUT3" in one["message"]]
     assert (switched["level"], switched["cause"]) == ("info", "command")
@@ -132,7 +133,7 @@ def test_starts_and_stops_are_logged_with_the_version(tmp_path: Path) -> None:
     assert process.stdout is not None
     process.stdout.readline()
     process.terminate()
-    _, logged = process.communicate(timeout=30)
+    _, logged = process.communicate(timeout=PATIENCE_S)
     first, *_, last = logged.splitlines()
     assert f"leverframe {__version__} started: " in first
     assert f"data in {tmp_path}" in first

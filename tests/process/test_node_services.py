@@ -21,6 +21,7 @@ from leverframe.servers.routes import rules
 from leverframe.storage.store import MemoryStore, Stored
 from leverframe.testing.loop_twin import LoopTwin
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 
 OLD, NEW = Profile("3.0", "1.58a"), Profile()
 
@@ -118,7 +119,7 @@ async def test_advice_on_rules_is_worked_out_beside_the_loop(
         if len(threads) == 1:
             # Settings that change meanwhile are advised on anew.
             loop.call_soon_threadsafe(changed.set)
-            assert resumed.wait(10)
+            assert resumed.wait(PATIENCE_S)
         return advise(*arguments)
 
     loop, changed, resumed = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
@@ -127,7 +128,7 @@ async def test_advice_on_rules_is_worked_out_beside_the_loop(
     twin = LoopTwin(built.controller, built.web)
     await twin.ok("/stm.cgi?oname=0First")
     asked = asyncio.create_task(twin.json("/api/rules"))
-    await asyncio.wait_for(changed.wait(), 10)
+    await asyncio.wait_for(changed.wait(), PATIENCE_S)
     await twin.ok("/stm.cgi?oname=0Second")
     resumed.set()
     assert len(await asked) == len(built.controller.engine.settings.rules)

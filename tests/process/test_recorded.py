@@ -21,6 +21,7 @@ from leverframe.process.recorded import RecordedUnit, read_answers
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.testing import LoopTwin, Twin
+from tests.patience import PATIENCE_S
 from tests.process.controller_process import PROGRAM, controller_process
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
@@ -118,7 +119,7 @@ def test_a_recording_that_is_none_ends_the_start_with_a_line(tmp_path: Path) -> 
     path.write_text(json.dumps({"no": "recording"}))
     command = [*PROGRAM, "run", "--port", "0", "--data", str(tmp_path / "d")]
     done = subprocess.run(
-        [*command, "--recorded", str(path)], capture_output=True, text=True, timeout=30
+        [*command, "--recorded", str(path)], capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert done.returncode == 2
     assert "is no recording of this program; leverframe record makes one" in done.stderr

@@ -12,6 +12,7 @@ import pytest
 
 from leverframe.process.supervisor import Supervisor
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 
 UNIT = Path(__file__).parents[2] / "packaging" / "systemd" / "leverframe@.service"
 
@@ -20,7 +21,7 @@ UNIT = Path(__file__).parents[2] / "packaging" / "systemd" / "leverframe@.servic
 def notices(tmp_path: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.bind(str(tmp_path / "notify"))
-        receiver.settimeout(10)
+        receiver.settimeout(PATIENCE_S)
         yield receiver
 
 
@@ -75,7 +76,7 @@ def test_a_name_without_a_file_works_too() -> None:
     name = f"leverframe-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.bind(f"\0{name}")
-        receiver.settimeout(10)
+        receiver.settimeout(PATIENCE_S)
         Supervisor({"NOTIFY_SOCKET": f"@{name}"}).ready()
         assert receiver.recv(100) == b"READY=1"
 

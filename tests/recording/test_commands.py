@@ -17,6 +17,7 @@ import pytest
 
 from leverframe.__main__ import main
 from leverframe.engine.settings import CONFIDENTIAL
+from tests.patience import PATIENCE_S
 from tests.process.controller_process import PROGRAM, ControllerProcess, controller_process
 from tests.process.test_secrets_stay_inside import (
     ADMIN,
@@ -27,8 +28,6 @@ from tests.process.test_secrets_stay_inside import (
     read_everything,
 )
 from tests.recording.recorded_twin import recorded_in
-
-PATIENCE_S = 20.0
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from leverframe.recording.unit_client import BadAddress, unit_at
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from tests.cases import for_each
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 from tests.recording.recorded_twin import (
     HOST,
@@ -25,7 +26,6 @@ from tests.recording.recorded_twin import (
     twin_at_port,
 )
 
-PATIENCE_S = 20.0
 TEXT = "text/plain"
 
 

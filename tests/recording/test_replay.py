@@ -20,6 +20,7 @@ from leverframe.recording.replayer import MAX_SILENT, ReplayedExchange, Replayer
 from leverframe.recording.unit_client import unit_client
 from leverframe.servers.http.messages import Reply, Request
 from tests.effort import examples
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 from tests.recording.recorded_twin import (
     HOST,
@@ -32,7 +33,6 @@ from tests.recording.recorded_twin import (
 )
 
 NEWEST, OLDER = Profile(), Profile("3.0", "1.58a")
-PATIENCE_S = 20.0
 
 #: What can be sent to a twin without being sent away, and holds no secret.
 COMMANDS = sorted(

@@ -17,6 +17,7 @@ from leverframe.testing import LoopTwin
 from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
 from leverframe.uploads.site_archive import pack_site
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 from tests.servers.tftp_sender import TftpRefused, packets, send
 
 PRIVATE, PUBLIC = new_key_pair()
@@ -175,7 +176,7 @@ class SlowStore(MemoryStore):
 
 async def send_without_waiting_for_the_end(port: int, content: bytes) -> None:
     with socket.socket(type=socket.SOCK_DGRAM) as line:
-        line.settimeout(10)
+        line.settimeout(PATIENCE_S)
         line.connect(("127.0.0.1", port))
         *first, last = packets(content)
         for packet in first:
@@ -225,7 +226,7 @@ async def test_a_transfer_under_way_does_not_hold_the_bootloader_open(bench: Ben
     port = await bench.wait_for_firmware()
     *first, last = packets(image(site=SITE))
     with socket.socket(type=socket.SOCK_DGRAM) as line:
-        line.settimeout(10)
+        line.settimeout(PATIENCE_S)
         line.connect(("127.0.0.1", port))
         for packet in first:
             line.send(packet)
@@ -245,7 +246,7 @@ async def test_nobody_holds_the_bootloader_open_by_beginning_again_and_again(ben
     port = await bench.wait_for_firmware()
     began = controller.clock.read().now
     with socket.socket(type=socket.SOCK_DGRAM) as line:
-        line.settimeout(10)
+        line.settimeout(PATIENCE_S)
         line.connect(("127.0.0.1", port))
         while controller.bootloader_until is not None:
             line.send(next(packets(b"")))
@@ -326,7 +327,7 @@ async def program(folder: Path, content: bytes, *command: str) -> str:
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=30,
+        timeout=PATIENCE_S,
     )
     return done.stdout.decode()
 

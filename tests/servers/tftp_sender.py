@@ -3,7 +3,8 @@
 import socket
 from collections.abc import Iterator
 
-PATIENCE_S = 20.0
+from tests.patience import PATIENCE_S
+
 BLOCK = 512
 
 

@@ -28,6 +28,7 @@ from leverframe.storage.history.worker import (
 )
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, connect
 from leverframe.storage.store import StoreUnavailable
+from tests.patience import PATIENCE_S
 from tests.storage.history_model import START, fill, span
 
 BOUNDS = Bounds()
@@ -139,9 +140,9 @@ async def test_a_file_that_cannot_be_written_is_told_and_tried_again(tmp_path: P
     worker.add([(START, "DS1", 20.0)])
     with pytest.raises(StoreUnavailable):
         await values_kept(worker)
-    assert "cannot be used" in str(await asyncio.wait_for(told.get(), 5))
+    assert "cannot be used" in str(await asyncio.wait_for(told.get(), PATIENCE_S))
     (tmp_path / "missing").mkdir()
-    assert await asyncio.wait_for(told.get(), 5) is None
+    assert await asyncio.wait_for(told.get(), PATIENCE_S) is None
     worker.add([(START + 1, "DS1", 21.0)])
     assert await values_kept(worker) == [20.0, 21.0]
     assert worker.figures.dropped == 0
@@ -236,7 +237,7 @@ async def test_values_are_handed_over_together_after_a_while_without_being_asked
         recorder.samples.append((START + second, "DS1", second))
         recorder.flush_if_due()
     assert worker.times == 0
-    await asyncio.wait_for(worker.handed_over.wait(), 5)
+    await asyncio.wait_for(worker.handed_over.wait(), PATIENCE_S)
     assert (worker.times, worker.figures.points, recorder.samples) == (1, 10, [])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from leverframe.storage.history.turns import Turns
+from tests.patience import PATIENCE_S
 
 
 class BusyTurns(Turns):
@@ -23,7 +24,7 @@ class BusyTurns(Turns):
     def all_done(self) -> list[str]:
         self._go.set()
         last = self.of("last").submit(lambda: None)
-        last.result(10)
+        last.result(PATIENCE_S)
         return self.done
 
 
@@ -60,4 +61,4 @@ def test_an_error_is_that_of_the_job_and_who_gives_up_is_passed_over(turns: Busy
     turns.note("b", "b1")
     assert turns.all_done() == ["b1"]
     with pytest.raises(ValueError, match="no number"):
-        failing.result(10)
+        failing.result(PATIENCE_S)

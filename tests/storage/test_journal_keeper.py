@@ -19,6 +19,7 @@ from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory, ThreadHistoryWorker
 from leverframe.storage.store import StoreUnavailable
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 
 ON = Fact("on", "OUT0", 0, 1)
 EVERYTHING = EntryQuestion(0.0, 9e9)
@@ -113,7 +114,7 @@ async def test_a_few_entries_are_written_after_a_while_without_being_asked_for()
     def newest(compactor: Compactor) -> int:
         return compactor.chunk_store.entries.newest()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while await worker.ask(newest) < 2:
             pass
     await run.end()
@@ -230,7 +231,7 @@ async def test_who_asks_takes_along_what_was_to_be_written_when_its_turn_comes()
     mine, other = Run(histories.worker(1)), histories.worker(2)
     entries = await mine.history.ask(lambda compactor: compactor.chunk_store.entries)
     may_begin, seen = threading.Event(), []
-    tasks = [asyncio.create_task(other.ask(lambda _: may_begin.wait(10)))]
+    tasks = [asyncio.create_task(other.ask(lambda _: may_begin.wait(PATIENCE_S)))]
     await asyncio.sleep(0)
     # Before the turn of this one comes that of another.
     look = other.ask(lambda _: seen.append(entries.newest()), is_awaited=False)

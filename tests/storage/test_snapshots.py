@@ -16,6 +16,7 @@ from leverframe.storage.soundness import findings
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.sqlite_file import StoreDamaged
 from leverframe.storage.store import Changes, StoreUnavailable
+from tests.patience import PATIENCE_S
 
 NAMES = {f"outputs.{place}.name": f"name {place}" for place in range(6)}
 LARGE = {f"large.{number}": "x" * 500 for number in range(100)}
@@ -240,7 +241,7 @@ async def test_a_snapshot_that_failed_is_made_once_the_disk_takes_a_change(tmp_p
     await written(path, NAMES)
     settings = defaults(Profile())
     service.settings_changed(settings, with_value(settings, "outputs.0.name", "Pump"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await troubles.over.wait()
     await service.close()
     assert TROUBLE not in troubles
@@ -256,7 +257,7 @@ async def test_a_snapshot_that_cannot_be_removed_is_told_and_closing_goes_well(
     service = SnapshotService(Snapshots(path), troubles)
     settings = defaults(Profile())
     service.settings_changed(settings, with_value(settings, "email.password", "hunter2"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await troubles.begun.wait()
     assert "secrets that were erased and could not be removed" in troubles[TROUBLE]
     assert troubles[TROUBLE] in caplog.text
@@ -274,7 +275,7 @@ async def test_a_fault_does_not_end_the_taking_of_snapshots(tmp_path: Path) -> N
 
     troubles = Told()
     service = SnapshotService(Snapshots(path, settle), troubles, interval_s=0.01)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await troubles.begun.wait()
         assert "ZeroDivisionError" in troubles[TROUBLE]
         await troubles.over.wait()

@@ -12,6 +12,7 @@ from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable
 from leverframe.storage.writer import BATCH_SIZE, Commit, Writer
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 
 
 class HeldStore(MemoryStore):
@@ -36,7 +37,7 @@ FULL = StoreUnavailable("The disk is full.")
 
 
 async def outcomes(*futures: asyncio.Future[None]) -> list[type | None]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         results = await asyncio.gather(*futures, return_exceptions=True)
     return [None if result is None else type(result) for result in results]
 

@@ -13,8 +13,7 @@ from tinytoolslib.models import get_version
 
 from leverframe.hardware.fault_catalogue import FAULTS, HTTP, MODBUS
 from leverframe.testing import Twin, faults
-
-PATIENCE_S = 10.0
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture

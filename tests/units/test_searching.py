@@ -22,6 +22,7 @@ from leverframe.units.named_addresses import (
 )
 from leverframe.units.searching import FoundUnit, doubles, look_at
 from tests.cases import for_each
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 from tests.servers.discovery.test_mdns import announcer_of
 
@@ -121,7 +122,7 @@ async def test_controllers_that_announce_themselves_are_heard() -> None:
     announcer = announcer_of(Profile("3.9", "1.75"), name="Attic", mac=MAC, port=8082)
     announcer.start([HERE], {})
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             heard: list[HeardUnit] = []
             while not heard:
                 everybody = await hear_announced([HERE], listen_s=0.5)

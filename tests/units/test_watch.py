@@ -26,6 +26,7 @@ from leverframe.units.watch import CannotWatch, WatchOrder, order_of, serve_watc
 from leverframe.units.watch_alarms import Alarms
 from leverframe.units.watch_table import AlarmChannels
 from leverframe.units.watcher import WatchedUnit
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 from .watch_bench import watching
@@ -170,7 +171,7 @@ async def test_a_watch_serves_what_it_sees_and_ends_in_order(
         units = (WatchedUnit("cellar", twin.url, compare=compare),)
         order = WatchOrder(units, tmp_path / "data", port=port, look_every_s=5.0)
         watching = asyncio.create_task(serve_watch(order, stop, as_json=True))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             await seen.wait()
         told = await asyncio.to_thread(fetched, f"http://127.0.0.1:{port}", "/metrics", None, None)
         stop.set()
@@ -196,7 +197,7 @@ async def test_a_watch_ends_when_it_is_told_to(
     watching = asyncio.create_task(
         watch(write(tmp_path, unit=nobody), free_port(), False, None, False)
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await ready.wait()
         os.kill(os.getpid(), signal.SIGTERM)
         assert await watching == 0

@@ -17,7 +17,7 @@ from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.still_nodes import StillNodes
 from tests.fleet.tenant_fleet import TenantFleet
 
-from .conftest import DESKTOP, PHONE, REFUSALS, Look, Tabs, watched
+from .conftest import DESKTOP, PATIENCE_MS, PHONE, REFUSALS, Look, Tabs, watched
 from .test_pages import AXE, grave_violations
 
 #: Name, hardware, software, tags.
@@ -155,7 +155,7 @@ def test_controllers_of_three_versions_are_found_commanded_and_gone_back(
     site.loop_node.node.troubles["database"] = AWAY
     look = Look(language, viewport, "light", False)
     with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.goto(site.origin)
         # What is wrong with the node is a sentence in the reader's language.
         expect(page.locator(".problem")).to_have_text(AWAY_TOLD[language])
@@ -309,7 +309,7 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
     site.ask(fleet.add_tenant("acme", "boiler"))
     look = Look("en", DESKTOP, "light", False)
     with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.set_extra_http_headers({"Authorization": fleet.basic("acme-guest")})
         page.goto(site.origin)
         expect(page.locator(".brand")).to_contain_text("acme")
@@ -420,7 +420,7 @@ def test_a_roll_out_is_planned_stops_and_goes_back_and_a_node_is_emptied(
     others = StillNodes(site.loop_node.node)
     look = Look(language, viewport, theme, False)
     with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.goto(site.origin)
         # One machine has roll-outs, and nothing to say of nodes.
         expect(page.locator(".views a")).to_have_count(4)
@@ -503,7 +503,7 @@ def test_a_thousand_controllers_are_looked_through_and_commanded_while_they_swit
         tabs.fresh(Look("en", DESKTOP, "dark", False)) as page,
         watched(page, site.origin, "") as watch,
     ):
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.goto(site.origin)
         expect(page.locator(".paging")).to_contain_text("1 to 50 of 1000")
         # Each of them switches every second.

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.controller.test_findings import CASES
+from tests.patience import PATIENCE_S
 from tests.web.conftest import DESKTOP, LOSSES, PHONE, OpenPage
 from tests.web.signing_in import ADMIN, sign_in_as_user
 
@@ -41,7 +42,7 @@ def test_the_language_of_the_controller_holds_until_one_is_chosen_for_every_acco
     sign_in_as_user(page, twin)
     expect(page.get_by_role("list", name="Kimenetek")).to_be_visible()
     as_admin = f"http://{HOST}:{twin.port}/stm.cgi?lang=4"
-    requests.get(as_admin, auth=ADMIN, timeout=10).raise_for_status()
+    requests.get(as_admin, auth=ADMIN, timeout=PATIENCE_S).raise_for_status()
     expect(page.get_by_role("list", name="Výstupy")).to_be_visible()
 
 
@@ -217,7 +218,7 @@ def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenP
     expect(page.get_by_role("link", name="Rules")).to_have_count(0)
     # A finding of a page that nobody may open is no part of why.
     as_admin = f"http://{HOST}:{twin.port}/inpa.cgi?event=0*103*1*1*0*0*28*0*0*0*0*0&eventon=0*1"
-    requests.get(as_admin, auth=ADMIN, timeout=10).raise_for_status()
+    requests.get(as_admin, auth=ADMIN, timeout=PATIENCE_S).raise_for_status()
     expect(page.locator(".finding-count").first).to_be_visible()
     page.goto(page.url.replace("#/status", "#/rules"))
     expect(page.get_by_text("This page is for the administrator.")).to_be_visible()

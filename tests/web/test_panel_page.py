@@ -9,6 +9,7 @@ from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.served_twin import HOST, ServedTwin, eventually
+from tests.patience import PATIENCE_S
 from tests.web.conftest import PHONE, OpenPage, Serve
 from tests.web.signing_in import ADMIN, sign_in_as_user
 from tests.web.touch import Point, drag_fingers
@@ -115,7 +116,7 @@ def test_a_picture_is_uploaded_and_elements_are_dragged_onto_it_and_stored(
     expect(lever).to_be_disabled()
     lever.dispatch_event("click")
     expect(page.get_by_role("button", name="Arrange")).to_have_count(0)
-    state = requests.get(f"{twin_address(twin)}/api/state", auth=ADMIN, timeout=10).json()
+    state = requests.get(f"{twin_address(twin)}/api/state", auth=ADMIN, timeout=PATIENCE_S).json()
     assert state["OUT0"] == 1
 
 

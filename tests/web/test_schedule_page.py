@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.cases import for_each
 from tests.clients.served_twin import HOST, ServedTwin
+from tests.patience import PATIENCE_S
 from tests.web.conftest import PHONE, OpenPage, Serve
 from tests.web.test_pages import AXE, grave_violations
 
@@ -18,7 +19,7 @@ MORNING = "&s0=Morning*0*1*21600*0*31*1&&"
 
 def set_schedule(twin: ServedTwin, body: str) -> None:
     url = f"http://{HOST}:{twin.port}/post.cgi?sched_save"
-    requests.post(url, data=body.encode(), timeout=10).raise_for_status()
+    requests.post(url, data=body.encode(), timeout=PATIENCE_S).raise_for_status()
 
 
 def card(page: Page, name: str) -> Locator:

@@ -147,7 +147,7 @@ def test_units_are_listed_looked_at_compared_and_changed(
         assert site.twin.settings["outputs"][1]["name"] == ""
         under.locator("[data-do=apply]").click()
         expect(under.locator("progress")).to_have_attribute("value", "1")
-        expect(cellar).to_have_attribute("data-health", "fine", timeout=15_000)
+        expect(cellar).to_have_attribute("data-health", "fine")
         assert site.twin.settings["outputs"][1]["name"] == "Pump"
         # What the unit calls its output from now on; time and weekdays as people write them.
         site.file.write_text(OTHERWISE)

@@ -25,6 +25,7 @@ from leverframe.wire.snmp_tree import (
     trap_field,
     whole,
 )
+from tests.patience import PATIENCE_S
 
 #: As much of the modules that ours imports as net-snmp and smilint need; Debian does not ship them.
 IMPORTED = {
@@ -159,7 +160,7 @@ def test_smilint_has_nothing_to_complain_about(tmp_path: Path) -> None:
     write_modules(tmp_path)
     asked = ["smilint", "-l", "6", "-c", os.devnull, str(tmp_path / "LEVERFRAME-MIB.txt")]
     path = {**os.environ, "SMIPATH": str(tmp_path)}
-    ended = subprocess.run(asked, capture_output=True, text=True, timeout=20, env=path)
+    ended = subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE_S, env=path)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0)
 
 
@@ -171,7 +172,9 @@ def test_net_snmp_reads_the_mib_file_without_complaint(tmp_path: Path) -> None:
     # It would say that it made this folder, once on every machine.
     (tmp_path / "cert_indexes").mkdir()
     folder = {**os.environ, "SNMP_PERSISTENT_DIR": str(tmp_path)}
-    ended = subprocess.run([*asked, *names], capture_output=True, text=True, timeout=20, env=folder)
+    ended = subprocess.run(
+        [*asked, *names], capture_output=True, text=True, timeout=PATIENCE_S, env=folder
+    )
     # It tells of every macro, which only smilint reads.
     assert [line for line in ended.stderr.splitlines() if " MACRO " not in line] == []
     assert ended.stdout.split() == [

@@ -9,6 +9,7 @@ from leverframe.fleet.cluster.doors import FleetDoor
 from leverframe.fleet.door import Door, Entrance
 from leverframe.servers.http.limits import MIB, HttpLimits
 from leverframe.servers.http.messages import CONTINUE, Answer, Reply, Request, StreamReply
+from tests.patience import PATIENCE_S
 
 HOME = "127.0.0.1"
 KEY = b"the key of the fleet in these tests"
@@ -123,6 +124,6 @@ async def joined_nodes(names: str = "ab", **given: float) -> AsyncIterator[Joine
 
 async def until(condition: Callable[[], object]) -> None:
     """Wait for a condition that nobody tells of."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not condition():  # noqa: ASYNC110 - told to nobody
             await asyncio.sleep(0.001)

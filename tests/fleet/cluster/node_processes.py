@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 
 import leverframe
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 #: Of the program that is tested.
@@ -55,7 +56,7 @@ def changed(port: int, name: str, value: int) -> bool:
         answer = httpx.get(
             f"http://127.0.0.1:{port}/stm.cgi?sname={name}v{value}",
             headers={"Host": f"{name}.localhost"},
-            timeout=10,
+            timeout=PATIENCE_S,
         )
     except httpx.HTTPError:
         return False
@@ -73,18 +74,18 @@ def name_of(port: int, name: str) -> str | None:
 
 def asked(port: int, name: str, path: str) -> httpx.Response:
     host = {"Host": f"{name}.localhost"}
-    return httpx.get(f"http://127.0.0.1:{port}{path}", headers=host, timeout=10)
+    return httpx.get(f"http://127.0.0.1:{port}{path}", headers=host, timeout=PATIENCE_S)
 
 
 def counts(port: int) -> list[int]:
-    told = httpx.get(f"http://127.0.0.1:{port}/api/fleet/nodes", timeout=10).json()
+    told = httpx.get(f"http://127.0.0.1:{port}/api/fleet/nodes", timeout=PATIENCE_S).json()
     return [one["controllers"] for one in told["nodes"]]
 
 
 def add_controllers(port: int, count: int) -> None:
     """Make controllers c-1, c-2 and so on."""
     made = httpx.post(
-        f"http://127.0.0.1:{port}/api/fleet/add?count={count}&name=c-%7Bn%7D", timeout=30
+        f"http://127.0.0.1:{port}/api/fleet/add?count={count}&name=c-%7Bn%7D", timeout=PATIENCE_S
     )
     assert made.status_code == 200, made.text
 

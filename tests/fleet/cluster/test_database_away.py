@@ -17,6 +17,7 @@ from leverframe.storage.fleet.postgres_connection import connect
 from tests.fleet.cluster.nodes import Cluster, cluster_on
 from tests.hardware.waiting import until
 from tests.notify.broker import PASSWORD, USER, Broker, Listener
+from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer, postgres_server
 
 CHANGE, SWITCH, READ = "/stm.cgi?sname=other", "/outs.cgi?out0=1", "/outs.cgi"
@@ -182,7 +183,7 @@ async def test_who_looks_at_a_controller_is_told_at_once_that_it_may_be_elsewher
 
 async def next_troubles(chunks: AsyncIterator[bytes]) -> list[str]:
     """Wait for the next message that tells other findings."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while (found := troubles_in(await anext(chunks))) is None:
             pass
     return found

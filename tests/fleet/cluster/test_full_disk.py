@@ -17,6 +17,7 @@ from leverframe.fleet.bulk import MemberResult, send
 from leverframe.fleet.jobs import job, reaching_anywhere
 from leverframe.storage.fleet.postgres_schema import migrate
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
+from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
 
 _SIZE = "24m"
@@ -32,12 +33,12 @@ def small_disk() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="pgd"))
     try:
         mount = ["mount", "-t", "tmpfs", "-o", f"size={_SIZE},mode=755", "tmpfs", str(folder)]
-        if subprocess.run(mount, check=False, capture_output=True, timeout=10).returncode:
+        if subprocess.run(mount, check=False, capture_output=True, timeout=PATIENCE_S).returncode:
             pytest.skip("a small disk cannot be mounted here")
         try:
             yield folder
         finally:
-            subprocess.run(["umount", "--lazy", str(folder)], check=True, timeout=10)
+            subprocess.run(["umount", "--lazy", str(folder)], check=True, timeout=PATIENCE_S)
     finally:
         with suppress(OSError):
             folder.rmdir()
@@ -66,7 +67,7 @@ async def held_up(cluster: Cluster, rollout: str) -> dict[str, Any]:
 async def becomes(
     cluster: Cluster, rollout: str, is_so: Callable[[dict[str, Any]], bool]
 ) -> dict[str, Any]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             told: dict[str, Any] = await cluster.asked["a"].get("rollout", id=rollout)
             if is_so(told):

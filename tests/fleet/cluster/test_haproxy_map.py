@@ -13,6 +13,7 @@ from leverframe.command_line.entry import carry_out
 from leverframe.fleet.cluster import haproxy_map
 from leverframe.fleet.cluster.directory import Directory
 from tests.fleet.loop_node import loop_node
+from tests.patience import PATIENCE_S
 
 
 class Stopped(Exception):
@@ -36,7 +37,7 @@ def haproxy_at(path: Path, *answers: str) -> Iterator[list[str]]:
         thread = threading.Thread(target=serve)
         thread.start()
         yield heard
-        thread.join(10)
+        thread.join(PATIENCE_S)
 
 
 async def test_the_map_follows_the_directory(

@@ -16,6 +16,7 @@ from leverframe.fleet.cluster.introduction import (
     length_of,
 )
 from tests.fleet.cluster.joined_doors import HOME, KEY, JoinedNodes, joined_nodes, until
+from tests.patience import PATIENCE_S
 
 OF_CLIENT = Client("192.0.2.7", 50_000, "192.0.2.1", 80)
 CHALLENGE = bytes(CHALLENGE_BYTES)
@@ -74,7 +75,7 @@ async def said_to(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:
         writer.write(piece or Introducer(KEY).header(challenge, OF_CLIENT, "gh-1"))
         await asyncio.sleep(0.005)
     try:
-        return await asyncio.wait_for(reader.read(VERDICT_BYTES), 10)
+        return await asyncio.wait_for(reader.read(VERDICT_BYTES), PATIENCE_S)
     except ConnectionResetError:
         return b""
     finally:
@@ -127,7 +128,7 @@ async def test_a_node_that_stops_lets_those_go_who_are_not_introduced_yet() -> N
         await reader.readexactly(CHALLENGE_BYTES)
         await nodes["b"].stop()
         with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
-            await asyncio.wait_for(reader.readexactly(1), 10)
+            await asyncio.wait_for(reader.readexactly(1), PATIENCE_S)
         writer.close()
 
 

@@ -27,6 +27,7 @@ from leverframe.fleet.cluster.node_calls import (
 )
 from leverframe.fleet.other_nodes import CallUnanswered, SilentNode
 from tests.fleet.cluster.joined_doors import HOME, KEY, JoinedNodes, joined_nodes, until
+from tests.patience import PATIENCE_S
 
 CALL = NodeCall("echo", "a", 1, b"x" * 300_000, PROTOCOL)
 
@@ -141,7 +142,7 @@ async def said_to(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:
         writer.write(strange if piece == b"no call" else piece or right)
         await asyncio.sleep(0.005)
     try:
-        return await asyncio.wait_for(reader.read(), 10)
+        return await asyncio.wait_for(reader.read(), PATIENCE_S)
     except ConnectionResetError:
         return b""
     finally:

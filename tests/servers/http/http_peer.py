@@ -18,8 +18,7 @@ import msgspec
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.messages import Handler
 from leverframe.servers.http.server import HttpLimits, HttpServer, admit_every_body
-
-PATIENCE_S = 10
+from tests.patience import PATIENCE_S
 
 
 @dataclass(frozen=True)

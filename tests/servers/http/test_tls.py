@@ -20,11 +20,10 @@ from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.sign_in import redirect_to_https
+from tests.patience import PATIENCE_S
 
 from . import http_peer
 from .handlers import path_as_text
-
-PATIENCE_S = 10.0
 
 
 def say_hello(request: Request) -> Reply:

@@ -19,6 +19,7 @@ from tests.boundary_profiles import PROFILES
 from tests.cases import for_each
 from tests.full_disk import Disk
 from tests.fuzzed_uploads import fuzzed
+from tests.patience import PATIENCE_S
 from tests.random_settings import random_settings
 
 OLD = Profile("3.0", "1.58a")
@@ -187,13 +188,13 @@ class HeldThreads(ThreadPoolExecutor):
 
         def when_told() -> Any:
             # Not for ever: a test that fails must end.
-            assert self._go.acquire(timeout=10)
+            assert self._go.acquire(timeout=PATIENCE_S)
             return work(*given, **named)
 
         return super().submit(when_told)
 
     async def hold_something(self) -> None:
-        await asyncio.wait_for(self._held.acquire(), 10)
+        await asyncio.wait_for(self._held.acquire(), PATIENCE_S)
 
     def go_on(self) -> None:
         self._go.release()

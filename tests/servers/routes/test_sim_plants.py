@@ -10,6 +10,7 @@ from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
+from tests.patience import PATIENCE_S
 
 ROOM = "plant=room*heater:PWM0*reading:DS1*outside:5*power:30*time_constant:10m"
 LOAD = "plant=load*switch:OUT0*reading:m1*on:2"
@@ -159,7 +160,7 @@ async def test_on_real_time_pings_are_real_and_plants_are_lived() -> None:
     shown = asyncio.Event()
     built.controller.watchers.add(lambda: shown.set() if twin_shows(twin) else None)
     await twin.ok("/outs.cgi?out0=1")
-    await asyncio.wait_for(shown.wait(), 10)
+    await asyncio.wait_for(shown.wait(), PATIENCE_S)
     await built.stop()
 
 

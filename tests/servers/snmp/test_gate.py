@@ -9,6 +9,7 @@ from leverframe.engine.settings import Snmp
 from leverframe.loop_shares import BURST_S, PART, LoopShare, LoopShares, LoopTurns, turns_alone
 from leverframe.servers.snmp.gate import MAX_DATAGRAM_BYTES, MAX_WAITING, SnmpGate
 from leverframe.wire.snmp_opening import V1, V2C
+from tests.patience import PATIENCE_S
 from tests.servers.signing_up import HandMoved
 from tests.wire.test_snmp_opening import community_message, v3_message
 
@@ -137,7 +138,7 @@ async def test_who_has_used_the_time_of_the_loop_waits_and_is_answered_in_order(
     for number in range(LAST + 1):
         controller.ask(number)
     assert controller.handled == []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await controller.all_handled.wait()
     assert controller.handled == [0, 1, 2, 3, 4]
 

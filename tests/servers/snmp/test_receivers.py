@@ -9,6 +9,7 @@ from pysnmp.error import PySnmpError
 from leverframe.controller import Controller
 from leverframe.notify.snmp_identity import engine_id
 from tests.notify.broker import until
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 from tests.servers.snmp.net_snmp import ENTERPRISE, Manager, TrapReceiver
 from tests.servers.snmp.test_agent import running, tell
@@ -138,7 +139,7 @@ async def test_what_others_send_to_the_port_of_an_inform_is_not_read(
 ) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
-        silent.settimeout(20)
+        silent.settimeout(PATIENCE_S)
         commands = f"snmptrap=1*127.0.0.1*{silent.getsockname()[1]}*alarm&snmpinform1=1"
         async with running(commands) as (controller, _, _):
             await raise_alarm(controller)

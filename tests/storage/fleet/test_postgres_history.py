@@ -30,6 +30,7 @@ from leverframe.storage.history.reading import answer, raw
 from leverframe.storage.history.worker import WaitingRoom
 from leverframe.storage.store import StoreUnavailable
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 from tests.storage.fleet.postgres_histories import HistoryDatabase, chunks_in
 from tests.storage.history_model import START, fill, span
 
@@ -131,7 +132,7 @@ def test_what_waits_while_a_life_ends_is_not_written_though_the_next_has_the_con
             writing.start()
             waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
             with connect(database.address) as other:
-                until = time.monotonic() + 10
+                until = time.monotonic() + PATIENCE_S
                 while other.execute(waiting).fetchone() == (0,) and time.monotonic() < until:
                     time.sleep(0.01)
         writing.join()
@@ -305,7 +306,7 @@ async def test_who_asks_a_database_that_does_not_answer_is_refused_in_time(
             await worker.ask(values_of)
         # The thread is free again, and stopping a controller does not wait for ever either.
         other.add([sample(1)])
-        await asyncio.wait_for(other.close(START + 2), 10)
+        await asyncio.wait_for(other.close(START + 2), PATIENCE_S)
     monkeypatch.undo()
     assert await worker.ask(values_of) == []
     await worker.close(START)

@@ -20,6 +20,7 @@ from leverframe.storage.fleet.postgres_schema import (
 from leverframe.storage.store import Changes, StoreUnavailable
 from tests.fleet.faults.database_proxy import DatabaseProxy
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer, postgres_server
 from tests.postgres_standby import standby_of
 
@@ -85,7 +86,7 @@ async def test_while_the_database_is_away_changes_are_refused_and_nothing_is_los
 
 
 async def until_accepted(lane: PostgresLane, controller: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             try:
                 await lane.store(controller).commit(Changes({"a": 2}))
@@ -177,7 +178,7 @@ async def test_a_batch_that_arrives_after_it_was_settled_changes_nothing(
     with pytest.raises(InDoubt):
         await (await cut_while_writing(lane, proxy))
     proxy.is_refusing = False
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while lane.is_unclear:
             await lane.look_again()
     proxy.mend()

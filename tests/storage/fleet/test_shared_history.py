@@ -20,6 +20,7 @@ from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.history.worker import ThreadHistoryWorker
 from leverframe.storage.store import StoreUnavailable
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 from tests.storage.fleet.postgres_histories import HistoryDatabase
 from tests.storage.history_model import START
 
@@ -222,7 +223,7 @@ async def test_who_asks_does_not_wait_for_what_is_recorded_of_others(
     workers = [history.worker(number) for number in range(1, 11)]
     may_go_on, done = threading.Event(), []
     loop = asyncio.get_running_loop()
-    busy = loop.create_task(workers[0].ask(lambda _: may_go_on.wait(10)))
+    busy = loop.create_task(workers[0].ask(lambda _: may_go_on.wait(PATIENCE_S)))
     await asyncio.sleep(0)
     nobody_waits = [
         loop.create_task(one.ask(lambda _, n=n: done.append(n), is_awaited=False))
