@@ -21,6 +21,8 @@ from leverframe.fleet.view_parts import KeysCall
 from leverframe.servers.http.messages import StreamReply
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.still_nodes import StillNodes
+from tests.patience import PATIENCE_S
+from tests.stopwatch import within
 
 #: Controllers that this node does not have, with the node that should.
 ELSEWHERE = (
@@ -42,7 +44,7 @@ class Told:
         self.change: dict[str, Any] = {}
 
     async def next(self) -> dict[str, Any]:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while (chunk := await anext(self._chunks)).startswith(b":"):
                 pass
         _, data = chunk.decode().strip().split("\n")
@@ -110,7 +112,7 @@ async def test_whoever_looks_is_told_that_somebody_changed_something() -> None:
             for command in ("stm.cgi?oname=0Pump", "outs.cgi?out0=1"):
                 before = told.view["changes"]
                 await node.post("send", command=command, name="gh-3")
-                async with asyncio.timeout(SOON_S):
+                with within(SOON_S):
                     assert (await told.next())["changes"] > before
                 (newest, *_) = await node.get("changes")
                 assert newest["name"] == "gh-3"
@@ -121,7 +123,7 @@ async def test_a_snapshot_that_was_taken_can_be_restored_at_once() -> None:
         await node.post("add", name="gh-1")
         async with page(node) as told:
             await node.post("snapshot", label="noon")
-            async with asyncio.timeout(SOON_S):
+            with within(SOON_S):
                 assert (await told.next())["node"]["snapshots"] == ["noon"]
 
 

@@ -12,6 +12,8 @@ from leverframe.hardware.troubles import Unusable
 from leverframe.wiring import OledWiring
 from tests.hardware.fake_i2c import FakeI2cBus, RegisterPart
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
+from tests.stopwatch import within
 
 #: Of the driver, which others maintain.
 pytestmark = pytest.mark.filterwarnings("ignore:Image.Image.getdata:DeprecationWarning")
@@ -117,7 +119,7 @@ async def test_a_pulled_adapter_is_told_though_nothing_changes(tmp_path: Path) -
     await until(lambda: bench.bus.shows("T1 21.5", "", "", ""))
     device.unlink()
     bench.bus.is_there = False
-    async with asyncio.timeout(2):
+    with within(2.0):
         await until(lambda: NAME in bench.troubles)
     assert bench.bus.closed
     bench.bus.is_there = True
@@ -130,7 +132,7 @@ async def test_the_panel_is_dark_and_the_bus_free_at_the_end() -> None:
     bench = Bench()
     bench.service.look()
     await until(lambda: bench.bus.lit)
-    await asyncio.wait_for(bench.service.close(), 5)
+    await asyncio.wait_for(bench.service.close(), PATIENCE_S)
     assert not bench.bus.lit
     assert bench.bus.closed
 

@@ -1,6 +1,5 @@
 """Adapters that are pulled: told within two seconds, and in use again when they are back."""
 
-import asyncio
 import errno
 import os
 import pty
@@ -23,6 +22,7 @@ from leverframe.hardware.serial_module import SENSORS, SensorSession
 from leverframe.hardware.serial_port import SerialPortService
 from leverframe.hardware.troubles import Unusable, os_error_text
 from leverframe.wiring import OneWireWiring, Pin, PwmChannel
+from tests.stopwatch import within
 
 from .linux_bench import SENSOR, LinuxBench
 from .waiting import until
@@ -31,7 +31,7 @@ TOLD_WITHIN_S = 2.0
 
 
 async def told_in_time(troubles: dict[str, str], *devices: str) -> None:
-    async with asyncio.timeout(TOLD_WITHIN_S):
+    with within(TOLD_WITHIN_S):
         await until(lambda: set(devices) <= troubles.keys())
 
 
@@ -186,7 +186,7 @@ async def test_a_pulled_port_of_modbus_is_told_while_nobody_is_asked(tmp_path: P
     # It has been asked, and is silent: from now on it is asked less and less often.
     await told_in_time(troubles, "Modbus slot 1")
     adapter.pull()
-    async with asyncio.timeout(TOLD_WITHIN_S):
+    with within(TOLD_WITHIN_S):
         await until(lambda: str(path) in troubles["Modbus slot 1"])
     await master.close()
 

@@ -3,7 +3,6 @@
 import resource
 import socket
 import ssl
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +11,9 @@ import pytest
 
 from leverframe.process import open_files
 from leverframe.servers.descriptors import MAX_CLIENTS
+from tests.patience import PATIENCE_S
 from tests.process.controller_process import ControllerProcess, controller_process
+from tests.stopwatch import Stopwatch
 
 STRANGER = "127.0.0.2"
 #: A second, and one more for a machine that is busy with other tests.
@@ -33,7 +34,7 @@ def connect_many(clients: ExitStack, port: int, count: int, said: bytes = b"") -
     for _ in range(count):
         client = clients.enter_context(socket.socket())
         client.bind((STRANGER, 0))
-        client.settimeout(10)
+        client.settimeout(PATIENCE_S)
         client.connect(("127.0.0.1", port))
         try:
             client.sendall(said)
@@ -44,8 +45,8 @@ def connect_many(clients: ExitStack, port: int, count: int, said: bytes = b"") -
 def check_answered(process: ControllerProcess, context: ssl.SSLContext | None = None) -> None:
     waits = []
     for number in range(3):
-        begun = time.monotonic()
-        with socket.create_connection(("127.0.0.1", process.port), timeout=10) as plain:
+        watch = Stopwatch()
+        with socket.create_connection(("127.0.0.1", process.port), timeout=PATIENCE_S) as plain:
             client = context.wrap_socket(plain) if context else plain
             client.sendall(
                 b"GET /outs.cgi?out0=%d HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -53,7 +54,7 @@ def check_answered(process: ControllerProcess, context: ssl.SSLContext | None = 
             )
             assert b" 200 OK" in client.recv(4096)
             client.close()
-        waits.append(time.monotonic() - begun)
+        waits.append(watch.seconds())
     # The median: a busy machine may hold up any one of them.
     assert sorted(waits)[1] < ANSWERED_WITHIN_S
 

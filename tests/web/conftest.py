@@ -33,8 +33,10 @@ from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.routes.router import THIS_MACHINE, Reach
 from leverframe.storage.store import Store
-from tests.clients.served_twin import HOST, LoopThread, ServedTwin, served
+from tests.clients.served_twin import HOST, LoopThread, ServedTwin, eventually, served
 from tests.conftest import CHROMIUM
+from tests.patience import PATIENCE_S
+from tests.stopwatch import within
 
 DESKTOP = (1440, 900)
 PHONE = (390, 844)
@@ -46,8 +48,7 @@ QUIET = (
     "--disable-sync",
     "--no-first-run",
 )
-#: How long a page is waited for; a busy machine takes many times as long as a quiet one.
-PATIENCE_MS = 30_000.0
+PATIENCE_MS = 1000 * PATIENCE_S
 #: What Chromium writes to its console about a command that the controller refuses.
 REFUSALS = r"the server responded with a status of 4\d\d"
 #: The same while no controller can be reached.
@@ -67,6 +68,12 @@ OPENED = """async (patience) => {
 Theme = Literal["light", "dark"]
 OpenPage = Callable[..., Page]
 Serve = Callable[..., ServedTwin]
+
+
+def within_a_second(read: Callable[[], object], wanted: object) -> None:
+    """Wait for what a page shows. `expect` would look too seldom to tell how long it took."""
+    with within(1.0):
+        eventually(read, wanted)
 
 
 @pytest.fixture(scope="package")

@@ -10,13 +10,14 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.served_twin import ServedTwin
-from tests.web.conftest import PHONE, OpenPage
+from tests.stopwatch import held_up_s
+from tests.web.conftest import PHONE, OpenPage, within_a_second
 from tests.web.touch import Point, drag_fingers
 
 pytestmark = pytest.mark.needs_program("chromium")
 
 DAY_OF_SECONDS = (Path(__file__).parents[2] / "bench/day_of_seconds.js").read_text(encoding="utf-8")
-#: Five times what is wanted: a loaded machine is no slower chart.
+#: Five times what is wanted.
 MAX_MS = 1000
 
 
@@ -97,7 +98,7 @@ def test_a_chart_leaves_gaps_goes_on_by_itself_and_is_zoomed_by_a_drag(
     expect(page.locator(".courses")).to_contain_text("24.0")
     twin.get("/sim.cgi?advance=10")
     twin.set_readings(DS1=33.5)
-    expect(page.locator(".courses")).to_contain_text("33.5", timeout=MAX_MS)
+    within_a_second(lambda: "33.5" in page.locator(".courses").inner_text(), True)
 
 
 def test_labels_and_range_are_chosen_kept_by_the_address_and_had_as_a_table(
@@ -231,11 +232,17 @@ def test_fingers_move_and_stretch_the_time_and_still_scroll_the_page(
     assert shown_span(page) == pytest.approx((now - 5400, now - 1800), abs=60)
 
 
+def milliseconds_to_draw(page: Page) -> float:
+    before = held_up_s()
+    took_ms: float = page.evaluate(DAY_OF_SECONDS)
+    return took_ms - 1000 * (held_up_s() - before)
+
+
 def test_a_day_of_seconds_is_drawn_at_once(
     open_page: OpenPage, record_property: Callable[[str, object], None]
 ) -> None:
     page = open_page("charts?labels=VCC")
-    milliseconds = min(page.evaluate(DAY_OF_SECONDS) for _ in range(3))
+    milliseconds = min(milliseconds_to_draw(page) for _ in range(3))
     # The best of three: others use the machine, too.
     record_property("a day of seconds drawn, ms", round(milliseconds))
     print(f"a day of seconds drawn in {milliseconds:.0f} ms")

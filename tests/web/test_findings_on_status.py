@@ -14,12 +14,11 @@ from leverframe.storage.sqlite import SqliteStore
 from tests.clients.served_twin import HOST, PATIENCE_S, ServedTwin
 from tests.controller.test_findings import CASES, Case
 from tests.storage.test_sqlite_writing import held_by_another_program
-from tests.web.conftest import REFUSALS, OpenPage, Serve
+from tests.web.conftest import REFUSALS, OpenPage, Serve, within_a_second
 from tests.web.signing_in import ADMIN, ask_for_passwords, sign_in_as
 
 pytestmark = pytest.mark.needs_program("chromium")
 
-WITHIN_A_SECOND = 1000
 DAY_S = 86_400
 DONE, NOT_STORED = 200, 507
 BROKER = Case(
@@ -56,9 +55,9 @@ def is_seen_and_goes(page: Page, twin: ServedTwin, case: Case) -> None:
     finding = page.locator(f".glance .finding[data-id='{case.id}']")
     expect(finding).to_have_count(0)
     does(twin, case.made)
-    expect(finding).to_be_visible(timeout=WITHIN_A_SECOND)
+    within_a_second(finding.is_visible, True)
     does(twin, case.repaired)
-    expect(finding).to_have_count(0, timeout=WITHIN_A_SECOND)
+    within_a_second(finding.count, 0)
 
 
 def a_refusing_disk_is_seen_and_goes(page: Page, twin: ServedTwin, file: Path) -> None:
@@ -66,9 +65,9 @@ def a_refusing_disk_is_seen_and_goes(page: Page, twin: ServedTwin, file: Path) -
     rename = f"http://{HOST}:{twin.port}/stm.cgi?oname=1Pump"
     with held_by_another_program(file):
         assert requests.get(rename, timeout=PATIENCE_S).status_code == NOT_STORED
-        expect(finding).to_be_visible(timeout=WITHIN_A_SECOND)
+        within_a_second(finding.is_visible, True)
         expect(finding).to_contain_text("another program holds the store")
-    expect(finding).to_have_count(0, timeout=WITHIN_A_SECOND)
+    within_a_second(finding.count, 0)
     assert requests.get(rename, timeout=PATIENCE_S).status_code == DONE
 
 

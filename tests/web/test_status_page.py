@@ -7,12 +7,10 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.served_twin import ServedTwin, eventually
-from tests.web.conftest import LOSSES, PHONE, OpenPage, Serve
+from tests.web.conftest import LOSSES, PHONE, OpenPage, Serve, within_a_second
 from tests.web.signing_in import sign_in_as_user
 
 pytestmark = pytest.mark.needs_program("chromium")
-
-WITHIN_A_SECOND = 1000
 
 
 def lever(page: Page, name: str) -> Locator:
@@ -132,9 +130,9 @@ def test_what_changes_elsewhere_shows_within_a_second_and_an_absent_reading_sinc
     twin.get("/stm.cgi?oname=2Pump")
     expect(lever(page, "Pump")).to_be_visible()
     twin.get("/outs.cgi?out2=1")
-    expect(lever(page, "Pump")).to_have_attribute("aria-checked", "true", timeout=WITHIN_A_SECOND)
+    within_a_second(lambda: lever(page, "Pump").get_attribute("aria-checked"), "true")
     twin.set_readings(DS1=61.4)
-    expect(tile(page, "DS1")).to_contain_text("61.4", timeout=WITHIN_A_SECOND)
+    within_a_second(lambda: "61.4" in tile(page, "DS1").inner_text(), True)
 
     # Without a connection nothing is said to be fine.
     page.context.set_offline(True)
@@ -157,15 +155,15 @@ def test_a_finding_shows_within_a_second_where_it_is_repaired_and_goes_with_the_
     expect(count).to_have_count(0)
     twin.get("/inpa.cgi?event=0*100*0*0*0*0*28*0*0*0*0*0*1*0*0*0&eventon=0*1")
     finding = page.locator(".glance .findings li")
-    expect(finding).to_contain_text("Poczta ma być wysyłana", timeout=WITHIN_A_SECOND)
-    expect(count).to_have_text("▲ 1", timeout=WITHIN_A_SECOND)
+    told = finding.filter(has_text="Poczta ma być wysyłana")
+    within_a_second(lambda: (told.count(), count.all_inner_texts()), (1, ["▲ 1"]))
     expect(page.locator(".glance .fine")).to_have_count(0)
     finding.get_by_role("link").click()
     expect(page.locator("main[data-page=messages] > .findings")).to_contain_text("Poczta ma być")
     twin.get("/stm.cgi?em8=Open")
     twin.get("/stm.cgi?em1=mail.example")
     twin.get("/stm.cgi?em5=keeper@example.org")
-    expect(page.locator(".findings")).to_have_count(0, timeout=WITHIN_A_SECOND)
+    within_a_second(page.locator(".findings").count, 0)
     expect(count).to_have_count(0)
 
 

@@ -20,6 +20,8 @@ from leverframe.servers.http.limits import MIB
 from leverframe.servers.http.messages import CONTINUE, Reply
 from tests.fleet.cluster.joined_doors import HOME, JoinedNode, joined_nodes, until
 from tests.fleet.http_client import Streams, ask, ask_once, connected
+from tests.patience import PATIENCE_S
+from tests.stopwatch import within
 
 GH = "gh-1.localhost"
 
@@ -78,7 +80,7 @@ async def test_a_request_in_pieces_and_several_at_once_are_joined_from_their_fir
             writer.write(head[begin : begin + 3000])
             await asyncio.sleep(0.002)
         writer.write(head.replace(b"/1 ", b"/2 ") + head.replace(b"/1 ", b"/3 "))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             for _ in range(3):
                 await reader.readuntil(b"gh-1 at b")
         assert [request.path for request in standing.requests] == ["/1", "/2", "/3"]
@@ -92,7 +94,7 @@ async def test_one_behind_a_request_that_is_answered_here_is_to_be_asked_again()
         reader, writer = await open_to(nodes["a"])
         both = "".join(f"GET / HTTP/1.1\r\nHost: gh-{n}.localhost\r\n\r\n" for n in (2, 1))
         writer.write(both.encode())
-        answers = await asyncio.wait_for(reader.read(), 10)
+        answers = await asyncio.wait_for(reader.read(), PATIENCE_S)
         assert b"gh-2 at a" in answers
         assert b" 421 " in answers
         assert b"Nothing was done" in answers
@@ -135,7 +137,7 @@ async def test_the_go_ahead_for_a_body_comes_from_the_owner() -> None:
         async with connected(HOME, nodes["a"].port) as (reader, writer):
             head = f"POST / HTTP/1.1\r\nHost: {GH}\r\nContent-Length: 3\r\n"
             writer.write(head.encode() + b"Expect: 100-continue\r\n\r\n")
-            assert b" 100 " in await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+            assert b" 100 " in await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE_S)
             writer.write(b"abc")
             assert await _next_answer((reader, writer)) == "gh-1 at b 3"
 
@@ -167,7 +169,7 @@ async def test_a_client_that_does_not_read_is_waited_for_and_then_cut_off(
         now = nodes["a"].door.state.now
         assert not held.is_overdue(now + 20)
         nodes["a"].door.state.sweep(now + 100)
-        await asyncio.wait_for(standing.stream_ended.wait(), 10)
+        await asyncio.wait_for(standing.stream_ended.wait(), PATIENCE_S)
         writer.close()
         await until(lambda: is_idle(nodes["a"], nodes["b"]))
 
@@ -207,7 +209,7 @@ async def test_a_client_that_sends_no_more_still_gets_its_answer() -> None:
         writer.write_eof()
         await until(lambda: standing.requests)
         standing.may_answer.set()
-        assert (await asyncio.wait_for(reader.read(), 10)).endswith(b"late")
+        assert (await asyncio.wait_for(reader.read(), PATIENCE_S)).endswith(b"late")
         await until(lambda: is_idle(nodes["a"], nodes["b"]))
         writer.close()
 
@@ -219,7 +221,7 @@ async def test_a_client_that_leaves_ends_its_stream_at_the_owner() -> None:
         writer.write(f"GET /stream HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
         await reader.readuntil(b"piece")
         writer.transport.abort()
-        await asyncio.wait_for(standing.stream_ended.wait(), 10)
+        await asyncio.wait_for(standing.stream_ended.wait(), PATIENCE_S)
         await until(lambda: is_idle(nodes["a"], nodes["b"]))
 
 
@@ -228,7 +230,7 @@ async def test_an_end_and_a_reset_by_the_owner_reach_the_client_as_such() -> Non
         standing = await nodes.put("gh-1", "b")
         reader, writer = await open_to(nodes["a"])
         writer.write(f"GET / HTTP/1.1\r\nHost: {GH}\r\nConnection: close\r\n\r\n".encode())
-        assert (await asyncio.wait_for(reader.read(), 10)).endswith(b"gh-1 at b")
+        assert (await asyncio.wait_for(reader.read(), PATIENCE_S)).endswith(b"gh-1 at b")
         writer.close()
         standing.entrance.pause()
         with pytest.raises(ConnectionResetError):
@@ -244,7 +246,7 @@ async def test_a_body_that_is_refused_is_answered_though_the_client_still_sends(
         reader, writer = await open_to(nodes["a"])
         head = f"POST / HTTP/1.1\r\nHost: {GH}\r\nContent-Length: {4 * MIB}\r\n\r\n"
         writer.write(head.encode() + b"x" * MIB)
-        assert b" 403 " in await asyncio.wait_for(reader.readline(), 10)
+        assert b" 403 " in await asyncio.wait_for(reader.readline(), PATIENCE_S)
         writer.close()
 
 
@@ -261,7 +263,7 @@ async def test_after_a_move_an_idle_connection_to_the_old_owner_leads_to_the_new
             assert (await ask(client, "/", GH)).body == "gh-1 at b"
             # Joined by now; the connection ends with the stay at that node.
             await nodes.take("gh-1")
-            assert await asyncio.wait_for(client[0].read(), 10) == b""
+            assert await asyncio.wait_for(client[0].read(), PATIENCE_S) == b""
         await nodes.put("gh-1", "a")
         assert (await ask_once(HOME, nodes["b"].port, "/", GH)).body == "gh-1 at a"
 
@@ -279,7 +281,7 @@ async def test_what_runs_during_a_move_is_completed_and_streams_end(door: str) -
         await nodes.take("gh-1")
         standing.may_answer.set()
         assert (await _next_answer(waiting)) == "late"
-        assert (await asyncio.wait_for(streaming[0].read(), 10)).endswith(b"0\r\n\r\n")
+        assert (await asyncio.wait_for(streaming[0].read(), PATIENCE_S)).endswith(b"0\r\n\r\n")
         for _, writer in (waiting, streaming):
             writer.close()
 
@@ -294,7 +296,7 @@ async def test_an_upload_to_a_controller_that_moves_meanwhile_is_to_be_sent_agai
         await nodes.take("gh-1")
         moved = await nodes.put("gh-1", "b")
         writer.write(b"x" * 5000)
-        answer = await asyncio.wait_for(reader.read(), 10)
+        answer = await asyncio.wait_for(reader.read(), PATIENCE_S)
         assert b" 421 " in answer
         assert moved.requests == []
         writer.close()
@@ -351,8 +353,9 @@ async def test_after_three_seconds_without_an_owner_the_request_is_refused() -> 
         async with connected(HOME, nodes["a"].port) as client:
             for _ in range(2):
                 began = time.monotonic()
-                answer = await ask(client, "/", GH)
-                assert 0.09 < time.monotonic() - began < 5
+                with within(3.0):
+                    answer = await ask(client, "/", GH)
+                assert time.monotonic() - began > 0.09
                 assert answer.status == 503
                 assert "Retry-After: 5" in answer.head
                 assert "Nothing was done" in answer.body
@@ -402,7 +405,7 @@ async def test_an_old_owner_that_does_not_let_go_is_left() -> None:
             assert not held.is_overdue(now)
             assert not held.is_overdue(now + joint.LET_GO_S - 1)
             nodes["a"].door.state.sweep(now + joint.LET_GO_S)
-            assert await asyncio.wait_for(client[0].read(), 10) == b""
+            assert await asyncio.wait_for(client[0].read(), PATIENCE_S) == b""
 
 
 async def test_clients_of_a_node_that_was_declared_dead_are_let_go_at_once() -> None:
@@ -414,8 +417,9 @@ async def test_clients_of_a_node_that_was_declared_dead_are_let_go_at_once() -> 
             state, directory = nodes["a"].door.state, nodes["a"].directory
             assert not held.is_overdue(state.now)
             directory.replace({"gh-1": None}, {"a": nodes["a"].place})
+            assert held.is_overdue(state.now)
             state.sweep(state.now)
-            assert await asyncio.wait_for(client[0].read(), 2) == b""
+            assert await asyncio.wait_for(client[0].read(), PATIENCE_S) == b""
 
 
 # --- stopping, sharing ----------------------------------------------------------------------------
@@ -433,15 +437,15 @@ async def test_a_door_that_stops_lets_answers_end_and_closes_what_is_idle() -> N
         await streaming[0].readuntil(b"piece")
         await until(lambda: len(standing.requests) == 3)
         stopping = asyncio.create_task(nodes["a"].stop(grace_s=10))
-        assert await asyncio.wait_for(idle[0].read(), 10) == b""
-        await asyncio.wait_for(streaming[0].read(), 10)
+        assert await asyncio.wait_for(idle[0].read(), PATIENCE_S) == b""
+        await asyncio.wait_for(streaming[0].read(), PATIENCE_S)
         # What the client sends from now on is not done any more.
         waiting[1].write(f"GET / HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
         await asyncio.sleep(0.01)
         assert not stopping.done()
         standing.may_answer.set()
-        assert (await asyncio.wait_for(waiting[0].read(), 10)).endswith(b"late")
-        await asyncio.wait_for(stopping, 10)
+        assert (await asyncio.wait_for(waiting[0].read(), PATIENCE_S)).endswith(b"late")
+        await asyncio.wait_for(stopping, PATIENCE_S)
         assert len(standing.requests) == 3
         for _, writer in (idle, waiting, streaming):
             writer.close()
@@ -457,8 +461,8 @@ async def test_what_is_held_at_a_stop_is_still_served_within_the_grace() -> None
         stopping = asyncio.create_task(nodes["a"].stop(grace_s=10))
         await until(lambda: nodes["a"].door.state.is_stopping)
         await nodes.put("gh-1", "b")
-        assert (await asyncio.wait_for(reader.read(), 10)).endswith(b"gh-1 at b")
-        await asyncio.wait_for(stopping, 10)
+        assert (await asyncio.wait_for(reader.read(), PATIENCE_S)).endswith(b"gh-1 at b")
+        await asyncio.wait_for(stopping, PATIENCE_S)
         writer.close()
 
 
@@ -471,7 +475,7 @@ async def test_a_stop_waits_neither_for_answers_nor_for_owners_beyond_its_grace(
         for (_, writer), name in zip(clients, ("gh-1", "gh-2"), strict=True):
             writer.write(f"GET /wait HTTP/1.1\r\nHost: {name}.localhost\r\n\r\n".encode())
         await until(lambda: standing.requests and nodes["a"].directory.awaited["gh-2"])
-        await asyncio.wait_for(nodes["a"].stop(grace_s=0.05), 10)
+        await asyncio.wait_for(nodes["a"].stop(grace_s=0.05), PATIENCE_S)
         assert is_idle(nodes["a"])
         for _, writer in clients:
             writer.close()
@@ -529,7 +533,7 @@ async def test_by_tls_a_name_of_another_node_is_joined_and_without_it_led_to_htt
         assert (await ask(streams, "/", GH)).body == "gh-1 at b"
         assert len((await ask(streams, "/large", GH)).body) == 8 * MIB
         await nodes.take("gh-1")
-        assert await asyncio.wait_for(streams[0].read(), 10) == b""
+        assert await asyncio.wait_for(streams[0].read(), PATIENCE_S) == b""
         await nodes.put("gh-1", "b")
         streams = await asyncio.open_connection(HOME, port, ssl=trusting)
         assert (await ask(streams, "/", GH)).body == "gh-1 at b"
@@ -545,9 +549,9 @@ async def test_who_gives_up_while_an_owner_is_asked_leaves_no_connection_to_it()
         nodes["a"].directory.replace({"gh-1": "c"}, {"c": Place("c", HOME, port)})
         client = Client(HOME, 1, HOME, 2)
         reaching = asyncio.create_task(nodes["a"].fleet_door.joining.reach("gh-1", client))
-        reader, writer = await asyncio.wait_for(came.get(), 10)
+        reader, writer = await asyncio.wait_for(came.get(), PATIENCE_S)
         reaching.cancel()
-        assert await asyncio.wait_for(reader.read(), 10) == b""
+        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
         writer.close()
         await writer.wait_closed()
         silent.close()

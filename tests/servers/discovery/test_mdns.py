@@ -9,6 +9,8 @@ from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZerocon
 
 from leverframe.profile import Profile
 from leverframe.servers.discovery.mdns import TYPES, MdnsAnnouncer, MdnsResponder
+from tests.patience import PATIENCE_S
+from tests.stopwatch import within
 
 pytestmark = pytest.mark.usefixtures("mdns_turn")
 
@@ -47,7 +49,7 @@ class Browser:
     async def seen(self, change: ServiceStateChange, prefix: str = "leverframe-") -> set[str]:
         """Wait for a change of each type; tests of other workers announce names of theirs."""
         names: set[str] = set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while len(names) < len(TYPES):
                 name, what = await self.changes.get()
                 if what is change and name.startswith(prefix):
@@ -74,7 +76,7 @@ async def test_the_controller_is_seen_with_its_versions_and_says_good_bye(
     announcer.start([HERE], troubles)
     assert await browser.seen(ServiceStateChange.Added) == {f"{NAME}.{kind}" for kind in TYPES}
     info = AsyncServiceInfo(TYPES[1], f"{NAME}.{TYPES[1]}")
-    assert await info.async_request(browser.zeroconf.zeroconf, 3000)
+    assert await info.async_request(browser.zeroconf.zeroconf, 1000 * PATIENCE_S)
     assert info.port == 8080
     assert info.parsed_addresses() == [HERE]
     assert info.decoded_properties == {"hw": "3.9", "sw": "1.75", "mac": MAC, "path": "/"}
@@ -90,7 +92,7 @@ async def test_another_version_is_announced_at_once(browser: Browser) -> None:
     announcer.become(Profile("3.9", "1.48"))
     assert await browser.seen(ServiceStateChange.Updated) == {f"{NAME}.{kind}" for kind in TYPES}
     info = AsyncServiceInfo(TYPES[0], f"{NAME}.{TYPES[0]}")
-    assert await info.async_request(browser.zeroconf.zeroconf, 3000)
+    assert await info.async_request(browser.zeroconf.zeroconf, 1000 * PATIENCE_S)
     assert info.decoded_properties["sw"] == "1.48"
     assert info.parsed_addresses() == [HERE]
     await announcer.close()
@@ -102,7 +104,7 @@ async def test_closing_does_not_wait_for_the_announcement() -> None:
     # Far enough that it is asking whether somebody else has the name.
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    async with asyncio.timeout(1):
+    with within(1.0):
         await announcer.close()
 
 
@@ -142,7 +144,7 @@ async def test_another_name_is_announced_in_place_of_the_first_one(browser: Brow
     label = "leverframe-ogród 1 5 " + "ż" * 18
     assert await browser.seen(ServiceStateChange.Added) == {f"{label}.{kind}" for kind in TYPES}
     info = AsyncServiceInfo(TYPES[0], f"{label}.{TYPES[0]}")
-    assert await info.async_request(browser.zeroconf.zeroconf, 3000)
+    assert await info.async_request(browser.zeroconf.zeroconf, 1000 * PATIENCE_S)
     assert (info.server, info.parsed_addresses()) == (f"{NAME}.local.", [HERE])
     await announcer.close()
 
