@@ -9,6 +9,7 @@ from zeroconf.asyncio import AsyncServiceInfo
 from leverframe.fleet.fleet_mdns import FleetMdns
 from leverframe.servers.discovery.mdns import TYPES, MdnsResponder
 from tests.fleet.loop_node import loop_node
+from tests.patience import PATIENCE_S
 from tests.servers.discovery.test_mdns import HERE, Browser
 
 pytestmark = pytest.mark.usefixtures("mdns_turn")
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("mdns_turn")
 async def seen(browser: Browser, change: ServiceStateChange, *names: str) -> None:
     """Wait until a change of all these names was heard, for each type."""
     left = {f"{name}.{kind}" for name in names for kind in TYPES}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while left:
             name, what = await browser.changes.get()
             if what is change:
@@ -46,7 +47,7 @@ async def test_controllers_with_an_address_are_announced_by_one_responder(
         announced.start(HERE)
         await seen(browser, ServiceStateChange.Added, "lf-cellar-1", "lf-cellar-2")
         info = AsyncServiceInfo(TYPES[1], f"lf-cellar-2.{TYPES[1]}")
-        assert await info.async_request(browser.zeroconf.zeroconf, 3000)
+        assert await info.async_request(browser.zeroconf.zeroconf, 1000 * PATIENCE_S)
         assert (info.port, info.parsed_addresses()) == (8080, ["127.0.0.42"])
         assert (info.properties or {})[b"mac"] == node.member("lf-cellar-2").built.mac.encode()
         await node.post("remove", name="lf-cellar-1")

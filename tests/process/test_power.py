@@ -38,6 +38,7 @@ from leverframe.wire import sds011
 from tests.hardware.waiting import until
 from tests.notify.post_office import PostOffice, ScriptedChannel
 from tests.notify.test_mqtt import PREFIX, on_broker, tell
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 from tests.servers.discovery.test_discovery import ASKED, Client
 from tests.servers.discovery.test_mdns import HERE, MAC, NAME, Browser, announcer_of
@@ -121,15 +122,19 @@ async def test_snmp() -> None:
     await tell(controller, "snmp=1*watch*")
     agent = await connect_snmp(built, Config(snmp_port=0))
     place = f"127.0.0.1:{controller.open_ports()['snmp']}"
-    ask = ("snmpget", "-v2c", "-c", "watch", "-t", "0.3", "-r", "0", place, f"{ENTERPRISE}.1.1.0")
+
+    async def ask(answer_s: float) -> tuple[int, str]:
+        as_manager = ("-v2c", "-c", "watch", "-t", str(answer_s), "-r", "0")
+        return await run("snmpget", *as_manager, place, f"{ENTERPRISE}.1.1.0")
+
     try:
-        assert (await run(*ask))[0] == 0
+        assert (await ask(PATIENCE_S))[0] == 0
         cut_power(controller)
-        code, words = await run(*ask)
+        code, words = await ask(SILENCE_S)
         assert code != 0
         assert "Timeout" in words
         await controller.advance(OFF_S)
-        assert (await run(*ask))[0] == 0
+        assert (await ask(PATIENCE_S))[0] == 0
     finally:
         await agent.close()
         await built.stop()
@@ -249,7 +254,7 @@ async def test_mdns() -> None:
         assert [other for other in heard if other.startswith("attic-")] == []
         announcer.set_power(True)
         info = AsyncServiceInfo(TYPES[0], f"attic-2.{TYPES[0]}")
-        assert await info.async_request(stranger.zeroconf, 5000)
+        assert await info.async_request(stranger.zeroconf, 1000 * PATIENCE_S)
         await stranger.async_close()
     finally:
         await announcer.close()
@@ -341,7 +346,7 @@ async def test_the_outbox_follows_the_power_of_its_controller() -> None:
         await tell(built.controller, f"http1=http%3A%2F%2F127.0.0.1%3A{port}%2Falarm")
         address = f"http://127.0.0.1:{port}/alarm"
         built.controller.on_notify(Notify("http", 1, True, "test", text=address))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await asked.wait()
             built.controller.lose_power()
             await cut.wait()

@@ -31,6 +31,8 @@ from leverframe.servers.discovery.mdns import MdnsAnnouncer
 from leverframe.servers.discovery.own_address import OwnAddress, find_own_address
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
+from tests.notify.broker import until
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 NAME, MAC = "leverframe-0a0b0c", "02:11:22:0A:0B:0C"
@@ -57,14 +59,14 @@ class Client:
     async def send(self, data: bytes, to: str = ASKED) -> None:
         await asyncio.get_running_loop().sock_sendto(self._socket, data, (to, self._port))
 
-    async def hear(self, patience_s: float = 5.0) -> tuple[bytes, str]:
+    async def hear(self, patience_s: float = PATIENCE_S) -> tuple[bytes, str]:
         """Return an answer and the address that it came from."""
         async with asyncio.timeout(patience_s):
             data, source = await asyncio.get_running_loop().sock_recvfrom(self._socket, 1000)
         assert source[1] == self._port
         return data, source[0]
 
-    async def ask(self, data: bytes, patience_s: float = 5.0) -> bytes:
+    async def ask(self, data: bytes, patience_s: float = PATIENCE_S) -> bytes:
         await self.send(data)
         return (await self.hear(patience_s))[0]
 
@@ -223,10 +225,7 @@ async def test_a_port_that_is_taken_is_a_trouble_until_it_is_free(bench: Bench) 
         assert str(bench.port) in bench.twin.controller.troubles["discovery"]
         assert (await bench.twin.json("/health"))["status"] == "degraded"
         await bench.twin.ok("/outs.cgi?out0=1")
-    for _ in range(500):
-        if not bench.twin.controller.troubles:
-            break
-        await asyncio.sleep(0.01)
+    await until(lambda: not bench.twin.controller.troubles)
     assert await bench.client.ask(QUESTION)
     await server.close()
 

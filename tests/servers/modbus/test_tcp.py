@@ -35,6 +35,7 @@ from leverframe.wire.modbus_map import (
     WHOLES_AT,
 )
 from tests.full_disk import Disk
+from tests.patience import PATIENCE_S
 from tests.servers.modbus.fuzzed_frames import fuzz
 
 HOST = "127.0.0.1"
@@ -511,8 +512,10 @@ async def test_random_frames_crash_nothing_and_write_nothing_wrong() -> None:
 
 
 @asynccontextmanager
-async def with_client(served_twin: ServedByModbus) -> AsyncIterator[AsyncModbusTcpClient]:
-    client = AsyncModbusTcpClient(HOST, port=served_twin.port, timeout=0.2, retries=0)
+async def with_client(
+    served_twin: ServedByModbus, answer_s: float = PATIENCE_S
+) -> AsyncIterator[AsyncModbusTcpClient]:
+    client = AsyncModbusTcpClient(HOST, port=served_twin.port, timeout=answer_s, retries=0)
     assert await client.connect()
     yield client
     client.close()
@@ -539,7 +542,7 @@ async def test_a_fault_by_chance_leaves_other_requests_alone() -> None:
 async def test_a_fault_leaves_a_client_without_an_answer(what: str) -> None:
     async with served() as served_twin:
         await served_twin.twin.ok(f"/sim.cgi?fault=modbus*what:{what.replace(' ', '+')}")
-        async with with_client(served_twin) as client:
+        async with with_client(served_twin, answer_s=0.2) as client:
             with pytest.raises(ModbusException):
                 await client.read_coils(0, count=6)
         await served_twin.twin.ok("/sim.cgi?fault=none")

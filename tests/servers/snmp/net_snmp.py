@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
+
 ENTERPRISE = ".1.3.6.1.4.1.7616"
 V3 = ["-v3", "-l", "authPriv", "-a", "SHA-256", "-x", "AES"]
 
@@ -31,7 +33,8 @@ class Manager:
 
     async def ask(self, program: str, *rest: str) -> tuple[int, str]:
         where = f"127.0.0.1:{self._port}"
-        return await run(program, *self._credentials, "-On", "-t", "5", "-r", "0", where, *rest)
+        waiting = ("-t", str(PATIENCE_S), "-r", "0")
+        return await run(program, *self._credentials, "-On", *waiting, where, *rest)
 
     async def get(self, *places: str) -> list[str]:
         """What stands behind the = of each line."""
@@ -67,7 +70,7 @@ class TrapReceiver:
     async def line_with(self, text: str) -> str:
         assert self._process is not None
         assert self._process.stdout is not None
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while line := (await self._process.stdout.readline()).decode():
                 if text in line:
                     return line
