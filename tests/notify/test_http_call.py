@@ -8,6 +8,7 @@ import pytest
 
 from leverframe.notify.http_call import HttpCalls
 from leverframe.notify.trust import Trust
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 from .conftest import Certificates
@@ -29,7 +30,11 @@ async def peer(bell: Bell) -> AsyncIterator[HttpPeer]:
 
 @asynccontextmanager
 async def calling(
-    bell: Bell, *, allow_local: bool = True, trust: Trust | None = None, answer_s: float = 10.0
+    bell: Bell,
+    *,
+    allow_local: bool = True,
+    trust: Trust | None = None,
+    answer_s: float = PATIENCE_S,
 ) -> AsyncIterator[PostOffice]:
     channel = HttpCalls(1, trust or Trust(), allow_local=allow_local, answer_s=answer_s)
     office = PostOffice(bell=bell, http1=channel)
@@ -102,7 +107,8 @@ async def test_a_server_that_stalls_is_asked_again(bell: Bell, peer: HttpPeer) -
     async with calling(bell, answer_s=0.1) as office:
         request(office, f"127.0.0.1:{peer.port}/a")
         (sent,) = await office.until_ended()
-    assert sent["attempts"] == 2
+    # A busy machine may be late with the second answer, too.
+    assert sent["attempts"] == len(peer.taken) >= 2
     assert "took the request but does not answer" in office.told[0]
 
 

@@ -155,8 +155,9 @@ async def test_a_mail_without_an_answer_to_its_end_is_uncertain_and_keeps_its_me
         assert any("uncertain" in told for told in office.told)
         (sent,) = await office.until_ended()
     assert (sent["state"], sent["uncertain"]) == ("sent", True)
-    first, second = (taken.mail["Message-ID"] for taken in peer.taken)
-    assert first == second
+    # A busy machine may be late with the second answer, too.
+    first, *again = (taken.mail["Message-ID"] for taken in peer.taken)
+    assert set(again) == {first}
 
 
 async def test_a_stop_after_the_final_dot_leaves_the_mail_uncertain_with_its_message_id(
@@ -184,7 +185,8 @@ async def test_a_stop_after_the_final_dot_leaves_the_mail_uncertain_with_its_mes
 async def test_a_mail_aside_is_tried_at_once_when_settings_change(
     bell: Bell, certificates: Certificates
 ) -> None:
-    deadlines = replace(MailDeadlines(), end_s=SHORT_S)
+    # The next attempt is the last one for ten minutes, and is not to be late.
+    deadlines = replace(MailDeadlines(), end_s=4 * SHORT_S)
     async with slow_office(bell, certificates, deadlines, first_pause_s=600.0) as (peer, office):
         peer.holds["end"] = Hold()
         office.notify("a")

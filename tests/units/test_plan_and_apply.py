@@ -26,6 +26,7 @@ from leverframe.units.unit_plan import (
     write_plans,
 )
 from tests.effort import some_of
+from tests.patience import PATIENCE_S
 from tests.simulation.test_what_if import fill
 from tests.units.empty_plan import empty_plan
 
@@ -314,7 +315,7 @@ async def outcome(applier: Applier) -> str:
 NO_ANSWER = "did not answer"
 #: Faults of units, and what is told of each.
 TROUBLES = {
-    "slow": (faults.slow("2s"), NO_ANSWER),
+    "slow": (faults.slow("1h"), NO_ANSWER),
     "reset": (faults.reset(), NO_ANSWER),
     "garbage": (faults.garbage("answer"), NO_ANSWER),
     "status": (faults.status(500), "refused GET /stm.cgi"),
@@ -331,14 +332,18 @@ async def test_a_faulty_unit_stops_it_with_a_sentence_and_it_can_be_resumed(
     found = await apply.planned(target.targets([twin.url], None, apply.Logins(None, None)), None)
     (plan,) = found.plans
     journal = ApplyJournal.begin(Path("unit-journal"), plan)
-    async with polite_client(twin.url, answer_s=0.4, retry_waits_s=()) as client:
+    answer_s = 0.4 if fault.kind == "slow" else PATIENCE_S
+    async with (
+        polite_client(twin.url, answer_s=answer_s) as client,
+        polite_client(twin.url) as patient,
+    ):
         with twin.fault(fault, path="/stm.cgi"):
             told = await outcome(Applier(plan, client, journal))
         # What came of a command is read where its answer is nonsense: all may be done.
         assert sentence in told or (not told and sentence == NO_ANSWER)
         if told:
             assert journal.lines[-1].event == "stopped"
-            await Applier(plan, client, journal).run()
+            await Applier(plan, patient, journal).run()
     names = [output["name"] for output in twin.settings["outputs"][:2]]
     assert names == ["Pump", "Fan"]
 
@@ -348,7 +353,7 @@ async def test_a_unit_that_reboots_meanwhile_is_gone_on_with_when_it_is_back(twi
     found = await apply.planned(target.targets([twin.url], None, apply.Logins(None, None)), None)
     (plan,) = found.plans
     journal = ApplyJournal.begin(Path("unit-journal"), plan)
-    async with polite_client(twin.url, answer_s=0.4, retry_waits_s=()) as client:
+    async with polite_client(twin.url, retry_waits_s=()) as client:
         twin.fault(faults.reboot("30s"))
         assert await outcome(Applier(plan, client, journal))
         await asyncio.to_thread(twin.advance, "1min")

@@ -27,6 +27,7 @@ from leverframe.units.unit_health import (
 from leverframe.units.watch_metrics import unit_families
 from leverframe.units.watcher import WatchedUnit
 from leverframe.wire.prometheus import prometheus_text
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 from .watch_bench import LOOK_S, as_real_unit, watching
@@ -126,11 +127,12 @@ RARER_FAULTS: list[tuple[Fault, str]] = [
 async def test_a_fault_is_told_and_no_value_is_ever_wrong(
     faulty: Twin, fault: Fault, kind: str
 ) -> None:
-    answer_s = 0.25 if fault.kind in NEVER_DONE else 5.0
-    async with watching(WatchedUnit("cellar", faulty.url), answer_s=answer_s) as bench:
+    async with watching(WatchedUnit("cellar", faulty.url)) as bench:
         await faulty.aadvance(LOOK_S)
         assert (await bench.look()).troubles == {}
         with faulty.fault(fault):
+            if fault.kind in NEVER_DONE:
+                bench.wait_for_answers(0.25)
             for _ in range(2):
                 await faulty.aadvance(LOOK_S)
                 health = await bench.look()
@@ -140,6 +142,7 @@ async def test_a_fault_is_told_and_no_value_is_ever_wrong(
                 if not health.is_up:
                     assert health.values == {}
             assert (kind, True) in bench.told()
+        bench.wait_for_answers(PATIENCE_S)
         await faulty.aadvance("2h")
         health = await bench.look(after_s=7200)
         assert health.troubles == {}
@@ -298,7 +301,7 @@ async def test_the_watch_goes_on_by_itself_and_ends_in_order() -> None:
         watching(WatchedUnit("cellar", unit.url, compare=compare), look_every_s=0.01) as bench,
     ):
         bench.watcher.start()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await looked.wait()
             looked.clear()
             bench.clock.move_to(bench.clock.now() + 3600)

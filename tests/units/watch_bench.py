@@ -9,10 +9,9 @@ from leverframe.engine.samples import Traced
 from leverframe.testing import Twin, faults
 from leverframe.units.unit_health import UnitHealth, UnitNotice
 from leverframe.units.watcher import UnitWatcher, WatchedUnit
+from tests.patience import PATIENCE_S
 
 LOOK_S = 30.0
-#: More than a twin takes, on a machine that has other things to do.
-ANSWER_S = 5.0
 
 
 def as_real_unit(twin: Twin) -> None:
@@ -33,12 +32,16 @@ class WatchBench:
             on_notice=self.notices.append,
             on_values=self.samples.extend,
             paced=False,
-            **{"answer_s": ANSWER_S, **parameters},
+            **{"answer_s": PATIENCE_S, **parameters},
         )
 
     async def look(self, name: str = "cellar", after_s: float = LOOK_S) -> UnitHealth:
         self.clock.move_to(self.clock.now() + after_s)
         return await self.watcher.look(name)
+
+    def wait_for_answers(self, seconds: float) -> None:
+        for client in self.watcher._clients.values():
+            client._answer_s = seconds
 
     def told(self) -> list[tuple[str, bool]]:
         return [(notice.kind, notice.active) for notice in self.notices]
