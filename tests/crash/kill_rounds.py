@@ -15,13 +15,15 @@ import json
 import random
 import tempfile
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.crash.killed_program import KilledProgram
+from tests.patience import PATIENCE_S
 
 WRITERS = 4
-START_TIMEOUT_S = 20
 
 
 @dataclass
@@ -36,10 +38,10 @@ class Acknowledged:
 class Server(KilledProgram):
     def __init__(self, data: Path, *options: str) -> None:
         arguments = ("run", "--port", "0", "--data", str(data), *options)
-        super().__init__(*arguments, timeout_s=START_TIMEOUT_S)
+        super().__init__(*arguments, timeout_s=PATIENCE_S)
 
     def settings(self) -> dict[str, object]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=START_TIMEOUT_S)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         connection.request("GET", "/api/settings")
         document: dict[str, object] = json.loads(connection.getresponse().read())
         connection.close()
@@ -48,7 +50,7 @@ class Server(KilledProgram):
 
 def _write(server: Server, writer: int, acknowledged: Acknowledged) -> None:
     """Count up until the server is gone."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=START_TIMEOUT_S)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
     number = acknowledged.numbers[writer] if writer < WRITERS else acknowledged.name
     try:
         while True:
@@ -70,6 +72,14 @@ def _write(server: Server, writer: int, acknowledged: Acknowledged) -> None:
         return
     finally:
         connection.close()
+
+
+def wait_for_the_first(acknowledged: Callable[[], int]) -> None:
+    """A busy machine may get to nothing in the time until a kill, and nothing could be lost."""
+    end = time.monotonic() + PATIENCE_S
+    while not acknowledged():
+        assert time.monotonic() < end, "no change is acknowledged"
+        threading.Event().wait(0.01)
 
 
 def check(server: Server, acknowledged: Acknowledged) -> None:
@@ -99,6 +109,8 @@ def kill_rounds(data: Path, rounds: int, seed: int) -> Acknowledged:
             ]
             for writer in writers:
                 writer.start()
+            if number == 0:
+                wait_for_the_first(lambda: acknowledged.requests)
             threading.Event().wait(chance.uniform(0.0, 0.3))
         finally:
             server.kill()

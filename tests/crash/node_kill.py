@@ -17,10 +17,11 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from tests.crash.kill_rounds import wait_for_the_first
 from tests.crash.killed_program import KilledProgram
+from tests.patience import PATIENCE_S
 
 CONTROLLERS = 20
-START_TIMEOUT_S = 60
 _FLEET = "".join(f'[[controllers]]\nname = "c{n}"\n' for n in range(CONTROLLERS))
 
 
@@ -29,10 +30,10 @@ class KilledNode(KilledProgram):
         config = folder / "fleet.toml"
         config.write_text(f'data = "{folder / "data"}"\nport = 0\ndiscovery = false\n{_FLEET}')
         arguments = ("fleet", "run", "--config", str(config), "--json")
-        super().__init__(*arguments, timeout_s=START_TIMEOUT_S)
+        super().__init__(*arguments, timeout_s=PATIENCE_S)
 
     def connection(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=START_TIMEOUT_S)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
 
 
 def _ask(connection: http.client.HTTPConnection, controller: int, target: str) -> bytes:
@@ -85,6 +86,8 @@ def node_kills(folder: Path, rounds: int, seed: int) -> list[int]:
                 ]
                 for writer in writers:
                     writer.start()
+                if number == 0:
+                    wait_for_the_first(lambda: sum(acknowledged))
                 threading.Event().wait(chance.uniform(0.0, 0.5))
         finally:
             node.kill()
