@@ -12,13 +12,14 @@ from tests.fleet.faults.processes import NodeProcess
 from tests.fleet.faults.scene import FaultScene
 from tests.fleet.faults.witness import changed_hands
 from tests.soak.controller import Gone
+from tests.stopwatch import held_up_s
 
 DATABASE, NODE = "database", "node"
 #: How long things stay away, by the clock of a cluster whose times are not shortened.
 FROZEN_NODE_S, CUT_OFF_S, AWAY_S = 10.0, 12.0, 9.0
 #: Direct requests to a node that wakes up are tried for so long.
 DIRECT_S = 2.0
-#: An output that is switched every second may be so much late on a busy machine.
+#: An output that is switched every second may be so much late, and by what a busy machine adds.
 LATE_S = 1.5
 
 Fault = Callable[[FaultScene], Awaitable[None]]
@@ -202,12 +203,13 @@ async def _before(scene: FaultScene) -> Before:
 
 
 async def _without_database(scene: FaultScene, before: Before, seconds: float) -> dict[str, float]:
-    """Look for so long how regularly outputs are switched; return the longest gaps.
+    """Look for so long how regularly outputs are switched; return the longest gaps, less the time
+    in which nodes, or who looks, were kept from running.
 
     When the leases have run out every node is asked for what it then refuses.
     """
     over = asyncio.Event()
-    since = time.monotonic()
+    since, held_up_before_s = time.monotonic(), held_up_s()
     looking = asyncio.create_task(scene.switch_times(scene.clients, over))
     await asyncio.sleep(_seconds(scene, LEASE_S + BEAT_S))
     for node in scene.fleet.nodes.values():
@@ -215,7 +217,9 @@ async def _without_database(scene: FaultScene, before: Before, seconds: float) -
         await _refuses_and_reads(scene, node, names)
     await asyncio.sleep(since + seconds - time.monotonic())
     over.set()
-    return await looking
+    gaps = await looking
+    held_up = held_up_s() - held_up_before_s
+    return {name: gap - held_up for name, gap in gaps.items()}
 
 
 async def _back(scene: FaultScene, before: Before, gaps: dict[str, float]) -> None:

@@ -7,11 +7,10 @@ from tests.fleet.faults.clients import DoorClient
 from tests.fleet.faults.kinds import DATABASE
 from tests.fleet.faults.processes import NodeProcess
 from tests.fleet.faults.scene import FaultScene
+from tests.patience import PATIENCE_S
 from tests.postgres_standby import follow, promote
 from tests.soak.controller import Gone
 
-#: How far behind the asynchronous standby is when the primary goes.
-BEHIND_S = 1.0
 _WENT_BACK = "gone back in time"
 
 
@@ -37,7 +36,8 @@ async def promoted_behind(scene: FaultScene) -> None:
     """
     with scene.ledger.fault(DATABASE):
         await asyncio.to_thread(scene.standby.stop)
-        await asyncio.sleep(BEHIND_S)
+        # What is acknowledged from now on the standby will not have heard of.
+        await scene.served_again(scene.clients, time.monotonic())
         await asyncio.to_thread(scene.server.stop, "immediate")
         await asyncio.to_thread(scene.standby.start)
         await asyncio.to_thread(promote, scene.standby)
@@ -64,7 +64,7 @@ async def _tells(scene: FaultScene, node: NodeProcess, since: float) -> None:
     Each tells for the others too, by name: what another one noticed says nothing of this one.
     """
     client = DoorClient(scene.fleet, "", scene.dice, node.port)
-    until = since + 30
+    until = since + PATIENCE_S
     while True:
         try:
             troubles = (await client.json("/api/fleet"))["troubles"]

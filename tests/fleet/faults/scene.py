@@ -39,6 +39,10 @@ LOOK_S = 0.02
 RUNNING_WITHIN_S = 2.0
 
 
+class Refused(Gone):
+    """Nothing was done, as the answer says."""
+
+
 class Size(Struct, frozen=True):
     """How large a scene is, and how fast."""
 
@@ -117,10 +121,10 @@ class FaultScene:
         ways[-1] = self.proxy.address(self.fleet.database)
         await asyncio.gather(*map(self.fleet.add_node, others, ways))
         count, untagged = self.size.controllers, self.size.untagged
-        await self.post(f"add?count={count - untagged}&name=c-%7Bn%7D&tags={TAG}")
+        await self._add(f"count={count - untagged}&name=c-%7Bn%7D&tags={TAG}")
         if untagged:
             first = count - untagged + 1
-            await self.post(f"add?count={untagged}&first={first}&name=c-%7Bn%7D")
+            await self._add(f"count={untagged}&first={first}&name=c-%7Bn%7D")
         await self.shared_out()
         names = [f"c-{number}" for number in range(1, count + 1)]
         self.untagged = names[count - untagged :]
@@ -135,6 +139,16 @@ class FaultScene:
         ]
         await self.served_again(self.clients, time.monotonic())
 
+    async def _add(self, query: str) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                try:
+                    await self.post(f"add?{query}")
+                    return
+                except Refused:
+                    # On a busy machine a short lease may have run out for a moment.
+                    await asyncio.sleep(0.1)
+
     async def _set_up(self, client: CountingClient) -> None:
         target = _TARGET.format(port=self._peer.port, name=client.name)
         for command in (target, *_SETTINGS):
@@ -147,12 +161,13 @@ class FaultScene:
     # --- asking -------------------------------------------------------------------------------
 
     async def post(self, what: str) -> dict[str, object]:
-        """Ask a node for something that concerns many controllers; raise Gone without an answer."""
+        """Ask a node for something that concerns many controllers; raise Gone without an answer,
+        or with one that says why not."""
         client = DoorClient(self.fleet, "", self.dice)
         try:
             answer = await client.ask(f"/api/fleet/{what}", "POST")
             if answer.status != 200:
-                raise Gone(answer.body.decode()[:300])
+                raise Refused(answer.body.decode()[:300])
             told: dict[str, object] = json.loads(answer.body)
             return told
         finally:
