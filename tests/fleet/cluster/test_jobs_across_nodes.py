@@ -18,6 +18,7 @@ from leverframe.storage.store import StoreUnavailable
 from tests.fleet.cluster.nodes import Cluster, cluster_on
 from tests.fleet.loop_node import LoopNode
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
 
 COUNT = 6
@@ -185,7 +186,7 @@ async def test_a_roll_out_goes_on_stops_and_goes_back_when_its_nodes_are_killed(
 
 
 async def _came_to(node: LoopNode, id: str, status: str, **wanted: int) -> Any:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             told = await node.get("rollout", id=id)
             if told["status"] == status and wanted.items() <= told.items():
@@ -279,7 +280,7 @@ async def test_a_node_that_is_declared_dead_by_mistake_leaves_its_jobs_to_others
         await cluster.declare_dead("a")
         assert "Another node goes on with it; ask again with id=once." in await sending
         go_on.set()
-        await until(lambda: member._claim.epoch == 3 and not member._is_fenced)
+        await until(lambda: member._claim.epoch == 3 and not member.lease.is_in_doubt)
         told = await a.post("send", command=TOGGLE, id="once")
         assert told["done"] == COUNT
         assert a.web.jobs.all() == []
