@@ -8,6 +8,7 @@ import requests
 from playwright.sync_api import Page, expect
 
 from tests.clients.served_twin import HOST, ServedTwin
+from tests.patience import PATIENCE_S
 from tests.web.conftest import DESKTOP, PHONE, OpenPage, Theme
 from tools.looks import routes
 
@@ -122,6 +123,8 @@ def grave_violations(page: Page, rules: list[str]) -> list[str]:
     ]
 
 
+PARTS = 3
+
 # Everything is looked at once; a theme and a width change no more than colours and places.
 LOOKS = pytest.mark.parametrize(
     ("theme", "viewport", "rules"),
@@ -139,13 +142,15 @@ LOOKS = pytest.mark.parametrize(
 
 @pytest.mark.thorough
 @LOOKS
+# In parts: on a busy machine all of them together may take longer than one test may.
+@pytest.mark.parametrize("part", range(PARTS))
 def test_every_page_can_be_used_by_everybody(
-    open_page: OpenPage, theme: Theme, viewport: tuple[int, int], rules: list[str]
+    open_page: OpenPage, theme: Theme, viewport: tuple[int, int], rules: list[str], part: int
 ) -> None:
     page = open_page(theme=theme, viewport=viewport)
     page.evaluate(AXE)
     grave = {}
-    for name in routes(page):
+    for name in routes(page)[part::PARTS]:
         go(page, name)
         grave[name] = grave_violations(page, rules)
     assert {name: found for name, found in grave.items() if found} == {}
@@ -178,7 +183,7 @@ def test_what_stands_over_and_beside_the_pages_can_be_used_by_everybody(
     requests.post(
         f"http://{HOST}:{twin.port}/post.cgi?sched_save",
         "&s0=Evening*1*1*64800*0*127*1&s1=Night*1*0*81000*0*127*1&&",
-        timeout=5,
+        timeout=PATIENCE_S,
     ).raise_for_status()
     page = open_page(theme=theme, viewport=viewport)
     page.evaluate(AXE)
