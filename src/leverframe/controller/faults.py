@@ -216,6 +216,8 @@ class Faults:
         return min((one for one in known if one is not None), default=None)
 
     def tick(self, at: Moment) -> None:
+        if not self._faults:
+            return
         for active in tuple(self._faults.values()):
             while active.number in self._faults:
                 due = active.next_deadline()

@@ -142,7 +142,7 @@ class FindingsWatch:
         self._looked_absent: dict[str, float] = {}
         self._seen_settings: Settings | None = None
         self._seen_of_concern: tuple[Any, ...] = ()
-        self._looked_held: list[int] = []
+        self._looked_held: dict[int, float] = {}
         #: Something changed since the last look.
         self._is_behind = False
         #: What these settings alone show.
@@ -153,8 +153,7 @@ class FindingsWatch:
         """Look, and list what is found: faults first, then by their age."""
         at, engine = self._clock.read(), self._engine()
         depended_on = DEPENDED_ON(engine.settings)
-        # Settings are never changed but exchanged: the same ones are the same objects.
-        if tuple(map(id, depended_on)) != tuple(map(id, self._depended_on)):
+        if depended_on != self._depended_on:
             self._depended_on = depended_on
             self._of_settings = tuple(of_settings_alone(engine.settings))
         found = [

@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from leverframe.engine.actuator import MESSAGES
 from leverframe.engine.engine import Engine
-from leverframe.engine.journal import BY_START
 from leverframe.engine.labels import MAPPED, ONEWIRE, PWMS
 from leverframe.engine.live_rule import BOTH_WAYS, ONLY_WHEN_IT_STARTS, ONLY_WHEN_IT_STOPS
 from leverframe.engine.moment import SET_CLOCK, Moment
@@ -24,7 +23,6 @@ from leverframe.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
 
 #: Causes of the engine itself: whoever set these up wants what they do.
 OWN_CAUSES = frozenset(("start", "rule", "rule loop", "schedule", "watchdog", "timer", "input"))
-_NOT_SWITCHED = (0.0, BY_START, 0)
 #: The mode of a rule -> when it sends: True as it begins to act.
 _MOMENTS = {
     BOTH_WAYS: (True, False),
@@ -133,16 +131,16 @@ def _silent_slots(engine: Engine) -> Iterator[Finding]:
 
 
 def _rules(engine: Engine) -> Iterator[Finding]:
-    machine = engine.machine
-    for number, absent in enumerate(engine.rules.absent_sources(), start=1):
+    waiting = engine.rules.absent_sources()
+    held = held_rules(engine)
+    for number in sorted(waiting.keys() | held.keys()):
         page = f"rules?edit={number}"
         figures: dict[str, int | float | str] = {"rule": number}
+        absent = waiting.get(number)
         if absent is None:
-            held = _held_since(engine, number)
-            if held is not None:
-                label = engine.settings.rules[number - 1].action
-                yield Finding("rule_held", page, label, figures, held)
-        elif absent not in machine.absent_since:
+            label = engine.settings.rules[number - 1].action
+            yield Finding("rule_held", page, label, figures, held[number])
+        elif absent not in engine.machine.absent_since:
             yield Finding("rule_waits", page, absent, figures)
 
 
@@ -151,29 +149,17 @@ def _endless_rules(engine: Engine) -> Iterator[Finding]:
         yield Finding("rules_endless", "rules", None, {"labels": ", ".join(sorted(unsettled))})
 
 
-def _held_since(engine: Engine, number: int) -> float | None:
-    """Return since when a hand keeps a rule's output otherwise; None where that is not so."""
-    label = engine.settings.rules[number - 1].action
-    since, cause, _ = engine.machine.switched.get(label, _NOT_SWITCHED)
-    if cause.kind in OWN_CAUSES:
-        # As nearly always; who decides takes longer to find out.
-        return None
-    wanted = engine.rules.wanted(number)
-    return since if wanted is not None and engine.machine.values[label] != wanted[1] else None
-
-
-def held_rules(engine: Engine) -> list[int]:
-    """List the rules whose output a hand keeps otherwise, in less time than all findings take."""
-    rules = engine.settings.rules
-    if not rules:
-        return []
-    switched = engine.machine.switched.items()
-    by_hand = {label for label, (_, cause, _) in switched if cause.kind not in OWN_CAUSES}
-    return [
-        number
-        for number, rule in enumerate(rules, start=1)
-        if rule.action in by_hand and _held_since(engine, number) is not None
-    ]
+def held_rules(engine: Engine) -> dict[int, float]:
+    """Return the rules whose output a hand keeps otherwise, and since when."""
+    machine = engine.machine
+    held: dict[int, float] = {}
+    for label, (since, cause, _) in machine.switched.items():
+        if cause.kind in OWN_CAUSES:
+            continue
+        wanted = engine.rules.wanted(label)
+        if wanted is not None and machine.values[label] != wanted.state:
+            held[wanted.rule] = since
+    return held
 
 
 def _pid(engine: Engine) -> Iterator[Finding]:
@@ -182,12 +168,14 @@ def _pid(engine: Engine) -> Iterator[Finding]:
     pid = engine.settings.pid
     if not engine.machine.values[PWMS[pid.pwm]]:
         yield Finding("pid_output_off", "pid", PWMS[pid.pwm])
-    if engine.pid.explain()["holding"]:
+    if engine.pid.is_holding:
         yield Finding("pid_input_missing", "pid", pid.source)
 
 
 def _watchdog(engine: Engine) -> Iterator[Finding]:
     entries = engine.settings.watchdog
+    if not any(entry.enabled for entry in entries):
+        return
     for number, explained in enumerate(engine.watchdog.explain(), start=1):
         if explained.state == IS_OFF:
             continue

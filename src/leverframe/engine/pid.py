@@ -109,6 +109,11 @@ class PidRegulator:
     def is_enabled(self) -> bool:
         return ENABLE_PID in self._machine.running
 
+    @property
+    def is_holding(self) -> bool:
+        """Whether the duty stays as it is because there is nothing to regulate by."""
+        return self._holding is not None
+
     def _begin(self) -> None:
         self._machine.run(ENABLE_PID, True)
         self._fresh = True
