@@ -153,6 +153,8 @@ def held_rules(engine: Engine) -> dict[int, float]:
     """Return the rules whose output a hand keeps otherwise, and since when."""
     machine = engine.machine
     held: dict[int, float] = {}
+    if not engine.settings.rules:
+        return held
     for label, (since, cause, _) in machine.switched.items():
         if cause.kind in OWN_CAUSES:
             continue

@@ -72,18 +72,19 @@ class Outputs:
     def on_timer(self, key: Key) -> None:
         _, kind, index = key
         assert isinstance(index, int)
+        if kind == "phase":
+            self._begin_phase(index, on=not self._in_on_phase[index])
+        elif kind == "delay":
+            delay_s = self._machine.settings.outputs[index].start_delay
+            self._set(index, True, Cause("timer", "start delay", seconds=delay_s))
+        else:
+            self._end_on_time(index, "return time" if kind == "return" else "pulse")
+
+    def _end_on_time(self, index: int, what: str) -> None:
         machine = self._machine
         since_on_s = round(machine.at.now - self._switched_on_at[index])
         after = machine.entry_of(OUTPUTS[index])
-        if kind == "return":
-            self._set(index, False, Cause("timer", "return time", seconds=since_on_s, after=after))
-        elif kind == "pulse":
-            self._set(index, False, Cause("timer", "pulse", seconds=since_on_s, after=after))
-        elif kind == "phase":
-            self._begin_phase(index, on=not self._in_on_phase[index])
-        else:
-            delay_s = machine.settings.outputs[index].start_delay
-            self._set(index, True, Cause("timer", "start delay", seconds=delay_s))
+        self._set(index, False, Cause("timer", what, seconds=since_on_s, after=after))
 
     def switch(self, index: int, value: int, cause: Cause) -> None:
         """Set (0, 1) or reverse (2) an output."""

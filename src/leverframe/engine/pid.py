@@ -151,7 +151,7 @@ class PidRegulator:
         else:
             i = _integrate(self._terms["i"], ki * error * SAMPLE_S, p + d)
         self._fresh = False
-        self._terms = Terms(p=p, i=i, d=d)
+        self._terms = {"p": p, "i": i, "d": d}
         return min(max(p + i + d, 0.0), 100.0)
 
     def _note_holding(self, pid: Pid, measured: Value) -> None:

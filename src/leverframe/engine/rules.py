@@ -215,11 +215,11 @@ class Rules:
 
     def wanted(self, label: str) -> WantedState | None:
         """Return what the rule that decides about an output has set it to; None where none has."""
-        deciding = [live for live in self._by_target.get(label, ()) if live.decides()]
-        if not deciding:
+        if label not in self._by_target:
             return None
-        first = max(deciding, key=LiveRule.rank)
-        if first.held is None or not first.switches:
+        deciding = (live for live in self._by_target[label] if live.decides())
+        first = max(deciding, key=LiveRule.rank, default=None)
+        if first is None or first.held is None or not first.switches:
             return None
         return WantedState(first.number, first.held)
 
