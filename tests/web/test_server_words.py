@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pytest
@@ -300,6 +301,21 @@ def _files_of(part: str) -> Iterator[Path]:
     return iter([path]) if path.is_file() else path.rglob("*.py")
 
 
+class Told(NamedTuple):
+    """The texts of one file; to read and walk it takes longer than to look for all of them."""
+
+    refusals: list[str]
+    notes: list[str]
+    sentences: list[str]
+
+
+@functools.cache
+def _told_in(path: Path) -> Told:
+    return Told(
+        [*_made(path), *_allowed(path)], list(_noted(path)), list(_ending_as_sentences(path))
+    )
+
+
 @functools.cache
 def anywhere() -> set[str]:
     """Return whatever ends as a sentence does in the parts whose sentences come to pages."""
@@ -308,7 +324,7 @@ def anywhere() -> set[str]:
         for part in PARTS
         for path in _files_of(part)
         if not path.relative_to(SOURCES).as_posix().startswith(ELSEWHERE)
-        for text in _ending_as_sentences(path)
+        for text in _told_in(path).sentences
         if " " in text and text not in PARTS_OF_OTHERS and not text.startswith(OF_COMMANDS)
     }
 
@@ -350,9 +366,9 @@ def sentences() -> set[str]:
     for path in SOURCES.rglob("*.py"):
         place = path.relative_to(SOURCES).as_posix()
         if not place.startswith(NOT_FOR_PAGES):
-            found.update(_made(path), _allowed(path))
+            found.update(_told_in(path).refusals)
         if place.startswith(("hardware/", "commands/", "servers/routes/")):
-            found.update(_noted(path))
+            found.update(_told_in(path).notes)
     for place in RETURNED:
         found.update(_returned(SOURCES / place))
     for place in ("wire/w1_slave.py", "hardware/bus_worker.py"):

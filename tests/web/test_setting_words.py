@@ -1,5 +1,6 @@
 """The journal tells what was set by the label of its form: every setting has one."""
 
+import functools
 import json
 import re
 from importlib import resources
@@ -11,6 +12,7 @@ WEB = resources.files("leverframe.web")
 TABLES = (WEB / "lib" / "setting_words.js").read_text("utf-8")
 
 
+@functools.cache
 def words(page: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = json.loads(
         (WEB / "words" / f"{page}.json").read_text("utf-8")
