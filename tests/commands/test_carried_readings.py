@@ -83,7 +83,8 @@ def test_an_enabled_regulator_has_the_input_it_was_given(target: Profile) -> Non
     words = [code.word for code in PID_SOURCES.of(NEW)]
     known = {code.word for code in PID_SOURCES.of(target)}
     lost = (word for word in words if word not in known)
-    for word in dict.fromkeys((*lost, *some_of(words))):
+    # Each that is lost, and some of those that all stay in the same way.
+    for word in dict.fromkeys((*lost, *words[::5])):
         pid = moved(made(NEW, pid=replace(REGULATOR, source=word)), NEW, target).settings.pid
         assert pid.source == word or not pid.enabled
 

@@ -88,7 +88,7 @@ async def lived(twin: LoopTwin, plan: Plan) -> Settings:
 
 
 @pytest.mark.parametrize(
-    ("commands", "profile"), some_of([*product(COMMANDS, PROFILES)][::4]), ids=str
+    ("commands", "profile"), some_of([*product(COMMANDS, PROFILES)][::8]), ids=str
 )
 async def test_a_plan_leads_from_any_settings_to_any_others(
     commands: str, profile: Profile
