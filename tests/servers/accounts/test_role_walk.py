@@ -19,7 +19,7 @@ from leverframe.servers.accounts.access import account_at
 from leverframe.servers.accounts.sessions import IDLE_S
 from leverframe.servers.http.messages import Request, StreamReply
 from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
-from leverframe.servers.routes.pages import pages
+from leverframe.servers.routes.pages import PREFIX, pages
 from leverframe.servers.routes.router import Web
 from leverframe.servers.routes.uploaded import PICTURE_PATH
 from leverframe.storage.store import Changes, MemoryStore, Store
@@ -63,9 +63,15 @@ ROLES = {
 
 
 def paths() -> list[str]:
-    """Everything that can be asked for: endpoints, pages, and the paths of the commands."""
+    """List all that can be asked for: endpoints, pages, and the paths of the commands.
+
+    Of the hundreds of files of the program that pages are made of, those for everybody and one.
+    """
     listed = {endpoint.path for endpoint in ENDPOINTS}
-    return sorted({*listed, *pages(), *(row.form.path for row in TABLE)})
+    made = {path for path in pages() if not path.startswith(PREFIX)}
+    shown = {path for path in FOR_EVERYBODY if path.startswith(PREFIX)}
+    one = f"{PREFIX}app.js"
+    return sorted({*listed, *made, *shown, one, *(row.form.path for row in TABLE)})
 
 
 def switches(row: Row) -> bool:
@@ -249,6 +255,19 @@ async def test_a_file_or_api_path_is_for_those_it_is_meant_for(
     assert await read_status(twin, path, host="evil.example") == 403
     wrong = await read_status(twin, path, authorization=basic(ADMINISTRATOR[0], "wrong"))
     assert wrong == 401
+
+
+async def test_a_file_of_the_pages_is_for_accounts_unless_it_is_for_everybody(
+    stores: dict[str, Store],
+) -> None:
+    twin = await twin_of(NEWEST, stores)
+    user = cookie(twin, "user")
+    files = [path for path in pages() if path.startswith(PREFIX)]
+    assert len(files) > 500
+    for path in files:
+        is_open = path in FOR_EVERYBODY
+        assert await read_status(twin, path) == (200 if is_open else 401), path
+        assert await read_status(twin, path, cookie=user) == 200, path
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
