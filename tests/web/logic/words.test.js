@@ -10,7 +10,7 @@ import {
   indexOf,
   isState,
 } from "../../../src/leverframe/web/lib/labels.js";
-import { moment } from "../../../src/leverframe/web/lib/moments.js";
+import { moment, shortMoment } from "../../../src/leverframe/web/lib/moments.js";
 import { nameOf } from "../../../src/leverframe/web/lib/names.js";
 import { shown } from "../../../src/leverframe/web/lib/quantities.js";
 import { PLACES, rich } from "../../../src/leverframe/web/lib/rich.js";
@@ -96,6 +96,17 @@ test("a moment of the last day is told by its time alone, in 24 hours", () => {
   assert.equal(words.clock(evening), "21:05:09");
   assert.equal(moment(evening, evening + 3600), "21:05:09");
   assert.match(moment(evening, evening + 86_400), /Jan.*21:05/);
+});
+
+test("the day has 24 hours in every language", () => {
+  for (const language of Object.keys(words.LANGUAGES)) {
+    words.chooseLanguage(language);
+    const evening = 21 * 3600;
+    const later = evening + 3 * 86_400;
+    const told = [words.clock(evening), moment(evening, later), shortMoment(evening, later)];
+    for (const text of told) assert.match(text, /\b21:00/, `${language}: ${text}`);
+    assert.equal(told.some((text) => /\b[AP]M\b/i.test(text)), false, `${language}: ${told}`);
+  }
 });
 
 test("values have the unit and decimals of their label; absent ones a dash", () => {
