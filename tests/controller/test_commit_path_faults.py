@@ -144,7 +144,6 @@ def out_of_files() -> OSError:
     [
         RuntimeError,
         asyncio.CancelledError,
-        pytest.param(MemoryError, marks=pytest.mark.thorough),
         pytest.param(out_of_files, marks=pytest.mark.thorough),
     ],
 )
