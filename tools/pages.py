@@ -1,4 +1,4 @@
-"""Check the code of the pages with eslint, tsc and `node --test`.
+"""Check the code of the pages with eslint, tsc and node's own tests.
 
 `python -m tools.pages` installs the locked packages of `tools/pages/` when the lock has changed,
 writes into `build/pages/` what the types and tests of the pages are made of, and runs the three
@@ -57,9 +57,8 @@ CHECKS: dict[str, list[str | Path]] = {
         *("src/leverframe/web", "tests/web", "tools/pages"),
     ],
     "tsc": [BIN / "tsc", "--project", TOOLS, "--incremental", "--tsBuildInfoFile", KNOWN_TYPES],
-    "node --test": [
-        *("node", "--import", LOGIC / "browser.mjs", "--test", "--test-reporter=dot"),
-        *sorted(LOGIC.glob("*.test.js")),
+    "logic": [
+        *("node", "--import", LOGIC / "browser.mjs", "--test-reporter=dot", LOGIC / "all.mjs"),
     ],
 }
 

@@ -1,6 +1,6 @@
 // As much of a browser as the logic of the pages touches, and a controller that answers it.
 //
-// Loaded before every test: `node --import tests/web/logic/browser.mjs --test ...`.
+// Loaded before each test: `node --import tests/web/logic/browser.mjs --test ...`; all: all.mjs.
 
 import { readFileSync } from "node:fs";
 import { register } from "node:module";

@@ -198,7 +198,8 @@ test("what was set is told by its thing, its field and values as people write th
   const set = (path, old, now) =>
     changed(path, { figures: { changes: [{ path, old, new: now }] } });
   const time = set("outputs.0.return_time", 0, 600);
-  assert.match(told(time), /show outputs\.0\.return_time:/);
+  // Words that no other test has fetched.
+  assert.match(told(set("watchdog.0.delay", 0, 60)), /show watchdog\.0\.delay:/);
   const paths = ["outputs.0.return_time", "mqtt.host", "pid.kp", "layout.top", "rules.0.enabled"];
   await settingWords(paths);
   assert.match(told(time), /show Pump · Off by itself after: .* → 10 min/);

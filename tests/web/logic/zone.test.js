@@ -37,10 +37,9 @@ const DAY = 24 * HOUR;
 const at = (text) => Date.parse(`${text}Z`) / 1000;
 const told = (moments) => moments.map((one) => new Date(one * 1000).toISOString().slice(0, 16));
 
-// Readers of all tests live in New York.
-process.env.TZ = "America/New_York";
-
 before(async () => {
+  // Readers of all tests live in New York.
+  process.env.TZ = "America/New_York";
   await words.startWords();
   await words.fetchWords("journal");
 });
