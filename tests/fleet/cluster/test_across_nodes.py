@@ -17,6 +17,7 @@ from leverframe.fleet.cluster.commands import drain_node, forget_node, list_node
 from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
 from leverframe.fleet.commands import list_controllers
 from leverframe.fleet.node_accounts import THE_OPERATOR
+from leverframe.fleet.progress import ProgressReport, RequestsUnderWay
 from leverframe.fleet.records import Moved
 from leverframe.servers.http.messages import StreamReply
 from leverframe.storage.store import StoreUnavailable
@@ -186,6 +187,18 @@ async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_remo
     assert (await a.post("remove", name="other,copy"))["done"] == 2
     assert len(await cluster.asked["b"].get("list")) == 3
     assert "Time runs by itself" in await a.refused(409, "advance", for_="1h")
+
+
+async def test_the_controllers_of_all_nodes_count_for_whoever_waits(cluster: Cluster) -> None:
+    a = cluster.asked["a"]
+    under_way = RequestsUnderWay()
+    for what, given in (("send", {"command": NAME}), ("snapshot", {"label": "x"})):
+        with under_way.followed(None, what):
+            assert (await a.post(what, **given))["done"] == 4
+            assert under_way.report(None, what) == ProgressReport(4, 4)
+    with under_way.followed(None, "export"):
+        await a.get("export")
+        assert under_way.report(None, "export") == ProgressReport(4, 4)
 
 
 async def test_the_page_of_one_node_shows_the_controllers_of_all(
