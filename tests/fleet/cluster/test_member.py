@@ -272,7 +272,7 @@ async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_ba
 
     monkeypatch.setattr(node, "_go_on", fail)
     await cluster.members["a"].move(["one"], "b")
-    await until(lambda: len(member._attempts.not_before) == 1)
+    await until(lambda: len(member._own.attempts.not_before) == 1)
     monkeypatch.setattr(node, "_go_on", go_on)
     for one in cluster.members.values():
         # As after an error of its connection.

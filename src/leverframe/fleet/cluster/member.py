@@ -15,9 +15,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
@@ -25,7 +23,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import BadValue
-from leverframe.controller.hand_over import SavedLive
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.asking import AskingNode
 from leverframe.fleet.cluster.batch_rate import BatchRate
@@ -37,10 +34,11 @@ from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.leaving import leaving_members
 from leverframe.fleet.cluster.live_saver import LiveSaver
 from leverframe.fleet.cluster.membership import ClaimedJob, Placed
+from leverframe.fleet.cluster.membership_thread import MembershipThread
 from leverframe.fleet.cluster.node_calls import NodeCaller
+from leverframe.fleet.cluster.own_controllers import OwnControllers
 from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, PeerWatch, SeenNode
 from leverframe.fleet.cluster.registry import ClusterRegistry
-from leverframe.fleet.cluster.start_attempts import StartAttempts
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import ClusterReport, DatabaseReport, PeerReport
@@ -55,7 +53,6 @@ from leverframe.storage.fleet.postgres_connection import (
     why_refused_for_all,
 )
 from leverframe.storage.fleet.postgres_lane import IN_DOUBT, Claim, Fenced, InDoubt, PostgresLane
-from leverframe.storage.fleet.postgres_schema import opened
 from leverframe.storage.store import StoreUnavailable
 from leverframe.wire.prometheus import Family
 
@@ -65,9 +62,7 @@ Result = TypeVar("Result")
 
 #: Who has what is read again after so many beats, even if nobody has told of a change.
 LOOK_AT_ALL_BEATS = 10
-#: Controllers that are started before others have their turn, and given up in one step. After each
-#: step all nodes read again who has what.
-STARTED_AT_A_TIME = 50
+#: Controllers that are given up in one step. After each step all nodes read again who has what.
 GIVEN_UP_AT_A_TIME = 50
 _DATABASE = "database"
 
@@ -104,22 +99,20 @@ class ClusterMember(AskingNode):
         self._lane = lane
         self._saver = LiveSaver(address, node, lease, lambda: self._claim)
         self._live_state_every = live_state_every
-        #: What was stopped here and could not be released: it goes on here.
-        self._handed_over: dict[int, SavedLive] = {}
         self._watch = PeerWatch(identity.name)
         self._heart = Heartbeat(address, lease)
-        self._thread = ThreadPoolExecutor(1, "membership")
-        # Only the thread touches these.
-        self._connection: Connection | None = None
+        self._thread = MembershipThread(address, self._look_at_all_next)
+        # Only the thread touches it.
         self._beats_until_all = -1
         self._changed = asyncio.Event()
         self._is_fenced = False
-        self._stored_late: set[int] = set()
-        self._attempts = StartAttempts(node.troubles)
         self._tasks: list[asyncio.Task[None]] = []
         self._is_leaving = False
         self._is_doubt_told = False
         self.figures = MemberFigures()
+        self._own = OwnControllers(
+            node, lane, registry, self._saver, self._thread, lambda: self._claim, self.figures
+        )
         self._database = DatabaseReport()
         self._batch_rate = BatchRate()
         self._loop = asyncio.get_running_loop()
@@ -131,7 +124,7 @@ class ClusterMember(AskingNode):
     async def start(self) -> None:
         """Tell where it is, take a share, start it, and go on beside what follows."""
         address = self.identity.address
-        await self._in_thread(lambda it: membership.announce(it, self._claim, address))
+        await self._thread.run(lambda it: membership.announce(it, self._claim, address))
         await self._beat_once()
         await self._look_once()
         await self._settle_if_possible()
@@ -150,15 +143,13 @@ class ClusterMember(AskingNode):
         try:
             if not self.lease.is_in_doubt:
                 with suppress(psycopg.Error, StoreUnavailable):
-                    await self._give_up(tuple(self._node.members.values()))
-                    await self._in_thread(lambda it: membership.resign(it, self._claim))
+                    await self._give_up(self._own.running)
+                    await self._thread.run(lambda it: membership.resign(it, self._claim))
         finally:
             # Until then: to stop thousands of controllers takes longer than a lease.
             await _ended(beating)
             self._heart.close()
-            self._thread.shutdown()
-            if self._connection is not None:
-                self._connection.close()
+            self._thread.close()
             self._saver.close()
 
     async def _repeat(self, step: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -302,7 +293,7 @@ class ClusterMember(AskingNode):
         was_away = self._node.troubles.pop(_DATABASE, None) is not None
         if was_away or time.monotonic() - began > LEASE_S:
             # What could not start without the database need not wait any longer.
-            self._attempts.try_now()
+            self._own.attempts.try_now()
         if pulse is BeatResult.WENT_BACK:
             lane.note_lost()
         # What was sent by a life that is known to be over tells nothing about the next one.
@@ -312,9 +303,9 @@ class ClusterMember(AskingNode):
 
     async def _look_once(self) -> None:
         """Wait for news or the time of the next look, then read what there is."""
-        was_connected = self._connection is not None
+        was_connected = self._thread.is_connected
         try:
-            seen = await self._in_thread(self._look_and_claim)
+            seen = await self._thread.run(self._look_and_claim)
         except (psycopg.Error, StoreUnavailable):
             self._watch.forget()
             if not was_connected:
@@ -327,7 +318,7 @@ class ClusterMember(AskingNode):
             self._registry.take_jobs(seen.jobs)
             with suppress(psycopg.Error, StoreUnavailable):
                 await self._registry.load_accounts()
-        if seen.placed is not None or self._work_is_left():
+        if seen.placed is not None or self._own.is_unsettled:
             self._changed.set()
 
     def _note_away(self, error: Exception) -> None:
@@ -357,24 +348,8 @@ class ClusterMember(AskingNode):
         places = {one.name: _place(one) for one in self.nodes if one.is_alive and one.address}
         self._directory.replace({one.name: one.node for one in placed}, places)
 
-    async def _in_thread(self, work: Callable[[Connection], Result]) -> Result:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._connected, work)
-
-    def _connected(self, work: Callable[[Connection], Result]) -> Result:
-        is_new = self._connection is None
-        connection = self._connection = self._connection or opened(self._address)
-        try:
-            if is_new:
-                connection.execute(f"LISTEN {membership.CHANNEL}")
-                membership.introduce(connection)
-                self._beats_until_all = -1
-            return work(connection)
-        except psycopg.Error:
-            # Also one that could not listen: it would never hear of news.
-            connection.close()
-            self._connection = None
-            raise
+    def _look_at_all_next(self) -> None:
+        self._beats_until_all = -1
 
     def _look_and_claim(self, connection: Connection) -> Seen:
         """Read what there is, and take what is free, in the thread."""
@@ -403,10 +378,6 @@ class ClusterMember(AskingNode):
 
     # --- bringing into line -----------------------------------------------------------------------
 
-    def _work_is_left(self) -> bool:
-        is_unsettled = bool(self._stored_late) or self._lane.is_unclear
-        return is_unsettled or self._attempts.any_due()
-
     async def _settle(self) -> None:
         """Let run here what the database says."""
         if self.lease.ended is not None:
@@ -417,78 +388,18 @@ class ClusterMember(AskingNode):
             return
         if self.lease.is_in_doubt:
             return
-        if self._lane.is_unclear:
-            await self._lane.look_again()
-        await self._reload_stored_late()
-        await self._drop_removed()
-        await self._start_taken()
+        await self._own.end_doubt()
+        await self._own.drop_removed(self._placed)
+        taken = [one for one in self._placed if one.node == self.identity.name]
+        await self._own.start(taken, first=self._directory.awaited)
         await self._node.jobs_taken()
         capacities = membership.capacities_of(self.nodes)
-        leaving = leaving_members(self.identity.name, self._members(), self._placed, capacities)
+        leaving = leaving_members(self.identity.name, self._own.running, self._placed, capacities)
         await self._give_up(leaving[:GIVEN_UP_AT_A_TIME])
 
-    async def _drop_removed(self) -> None:
-        """Drop controllers that were removed when a broken connection left that unknown."""
-        placed = {one.number for one in self._placed}
-        missing = self._registry.records.keys() - placed
-        missed = [one for one in self._members() if one.number in missing]
-        if not missed:
-            return
-        # Those that were made after the last look are there.
-        there = await self._registry.whereabouts([one.number for one in missed])
-        numbers = {one.number for one in there}
-        removed = [one for one in missed if one.number not in numbers and not one.has_left]
-        if removed:
-            names = ", ".join(one.name for one in removed)
-            log.warning("removed while the database was away, and stopped now: %s", names)
-            await self._drop(removed)
-
-    async def _drop(self, members: Sequence[Member]) -> None:
-        """Stop controllers that this node no longer has, and forget them."""
-        await self._node.drop(members)
-        numbers = [member.number for member in members]
-        self._registry.let_go(numbers)
-        self._saver.forget(numbers)
-
-    async def _start_taken(self) -> None:
-        """Start controllers that this node has and that do not run yet."""
-        own = [one for one in self._placed if one.node == self.identity.name]
-        running = {member.number for member in self._node.members.values()}
-        self._attempts.forget_except({one.number for one in own})
-        due = [
-            one.number
-            for one in sorted(own, key=lambda it: it.name not in self._directory.awaited)
-            if one.number not in running and self._attempts.is_due(one.number)
-        ]
-        for begin in range(0, len(due), STARTED_AT_A_TIME):
-            batch = due[begin : begin + STARTED_AT_A_TIME]
-            await self._registry.take(batch)
-            live = await self._registry.take_live(batch)
-            live |= {one: it for one, it in self._handed_over.items() if one in batch}
-            failed = await self._node.start_some(batch, live=live)
-            for number in batch:
-                trouble = failed.get(number)
-                self._attempts.note(number, None if trouble is None else trouble.sentence)
-
-    def _members(self) -> tuple[Member, ...]:
-        return tuple(self._node.members.values())
-
     async def _give_up(self, members: Sequence[Member]) -> None:
-        """Stop controllers cleanly and release them."""
         for begin in range(0, len(members), GIVEN_UP_AT_A_TIME):
-            batch = members[begin : begin + GIVEN_UP_AT_A_TIME]
-            numbers = [member.number for member in batch]
-            # Nothing older may be saved after what others go on from.
-            async with self._saver.writing:
-                live = self._handed_over = await self._node.hand_over(batch)
-                await self._in_thread(
-                    partial(membership.release, claim=self._claim, numbers=numbers, live=live)
-                )
-            self._handed_over = {}
-            self._saver.forget(numbers)
-            self._registry.let_go(numbers)
-            self.figures.releases += len(numbers)
-            given = set(numbers)
+            given = await self._own.give_up(members[begin : begin + GIVEN_UP_AT_A_TIME])
             self._placed = [
                 replace(one, node=None) if one.number in given else one for one in self._placed
             ]
@@ -502,23 +413,8 @@ class ClusterMember(AskingNode):
         self._loop.call_soon_threadsafe(self._note_late, tuple(controllers))
 
     def _note_late(self, controllers: Collection[int]) -> None:
-        self._stored_late.update(controllers)
+        self._own.note_stored_late(controllers)
         self._changed.set()
-
-    async def _reload_stored_late(self) -> None:
-        """Read controllers anew of which something is stored that they do not know of."""
-        late, self._stored_late = self._stored_late, set()
-        if not late:
-            return
-        members = [one for one in self._members() if one.number in late]
-        log.warning(
-            "%d controllers start again: changes that were in doubt are stored", len(members)
-        )
-        await self._node.drop(members)
-        self._lane.clear(late)
-        failed = await self._node.start_some(sorted(one.number for one in members))
-        for trouble in failed.values():
-            log.error("%s", trouble.sentence)
 
     def _lane_ended(self, error: ConcernsAll) -> None:
         if isinstance(error, Fenced):
@@ -539,9 +435,9 @@ class ClusterMember(AskingNode):
         # Before anything can be written in the next life.
         await self._node.jobs_lost()
         self.figures.fenced += 1
-        await self._drop(self._members())
+        await self._own.drop(self._own.running)
         try:
-            self._claim = await self._in_thread(lambda it: begin_life(it, self.identity))
+            self._claim = await self._thread.run(lambda it: begin_life(it, self.identity))
         except NameTaken as error:
             # Each would end the life of the other for ever.
             self._stay_out("name of the node", error)

@@ -1,0 +1,53 @@
+"""The thread and the connection by which a node reads and changes who has what."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import psycopg
+
+from leverframe.fleet.cluster import membership
+from leverframe.storage.fleet.postgres_connection import Connection
+from leverframe.storage.fleet.postgres_schema import opened
+
+Result = TypeVar("Result")
+
+
+class MembershipThread:
+    def __init__(self, address: str, on_connected: Callable[[], None]) -> None:
+        """Take what is called, in the thread, when a connection has begun to hear of news."""
+        self._address = address
+        self._on_connected = on_connected
+        self._thread = ThreadPoolExecutor(1, "membership")
+        # Only the thread touches it.
+        self._connection: Connection | None = None
+
+    @property
+    def is_connected(self) -> bool:
+        return self._connection is not None
+
+    async def run(self, work: Callable[[Connection], Result]) -> Result:
+        """Do something with the connection; raise what the database raises where it is away."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._connected, work)
+
+    def _connected(self, work: Callable[[Connection], Result]) -> Result:
+        is_new = self._connection is None
+        connection = self._connection = self._connection or opened(self._address)
+        try:
+            if is_new:
+                connection.execute(f"LISTEN {membership.CHANNEL}")
+                membership.introduce(connection)
+                self._on_connected()
+            return work(connection)
+        except psycopg.Error:
+            # Also one that could not listen: it would never hear of news.
+            connection.close()
+            self._connection = None
+            raise
+
+    def close(self) -> None:
+        self._thread.shutdown()
+        if self._connection is not None:
+            self._connection.close()

@@ -1,0 +1,137 @@
+"""The controllers that run at a node, brought into line with what the database says.
+
+Those that were taken are started, those that another node shall have are stopped, handed over and
+released, and those that are gone are dropped. One of which something is stored that it does not
+know of is read anew.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+
+from leverframe.controller.hand_over import SavedLive
+from leverframe.fleet.cluster import membership
+from leverframe.fleet.cluster.cluster_metrics import MemberFigures
+from leverframe.fleet.cluster.live_saver import LiveSaver
+from leverframe.fleet.cluster.membership import Placed
+from leverframe.fleet.cluster.membership_thread import MembershipThread
+from leverframe.fleet.cluster.registry import ClusterRegistry
+from leverframe.fleet.cluster.start_attempts import StartAttempts
+from leverframe.fleet.members import Member
+from leverframe.fleet.node import FleetNode
+from leverframe.storage.fleet.postgres_lane import Claim, PostgresLane
+
+log = logging.getLogger(__name__)
+
+#: Controllers that are started before others have their turn.
+STARTED_AT_A_TIME = 50
+
+
+class OwnControllers:
+    def __init__(
+        self,
+        node: FleetNode,
+        lane: PostgresLane,
+        registry: ClusterRegistry,
+        saver: LiveSaver,
+        thread: MembershipThread,
+        claim: Callable[[], Claim],
+        figures: MemberFigures,
+    ) -> None:
+        self.attempts = StartAttempts(node.troubles)
+        self._node = node
+        self._lane = lane
+        self._registry = registry
+        self._saver = saver
+        self._thread = thread
+        self._claim = claim
+        self._figures = figures
+        #: What was stopped here and could not be released: it goes on here.
+        self._handed_over: dict[int, SavedLive] = {}
+        self._stored_late: set[int] = set()
+
+    @property
+    def running(self) -> tuple[Member, ...]:
+        return tuple(self._node.members.values())
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether something is left to do that nobody tells of again."""
+        return bool(self._stored_late) or self._lane.is_unclear or self.attempts.any_due()
+
+    def note_stored_late(self, controllers: Collection[int]) -> None:
+        self._stored_late.update(controllers)
+
+    async def end_doubt(self) -> None:
+        """Find out what is stored, and read anew what does not know of it."""
+        if self._lane.is_unclear:
+            await self._lane.look_again()
+        late, self._stored_late = self._stored_late, set()
+        if not late:
+            return
+        members = [one for one in self.running if one.number in late]
+        log.warning(
+            "%d controllers start again: changes that were in doubt are stored", len(members)
+        )
+        await self._node.drop(members)
+        self._lane.clear(late)
+        failed = await self._node.start_some(sorted(one.number for one in members))
+        for trouble in failed.values():
+            log.error("%s", trouble.sentence)
+
+    async def drop_removed(self, placed: Sequence[Placed]) -> None:
+        """Drop controllers that were removed when a broken connection left that unknown."""
+        missing = self._registry.records.keys() - {one.number for one in placed}
+        missed = [one for one in self.running if one.number in missing]
+        if not missed:
+            return
+        # Those that were made after the last look are there.
+        there = await self._registry.whereabouts([one.number for one in missed])
+        numbers = {one.number for one in there}
+        removed = [one for one in missed if one.number not in numbers and not one.has_left]
+        if removed:
+            names = ", ".join(one.name for one in removed)
+            log.warning("removed while the database was away, and stopped now: %s", names)
+            await self.drop(removed)
+
+    async def drop(self, members: Sequence[Member]) -> None:
+        """Stop controllers that this node no longer has, and forget them."""
+        await self._node.drop(members)
+        self._forget([member.number for member in members])
+
+    async def start(self, own: Sequence[Placed], first: Collection[str]) -> None:
+        """Start controllers that this node has and that do not run yet, some of them first."""
+        running = {member.number for member in self.running}
+        self.attempts.forget_except({one.number for one in own})
+        due = [
+            one.number
+            for one in sorted(own, key=lambda it: it.name not in first)
+            if one.number not in running and self.attempts.is_due(one.number)
+        ]
+        for begin in range(0, len(due), STARTED_AT_A_TIME):
+            batch = due[begin : begin + STARTED_AT_A_TIME]
+            await self._registry.take(batch)
+            live = await self._registry.take_live(batch)
+            live |= {one: it for one, it in self._handed_over.items() if one in batch}
+            failed = await self._node.start_some(batch, live=live)
+            for number in batch:
+                trouble = failed.get(number)
+                self.attempts.note(number, None if trouble is None else trouble.sentence)
+
+    async def give_up(self, members: Sequence[Member]) -> set[int]:
+        """Stop controllers cleanly and release them; return their numbers."""
+        numbers = [member.number for member in members]
+        # Nothing older may be saved after what others go on from.
+        async with self._saver.writing:
+            live = self._handed_over = await self._node.hand_over(members)
+            await self._thread.run(
+                partial(membership.release, claim=self._claim(), numbers=numbers, live=live)
+            )
+        self._handed_over = {}
+        self._forget(numbers)
+        self._figures.releases += len(numbers)
+        return set(numbers)
+
+    def _forget(self, numbers: Sequence[int]) -> None:
+        self._saver.forget(numbers)
+        self._registry.let_go(numbers)
