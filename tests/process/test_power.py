@@ -184,7 +184,9 @@ async def test_the_port_that_leads_to_https(twin: LoopTwin) -> None:
     assert redirect is not None
     url = f"http://127.0.0.1:{port}/"
     try:
-        async with httpx.AsyncClient(verify=ssl.create_default_context()) as client:
+        async with httpx.AsyncClient(
+            verify=ssl.create_default_context(), timeout=PATIENCE_S
+        ) as client:
             assert (await client.get(url)).is_redirect
             cut_power(twin.controller)
             with pytest.raises(httpx.TransportError):

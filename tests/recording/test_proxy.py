@@ -81,7 +81,7 @@ async def test_a_body_is_passed_on_with_its_headers(tmp_path: Path) -> None:
     async with (
         served(unit) as place,
         recorder(place, tmp_path / "s") as url,
-        httpx.AsyncClient() as client,
+        httpx.AsyncClient(timeout=PATIENCE_S) as client,
     ):
         headers = {"Authorization": "Basic geheim", "Origin": url, "Referer": f"{url}/page"}
         headers["Cookie"] = "key=geheim"
@@ -177,7 +177,7 @@ async def test_head_and_answers_without_a_body_are_passed_on(tmp_path: Path) -> 
     async with (
         served(unit) as place,
         recorder(place, tmp_path / "s") as url,
-        httpx.AsyncClient() as client,
+        httpx.AsyncClient(timeout=PATIENCE_S) as client,
     ):
         assert (await client.get(f"{url}/none")).status_code == 204
         reply = await client.head(f"{url}/some")

@@ -14,6 +14,7 @@ import pytest
 from leverframe.recording.record import CannotRecord, record
 from leverframe.storage import recording_file
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 from tests.recording.recorded_twin import recorded_in, twin_at_port
 
 
@@ -32,7 +33,7 @@ async def test_a_recording_ends_with_a_signal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "s"
-    async with twin_at_port() as unit, httpx.AsyncClient() as client:
+    async with twin_at_port() as unit, httpx.AsyncClient(timeout=PATIENCE_S) as client:
         running = asyncio.create_task(record(unit.url, path, 0, None, as_json=False))
         url = await url_in(capsys)
         assert (await client.get(f"{url}/outs.cgi?out0=1")).status_code == 200
@@ -79,7 +80,7 @@ async def test_a_recording_ends_where_it_cannot_be_written(
         def write(self, descriptor: int, line: bytes) -> int:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    async with twin_at_port() as unit, httpx.AsyncClient() as client:
+    async with twin_at_port() as unit, httpx.AsyncClient(timeout=PATIENCE_S) as client:
         running = asyncio.create_task(record(unit.url, tmp_path / "s", 0, None, as_json=False))
         url = await url_in(capsys)
         monkeypatch.setattr(recording_file, "os", FullDisk())

@@ -97,19 +97,25 @@ def test_the_answer_of_a_slow_unit_is_whole(unit: Unit) -> None:
 
 
 def test_drip_is_an_answer_in_drops(unit: Unit) -> None:
-    with unit.fault(faults.drip(4000)), httpx.stream("GET", unit.url + STATUS) as answer:
+    with (
+        unit.fault(faults.drip(4000)),
+        httpx.stream("GET", unit.url + STATUS, timeout=PATIENCE_S) as answer,
+    ):
         drops = list(answer.iter_raw())
     assert len(drops) > 3
     assert json.loads(b"".join(drops))["hw"]
 
 
 def test_a_connection_is_kept_after_a_dripping_answer(unit: Unit) -> None:
-    with httpx.Client(base_url=unit.url) as client, unit.fault(faults.drip(100_000), times=1):
+    with (
+        httpx.Client(base_url=unit.url, timeout=PATIENCE_S) as client,
+        unit.fault(faults.drip(100_000), times=1),
+    ):
         assert [client.get(STATUS).status_code for _ in range(2)] == [200, 200]
 
 
 def test_refuse_is_a_closed_port(unit: Unit) -> None:
-    kept = httpx.Client(base_url=unit.url)
+    kept = httpx.Client(base_url=unit.url, timeout=PATIENCE_S)
     assert kept.get(STATUS).status_code == 200
     with unit.fault(faults.refuse()):
         with pytest.raises(httpx.ConnectError):

@@ -92,7 +92,7 @@ def test_sensors(twin: Twin) -> None:
         with twin.fault(fault):
             twin.advance("10min")
             seen = set()
-            with httpx.Client(base_url=twin.url) as client:
+            with httpx.Client(base_url=twin.url, timeout=PATIENCE_S) as client:
                 for _ in range(60):
                     twin.advance("1s")
                     seen.add(client.get("/api/state").json()["DS1"])
@@ -116,7 +116,7 @@ def test_power(twin: Twin) -> None:
     twin.reboot(takes="8s")
     twin.advance("7s")
     with pytest.raises(httpx.ConnectError):
-        httpx.get(twin.url)
+        httpx.get(twin.url, timeout=PATIENCE_S)
     with pytest.raises(requests.ConnectionError):
         requests.get(twin.url, timeout=PATIENCE_S)
     twin.advance("1s")
@@ -125,19 +125,21 @@ def test_power(twin: Twin) -> None:
         reached = []
         for _ in range(4):
             try:
-                reached.append(httpx.get(f"{twin.url}/json/status.json").status_code)
+                reached.append(
+                    httpx.get(f"{twin.url}/json/status.json", timeout=PATIENCE_S).status_code
+                )
             except httpx.ConnectError:
                 reached.append(None)
             twin.advance("1s")
         assert reached == [None, 200, None, 200]
     twin.fault(faults.reboot(takes=0, loses="settings"))
-    name = httpx.get(f"{twin.url}/api/settings").json()["outputs"][0]["name"]
+    name = httpx.get(f"{twin.url}/api/settings", timeout=PATIENCE_S).json()["outputs"][0]["name"]
     assert name == ""
     with twin.fault(faults.refuse(), for_="5s"):
         with pytest.raises(httpx.ConnectError):
-            httpx.get(twin.url)
+            httpx.get(twin.url, timeout=PATIENCE_S)
         twin.advance("5s")
-        assert httpx.get(f"{twin.url}/json/status.json").status_code == 200
+        assert httpx.get(f"{twin.url}/json/status.json", timeout=PATIENCE_S).status_code == 200
 
 
 def test_the_clock(twin: Twin) -> None:
@@ -156,7 +158,7 @@ def test_a_server_of_messages(twin: Twin) -> None:
     twin.rule(when="DS1 >= 30", then="eMail 1")
     with twin.fault(faults.down("mail")):
         twin.sense(DS1=31)
-        outbox = httpx.get(f"{twin.url}/api/outbox").json()
+        outbox = httpx.get(f"{twin.url}/api/outbox", timeout=PATIENCE_S).json()
         assert (len(outbox["waiting"]), outbox["captured"]) == (1, [])
     (mail,) = twin.outbox.emails
     assert "DS1" in mail.text

@@ -7,6 +7,7 @@ import pytest
 
 from leverframe.testing import ProcessTwin, Twin, TwinRefused, faults
 from leverframe.testing.process_twin import TwinDidNotStart
+from tests.patience import PATIENCE_S
 
 
 def test_a_twin_that_was_killed_goes_on_with_what_it_had_confirmed(tmp_path: Path) -> None:
@@ -24,7 +25,7 @@ def test_a_twin_that_was_killed_goes_on_with_what_it_had_confirmed(tmp_path: Pat
         assert isinstance(twin, ProcessTwin)
         assert twin.profile.sw == twin.state["profile"]["sw"] == "1.49"
         assert twin.now.isoformat() == "2026-03-29T00:30:00+01:00"
-        assert httpx.get(f"{twin.url}/api/state").status_code == 401
+        assert httpx.get(f"{twin.url}/api/state", timeout=PATIENCE_S).status_code == 401
         twin.command("stm.cgi?sname=Cellar")
         first = twin.pid
         twin.kill()

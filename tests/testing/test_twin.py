@@ -36,6 +36,7 @@ from leverframe.testing.rule_words import BadRule
 from leverframe.uploads.site_archive import pack_site
 from tests.cases import for_each
 from tests.notify.broker import PASSWORD, USER, Broker, Listener
+from tests.patience import PATIENCE_S
 
 
 def test_what_is_due_happens_while_time_is_moved(twin: Twin) -> None:
@@ -63,7 +64,7 @@ def test_time_is_moved_to_a_moment_of_the_local_clock() -> None:
 
 def test_a_client_gets_what_the_twin_answers_at_its_port(twin: Twin) -> None:
     assert "<out>000000</out>" in twin.get("/outs.cgi")
-    assert httpx.get(f"{twin.url}/outs.cgi?out1=1").status_code == 200
+    assert httpx.get(f"{twin.url}/outs.cgi?out1=1", timeout=PATIENCE_S).status_code == 200
     assert twin.state["OUT1"] == 1
     with pytest.raises(TwinRefused, match="404: There is nothing at this path") as refused:
         twin.get("nothing")
@@ -81,7 +82,7 @@ async def test_the_async_forms_leave_the_loop_of_the_test_alone() -> None:
         assert (await twin.astate())["DS1"] == 20
         with pytest.raises(TwinNotReached):
             await twin.auntil("DS1 >= 30", "1h")
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=PATIENCE_S) as client:
             assert (await client.get(f"{twin.url}/outs.cgi")).status_code == 200
 
 
@@ -166,7 +167,11 @@ def test_a_reset_leads_back_to_the_start(twin: Twin) -> None:
     begin = twin.now
     twin.rule(when="DS1 >= 30", then="eMail 1")
     twin.sense(DS1=31)
-    httpx.post(f"{twin.url}/post.cgi?wwwfileupload", content=pack_site({"index.html": b"Own"}))
+    httpx.post(
+        f"{twin.url}/post.cgi?wwwfileupload",
+        content=pack_site({"index.html": b"Own"}),
+        timeout=PATIENCE_S,
+    )
     assert twin.get("/index.html") == "Own"
     twin.advance("1h")
     assert "DS1" in twin.get("/api/history?labels=DS1")
@@ -315,7 +320,7 @@ async def test_a_twin_is_connected_to_a_broker(tmp_path: Path) -> None:
 
 def test_sign_in_is_asked_for_where_there_are_accounts() -> None:
     with Twin(accounts={"keeper": "secret", "guest": "letmein"}) as twin:
-        assert httpx.get(f"{twin.url}/api/settings").status_code == 401
+        assert httpx.get(f"{twin.url}/api/settings", timeout=PATIENCE_S).status_code == 401
         assert twin.get("/api/settings")
         assert twin.get("/api/state", auth=("guest", "letmein"))
         with pytest.raises(TwinRefused, match="403"):
@@ -398,9 +403,9 @@ def test_a_wrong_duration_is_told_with_how_to_write_one(twin: Twin, text: str | 
 
 
 def test_the_requests_of_clients_are_noted_with_their_answers(twin: Twin) -> None:
-    httpx.get(f"{twin.url}/outs.cgi?out0=1")
+    httpx.get(f"{twin.url}/outs.cgi?out0=1", timeout=PATIENCE_S)
     twin.advance("1h")
-    httpx.post(f"{twin.url}/api/rules/try", content="event=0*99")
+    httpx.post(f"{twin.url}/api/rules/try", content="event=0*99", timeout=PATIENCE_S)
     with pytest.raises(TwinRefused):
         twin.get("/outs.cgi?out9=1")
     twin.sense(DS1=20)
@@ -432,8 +437,8 @@ def test_bytes_that_are_no_request_are_noted_with_their_refusal(twin: Twin) -> N
 
 def test_requests_are_kept_without_secrets(twin: Twin) -> None:
     twin.get("/stm.cgi?em4=secret&sname=Cellar")
-    httpx.post(f"{twin.url}/sim.cgi?sms=%2B48601:1234:out=0&DS1=20")
-    httpx.get(f"{twin.url}/outs.cgi?out0")
+    httpx.post(f"{twin.url}/sim.cgi?sms=%2B48601:1234:out=0&DS1=20", timeout=PATIENCE_S)
+    httpx.get(f"{twin.url}/outs.cgi?out0", timeout=PATIENCE_S)
     assert [request.query for request in twin.requests()] == [
         *("em4=***&sname=***", "sms=***&DS1=***", "out0"),
     ]
@@ -473,12 +478,14 @@ def test_requests_are_kept_up_to_a_bound_and_with_what_failed() -> None:
 def test_a_fault_acts_until_its_end(twin: Twin) -> None:
     with twin.fault(faults.status(503), path="/json/all.json") as fault:
         assert repr(fault).startswith("<TwinFault status*code:503*path:/json/all.json*seed:")
-        assert httpx.get(f"{twin.url}/json/all.json").status_code == 503
-        assert httpx.get(f"{twin.url}/outs.cgi").status_code == 200
-    assert httpx.get(f"{twin.url}/json/all.json").status_code == 200
+        assert httpx.get(f"{twin.url}/json/all.json", timeout=PATIENCE_S).status_code == 503
+        assert httpx.get(f"{twin.url}/outs.cgi", timeout=PATIENCE_S).status_code == 200
+    assert httpx.get(f"{twin.url}/json/all.json", timeout=PATIENCE_S).status_code == 200
     fault.end()
     twin.fault(faults.status(), times=1)
-    assert [httpx.get(f"{twin.url}/outs.cgi").status_code for _ in range(2)] == [500, 200]
+    assert [
+        httpx.get(f"{twin.url}/outs.cgi", timeout=PATIENCE_S).status_code for _ in range(2)
+    ] == [500, 200]
     twin.fault(faults.frozen(), after="1min", for_=60)
     twin.advance("1min")
     with pytest.raises(httpx.ReadTimeout):
@@ -490,7 +497,7 @@ def test_a_fault_acts_until_its_end(twin: Twin) -> None:
 
 def test_the_same_seed_makes_the_same_chances() -> None:
     def statuses() -> list[int]:
-        with Twin(seed=7) as twin, httpx.Client(base_url=twin.url) as client:
+        with Twin(seed=7) as twin, httpx.Client(base_url=twin.url, timeout=PATIENCE_S) as client:
             twin.fault(faults.status(), chance=0.5)
             return [client.get("/outs.cgi").status_code for _ in range(20)]
 
