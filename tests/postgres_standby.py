@@ -10,9 +10,9 @@ from subprocess import CalledProcessError
 
 import psycopg
 
+from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
 
-_PATIENCE_S = 30.0
 _STATES = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = %s"
 
 
@@ -42,7 +42,7 @@ def follow(standby: PostgresServer, primary: PostgresServer, *, synchronous: boo
             connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
             connection.execute("SELECT pg_reload_conf()")
         state = "sync" if synchronous else "async"
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + PATIENCE_S
         while connection.execute(_STATES, (state,)).fetchone() != (1,):
             assert time.monotonic() < until, "the standby does not follow"
             time.sleep(0.05)
