@@ -18,12 +18,13 @@ SHORT = Size(nodes=2, controllers=8, untagged=2, pause_s=0.05, message_every=4, 
 #: On a machine that is too busy for leases of a second a test fails before the whole run is ended.
 LONGEST_S = 100.0
 OF_DATABASE = {"restart", "crash", "away", "freeze", "promote"}
+OF_WAY = {"cut", "break off"}
+#: In parts, each of which takes a busy machine less than `LONGEST_S`.
+PARTS = {"nodes": FAULTS.keys() - OF_DATABASE - OF_WAY, "way": OF_WAY, "database": OF_DATABASE}
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "kinds", [FAULTS.keys() - OF_DATABASE, OF_DATABASE], ids=["nodes", "database"]
-)
+@pytest.mark.parametrize("kinds", PARTS.values(), ids=PARTS.keys())
 async def test_nothing_acknowledged_is_lost_through_faults(kinds: set[str], tmp_path: Path) -> None:
     async with asyncio.timeout(LONGEST_S), short_fleet_story(tmp_path, SHORT, kinds) as story:
         await story.run(0)
