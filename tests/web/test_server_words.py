@@ -96,6 +96,11 @@ COMPOSED = {
         "It is not as its file wants it: 7.",
         "It is not as its file wants it: 7, and 7 more.",
     ),
+    "This moment has passed7.": (
+        "This moment has passed.",
+        "This moment has passed for 7.",
+        "This moment has passed for 7 and 7 more.",
+    ),
     "7 has no command 7.7": ("7 has no command 7.", "7 has no command 7. It exists under 7."),
     "7 refuses 7: 7.": ("7 refuses to be read: 7.", "7 refuses to be written: 7."),
     "7 refuses 77.": ("7 refuses everything: 7.", "7 refuses 7."),
