@@ -1,7 +1,7 @@
-"""How hard the tests try: `quick` in every run, `thorough` with TEST_EFFORT=thorough.
+"""How hard the tests try: `quick` in every run, `thorough` or `long` with TEST_EFFORT.
 
-Quick runs take a fifth of the examples of each property, but at least five. Where a property names
-a number of examples, it names that of the thorough run: `@examples(400)`.
+Quick runs take a fifth of the examples of each property, but at least five, thorough ones half of
+them. Where a property names a number of examples, it names that of a long run: `@examples(400)`.
 """
 
 import ast
@@ -12,9 +12,12 @@ from typing import TypeVar
 import hypothesis
 
 EFFORT = os.environ.get("TEST_EFFORT", "quick")
-THOROUGH = EFFORT == "thorough"
-THOROUGH_EXAMPLES = 100
-SHARES = {"quick": 5, "thorough": 1}
+THOROUGH = EFFORT != "quick"
+LONG_EXAMPLES = 100
+#: Of cases that are counted out: one of so many.
+SHARES = {"quick": 5, "thorough": 1, "long": 1}
+#: The same of examples of properties.
+EXAMPLE_SHARES = {"quick": 5, "thorough": 2, "long": 1}
 MIN_EXAMPLES = 5
 #: Names that a module of tests imports from here if it tries less in a quick run.
 SAMPLING = {"some_of", "SHARES"}
@@ -22,10 +25,10 @@ SAMPLING = {"some_of", "SHARES"}
 T = TypeVar("T")
 
 
-def examples(thorough: int, **others: int) -> hypothesis.settings:
-    """Settings of a property that takes this many examples in a thorough run."""
-    quickly = max(thorough // SHARES[EFFORT], MIN_EXAMPLES)
-    return hypothesis.settings(max_examples=min(thorough, quickly), **others)
+def examples(count: int, **others: int) -> hypothesis.settings:
+    """Settings of a property that takes this many examples in a long run."""
+    share = max(count // EXAMPLE_SHARES[EFFORT], MIN_EXAMPLES)
+    return hypothesis.settings(max_examples=min(count, share), **others)
 
 
 def some_of(items: Sequence[T]) -> Sequence[T]:
@@ -66,6 +69,6 @@ def load_profile() -> None:
         deadline=None,
         print_blob=True,
         database=None,
-        max_examples=THOROUGH_EXAMPLES // SHARES[EFFORT],
+        max_examples=LONG_EXAMPLES // EXAMPLE_SHARES[EFFORT],
     )
     hypothesis.settings.load_profile(EFFORT)

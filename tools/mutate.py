@@ -176,7 +176,7 @@ def prepare() -> None:
     import hypothesis
     import hypothesis.strategies
 
-    os.environ["TEST_EFFORT"] = "thorough"
+    os.environ["TEST_EFFORT"] = "long"
     phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
     hypothesis.settings.register_profile(
         "without shrinking", phases=phases, derandomize=True, deadline=None, database=None
