@@ -24,9 +24,9 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 CORES = 2
-#: More than cores: tests of browsers and of other processes wait a third of their time. With six,
-#: the longest tests of thorough runs take twice as long, and the run no less.
-WORKERS = {"quick": 5, "thorough": 4}
+#: More than cores: tests of browsers and of other processes wait a third of their time. Each more
+#: takes 10 s of the processor to find the tests and to start a browser.
+WORKERS = 4
 
 #: The longest first, so that none is left at the end when all others are done.
 LINT = {
@@ -38,13 +38,12 @@ LINT = {
 }
 
 
-def pytest(workers: int) -> list[str]:
-    return [
-        # Tests differ in length by a thousand times: a worker without any takes some of another's.
-        *("pytest", "-n", str(workers), "--dist", "worksteal"),
-        # What new tests cost shows before it adds up.
-        *("--durations", "12", "--durations-min", "3"),
-    ]
+PYTEST = [
+    # Tests differ in length by a thousand times: a worker without any takes some of another's.
+    *("pytest", "-n", str(WORKERS), "--dist", "worksteal"),
+    # What new tests cost shows before it adds up.
+    *("--durations", "12", "--durations-min", "3"),
+]
 
 
 #: Where tests take longest, and wait most: tests/conftest.py has every worker begin with them.
@@ -65,12 +64,12 @@ def files_that_try_more() -> list[str]:
 
 # Hypothesis marks its tests by itself; tests without a mark are the same in both runs.
 MORE = ["-m", "thorough or hypothesis or sampled"]
-THOROUGH = [*pytest(WORKERS["thorough"]), *MORE, *files_that_try_more()]
+THOROUGH = [*PYTEST, *MORE, *files_that_try_more()]
 #: Checks whose output is shown while they run, one after the other.
 IN_FRONT = {
     "check": {"layers": ["pytest", "-q", "tests/test_layers.py"]},
     "test": {
-        "tests": [*pytest(WORKERS["quick"]), "-p", "tools.measure"],
+        "tests": [*PYTEST, "-p", "tools.measure"],
         "coverage": ["tools.coverage_goals"],
     },
     "test-all": {"thorough": THOROUGH},
