@@ -39,6 +39,7 @@ def test_what_was_saved_is_said_above_the_thumb_bar_of_a_phone(open_page: OpenPa
     expect(page.get_by_text("Saved", exact=True).first).to_be_hidden()
 
 
+@pytest.mark.thorough
 def test_paper_shows_what_is_told_and_nothing_to_press(open_page: OpenPage) -> None:
     page = open_page("system", theme="dark")
     expect(page.get_by_role("navigation").first).to_be_visible()
@@ -50,6 +51,7 @@ def test_paper_shows_what_is_told_and_nothing_to_press(open_page: OpenPage) -> N
     page.emulate_media(media="screen")
 
 
+@pytest.mark.thorough
 def test_charts_are_drawn_light_on_paper(open_page: OpenPage) -> None:
     page = open_page("charts?labels=VCC", theme="dark")
     expect(page.locator(".chart canvas").first).to_be_visible()

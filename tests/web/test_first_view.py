@@ -185,9 +185,8 @@ LATE = {
 
 
 @pytest.mark.needs_program("chromium")
-@pytest.mark.parametrize(
-    "viewport", [PHONE, pytest.param(DESKTOP, marks=pytest.mark.thorough)], ids=["phone", "desktop"]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
 def test_nothing_moves_when_what_comes_late_is_there(
     open_page: OpenPage, viewport: tuple[int, int]
 ) -> None:

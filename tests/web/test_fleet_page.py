@@ -96,6 +96,7 @@ def do(page: Page, what: str) -> None:
     page.locator(f".bulk [data-do={what}]").click()
 
 
+@pytest.mark.thorough
 def test_a_phone_has_room_for_the_words_of_every_filter(
     tabs: Tabs, serve_fleet: Callable[..., Site]
 ) -> None:

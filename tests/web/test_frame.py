@@ -156,6 +156,7 @@ def test_the_icon_of_the_tab_tells_the_state(twin: ServedTwin, open_page: OpenPa
     assert len(pictures) == len(("fine", "attention", "fault", "lost"))
 
 
+@pytest.mark.thorough
 def test_the_icon_of_the_tab_tells_the_state_where_there_is_no_stream(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -258,12 +259,12 @@ def test_the_focus_stays_where_something_else_is_drawn(
     is_focused_within(page, "form.editing")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("language", "name"),
     [
-        ("fr", "Greenhouse12"),
-        *(pytest.param(one, "Greenhouse12", marks=pytest.mark.thorough) for one in ("pl", "en")),
-        *(pytest.param(one, "Wohnzimmer 1", marks=pytest.mark.thorough) for one in ("hu", "cs")),
+        *((language, "Greenhouse12") for language in ("fr", "pl", "en")),
+        *((language, "Wohnzimmer 1") for language in ("hu", "cs")),
     ],
 )
 def test_long_names_of_pages_leave_room_for_the_controllers_name(
@@ -285,6 +286,7 @@ def test_long_names_of_pages_leave_room_for_the_controllers_name(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.thorough
 def test_the_longest_name_of_a_controller_is_seen_whole(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

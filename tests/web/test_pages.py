@@ -102,6 +102,7 @@ def test_every_page_opens_in_the_language_and_is_no_wider_than_a_phone(
     assert page.evaluate(LOOK, routes(page)) == []
 
 
+@pytest.mark.thorough
 def test_no_page_looks_otherwise_after_another(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get("/inpa.cgi?event=0*10*0*2600*200*0*2*0*0*0*0*0&schedset=0*Day*2*1*25200*0*31*1")
     twin.get("/sim.cgi?DS1=20&advance=60")

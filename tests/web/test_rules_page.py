@@ -250,6 +250,7 @@ def test_any_change_is_tried_or_refused_in_words_and_nothing_is_done(
     assert twin.state()["OUT0"] == 0
 
 
+@pytest.mark.thorough
 def test_the_picture_of_a_trial_fits_a_phone_in_every_language(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -262,6 +263,7 @@ def test_the_picture_of_a_trial_fits_a_phone_in_every_language(
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), language
 
 
+@pytest.mark.thorough
 def test_what_to_search_for_is_legible_in_a_language_of_long_words(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -274,6 +276,7 @@ def test_what_to_search_for_is_legible_in_a_language_of_long_words(
     assert field.evaluate(too_wide) <= 0
 
 
+@pytest.mark.thorough
 def test_back_closes_a_new_rule_without_a_question(twin: ServedTwin, open_page: OpenPage) -> None:
     set_rules(twin, HEATING)
     page = open_page("rules")
@@ -286,6 +289,7 @@ def test_back_closes_a_new_rule_without_a_question(twin: ServedTwin, open_page: 
         assert page.url.endswith("#/rules")
 
 
+@pytest.mark.thorough
 def test_an_editor_that_was_left_is_no_step_back(twin: ServedTwin, open_page: OpenPage) -> None:
     set_rules(twin, HEATING)
     page = open_page("status")
@@ -324,6 +328,7 @@ def test_an_editor_that_was_left_is_no_step_back(twin: ServedTwin, open_page: Op
     expect(page.locator("main[data-page=status]")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_a_rule_that_is_saved_on_the_way_back_leads_there(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -223,6 +223,7 @@ def test_what_somebody_else_changed_meanwhile_is_told_with_both_values(
     expect(editor(page).locator("input").first).to_have_value("Dawn")
 
 
+@pytest.mark.thorough
 @for_each("language", ["fr", "hu"])
 def test_an_entry_at_midnight_leaves_the_day_legible(
     twin: ServedTwin, open_page: OpenPage, language: str
@@ -289,6 +290,7 @@ def test_what_others_add_meanwhile_keeps_its_place(twin: ServedTwin, open_page: 
     assert sorted(names) == ["Morning", "Other", "Other", "Own", "Own"]
 
 
+@pytest.mark.thorough
 def test_who_took_the_last_place_meanwhile_keeps_it(twin: ServedTwin, open_page: OpenPage) -> None:
     last = len(twin.settings()["schedule"]) - 1
     for place in range(last):
@@ -323,6 +325,7 @@ def test_a_question_is_about_the_entry_that_it_was_asked_for(
     expect(asked).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_an_editor_that_was_left_is_no_step_back(twin: ServedTwin, open_page: OpenPage) -> None:
     set_schedule(twin, MORNING)
     page = open_page("status")

@@ -74,6 +74,7 @@ def test_what_is_typed_while_the_search_is_being_fetched_is_looked_for(
     expect(page.locator("#search-found li").first).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_back_closes_the_search_and_what_was_found_takes_its_place(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -99,6 +100,7 @@ def test_back_closes_the_search_and_what_was_found_takes_its_place(
     expect(page.locator("main[data-page=rules]")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_what_is_open_already_is_found_without_a_step(open_page: OpenPage) -> None:
     page = open_page("status")
     page.locator("nav.groups").get_by_role("link", name="Schedule").click()

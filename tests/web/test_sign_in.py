@@ -1,5 +1,6 @@
 """The sign-in page in a browser: whose controller it is, where the way leads, and why it failed."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.clients.served_twin import HOST, ServedTwin
@@ -7,6 +8,7 @@ from tests.web.conftest import REFUSALS, OpenPage
 from tests.web.signing_in import ADMIN, ask_for_passwords
 
 
+@pytest.mark.thorough
 def test_the_address_that_somebody_came_with_outlasts_a_wrong_password_and_signing_in(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

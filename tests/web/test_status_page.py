@@ -269,6 +269,7 @@ IS_ON_TOP = """(menu) => {
 }"""
 
 
+@pytest.mark.thorough
 def test_the_pulse_menu_covers_the_rows_below_it_on_a_phone(open_page: OpenPage) -> None:
     page = open_page("status", viewport=PHONE, touch=True)
     page.locator("details.pulse summary").first.click()

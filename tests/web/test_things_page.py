@@ -125,6 +125,7 @@ def test_who_may_only_switch_sees_things_without_their_settings(
     expect(page.get_by_role("link", name="Add")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_values_of_things_stand_on_one_line_and_modules_are_told_apart(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -62,6 +62,7 @@ def test_schedule_and_journal_are_told_in_the_time_of_the_place(
     )
 
 
+@pytest.mark.thorough
 def test_windows_of_rules_and_tables_of_charts_go_by_the_place(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -83,6 +84,7 @@ def test_windows_of_rules_and_tables_of_charts_go_by_the_place(
     expect(table).to_have_attribute("href", re.compile("zone=Europe(%2F|/)Warsaw"))
 
 
+@pytest.mark.thorough
 def test_until_a_time_is_that_of_the_place(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get(WARSAW)
     page = open_page("status", zone=FAR_AWAY)
@@ -96,6 +98,7 @@ def test_until_a_time_is_that_of_the_place(twin: ServedTwin, open_page: OpenPage
     expect(lever).to_contain_text("until 22:00")
 
 
+@pytest.mark.thorough
 def test_a_typed_moment_is_one_of_the_place(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get(WARSAW)
     page = open_page("interface", zone=FAR_AWAY)
@@ -116,15 +119,6 @@ def test_a_typed_moment_is_one_of_the_place(twin: ServedTwin, open_page: OpenPag
     time.get_by_role("button", name="Go there").click()
     winter = datetime(later.year, 12, 31, 17, tzinfo=UTC).timestamp()
     eventually(lambda: twin.state()["time"], winter)
-
-
-def test_nothing_is_said_where_the_clocks_agree(twin: ServedTwin, open_page: OpenPage) -> None:
-    twin.get(WARSAW)
-    page = open_page("schedule", zone="Europe/Berlin")
-    expect(page.locator(".connection time")).to_have_text("01:00")
-    expect(note(page)).to_have_count(0)
-    show(page, "console")
-    expect(note(page)).to_have_count(0)
 
 
 def test_a_zone_is_followed_as_soon_as_it_is_chosen(twin: ServedTwin, open_page: OpenPage) -> None:

@@ -94,6 +94,7 @@ def test_a_press_tells_the_whole_chain_and_the_future_can_be_lived(
     expect(page.get_by_role("button", name="24 h")).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.thorough
 def test_on_a_phone_the_chain_stands_where_the_press_is_seen(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
