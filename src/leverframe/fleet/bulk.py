@@ -34,7 +34,7 @@ from leverframe.fleet.progress import count_done
 from leverframe.log_context import finished_within, within
 from leverframe.naming.names import name_of
 from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.servers.http.messages import AnyReply, Reply, Request
 from leverframe.servers.problems import reply_to_refusal, reply_when_done
 from leverframe.storage.store import StoreUnavailable
 
@@ -270,7 +270,7 @@ def _ask(
     method = "POST" if command.body else "GET"
     request = Request(method, command.path, command.query, {}, command.body, source)
     answer = within(member.entrance.logged, member.built.web.handle_as)(request, by)
-    if isinstance(answer, Reply | StreamReply):
+    if isinstance(answer, AnyReply):
         return answer
     return finished_within(member.entrance.logged, answer)
 
@@ -294,7 +294,7 @@ def _submit(
 
 
 async def _reply(answer: AnyReply | Coroutine[Any, Any, AnyReply]) -> AnyReply:
-    return answer if isinstance(answer, Reply | StreamReply) else await answer
+    return answer if isinstance(answer, AnyReply) else await answer
 
 
 def _result(member: Member, reply: AnyReply) -> MemberResult:

@@ -45,7 +45,6 @@ from leverframe.servers.http.messages import (
     Headers,
     Reply,
     Request,
-    StreamReply,
 )
 from leverframe.servers.problems import (
     NoSuchPath,
@@ -143,7 +142,7 @@ class NodeWeb:
             if only_admit:
                 return CONTINUE
             answer = self._answer(request, endpoint, asking)
-            return answer if isinstance(answer, Reply | StreamReply) else await answer
+            return answer if isinstance(answer, AnyReply) else await answer
         except Refusal as refusal:
             return _refused(request, refusal)
 
@@ -278,7 +277,7 @@ def _allowed(hint: Any) -> str:
 
 
 def _reply(value: Any, endpoint: FleetEndpoint, context: FleetContext) -> AnyReply:
-    if isinstance(value, Reply | StreamReply):
+    if isinstance(value, AnyReply):
         return value
     headers: Headers = (NOT_KEPT,)
     if context.silent:

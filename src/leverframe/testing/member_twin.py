@@ -22,7 +22,7 @@ from leverframe.fleet.members import Member, NewController
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import node_of
-from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.servers.http.messages import AnyReply, Request
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import MemoryLane
 from leverframe.testing.any_twin import HOST, STARTED_TWINS, TwinAddress
@@ -105,7 +105,7 @@ class TwinNode:
         """Answer a request to the node itself, past its port."""
         assert self._web is not None
         answer: Any = self._web.handle(request)
-        if not isinstance(answer, Reply | StreamReply):
+        if not isinstance(answer, AnyReply):
             answer = await answer
         reply: AnyReply = answer
         return reply

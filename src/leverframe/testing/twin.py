@@ -35,7 +35,7 @@ from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.descriptors import DescriptorBudget
-from leverframe.servers.http.messages import Handler, Reply, Request, StreamReply
+from leverframe.servers.http.messages import AnyReply, Handler, Request
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.http_faults import HttpFaults
 from leverframe.storage.store import Changes, MemoryStore
@@ -337,7 +337,7 @@ class Twin(AnyTwin):
         path, mark, query = target.partition("?")
         request = Request(method, path, query if mark else None, {}, body, BY_TEST)
         answer: Any = self._running.web.handle_as(request, UNRESTRICTED)
-        if not isinstance(answer, Reply | StreamReply):
+        if not isinstance(answer, AnyReply):
             answer = await answer
         return checked(answer.status, answer.body)
 

@@ -35,7 +35,6 @@ from leverframe.servers.http.messages import (
     AnyReply,
     Reply,
     Request,
-    StreamReply,
 )
 from leverframe.servers.problems import (
     NoSuchPath,
@@ -219,7 +218,7 @@ class Web:
         try:
             account = await self._admission.check_password(request)
             answer = then(request, account)
-            return answer if isinstance(answer, Reply | StreamReply) else await answer
+            return answer if isinstance(answer, AnyReply) else await answer
         except Refusal as refusal:
             return self._refused(request, refusal)
 
@@ -366,7 +365,7 @@ class Web:
 
 def _as_reply(value: Any, content_type: str) -> AnyReply:
     """Encode what an endpoint gives, unless it is a reply already."""
-    if isinstance(value, Reply | StreamReply):
+    if isinstance(value, AnyReply):
         return value
     return Reply(200, content_type, msgspec.json.encode(value))
 
