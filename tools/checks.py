@@ -48,7 +48,8 @@ PYTEST = [
 
 #: Where tests take longest, and wait most: tests/conftest.py has every worker begin with them.
 LONGEST = (
-    *("tests/soak", "tests/docs", "tests/fleet/faults", "tests/fleet/cluster", "tests/crash"),
+    *("tests/soak", "tests/hardware/test_modbus_sharing.py", "tests/docs", "tests/fleet/faults"),
+    *("tests/fleet/cluster", "tests/crash"),
     *("tests/process", "tests/servers/snmp", "tests/servers/discovery", "tests/notify"),
     *("tests/recording", "tests/units", "tests/servers/test_refused_secrets.py", "tests/web"),
 )
