@@ -55,6 +55,7 @@ def alternatives(parameter: dict[str, Any]) -> list[dict[str, Any]]:
     return list(schema.get("anyOf", [schema]))
 
 
+@pytest.mark.thorough
 def test_the_document_is_valid_openapi() -> None:
     assert list(OpenAPIV31SpecValidator(document()).iter_errors()) == []
 

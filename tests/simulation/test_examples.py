@@ -68,6 +68,7 @@ async def test_the_overflow_switch_protects_the_tank_while_its_sensor_is_broken(
     assert run.summary.track("DISTANCE").low == pytest.approx(60, abs=10)
 
 
+@pytest.mark.thorough
 async def test_the_boiler_heats_by_night_and_every_kilowatt_hour_is_counted_once() -> None:
     run = await lived("tariff.toml", 24 * HOUR_S)
     assert run.summary.track("OUT2").seconds == 8.5 * HOUR_S
