@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +25,25 @@ CHANGE, SWITCH, READ = "/stm.cgi?sname=other", "/outs.cgi?out0=1", "/outs.cgi"
 LEASE_S = 1.0
 
 
-@pytest.fixture
-async def there(tmp_path: Path) -> AsyncIterator[tuple[PostgresServer, Cluster]]:
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    """A server that is stopped, which others must not share."""
     with postgres_server() as server:
-        async with cluster_on(server.new_fleet(), tmp_path) as cluster:
-            for name in ("a", "b"):
-                member = await cluster.join(name)
-                member.lease._lease_s = LEASE_S
-            await cluster.add("a", "one", "two")
-            yield server, cluster
+        yield server
+
+
+@pytest.fixture
+async def there(
+    server: PostgresServer, tmp_path: Path
+) -> AsyncIterator[tuple[PostgresServer, Cluster]]:
+    if not server.is_running():
+        server.start()
+    async with cluster_on(server.new_fleet(), tmp_path) as cluster:
+        for name in ("a", "b"):
+            member = await cluster.join(name)
+            member.lease._lease_s = LEASE_S
+        await cluster.add("a", "one", "two")
+        yield server, cluster
 
 
 @pytest.fixture
