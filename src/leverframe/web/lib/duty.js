@@ -26,6 +26,7 @@ export class Duty {
 
   view() {
     const duty = this.#held ?? Math.round(this.#context.live.state[dutyOf(this.#label)] ?? 0);
+    const hindrance = this.#hindrance();
     return html`<label class="duty"
         ><span>${t("duty_short")}</span>
         <input
@@ -33,7 +34,8 @@ export class Duty {
           min="0"
           max="100"
           .value=${String(duty)}
-          ?disabled=${this.#hindrance() !== null}
+          ?disabled=${hindrance !== null}
+          title=${hindrance ?? nothing}
           aria-label=${t("duty_of", { name: thingName(this.#context, this.#label) })}
           @input=${(event) => this.#hold(Number(event.target.value))}
           @change=${(event) => this.#send(Number(event.target.value))}

@@ -9,7 +9,7 @@
 
 import { html, nothing, svg } from "../vendor/lit-html.js";
 import { Refused } from "./api.js";
-import { stateWord, standing } from "./lever_state.js";
+import { outOfReach, stateWord, standing } from "./lever_state.js";
 import { thingName } from "./things.js";
 import { t } from "./words.js";
 
@@ -24,6 +24,9 @@ export class Lever {
   #asked = null;
   /** @type {string | null} */
   #refusal = null;
+  // What hindered the last press, at length; null when it hinders no more.
+  /** @type {string | null} */
+  #explained = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
@@ -37,11 +40,12 @@ export class Lever {
   view() {
     const { name, tag, inverted, reason, notes, label } = this.#options;
     const level = this.#context.live.state[label];
-    if (this.#asked === level) this.#settle();
+    this.#follow(level);
     const asked = this.#asked === null ? null : (this.#asked === 1) !== inverted();
     const { isOn, word, share, marks } = standing(this.#context, label);
-    // That an account may only look stands once, in the header.
-    const hindrance = this.#context.overview.isReadOnly ? "" : reason();
+    // That an account may only look stands once, in the header, as does a lost connection.
+    const isToldAbove = this.#context.overview.isReadOnly || outOfReach(this.#context);
+    const hindrance = isToldAbove ? "" : reason();
     const given = name();
     const small = tag ? tag() : label;
     return html`${leverRow({
@@ -50,10 +54,10 @@ export class Lever {
           ${notes().map((note) => html`<small class="soon">${note}</small>`)}`,
         ...{ isOn: asked ?? isOn, share, marks, asked },
         word: asked === null ? word : "…",
-        isDisabled: Boolean(reason()),
+        hindrance: reason(),
         press: () => this.#switch(level === 1 ? 0 : 1),
       })}
-      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}`;
+      ${this.#refused()}`;
   }
 
   // As it stands in a frame. What hinders it is told when it is pressed, not before. `place` tells
@@ -61,10 +65,10 @@ export class Lever {
   upright(place = "") {
     const { label, inverted } = this.#options;
     const level = this.#context.live.state[label];
-    if (this.#asked === level) this.#settle();
+    this.#follow(level);
     const { isOn, word, beneath, share, marks } = standing(this.#context, label);
     const asked = this.#asked === null ? null : (this.#asked === 1) !== inverted();
-    const isIdle = marks.includes("stale") || marks.includes("look");
+    const hindrance = this.#options.reason();
     return html`<button
         type="button"
         class="upright"
@@ -72,7 +76,8 @@ export class Lever {
         aria-checked=${isOn ? "true" : "false"}
         aria-label=${thingName(this.#context, label)}
         aria-describedby=${`${place}note-${label} ${place}who-${label}`}
-        aria-disabled=${isIdle || this.#options.reason() ? "true" : nothing}
+        aria-disabled=${hindrance ? "true" : nothing}
+        title=${hindrance ?? nothing}
         aria-busy=${asked === null ? nothing : "true"}
         data-marks=${marks.join(" ")}
         @click=${() => this.#switch(level === 1 ? 0 : 1)}
@@ -85,7 +90,12 @@ export class Lever {
           ></span
         >
       </button>
-      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}`;
+      ${this.#refused()}`;
+  }
+
+  #refused() {
+    const told = this.#explained ?? this.#refusal;
+    return told ? html`<p class="refusal" role="alert">${told}</p>` : nothing;
   }
 
   /** @param {number} level */
@@ -110,10 +120,17 @@ export class Lever {
 
   /** @param {string} hindrance */
   async #tell(hindrance) {
-    this.#refusal = hindrance;
+    this.#explained = hindrance;
     this.#context.redraw();
-    this.#refusal = (await this.#options.explain().catch(() => null)) ?? hindrance;
+    this.#explained = (await this.#options.explain().catch(() => null)) ?? hindrance;
     this.#context.redraw();
+  }
+
+  // What was waited for may have come, and what hindered it may have passed.
+  /** @param {number | null | undefined} level */
+  #follow(level) {
+    if (this.#asked === level) this.#settle();
+    if (!this.#options.reason()) this.#explained = null;
   }
 
   #settle() {
@@ -142,25 +159,28 @@ export class Lever {
  * @property {number} [share]
  * @property {string[]} [marks]
  * @property {boolean | null} [asked]
- * @property {boolean} [isDisabled]
+ * @property {string | null} [hindrance] Why it cannot be moved now.
  */
 
 // A small lever between a name and its word.
 /** @param {Row} row */
-export const leverRow = ({ name, word, isOn, press, ...more }) =>
-  html`<button
+export function leverRow({ name, word, isOn, press, hindrance, ...more }) {
+  const marks = more.marks ?? [...(hindrance ? ["stale"] : []), ...(isOn ? ["on"] : [])];
+  return html`<button
     type="button"
     class="lever"
     role="switch"
     aria-checked=${isOn ? "true" : "false"}
-    aria-disabled=${more.isDisabled ? "true" : nothing}
-    data-marks=${(more.marks ?? (isOn ? ["on"] : [])).join(" ")}
+    aria-disabled=${hindrance ? "true" : nothing}
+    title=${hindrance ?? nothing}
+    data-marks=${marks.join(" ")}
     @click=${press}
   >
     <span class="name">${name}</span>
-    ${picture(more.share ?? Number(isOn), more.marks ?? [], more.asked ?? null)}
+    ${picture(more.share ?? Number(isOn), marks, more.asked ?? null)}
     <span class="word">${word}</span>
   </button>`;
+}
 
 // Degrees from upright to either end.
 const LEAN = 19;

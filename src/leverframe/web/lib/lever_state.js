@@ -36,7 +36,7 @@ export function standing(context, label) {
     ...(isOn ? /** @type {Mark[]} */ (["on"]) : []),
     ...(overview.isReadOnly ? /** @type {Mark[]} */ (["look"]) : []),
   ];
-  if (live.connection === "lost") {
+  if (outOfReach(context)) {
     const time = shortMoment(live.lostSince ?? 0);
     return told({ word: t("lever_was", { state: word }), beneath: time, marks: ["stale"] });
   }
@@ -47,6 +47,10 @@ export function standing(context, label) {
   if (heldBy(context, label)) return told({ beneath: t("lever_held"), marks: ["held"] });
   return told({ beneath: isOn ? ending(context, label) : "" });
 }
+
+// Why nothing can be asked of the controller now; null while it is reached.
+/** @param {Pick<Context, "live">} context */
+export const outOfReach = ({ live }) => (live.connection === "lost" ? t("lever_lost") : null);
 
 /** @param {Context} context @param {string} label */
 export const isLocked = ({ overview }, label) =>

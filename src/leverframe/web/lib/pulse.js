@@ -2,6 +2,7 @@
 // it is.
 
 import * as api from "./api.js";
+import { outOfReach } from "./lever_state.js";
 import { t } from "./words.js";
 import { dayOf, momentsOf } from "./zone.js";
 
@@ -18,6 +19,11 @@ export class Pulse {
   constructor(context, index) {
     this.#context = context;
     this.#index = index;
+  }
+
+  // Why none can be sent now; null if one can.
+  get hindrance() {
+    return outOfReach(this.#context);
   }
 
   /** @param {number} seconds */

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { durationText } from "./durations.js";
 import { OUTPUTS, VARIABLES, indexOf } from "./labels.js";
 import { Lever } from "./lever.js";
-import { returning, ruleName } from "./lever_state.js";
+import { outOfReach, returning, ruleName } from "./lever_state.js";
 import { thingName } from "./things.js";
 import { t } from "./words.js";
 
@@ -39,9 +39,15 @@ export class Switches {
     return lever;
   }
 
-  // Why it cannot be switched by this account now; null if it can.
+  // Why it cannot be switched now; null if it can.
   /** @param {string} label */
   hindrance(label) {
+    return outOfReach(this.#context) ?? this.prohibition(label);
+  }
+
+  // Why this account may not switch it, whether or not the controller is reached; null if it may.
+  /** @param {string} label */
+  prohibition(label) {
     if (this.#overview.isReadOnly) return t("lever_read_only");
     return this.#overview.isLocked && !VARIABLES.includes(label) ? t("lever_locked") : null;
   }
@@ -49,7 +55,8 @@ export class Switches {
   // Who locked it is in the audit trail, which only the administrator may read.
   /** @param {string} label */
   async #explain(label) {
-    if (!this.#context.isAdmin || this.#overview.isReadOnly) return this.hindrance(label);
+    const isKnown = outOfReach(this.#context) !== null || this.#overview.isReadOnly;
+    if (isKnown || !this.#context.isAdmin) return this.hindrance(label);
     const { lockText } = await import("./lock.js");
     return lockText(this.#context);
   }

@@ -194,7 +194,8 @@ export class Page {
   #element(labels) {
     const [label] = labels;
     if (OUTPUTS.includes(label) || PWMS.includes(label)) return this.#switches.lever(label);
-    return html`<div class="reading">
+    const isStale = this.#context.live.connection === "lost";
+    return html`<div class="reading" ?data-stale=${isStale}>
       <span class="name">${this.#name(label)}</span>
       ${INPUTS.includes(label) ? this.#level(label) : labels.map((one) => this.#value(one, labels))}
     </div>`;

@@ -4,6 +4,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { Form } from "../lib/form.js";
 import { leverRow } from "../lib/lever.js";
+import { outOfReach } from "../lib/lever_state.js";
 import { numberOf } from "../lib/numbers.js";
 import { reading } from "../lib/reading.js";
 import { choices } from "../lib/schema.js";
@@ -82,12 +83,15 @@ export class Page {
       name: t("regulator"),
       word: t(on ? "state_on" : "state_off"),
       isOn: on,
+      hindrance: outOfReach(this.#context),
       press: () => this.#regulate(!on),
     });
   }
 
   /** @param {boolean} on */
   async #regulate(on) {
+    this.#refusal = outOfReach(this.#context);
+    if (this.#refusal) return this.#context.redraw();
     const { source, target, kp, ki, kd, pwm } = this.#context.settings.pid;
     const values = { A: on, B: source, C: target, D: kp, E: ki, F: kd, G: pwm };
     try {

@@ -72,7 +72,7 @@ export class Page {
 
   /** @param {string} label */
   #post(label) {
-    const isFree = this.#switches.hindrance(label) === null;
+    const isFree = this.#switches.prohibition(label) === null;
     return post(this.#context, label, {
       lever: this.#switches.upright(label),
       pulse: isFree ? (this.#pulses.get(label)?.view() ?? nothing) : nothing,

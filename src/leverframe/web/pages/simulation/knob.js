@@ -1,6 +1,7 @@
 // A knob: one thing that the board senses, turned by slider or number, plugged in and unplugged.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { outOfReach } from "../../lib/lever_state.js";
 import { limitText, numberOf, numberText } from "../../lib/numbers.js";
 import { t } from "../../lib/words.js";
 
@@ -67,12 +68,18 @@ export class Knob {
     return this.#options.called();
   }
 
+  get #hindrance() {
+    return outOfReach(this.#context);
+  }
+
   /** @param {Sensed} sensed @param {string} shown */
   #slider({ usual: [low, high] }, shown) {
     const value = shown ? numberOf(shown) : low;
     if (high - low > WIDEST || Number.isNaN(value)) return nothing;
     return html`<input
       type="range"
+      ?disabled=${this.#hindrance !== null}
+      title=${this.#hindrance ?? nothing}
       aria-label=${this.#called}
       min=${Math.min(low, value)}
       max=${Math.max(high, value)}
@@ -87,7 +94,13 @@ export class Knob {
   #plug({ value, usual: [low, high] }) {
     const typical = Math.min(Math.max(TYPICAL, low), high);
     const act = () => (value === null ? this.#send(String(typical)) : this.#send("none"));
-    return html`<button type="button" aria-label=${this.#plugLabel(value)} @click=${act}>
+    return html`<button
+      type="button"
+      ?disabled=${this.#hindrance !== null}
+      title=${this.#hindrance ?? nothing}
+      aria-label=${this.#plugLabel(value)}
+      @click=${act}
+    >
       ${t(value === null ? "plug_in" : "unplug")}
     </button>`;
   }
@@ -99,7 +112,13 @@ export class Knob {
 
   #backToPlant() {
     if (!this.#bench.isFed(this.#name)) return nothing;
-    return html`<button type="button" class="back" @click=${() => this.#send("plant")}>
+    return html`<button
+      type="button"
+      class="back"
+      ?disabled=${this.#hindrance !== null}
+      title=${this.#hindrance ?? nothing}
+      @click=${() => this.#send("plant")}
+    >
       ${t("back_to_plant")}
     </button>`;
   }

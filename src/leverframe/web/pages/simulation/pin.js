@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { leverRow } from "../../lib/lever.js";
+import { outOfReach } from "../../lib/lever_state.js";
 import { t } from "../../lib/words.js";
 import { wireName } from "./knob.js";
 
@@ -31,6 +32,7 @@ export class Pin {
   view() {
     const level = this.#bench.report.levels[this.#label];
     const called = this.#called();
+    const hindrance = outOfReach(this.#context);
     // An input with nothing on it is held high by its pull-up resistor. The word is that of Status.
     const isOpen = (level !== 0) !== this.#context.overview.isInverted(this.#label);
     return html`<div class="pin" data-pin=${this.#label}>
@@ -38,12 +40,14 @@ export class Pin {
         name: html`${called}${wireName(this.#label)}`,
         word: t(isOpen ? "level_open" : "level_closed"),
         isOn: isOpen,
+        hindrance,
         press: () => this.#send(level === 0 ? "1" : "0"),
       })}
       <button
         type="button"
         aria-label="${t("unplug")} ${called}"
-        ?disabled=${level === null}
+        ?disabled=${level === null || hindrance !== null}
+        title=${hindrance ?? nothing}
         @click=${() => this.#send("none")}
       >
         ${t("unplug")}
@@ -54,6 +58,8 @@ export class Pin {
 
   /** @param {string} text */
   async #send(text) {
+    // The banner tells why its lever, which only looks disabled, does nothing.
+    if (outOfReach(this.#context)) return;
     this.#problem = await this.#bench.send([this.#label, text]);
     this.#context.redraw();
   }

@@ -18,6 +18,8 @@ export class PulseMenu {
   #name;
   // What is in the menu is drawn while it is open: the first view has one for each lever.
   #isOpen = false;
+  // Whether it was pressed while it could not be opened.
+  #isPressedIdle = false;
 
   /** @param {Context} context @param {number} index @param {() => string} name */
   constructor(context, index, name) {
@@ -27,20 +29,35 @@ export class PulseMenu {
   }
 
   view() {
+    const { hindrance } = this.#pulse;
+    this.#isPressedIdle &&= hindrance !== null;
+    const refusal = this.#isPressedIdle ? hindrance : this.#pulse.refusal;
     return html`<details
         class="pop pulse"
         @keydown=${closeByEscape}
         @focusout=${closeWhenLeft}
         @toggle=${(event) => this.#toggled(event.target)}
       >
-        <summary aria-label=${`${this.#name()}: ${t("pulse_for")}`}>
+        <summary
+          aria-label=${`${this.#name()}: ${t("pulse_for")}`}
+          aria-disabled=${hindrance ? "true" : nothing}
+          title=${hindrance ?? nothing}
+          @click=${(event) => this.#pressed(event)}
+        >
           ${icon("pulse", "s")} <span>${t("pulse_for")}</span> ${icon("down", "s")}
         </summary>
         ${this.#isOpen ? this.#menu() : nothing}
       </details>
-      ${this.#pulse.refusal
-        ? html`<p class="refusal" role="alert">${this.#pulse.refusal}</p>`
-        : nothing}`;
+      ${refusal ? html`<p class="refusal" role="alert">${refusal}</p>` : nothing}`;
+  }
+
+  // What is open can be closed at any time.
+  /** @param {Event} event */
+  #pressed(event) {
+    if (this.#isOpen || this.#pulse.hindrance === null) return;
+    event.preventDefault();
+    this.#isPressedIdle = true;
+    this.#context.redraw();
   }
 
   // At the lower end of a screen the page moves until the whole menu is seen.
@@ -65,7 +82,9 @@ export class PulseMenu {
         : nothing}
       <form @submit=${(event) => this.#submit(event)}>
         <label>${t("pulse_until")} <input type="time" name="time" required /></label>
-        <button type="submit">${t("pulse_start")}</button>
+        <button type="submit" ?disabled=${this.#pulse.hindrance !== null}>
+          ${t("pulse_start")}
+        </button>
       </form>
     </div>`;
   }
@@ -73,7 +92,8 @@ export class PulseMenu {
   /** @param {string} text @param {() => void} send */
   #line(text, send) {
     const act = (/** @type {Event} */ event) => this.#send(event, send);
-    return html`<button type="button" @click=${act}>${text}</button>`;
+    const isIdle = this.#pulse.hindrance !== null;
+    return html`<button type="button" ?disabled=${isIdle} @click=${act}>${text}</button>`;
   }
 
   /** @param {Event} event @param {() => void} send */

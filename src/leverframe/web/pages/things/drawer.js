@@ -226,7 +226,7 @@ export class Drawer {
   /** @param {string} label */
   #now(label) {
     if ([...OUTPUTS, ...PWMS, ...VARIABLES].includes(label)) {
-      const isFree = this.#switches.hindrance(label) === null && !this.#isLost;
+      const isFree = this.#switches.prohibition(label) === null;
       return html`<section class="operated">
         ${this.#switches.upright(label, "drawer-")} ${this.#duty?.view() ?? nothing}
         <p class="note" id=${`drawer-who-${label}`}>${this.#switches.soon(label)}</p>

@@ -20,16 +20,28 @@ export class OnFor {
   }
 
   view() {
-    return html`<div class="fors" role="group" aria-label=${t("on_for")}>
+    const { hindrance } = this.#pulse;
+    const isIdle = hindrance !== null;
+    return html`<div
+        class="fors"
+        role="group"
+        aria-label=${t("on_for")}
+        title=${hindrance ?? nothing}
+      >
         <span class="q">${t("on_for")}</span>
         ${CHOICES_S.map(
           (seconds) =>
-            html`<button type="button" @click=${() => this.#send(() => this.#pulse.send(seconds))}>
+            html`<button
+              type="button"
+              ?disabled=${isIdle}
+              @click=${() => this.#send(() => this.#pulse.send(seconds))}
+            >
               ${durationText(seconds)}
             </button>`,
         )}
         <button
           type="button"
+          ?disabled=${isIdle}
           aria-expanded=${this.#isAsking ? "true" : "false"}
           @click=${() => this.#ask(!this.#isAsking)}
         >
@@ -45,7 +57,9 @@ export class OnFor {
   #question() {
     return html`<form class="fors" @submit=${(event) => this.#until(event)}>
       <label>${t("on_until_time")} <input type="time" name="time" required autofocus /></label>
-      <button class="primary">${t("switch_on")}</button>
+      <button class="primary" ?disabled=${this.#pulse.hindrance !== null}>
+        ${t("switch_on")}
+      </button>
     </form>`;
   }
 
