@@ -202,6 +202,7 @@ async def test_between_groups_it_waits_and_somebody_can_stop_it_or_go_on() -> No
         told = await node.get("rollout", id=job.plan.id)
         assert (told["done"], told["group"], told["can"]) == (1, 1, ["stop", "resume"])
         assert told["go_on_at"] > told["made"] + 3000
+        assert told["at"] == node.node.clock.wall() < told["made"]
         told = await operate(node, job, "stop")
         assert (told["status"], told["why"]) == ("stopped", "It was stopped by hand.")
         await node.post("rollout/resume", id=job.plan.id)

@@ -214,7 +214,7 @@ type FleetRollout = {
   status: "planned" | "running" | "waiting" | "stopped" | "finished" | "undoing" | "undone";
   why: string | null;
   by: string;
-  made: number;
+  at: number;
   group: number;
   groups: { size: number; done: number; failed: number; undone: number }[];
   controllers: number;

@@ -396,7 +396,7 @@ test("nodes and the database are told in words", () => {
 
 const rollout = (more = {}) => ({
   ...{ id: "names", title: "oname=0Pump", status: "stopped", why: "Failed: 2. It stops at 2." },
-  ...{ by: "ann", made: 0, group: 1, controllers: 5, done: 2, failed: 2, undone: 1 },
+  ...{ by: "ann", at: 0, group: 1, controllers: 5, done: 2, failed: 2, undone: 1 },
   groups: [
     { size: 1, done: 1, failed: 0, undone: 1 },
     { size: 4, done: 1, failed: 2, undone: 0 },
@@ -427,6 +427,29 @@ test("a roll-out tells its groups, thresholds and what can be done now", () => {
   assert.doesNotMatch(told.split("under way")[0], /Forget/);
   assert.equal(underWay([waiting, rollout()]), 1);
   assert.match(textOf(new Rollouts(page).view([], 0)), /no roll-out yet/);
+});
+
+test("roll-outs and dry runs are told by the time of the node, which may be virtual", async () => {
+  const noon = 12 * 3600;
+  const planned = rollout({ at: noon, made: noon + 5000 });
+  assert.match(textOf(new Rollouts(page).view([planned], noon + 60)), /ann · 12:00:00 · names/);
+
+  const asIs = globalThis.fetch;
+  globalThis.fetch = async () =>
+    Response.json({ dry_run: true, done: 1, refused: 0, results: [{ name: "a", status: 200 }] });
+  const about = { snapshots: [], role: "administrator", tenant: null, tenants: {} };
+  let bulk;
+  const chosen = { node: about, cluster: null, count: 1, choice: { names: ["a"] }, time: noon };
+  // It is drawn when it is asked for, and when the answer has come.
+  await new Promise((answered) => {
+    let drawings = 0;
+    const redraw = () => ++drawings === 2 && answered();
+    bulk = new Bulk({ ...page, ...chosen, redraw });
+    const submit = bulk.view().values.find((value) => typeof value === "function");
+    submit({ preventDefault() {} });
+  });
+  globalThis.fetch = asIs;
+  assert.match(textOf(bulk.view()), /12:00:00/);
 });
 
 test("what cannot be taken back is asked for once more, and a refusal stands there", async () => {

@@ -42,6 +42,8 @@ class JobPlan(Struct, frozen=True, omit_defaults=True):
     #: A finding that a controller has not had before counts as a failure.
     checks_health: bool = False
     takes_snapshots: bool = False
+    #: The time of the node when it was made; older plans do not have it.
+    at: float | None = None
 
     @property
     def tenant(self) -> str:

@@ -73,6 +73,7 @@ class JobReport(Struct, frozen=True):
     why: Annotated[str | None, Meta(description="Why it has stopped, or is held up.")]
     by: str
     made: Annotated[float, Meta(description="Seconds since 1970.")]
+    at: Annotated[float, Meta(description="The same by the clock of the node, maybe virtual.")]
     group: Annotated[int, Meta(description="How many groups are behind it.")]
     groups: list[GroupReport]
     controllers: int
@@ -105,6 +106,7 @@ def report_of_job(
         state.why,
         plan.by,
         plan.made,
+        plan.made if plan.at is None else plan.at,
         state.group + (state.status == "waiting"),
         groups,
         sum(one.size for one in groups),

@@ -217,6 +217,7 @@ class FleetJobs:
     ) -> FleetJob:
         await self._forget_old(kind, asker.tenant or OPERATOR)
         plan = plan_of(kind, members, work, asker, carefulness, id)
+        plan = msgspec.structs.replace(plan, at=self._node.clock.wall())
         registry, lane = self._node.registry, self._node.lane
         (number,) = await registry.reserve(1)
         # A node that was killed may have left something under this number.

@@ -316,7 +316,7 @@ export class Bulk {
   }
 
   async #try() {
-    this.#triedAt = Date.now() / 1000;
+    this.#triedAt = this.#page.time;
     const how = { dryRun: true, allOrNone: false };
     const report = await node.sendCommand(this.#page.choice, this.#command, how);
     await effectWords(report.results.flatMap(({ effects = [] }) => effects));

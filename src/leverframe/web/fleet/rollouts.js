@@ -43,19 +43,19 @@ export class Rollouts {
 
   /** @param {FleetRollout} rollout @param {number} time */
   #rollout(rollout, time) {
-    const { id, title, status, by, made } = rollout;
+    const { id, title, status, by, at } = rollout;
     return html`<article class="rollout" data-rollout=${id} data-status=${status}>
       <h2>${title}</h2>
       <p class="state">
         ${icon(status === "stopped" ? "attention" : status === "finished" ? "check" : "rule", "s")}
         <b>${t(`rollout_${status}`)}</b>
         <span>${progress(rollout)}</span>
-        <small>${[by, moment(made, time), id].filter(Boolean).join(" · ")}</small>
+        <small>${[by, moment(at, time), id].filter(Boolean).join(" · ")}</small>
       </p>
       ${rollout.why ? html`<p class="why">${serverText(rollout.why)}</p>` : nothing}
       ${rollout.go_on_at === null ? nothing : pause(rollout.go_on_at)}
       <ol class="groups-of">
-        ${rollout.groups.map((group, at) => groupBar(group, at, rollout))}
+        ${rollout.groups.map((group, place) => groupBar(group, place, rollout))}
       </ol>
       <p class="quiet">${thresholds(rollout)}</p>
       ${this.#buttons(rollout)} ${this.#confirmed.refusal(id)} ${this.#details(rollout)}
