@@ -2,7 +2,8 @@
 
 A key is a tuple whose first item names the feature that set it, e.g. `("outputs", "return", 3)`.
 Setting a key again moves its deadline. Replaced and cancelled entries stay in the heap until they
-come up or outnumber the live ones, so that moving a deadline costs no search.
+come up or outnumber the live ones, so that moving a deadline costs no search. The top of the heap
+always holds: it is asked for several times before it is taken.
 """
 
 from collections.abc import Collection
@@ -30,19 +31,24 @@ class Timers:
 
     def set(self, key: Key, when: float) -> None:
         self.serial += 1
+        replaced = self._deadlines.get(key)
         entry = self._deadlines[key] = (when, self.serial, key)
         heappush(self._heap, entry)
+        if replaced is not None:
+            self._drop_replaced()
         if len(self._heap) > 2 * len(self._deadlines) + 16:
             self._heap = list(self._deadlines.values())
             heapify(self._heap)
 
     def cancel(self, key: Key) -> None:
-        self._deadlines.pop(key, None)
+        if self._deadlines.pop(key, None) is not None:
+            self._drop_replaced()
 
     def cancel_others(self, features: Collection[str | int]) -> None:
         """Cancel all deadlines but those of some features."""
         kept = {key: due for key, due in self._deadlines.items() if key[0] in features}
         self._deadlines = kept
+        self._drop_replaced()
 
     def when(self, key: Key) -> float | None:
         found = self._deadlines.get(key)
@@ -55,16 +61,17 @@ class Timers:
 
     def next(self) -> float | None:
         """Return the earliest deadline, or None if there is none."""
-        heap, deadlines = self._heap, self._deadlines
-        while heap:
-            entry = heap[0]
-            if deadlines.get(entry[2]) is entry:
-                return entry[0]
-            heappop(heap)
-        return None
+        return self._heap[0][0] if self._heap else None
 
     def pop(self) -> Key:
-        """Remove and return the key of the earliest deadline, which `next` has just returned."""
+        """Remove and return the key of the earliest deadline; there must be one."""
         key = heappop(self._heap)[2]
         del self._deadlines[key]
+        self._drop_replaced()
         return key
+
+    def _drop_replaced(self) -> None:
+        """Take entries off the top of the heap that were replaced or cancelled."""
+        heap, deadlines = self._heap, self._deadlines
+        while heap and deadlines.get(heap[0][2]) is not heap[0]:
+            heappop(heap)
