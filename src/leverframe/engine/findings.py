@@ -151,16 +151,16 @@ def _endless_rules(engine: Engine) -> Iterator[Finding]:
 
 def held_rules(engine: Engine) -> dict[int, float]:
     """Return the rules whose output a hand keeps otherwise, and since when."""
-    machine = engine.machine
+    machine, rules = engine.machine, engine.rules
     held: dict[int, float] = {}
-    if not engine.settings.rules:
-        return held
-    for label, (since, cause, _) in machine.switched.items():
-        if cause.kind in OWN_CAUSES:
+    for label in rules.targets:
+        switched = machine.switched.get(label)
+        if switched is None or switched[1].kind in OWN_CAUSES:
+            # As nearly always; who decides takes longer to find out.
             continue
-        wanted = engine.rules.wanted(label)
+        wanted = rules.wanted(label)
         if wanted is not None and machine.values[label] != wanted.state:
-            held[wanted.rule] = since
+            held[wanted.rule] = switched[0]
     return held
 
 

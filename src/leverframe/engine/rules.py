@@ -21,7 +21,7 @@ met.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -213,10 +213,13 @@ class Rules:
             if live.rule.enabled and (absent := absent_source(live, self._machine)) is not None
         }
 
+    @property
+    def targets(self) -> Collection[str]:
+        """The outputs and other states that enabled rules are about."""
+        return self._by_target
+
     def wanted(self, label: str) -> WantedState | None:
-        """Return what the rule that decides about an output has set it to; None where none has."""
-        if label not in self._by_target:
-            return None
+        """Return what the rule that decides about a target has set it to; None where none has."""
         deciding = (live for live in self._by_target[label] if live.decides())
         first = max(deciding, key=LiveRule.rank, default=None)
         if first is None or first.held is None or not first.switches:
