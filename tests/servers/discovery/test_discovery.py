@@ -42,6 +42,8 @@ ASKED, ASKING = "127.0.0.255", "127.0.0.1"
 
 #: An address of documentation, which no machine has.
 OWN_NETWORK = "192.0.2.7"
+#: The maker's library waits so long as it is told, and a busy machine may be late.
+TRIES = 5
 #: Everybody on loopback.
 ALL = "127.255.255.255"
 
@@ -128,9 +130,13 @@ async def test_the_makers_library_finds_the_controller(
     # It asks from the port that it asks, so it must share it with a controller on its machine.
     monkeypatch.setattr(DiscoveryServerAuto, "allow_reuse_address", True)
     server = await bench.serve()
-    found: list[dict[str, Any]] = await asyncio.to_thread(
-        run_discovery, time_limit=1, port=bench.port, addresses=[ASKING]
-    )
+    found: list[dict[str, Any]] = []
+    for _ in range(TRIES):
+        found = await asyncio.to_thread(
+            run_discovery, time_limit=1, port=bench.port, addresses=[ASKING]
+        )
+        if found:
+            break
     await server.close()
     (device,) = found
     assert device["ip_address"] == ASKED
@@ -358,15 +364,19 @@ while [ ! -s "$1/there" ]; do sleep 0.05; done
 ip link set there netns "$(cat "$1/there")"
 touch "$1/cable"
 for port in 80 8081 8082; do
-    for i in $(seq 150); do grep -q "answers at" "$1/log$port" 2>/dev/null && break; sleep 0.1; done
+    for i in $(seq 400); do grep -q "answers at" "$1/log$port" 2>/dev/null && break; sleep 0.1; done
 done
 "$2" -c '
 from tinytoolslib.discovery import run_discovery
-for device in run_discovery(time_limit=2, addresses=["10.11.12.1"]):
+for _ in range(TRIES):
+    found = run_discovery(time_limit=2, addresses=["10.11.12.1"])
+    if len(found) >= 3:
+        break
+for device in found:
     port = device["name"].partition(":")[2] or "80"
     print(device["ip_address"], port, device["hardware_version"], device["software_version"])
 ' | sort
-"""
+""".replace("TRIES", str(TRIES))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can lay a cable between two networks")
@@ -382,7 +392,7 @@ def test_a_broadcast_in_the_network_finds_every_running_controller_once(tmp_path
         [unshare, "--net", "sh", "-c", TWO_MACHINES, "sh", str(tmp_path), sys.executable],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
     )
     logs = "".join(log.read_text() for log in tmp_path.glob("log*"))
     assert done.stdout.splitlines() == [
