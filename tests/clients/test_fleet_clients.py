@@ -111,7 +111,8 @@ def test_mbpoll_reads_and_writes_each_by_its_address(served: Served) -> None:
     # Old hardware has no Modbus TCP.
     assert served.send("stm.cgi?modbuson=1", "old")["refused"] == 1
     names = [name for name in VERSIONS if name != "old"]
-    asked = ("mbpoll", "-m", "tcp", "-p", str(served.modbus_port), "-0", "-1", "-t", "0", "-r", "0")
+    asked = ("mbpoll", "-o", "10", "-m", "tcp", "-p", str(served.modbus_port), "-0", "-1")
+    asked += ("-t", "0", "-r", "0")
     for name in names:
         assert served.send("stm.cgi?modbuson=1", name)["done"] == 1
         served.send("outs.cgi?out0=0", name)

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.needs_program("mbpoll")
 
 
 async def mbpoll(it: ServedByModbus, *arguments: str) -> str:
-    """Its output; addresses count from 0."""
-    command = ["mbpoll", "-0", "-1", "-m", "tcp", "-p", str(it.port), *arguments]
+    """Its output; addresses count from 0, and it waits as long as it can be told to."""
+    command = ["mbpoll", "-0", "-1", "-o", "10", "-m", "tcp", "-p", str(it.port), *arguments]
     program = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
