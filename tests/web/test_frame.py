@@ -196,7 +196,7 @@ def test_a_lost_connection_is_told_and_found_again(twin: ServedTwin, open_page: 
 def test_without_a_stream_the_state_is_read_at_the_interval_that_is_set(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    twin.get("/eeprom.cgi?word0=4")
+    twin.get("/eeprom.cgi?word0=36")
     page = open_page("status", allow=LOSSES, fresh=True)
     page.route("**/api/stream", lambda route: route.abort())
     page.clock.install()
@@ -205,10 +205,11 @@ def test_without_a_stream_the_state_is_read_at_the_interval_that_is_set(
     expect(page.locator("main[aria-busy=false]")).to_be_visible()
     reads: list[str] = []
     page.on("request", lambda request: reads.append(request.url))
-    page.clock.run_for(35_000)
+    # Of 360 s; a busy machine takes some of them by itself.
+    page.clock.run_for(300_000)
     assert [url for url in reads if url.endswith("/api/state")] == []
     with page.expect_response("**/api/state"):
-        page.clock.run_for(6_000)
+        page.clock.run_for(61_000)
 
 
 def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenPage) -> None:
