@@ -1,7 +1,7 @@
 """Calls from node to node: proven on both sides, answered once, and told where they are not."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
@@ -128,8 +128,13 @@ async def test_a_node_of_the_first_protocol_that_does_not_understand_counts_as_s
     assert not isinstance(refused.value, SilentNode)
 
 
-async def said_to(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:
-    """Introduce a call to b and send pieces, None for a right call; return what comes back."""
+async def said_to(
+    nodes: JoinedNodes, *pieces: bytes | None, is_heard: Callable[[], object] = lambda: True
+) -> bytes:
+    """Introduce a call to b and send pieces, None for a right call; return what comes back.
+
+    The next piece is sent as soon as the one before is heard.
+    """
     reader, writer = await asyncio.open_connection(HOME, nodes["b"].place.port)
     introducer = Introducer(KEY)
     challenge = await reader.readexactly(CHALLENGE_BYTES)
@@ -141,6 +146,7 @@ async def said_to(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:
     for piece in pieces:
         writer.write(strange if piece == b"no call" else piece or right)
         await asyncio.sleep(0.005)
+        await until(is_heard)
     try:
         return await asyncio.wait_for(reader.read(), PATIENCE_S)
     except ConnectionResetError:
@@ -162,7 +168,7 @@ async def test_what_no_node_has_said_on_this_connection_is_not_done(
     assert b.calls == []
     assert b"This is no call" in await said_to(nodes, b"no call")
     b.may_answer.clear()
-    assert await said_to(nodes, None, b"more") == b""
+    assert await said_to(nodes, None, b"more", is_heard=lambda: b.calls) == b""
     assert len(b.calls) == 1
     b.may_answer.set()
     monkeypatch.setattr("leverframe.fleet.cluster.node_calls.ARRIVES_WITHIN_S", 0.05)
