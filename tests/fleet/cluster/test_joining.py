@@ -160,10 +160,11 @@ async def test_a_client_that_does_not_read_is_waited_for_and_then_cut_off(
         writer.transport.pause_reading()
         writer.write(f"GET /stream HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
         (held,) = await _joints(nodes["a"])
-        seen = -1
-        while seen != standing.sent:
-            seen = standing.sent
-            await asyncio.sleep(0.05)
+        seen: list[int] = []
+        # Several times the same: a busy machine may have kept the test itself from running once.
+        while len(set(seen[-5:])) != 1 or len(seen) < 5:
+            seen.append(standing.sent)
+            await asyncio.sleep(0.02)
         # What is held at the door is bounded.
         assert held._client.get_write_buffer_size() < MIB
         now = nodes["a"].door.state.now
@@ -436,7 +437,7 @@ async def test_a_door_that_stops_lets_answers_end_and_closes_what_is_idle() -> N
         streaming[1].write(f"GET /stream HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
         await streaming[0].readuntil(b"piece")
         await until(lambda: len(standing.requests) == 3)
-        stopping = asyncio.create_task(nodes["a"].stop(grace_s=10))
+        stopping = asyncio.create_task(nodes["a"].stop(grace_s=PATIENCE_S))
         assert await asyncio.wait_for(idle[0].read(), PATIENCE_S) == b""
         await asyncio.wait_for(streaming[0].read(), PATIENCE_S)
         # What the client sends from now on is not done any more.
@@ -458,7 +459,7 @@ async def test_what_is_held_at_a_stop_is_still_served_within_the_grace() -> None
         reader, writer = await open_to(nodes["a"])
         writer.write(f"GET / HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
         await until(lambda: nodes["a"].directory.awaited["gh-1"])
-        stopping = asyncio.create_task(nodes["a"].stop(grace_s=10))
+        stopping = asyncio.create_task(nodes["a"].stop(grace_s=PATIENCE_S))
         await until(lambda: nodes["a"].door.state.is_stopping)
         await nodes.put("gh-1", "b")
         assert (await asyncio.wait_for(reader.read(), PATIENCE_S)).endswith(b"gh-1 at b")
