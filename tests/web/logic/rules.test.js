@@ -445,6 +445,25 @@ test("an entry of the schedule is stored as it was typed", () => {
   assert.deepEqual(entryDraft(draft.entry()).typed, { ...draft.typed, days: ["Sat", "Sun"] });
 });
 
+test("a new entry or rule has nothing to save until something was chosen", () => {
+  const entry = entryDraft();
+  assert.equal(entry.isChanged, false);
+  entry.type("time", "07:00");
+  assert.equal(entry.isChanged, true);
+  entry.type("time", "00:00");
+  assert.equal(entry.isChanged, false);
+
+  const begun = (rule) => new Draft(commandsOf(NEWEST), 0, null, rule);
+  const empty = begun(EMPTY_RULE);
+  assert.equal(empty.isChanged, false);
+  empty.type("source", "DS1");
+  assert.equal(empty.isChanged, true);
+  assert.equal(begun(HEATING).isChanged, true, "a template or a copy is a choice");
+  const deleted = edited(NEWEST);
+  deleted.keepPlace([]);
+  assert.equal(deleted.isChanged, true, "what others deleted can be saved again");
+});
+
 test("an entry runs on a date, or again and again", () => {
   const draft = entryDraft();
   draft.type("kind", "date");

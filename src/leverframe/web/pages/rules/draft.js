@@ -151,9 +151,9 @@ export class Draft {
     return draft;
   }
 
-  // Is there anything to save?
+  // Is there anything to save? An empty rule is nobody's choice; one that was deleted can be again.
   get isChanged() {
-    return this.isNew || !isSame(this.#typed, this.#stored);
+    return this.#lost !== null || !isSame(this.#typed, this.#stored);
   }
 
   // Would anything be lost? What a new rule begins as is not typed.

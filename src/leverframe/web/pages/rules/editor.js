@@ -456,7 +456,8 @@ export class Editor extends DraftForm {
 
   #request() {
     const { draft } = this;
-    return this.hasProblem || !draft.isChanged ? null : this.#overStored.request(draft.isNew);
+    const isSent = draft.isNew || draft.isChanged;
+    return this.hasProblem || !isSent ? null : this.#overStored.request(draft.isNew);
   }
 }
 

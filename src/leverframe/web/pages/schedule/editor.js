@@ -40,10 +40,6 @@ export class EntryEditor extends DraftForm {
     this.#request = request;
   }
 
-  get isChanged() {
-    return this.draft.isTyped;
-  }
-
   get hasProblem() {
     return Object.keys(this.draft.problems()).length > 0;
   }

@@ -85,13 +85,8 @@ export class EntryDraft {
     return this.#saved === null;
   }
 
-  // Is there anything to save?
+  // Is there anything to save, and would it be lost? What a new entry begins as nobody has chosen.
   get isChanged() {
-    return this.isNew || this.isTyped;
-  }
-
-  // Would anything be lost?
-  get isTyped() {
     return !isSame(this.typed, this.#stored);
   }
 
