@@ -273,6 +273,36 @@ def test_back_closes_an_editor_and_asks_only_where_something_was_typed(
     expect(form.get_by_label("Name")).to_have_value("Noon")
 
 
+def test_one_entry_is_edited_at_a_time_and_back_closes_that_one(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    set_schedule(twin, MORNING)
+    page = open_page("schedule?view=list")
+    form, main = editor(page), page.locator("main")
+    main.get_by_role("button", name="Edit").click()
+    expect(form.get_by_role("heading")).to_have_text("Morning")
+    page.get_by_role("button", name="New entry").click()
+    expect(form.get_by_role("heading")).to_have_text("New entry of the schedule")
+    page.go_back()
+    expect(form.get_by_role("heading")).to_have_text("Morning")
+    page.go_back()
+    expect(form).to_have_count(0)
+    assert page.url.endswith("#/schedule?view=list")
+
+    # What was typed in one is asked about before another is opened.
+    main.get_by_role("button", name="Edit").click()
+    form.get_by_label("Name").fill("Noon")
+    page.get_by_role("button", name="New entry").click()
+    page.get_by_role("button", name="Stay").click()
+    expect(form.get_by_label("Name")).to_have_value("Noon")
+    page.get_by_role("button", name="New entry").click()
+    page.get_by_role("button", name="Leave without saving").click()
+    expect(form.get_by_role("heading")).to_have_text("New entry of the schedule")
+    form.get_by_role("button", name="Cancel").click()
+    expect(form).to_have_count(0)
+    assert [entry["name"] for entry in twin.settings()["schedule"] if entry] == ["Morning"]
+
+
 def test_what_others_add_meanwhile_keeps_its_place(twin: ServedTwin, open_page: OpenPage) -> None:
     set_schedule(twin, MORNING)
     page = open_page("schedule?view=list")

@@ -5,7 +5,7 @@ import { Action } from "../lib/action.js";
 import * as api from "../lib/api.js";
 import { icon } from "../lib/icon.js";
 import { shortMoment } from "../lib/moments.js";
-import { leave, note, step } from "../lib/router.js";
+import { go, leave, note, step } from "../lib/router.js";
 import { toast } from "../lib/toast.js";
 import { t } from "../lib/words.js";
 import { WORKDAYS, watchers, windowOf } from "./rules/window.js";
@@ -20,9 +20,10 @@ import { WeekGrid } from "./schedule/week_grid.js";
 
 export class Page {
   #context;
-  // By the first place: what is being edited, and what was refused.
-  /** @type {Map<number, EntryEditor>} */
-  #editors = new Map();
+  // One at a time: each is a step of the history, and Back closes the one that is seen.
+  /** @type {EntryEditor | null} */
+  #editor = null;
+  // By the first place: what was refused.
   /** @type {Map<number, string>} */
   #refusals = new Map();
   // The buttons that delete, by what they would: a question is about these entries alone.
@@ -169,11 +170,19 @@ export class Page {
     this.#openEditor(new EntryDraft(this.#command, first, entries[first], ending));
   }
 
-  // Opens an entry, or a new one, as a step of its own: Back closes it.
+  // Opens an entry, or a new one, as a step of its own: Back closes it. What is typed in another
+  // one is asked about first.
   /** @param {number} [index] */
   #begin(index) {
-    step("schedule", { ...this.#viewed, ...(index === undefined ? { new: 1 } : { edit: index }) });
-    if (index === undefined) this.#add();
+    const isNew = index === undefined;
+    if (isNew && this.#editor?.draft.isNew) return;
+    const isFree = !this.#editor?.isChanged;
+    const params = { ...this.#viewed, ...(isNew ? { new: 1 } : { edit: index }) };
+    (isFree ? step : go)("schedule", params);
+    if (!isFree) return;
+    this.#editor?.drop();
+    this.#editor = null;
+    if (isNew) this.#add();
     else this.#edit(index);
   }
 
@@ -190,12 +199,10 @@ export class Page {
     }
   }
 
-  // Places that neither entries nor drafts have.
+  // Places that neither entries nor the draft have.
   #free() {
-    const drafted = [...this.#editors.values()].flatMap(({ draft }) => [
-      draft.index,
-      draft.ending.place,
-    ]);
+    const draft = this.#editor?.draft;
+    const drafted = [draft?.index, draft?.ending.place];
     return this.#entries().flatMap((entry, place) =>
       entry || drafted.includes(place) ? [] : [place],
     );
@@ -203,38 +210,33 @@ export class Page {
 
   // Others may take the places of what is new here: it gets others.
   #keepPlaces() {
+    if (!this.#editor || this.#editor.saving) return;
+    const { draft } = this.#editor;
     const held = this.#entries();
-    for (const [place, { draft, saving }] of [...this.#editors]) {
-      if (saving) continue;
-      const { ending } = draft;
-      const isEndTaken = !ending.entry && ending.place !== null && held[ending.place];
-      if (isEndTaken) draft.ending = { place: this.#free()[0] ?? null, entry: null };
-      const [free] = this.#free();
-      if (draft.isNew && held[place] && free !== undefined) this.#move(place, free);
-    }
+    const { ending } = draft;
+    const isEndTaken = !ending.entry && ending.place !== null && held[ending.place];
+    if (isEndTaken) draft.ending = { place: this.#free()[0] ?? null, entry: null };
+    const [free] = this.#free();
+    if (draft.isNew && held[draft.index] && free !== undefined) draft.index = free;
   }
 
-  /** @param {number} from @param {number} to */
-  #move(from, to) {
-    const editor = /** @type {EntryEditor} */ (this.#editors.get(from));
-    editor.draft.index = to;
-    this.#editors.delete(from);
-    this.#editors.set(to, editor);
+  // The place that is being edited, as a list.
+  get #edited() {
+    return this.#editor ? [this.#editor.draft.index] : [];
   }
 
   /** @param {EntryDraft} draft */
   #openEditor(draft) {
-    const editor = new EntryEditor(this.#context, draft, {
+    this.#editor = new EntryEditor(this.#context, draft, {
       send: (request) => this.#sendDraft(draft, request),
       request: () => this.#requestOfAll(storedOf(draft)),
       left: () => {
-        this.#editors.delete(draft.index);
+        this.#editor = null;
         this.#written.add(draft.index);
         leave("schedule", this.#viewed);
         this.#context.redraw();
       },
     });
-    this.#editors.set(draft.index, editor);
     this.#context.redraw();
     setTimeout(() => {
       const first = document.querySelector(`#edit-entry-${draft.index} input`);
@@ -285,7 +287,7 @@ export class Page {
 
   #list() {
     const firsts = groupsOf(this.#entries()).map(([first]) => first);
-    const shown = [...new Set([...firsts, ...this.#editors.keys()])];
+    const shown = [...new Set([...firsts, ...this.#edited])];
     return html`<div class="entries">
       ${shown.length ? nothing : html`<p class="empty">${t("no_entries")}</p>`}
       ${shown.sort((one, other) => one - other).map((place) => this.#cardOrEditor(place))}
@@ -295,9 +297,8 @@ export class Page {
   /** @param {number} first */
   #cardOrEditor(first) {
     const entry = this.#entries()[first];
-    return (
-      this.#editors.get(first)?.view() ?? (entry ? this.#card(this.#group(first), entry) : nothing)
-    );
+    if (this.#edited.includes(first)) return this.#editor?.view();
+    return entry ? this.#card(this.#group(first), entry) : nothing;
   }
 
   // Beside the week stands what is chosen, and what is being written.
@@ -305,7 +306,7 @@ export class Page {
     const places = (this.#chosen?.piece.places ?? []).filter((place) => this.#entries()[place]);
     const written = [...this.#written].filter((place) => this.#entries()[place]);
     const firsts = [...written, ...places].map((place) => this.#group(place)[0]);
-    const shown = [...new Set([...this.#editors.keys(), ...firsts])];
+    const shown = [...new Set([...this.#edited, ...firsts])];
     return html`<div class="week-sheet">
       ${this.#grid.view()}
       ${shown.length
