@@ -3,9 +3,11 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
+import { compared } from "../../../src/leverframe/web/lib/lever_state.js";
+import { setText } from "../../../src/leverframe/web/lib/quantities.js";
 import { secondsOfDay, timeText } from "../../../src/leverframe/web/lib/time_of_day.js";
 import { LANGUAGES, chooseLanguage, usePageWords } from "../../../src/leverframe/web/lib/words.js";
-import { reason } from "../../../src/leverframe/web/pages/rules/advice.js";
+import { adviceList, reason } from "../../../src/leverframe/web/pages/rules/advice.js";
 import { Draft, EMPTY_RULE } from "../../../src/leverframe/web/pages/rules/draft.js";
 import {
   dependence,
@@ -415,6 +417,17 @@ test("a dependence is one number, there and back", () => {
     const depends = dependsOn(rule, mustBeMet);
     assert.deepEqual(dependence({ depends }), [rule, mustBeMet]);
   }
+});
+
+test("a threshold is written as it was set, wherever it stands", () => {
+  const rule = { ...EMPTY_RULE, source: "VCC", compare: ">=", reference: 0.9 };
+  assert.match(shortSentence(context, rule), /Supply voltage is at least 0\.9 V/);
+  const decided = { label: "VCC", value: 12, compare: ">=", threshold: 0.9 };
+  assert.match(compared(context, decided), /^Supply voltage 12\.00 .*≥ 0\.9 V$/);
+  const figures = { reference: 0.9, low: 5.5, high: 24 };
+  const advice = [{ kind: "out_of_range", rules: [1], labels: ["VCC"], figures }];
+  assert.match(textOf(adviceList({ number: 1, advice }, context)), /5\.5 .* 24 .* 0\.9\.$/);
+  assert.equal(setText(context, "VCC", 0.1 + 0.2), "0.3 V");
 });
 
 test("why a rule does not act is told", () => {

@@ -3,8 +3,7 @@
 import { causeOf } from "./causes.js";
 import { OUTPUTS, PWMS, VARIABLES, dutyOf, isState } from "./labels.js";
 import { shortMoment } from "./moments.js";
-import { numberText } from "./numbers.js";
-import { shown } from "./quantities.js";
+import { setText, shown } from "./quantities.js";
 import { thingName } from "./things.js";
 import { t } from "./words.js";
 
@@ -150,11 +149,8 @@ export function compared(context, { label, value, compare, threshold }) {
   if (value === null) return name;
   if (isState(label)) return `${name} ${levelWord(context, label, value)}`;
   const sign = compare === ">=" ? "≥" : compare;
-  const unit = context.overview.unit(label);
-  // What is measured has the decimals of its kind, what somebody has set those that it has.
-  const is = `${shown(label, value).text} ${unit}`.trim();
-  const limit = `${numberText(threshold)} ${unit}`.trim();
-  return `${name} ${is} ${sign} ${limit}`;
+  const is = `${shown(label, value).text} ${context.overview.unit(label)}`.trim();
+  return `${name} ${is} ${sign} ${setText(context, label, threshold)}`;
 }
 
 /** @param {Context} context @param {string} label @param {number} value */

@@ -1,5 +1,7 @@
-// How values are shown: unit and decimals by label.
+// How values are shown: unit and decimals by label. What somebody has set has the decimals that it
+// was set with.
 
+import { numberText } from "./numbers.js";
 import { decimal } from "./words.js";
 
 /** @type {[RegExp, string, number][]} */
@@ -26,3 +28,8 @@ export function shown(label, value) {
   const isLong = SHORTENED.test(label);
   return { text: isLong ? text.replace(/[.,]?0+$/, "") : text, unit, absent: false };
 }
+
+// What somebody has set for a reading: a threshold, a target.
+/** @param {Pick<Context, "overview">} context @param {string} label @param {number} value */
+export const setText = ({ overview }, label, value) =>
+  `${numberText(value)} ${overview.unit(label) || shown(label, 0).unit}`.trim();

@@ -5,7 +5,7 @@ import * as api from "../lib/api.js";
 import { Form } from "../lib/form.js";
 import { leverRow } from "../lib/lever.js";
 import { outOfReach } from "../lib/lever_state.js";
-import { numberOf } from "../lib/numbers.js";
+import { numberOf, numberText } from "../lib/numbers.js";
 import { reading } from "../lib/reading.js";
 import { choices } from "../lib/schema.js";
 import { Switches } from "../lib/switches.js";
@@ -136,7 +136,7 @@ export class Page {
     if (!pid) return nothing;
     const input = this.#context.overview.shown(this.#source);
     return html`<div class="columns">
-        ${reading({ name: t("target"), value: decimal(pid.target, 1), unit: input.unit })}
+        ${reading({ name: t("target"), value: numberText(pid.target), unit: input.unit })}
         ${reading({
           name: thingName(this.#context, this.#source),
           value: input.text,

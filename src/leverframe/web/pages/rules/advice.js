@@ -2,8 +2,9 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { durationText } from "../../lib/durations.js";
+import { numberText } from "../../lib/numbers.js";
 import { namedCode } from "../../lib/things.js";
-import { decimal, t } from "../../lib/words.js";
+import { t } from "../../lib/words.js";
 
 // What is told once for all rules it is about, as seen from one of them.
 const SHARED = ["fight", "shared", "interferes"];
@@ -80,7 +81,7 @@ function sharedAdvice({ number: own, advice }, context) {
 }
 
 /** @param {number | undefined} value */
-const number = (value) => (value === undefined ? "" : decimal(value, value % 1 ? 2 : 0));
+const number = (value) => (value === undefined ? "" : numberText(value));
 
 // Without an end where there is none.
 /** @param {Api.Advice["figures"]} figures */

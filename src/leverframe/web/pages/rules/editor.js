@@ -8,6 +8,7 @@ import { bothTold, foreignNote } from "../../lib/foreign_note.js";
 import { icon } from "../../lib/icon.js";
 import { isState } from "../../lib/labels.js";
 import { numberOf } from "../../lib/numbers.js";
+import { setText } from "../../lib/quantities.js";
 import { PLACES, rich } from "../../lib/rich.js";
 import { address } from "../../lib/router.js";
 import { thingName } from "../../lib/things.js";
@@ -34,7 +35,6 @@ import {
   effectOf,
   isPulse,
   isSwitched,
-  limit,
   present,
   shortSentence,
   truth,
@@ -84,7 +84,7 @@ export class Editor extends DraftForm {
 
   /** @param {string} label */
   unit(label) {
-    return limit(this.context, label, 0).replace(/^0\s*/, "");
+    return setText(this.context, label, 0).replace(/^0\s*/, "");
   }
 
   /** @param {keyof TypedRule} name @param {string | boolean | string[]} typed */
@@ -285,7 +285,7 @@ export class Editor extends DraftForm {
   #explained() {
     const { typed } = this.draft;
     const { on, off } = thresholds(this.draft.condition);
-    const shown = (/** @type {number} */ value) => limit(this.context, typed.source, value);
+    const shown = (/** @type {number} */ value) => setText(this.context, typed.source, value);
     const hysteresis =
       isState(typed.source) || on === off || Number.isNaN(off)
         ? nothing

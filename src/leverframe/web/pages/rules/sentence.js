@@ -3,10 +3,10 @@
 import { html } from "../../vendor/lit-html.js";
 import { icon } from "../../lib/icon.js";
 import { OUTPUTS, PWMS, VARIABLES, isState } from "../../lib/labels.js";
-import { shown } from "../../lib/quantities.js";
+import { setText, shown } from "../../lib/quantities.js";
 import { namedCode, thingName } from "../../lib/things.js";
 import { timeText } from "../../lib/time_of_day.js";
-import { decimal, t } from "../../lib/words.js";
+import { t } from "../../lib/words.js";
 import { daysText } from "../schedule/sentences.js";
 import { windowOfRule } from "./window.js";
 
@@ -57,13 +57,6 @@ export function present(context, label, value = context.live.state[label]) {
 const withUnit = ({ overview }, label, text) =>
   `${text} ${overview.unit(label) || shown(label, 0).unit}`.trim();
 
-// A number that people set, in as many decimals as it has.
-/** @param {Context} context @param {string} label @param {number} value */
-export function limit(context, label, value) {
-  const [, decimals = ""] = String(value).split(".");
-  return withUnit(context, label, decimal(value, decimals.length));
-}
-
 // [rule that is depended on or 0, whether it must be met]
 /** @param {Pick<Rule, "depends">} rule @returns {[number, boolean]} */
 export function dependence({ depends }) {
@@ -82,7 +75,7 @@ export const ruleName = ({ number, settings }) =>
 function conditionText(context, { label, compare, reference }) {
   const source = thingName(context, label);
   if (isState(label)) return t("is_level", { source, level: levelWord(context, label, reference) });
-  const values = { source, reference: limit(context, label, reference) };
+  const values = { source, reference: setText(context, label, reference) };
   return compare === "<" ? t("is_below", values) : t("is_at_least", values);
 }
 

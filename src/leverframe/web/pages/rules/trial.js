@@ -11,10 +11,11 @@ import { icon } from "../../lib/icon.js";
 import { isState } from "../../lib/labels.js";
 import { moverName } from "../../lib/lever_state.js";
 import { weekdayName } from "../../lib/moments.js";
+import { setText } from "../../lib/quantities.js";
 import { thingName } from "../../lib/things.js";
 import { clock, t } from "../../lib/words.js";
 import { weekdayOf } from "../../lib/zone.js";
-import { limit, switchedBy } from "./sentence.js";
+import { switchedBy } from "./sentence.js";
 import { differences, pulsesOf, spansOf, thresholds, total, without } from "./trial_logic.js";
 
 /** @import { Draft } from "./draft.js" */
@@ -194,7 +195,7 @@ export class Trial {
    * @param {(value: number) => number} y
    */
   #names(source, on, off, y) {
-    const shown = (/** @type {number} */ value) => limit(this.#context, source, value);
+    const shown = (/** @type {number} */ value) => setText(this.#context, source, value);
     if (on === off) return name(y(on), t("on_at", { value: shown(on) }));
     const [one, other] = [y(on), y(off)];
     const push = Math.max(0, 18 - Math.abs(one - other)) / 2;

@@ -7,6 +7,7 @@ import { CAUSES, causeOf } from "../../lib/causes.js";
 import { tableOf } from "../../lib/chart/table.js";
 import { durationText } from "../../lib/durations.js";
 import { isState } from "../../lib/labels.js";
+import { setText } from "../../lib/quantities.js";
 import { kindOf } from "../../lib/things.js";
 import { clock, t } from "../../lib/words.js";
 
@@ -170,7 +171,7 @@ export class Day {
   /** @param {number[]} limits */
   #limitsSaid(limits) {
     if (limits.length === 0) return "";
-    const said = limits.map((limit) => this.#written(limit)).join(", ");
+    const said = limits.map((limit) => setText(this.#context, this.#label, limit)).join(", ");
     return ` ${t("thresholds", { limits: said })}`;
   }
 

@@ -10,6 +10,7 @@ import { icon } from "../../lib/icon.js";
 import { JournalReader, journalList } from "../../lib/journal.js";
 import { isState } from "../../lib/labels.js";
 import { shortMoment } from "../../lib/moments.js";
+import { setText } from "../../lib/quantities.js";
 import { PLACES, rich } from "../../lib/rich.js";
 import { address } from "../../lib/router.js";
 import { kindOf, thingAddress, thingName, thingValue } from "../../lib/things.js";
@@ -131,7 +132,9 @@ export class Why {
         look: isMet ? "is-on" : "q",
         text: t(isMet ? "condition_met" : "condition_not_met", {
           condition: t(COMPARED[compare] ?? "compared_is", {
-            value: this.#written(label, threshold),
+            value: isState(label)
+              ? this.#written(label, threshold)
+              : setText(this.#context, label, threshold),
           }),
         }),
         time,

@@ -6,6 +6,7 @@ import { pointsOf, valueAt } from "../../lib/course.js";
 import { roughText } from "../../lib/durations.js";
 import { icon } from "../../lib/icon.js";
 import { dutyOf, isState } from "../../lib/labels.js";
+import { setText } from "../../lib/quantities.js";
 import { kindOf, thingAddress, thingName } from "../../lib/things.js";
 import { address } from "../../lib/router.js";
 import { clock, t } from "../../lib/words.js";
@@ -170,7 +171,9 @@ export class Story {
     const isStill = before === null || before === value;
     const moved = isStill ? t("was_at", { value: word }) : movedTo(value > before, word);
     const { compare, reference, ends } = condition;
-    const [begins, stops] = [reference, ends].map((limit) => this.word(label, limit, time));
+    const [begins, stops] = [reference, ends].map((limit) =>
+      setText(this.#context, label, limit).replaceAll(" ", "\u00a0"),
+    );
     const isUpper = compare === ">=";
     const limits = { begins, ends: stops };
     const said = isMet
