@@ -92,6 +92,33 @@ def test_a_page_that_misses_something_waits_for_the_controller_before_it_starts_
     comes_as_time_passes(twin, page.locator("main[data-page=console] input").first)
 
 
+def test_a_question_in_a_drawer_outlasts_that_its_page_is_asked_for_again(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?dswrite=3:28:11:22:33:44:55:66:77")
+    page = open_page("status", allow=FAILURES)
+    page.route("**/api/panel", lambda route: route.abort("connectionfailed"), times=1)
+    with page.expect_event("requestfailed", partial(is_for, "/api/panel")):
+        page.evaluate("location.hash = '#/panel?thing=DS3'")
+    expect(page.locator("main[aria-busy=false]")).to_be_attached()
+    drawer = page.locator("dialog.drawer")
+    drawer.get_by_role("button", name="Free this position").click()
+    question = drawer.locator(".question")
+    expect(question).to_be_visible()
+    page.evaluate("window.isSamePage = true")
+    twin.set_readings(DS3=20.0)
+    expect(drawer.locator(".present")).to_have_text("20.0 °C")
+    twin.set_readings(DS3=21.0)
+    expect(drawer.locator(".present")).to_have_text("21.0 °C")
+    expect(question).to_be_visible()
+    assert page.evaluate("window.isSamePage")
+    # What is missing comes when it is answered.
+    question.get_by_role("button", name="Cancel").click()
+    expect(question).to_have_count(0)
+    with page.expect_response("**/api/panel"):
+        twin.set_readings(DS3=22.0)
+
+
 def test_an_answer_that_never_comes_is_a_lost_connection(open_page: OpenPage) -> None:
     page = open_page("status", allow=FAILURES)
     page.route("**/api/stream", lambda route: route.abort())

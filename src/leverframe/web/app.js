@@ -120,14 +120,17 @@ class App {
   // a browser that starts anew without it has no page left that could recover.
   async #recover() {
     const isWhole = this.#trouble !== "broken" && !this.#isIncomplete;
-    if (isWhole || this.#isRecovering || this.#hasUnsaved) return;
+    if (isWhole || this.#isRecovering || this.#isInUse) return;
     this.#isRecovering = true;
-    try {
-      await api.health();
-      location.reload();
-    } catch {
-      this.#isRecovering = false;
-    }
+    const isAnswered = await api.health().then(() => true, () => false);
+    // Somebody may have begun something meanwhile.
+    if (isAnswered && !this.#isInUse) location.reload();
+    else this.#isRecovering = false;
+  }
+
+  // Would a new start take something away: what is typed, or a question that is being answered?
+  get #isInUse() {
+    return this.#hasUnsaved || document.querySelector(".question") !== null;
   }
 
   async #settingsChanged() {
