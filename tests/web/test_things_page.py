@@ -83,7 +83,7 @@ def test_a_drawer_tells_why_an_output_is_on_who_uses_it_and_its_day(
     chain.get_by_role("link", name="Greenhouse").click()
     expect(page).to_have_url(re.compile(r"#/things\?thing=DS1$"))
     expect(drawer(page).locator(".line .limit")).to_have_count(1)
-    expect(drawer(page)).to_contain_text("Rules compare with 18.0 °C.")
+    expect(drawer(page)).to_contain_text("Rules compare with 18 °C.")
     page.keyboard.press("Escape")
     expect(page).to_have_url(re.compile("#/things$"))
     expect(listed(page, "Pump")).to_contain_text("Rule 1")
