@@ -121,6 +121,17 @@ def test_a_typed_moment_is_one_of_the_place(twin: ServedTwin, open_page: OpenPag
     eventually(lambda: twin.state()["time"], winter)
 
 
+@pytest.mark.thorough
+def test_nothing_is_said_where_the_clocks_agree(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.get(WARSAW)
+    page = open_page("schedule", zone="Europe/Berlin")
+    expect(page.locator(".connection time")).to_have_text("01:00")
+    expect(note(page)).to_have_count(0)
+    show(page, "console")
+    expect(note(page)).to_have_count(0)
+
+
+
 def test_a_zone_is_followed_as_soon_as_it_is_chosen(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status", zone="Asia/Kolkata", viewport=PHONE)
     expect(note(page)).to_contain_text("Times are those of UTC (now 00:00)")
