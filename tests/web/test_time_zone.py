@@ -131,7 +131,6 @@ def test_nothing_is_said_where_the_clocks_agree(twin: ServedTwin, open_page: Ope
     expect(note(page)).to_have_count(0)
 
 
-
 def test_a_zone_is_followed_as_soon_as_it_is_chosen(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status", zone="Asia/Kolkata", viewport=PHONE)
     expect(note(page)).to_contain_text("Times are those of UTC (now 00:00)")
