@@ -48,8 +48,7 @@ PYTEST = [
 
 #: Where tests take longest, and wait most: tests/conftest.py has every worker begin with them.
 LONGEST = (
-    *("tests/soak", "tests/hardware/test_modbus_sharing.py", "tests/docs", "tests/fleet/faults"),
-    *("tests/fleet/cluster", "tests/crash"),
+    *("tests/soak", "tests/docs", "tests/fleet/faults", "tests/fleet/cluster", "tests/crash"),
     *("tests/process", "tests/servers/snmp", "tests/servers/discovery", "tests/notify"),
     *("tests/recording", "tests/units", "tests/servers/test_refused_secrets.py", "tests/web"),
 )

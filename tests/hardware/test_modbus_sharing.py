@@ -23,7 +23,7 @@ REQUESTS = 14
 OTHERS = {"slow 200 ms": (0.2, None), "slow 450 ms": (0.45, None)} | {
     f"exception {code}": (QUICK_S, code) for code in (4, 5, 11)
 }
-WARM_UP_S, MEASURED_S = 2.0, 6.0
+WARM_UP_S, MEASURED_S = 3.0, 10.0
 ATTEMPTS = 3
 #: The part of its rate that each good slave keeps at least.
 LEAST_KEPT = 0.9
