@@ -137,7 +137,7 @@ RULES: dict[str, tuple[For, tuple[str, ...]]] = {
 METHODS = {endpoint.path: endpoint.methods[0] for endpoint in ENDPOINTS} | {"/": "GET"}
 #: What differs in any two fleets: the identity of a new controller, a new password, the time.
 CHANCE = re.compile(
-    r'"(?:mac|password|made|uptime|id|time|go_on_at|node)":(?:"[^"]*"|[\d.]+|null)|_seconds[^\n]*'
+    r'"(?:mac|password|made|at|uptime|id|time|go_on_at|node)":(?:"[^"]*"|[\d.]+|null)|_seconds[^\n]*'
     # Whether a controller was moved from node to node is in its journal.
     r'|"happened":\[[\d,]*\]'
 )
