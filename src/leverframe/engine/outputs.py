@@ -78,9 +78,9 @@ class Outputs:
             delay_s = self._machine.settings.outputs[index].start_delay
             self._set(index, True, Cause("timer", "start delay", seconds=delay_s))
         else:
-            self._end_on_time(index, "return time" if kind == "return" else "pulse")
+            self._switch_off_by_timer(index, "return time" if kind == "return" else "pulse")
 
-    def _end_on_time(self, index: int, what: str) -> None:
+    def _switch_off_by_timer(self, index: int, what: str) -> None:
         machine = self._machine
         since_on_s = round(machine.at.now - self._switched_on_at[index])
         after = machine.entry_of(OUTPUTS[index])

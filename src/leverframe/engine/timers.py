@@ -35,20 +35,20 @@ class Timers:
         entry = self._deadlines[key] = (when, self.serial, key)
         heappush(self._heap, entry)
         if replaced is not None:
-            self._drop_replaced()
+            self._drop_stale()
         if len(self._heap) > 2 * len(self._deadlines) + 16:
             self._heap = list(self._deadlines.values())
             heapify(self._heap)
 
     def cancel(self, key: Key) -> None:
         if self._deadlines.pop(key, None) is not None:
-            self._drop_replaced()
+            self._drop_stale()
 
     def cancel_others(self, features: Collection[str | int]) -> None:
         """Cancel all deadlines but those of some features."""
         kept = {key: due for key, due in self._deadlines.items() if key[0] in features}
         self._deadlines = kept
-        self._drop_replaced()
+        self._drop_stale()
 
     def when(self, key: Key) -> float | None:
         found = self._deadlines.get(key)
@@ -67,10 +67,10 @@ class Timers:
         """Remove and return the key of the earliest deadline; there must be one."""
         key = heappop(self._heap)[2]
         del self._deadlines[key]
-        self._drop_replaced()
+        self._drop_stale()
         return key
 
-    def _drop_replaced(self) -> None:
+    def _drop_stale(self) -> None:
         """Take entries off the top of the heap that were replaced or cancelled."""
         heap, deadlines = self._heap, self._deadlines
         while heap and deadlines.get(heap[0][2]) is not heap[0]:
