@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import APIResponse, Locator, Page, Route, expect
 
 from tests.clients.served_twin import ServedTwin
 from tests.stopwatch import held_up_s
@@ -99,6 +99,35 @@ def test_a_chart_leaves_gaps_goes_on_by_itself_and_is_zoomed_by_a_drag(
     twin.get("/sim.cgi?advance=10")
     twin.set_readings(DS1=33.5)
     within_a_second(lambda: "33.5" in page.locator(".courses").inner_text(), True)
+
+
+def test_a_chart_loses_nothing_of_what_is_heard(twin: ServedTwin, open_page: OpenPage) -> None:
+    live_through(twin)
+    page = open_page("charts?labels=DS1&range=1h")
+    last = page.locator(".courses tbody td").last
+    clock = page.locator(".connection time")
+    # Two messages about one moment.
+    before = clock.inner_text()
+    twin.get("/sim.cgi?advance=60")
+    expect(clock).not_to_have_text(before)
+    expect(page.locator(".charts[aria-busy=false]")).to_be_visible()
+    twin.set_readings(DS1=33.5)
+    expect(last).to_have_text("33.5")
+
+    # A message while an answer that is older is on its way.
+    before = clock.inner_text()
+    held: list[tuple[Route, APIResponse]] = []
+
+    def change_meanwhile(route: Route) -> None:
+        held.append((route, route.fetch()))
+        twin.get("/sim.cgi?advance=60&DS1=35.5")
+
+    page.route("**/api/history?*", change_meanwhile, times=1)
+    page.get_by_role("button", name="24 h").click()
+    expect(clock).not_to_have_text(before)
+    [(route, answer)] = held
+    route.fulfill(response=answer)
+    expect(last).to_have_text("35.5")
 
 
 def test_labels_and_range_are_chosen_kept_by_the_address_and_had_as_a_table(

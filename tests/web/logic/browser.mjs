@@ -22,7 +22,7 @@ export const facts = (name) => read(`build/pages/${name}.json`);
 // The controller. `sent` are the requests that change something: { target, body }.
 export const controller = {
   sent: [],
-  // By path, instead of what is answered else; a function may throw.
+  // By path, instead of what is answered else; a function may throw or give a promise.
   answers: {},
   // The problem with which the next change is refused.
   refusal: null,
@@ -45,7 +45,7 @@ function answerTo(path, target) {
 
 async function fetch(target, { method = "GET", body } = {}) {
   const [path] = target.split("?");
-  if (method === "GET") return Response.json(answerTo(path, target));
+  if (method === "GET") return Response.json(await answerTo(path, target));
   if (controller.refusal) return Response.json(controller.refusal, { status: 400 });
   controller.sent.push({ target, body });
   return path in controller.answers ? Response.json(answerTo(path, target)) : new Response("");

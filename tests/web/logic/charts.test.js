@@ -122,16 +122,68 @@ test("a label is drawn once, and no more when it is taken off", () => {
   assert.equal(location.hash, "#/charts?labels=DS1&range=24h");
 });
 
+// What a chart of one label holds after an answer of the controller.
+async function courseOf(answer, labels = ["DS1"]) {
+  const course = new ChartCourse();
+  controller.answers["/api/history"] = () => structuredClone(answer);
+  await course.read(labels, [0, 60]);
+  return course;
+}
+
 test("a chart goes on with what is heard, and is read again after a whole interval", async () => {
+  const course = await courseOf(RAW);
+  assert.equal(course.extend({ time: 64, DS1: 25 }, [20, 64]), true);
+  assert.deepEqual(course.history.series.DS1, { times: [20, 30, 64], values: [null, 24, 25] });
+  const reduced = await courseOf({ ...REDUCED, to: 60 });
+  assert.equal(reduced.extend({ time: 65 }, [0, 65]), true);
+  assert.equal(reduced.extend({ time: 71 }, [0, 71]), false);
+});
+
+test("of several values at one moment, a chart ends with the one that was heard last", async () => {
+  const course = await courseOf(RAW);
+  for (const value of [25, 26]) {
+    assert.equal(course.extend({ time: 60, DS1: value }, [20, 60]), true);
+  }
+  // Heard late: the time that is shown has gone on without it.
+  assert.equal(course.extend({ time: 59, DS1: 27 }, [19, 59]), true);
+  assert.deepEqual(course.history.series.DS1.values, [null, 24, 25, 26, 27]);
+  assert.deepEqual(course.history.series.DS1.times, [20, 30, 60, 60, 60]);
+});
+
+test("a chart does not know what was between the end it asked for and the answer", async () => {
+  const course = await courseOf({ ...RAW, to: 58 });
+  assert.equal(course.extend({ time: 60, DS1: 25 }, [20, 60]), true);
+  assert.equal(course.history.series.DS1.values.at(-1), 25);
+});
+
+for (const [time, leap] of [
+  [65, "forward"],
+  [55, "back"],
+]) {
+  test(`a chart is read again after a leap ${leap}: nobody knows what was meanwhile`, async () => {
+    const course = await courseOf(RAW);
+    assert.equal(course.extend({ time, DS1: 25 }, [0, time]), false);
+    assert.equal(course.history.series.DS1.values.at(-1), 24);
+  });
+}
+
+test("a chart goes on with what it has where others were chosen and not answered", async () => {
+  const course = await courseOf(RAW);
+  controller.answers["/api/history"] = () => {
+    throw new TypeError("Failed to fetch");
+  };
+  await assert.rejects(course.read(["CO2"], [0, 60]));
+  assert.equal(course.extend({ time: 61, DS1: 25, CO2: 400 }, [0, 61]), true);
+  assert.equal(course.history.series.DS1.values.at(-1), 25);
+});
+
+test("an answer that comes after a chart was left is not taken", async () => {
   const course = new ChartCourse();
   controller.answers["/api/history"] = () => structuredClone(RAW);
-  await course.read(["DS1"], [0, 60]);
-  assert.equal(course.extend({ time: 70, DS1: 25 }, [20, 70]), true);
-  assert.deepEqual(course.history.series.DS1, { times: [20, 30, 70], values: [null, 24, 25] });
-  controller.answers["/api/history"] = () => structuredClone(REDUCED);
-  await course.read(["DS1"], [0, 60]);
-  assert.equal(course.extend({ time: 65 }, [0, 65]), true);
-  assert.equal(course.extend({ time: 71 }, [0, 71]), false);
+  const reading = course.read(["DS1"], [0, 60]);
+  course.leave();
+  assert.equal(await reading, false);
+  assert.equal(course.history, null);
 });
 
 test("history and what happens make one course", () => {

@@ -12,6 +12,7 @@ import {
   stepsOf,
 } from "../../../src/leverframe/web/pages/timeline/chain.js";
 import { ticksOf } from "../../../src/leverframe/web/pages/timeline/picture.js";
+import { Recorded } from "../../../src/leverframe/web/pages/timeline/recorded.js";
 import { dutyWord } from "../../../src/leverframe/web/pages/timeline/story.js";
 import { Stretch } from "../../../src/leverframe/web/pages/timeline/stretch.js";
 import { secondOfDay, useZone } from "../../../src/leverframe/web/lib/zone.js";
@@ -173,6 +174,67 @@ test("the time rolls with now until a part is chosen, and the address keeps it",
   assert.equal(location.hash, "#/timeline?span=6h");
   const at = new Stretch(new URLSearchParams("at=1000000"));
   assert.deepEqual(at.bounds(0), [1_000_000 - 43_200, 1_000_000 + 43_200]);
+});
+
+// A timeline that follows a controller: `live` is what it hears, `asked` what it read, each
+// answered by hand.
+function followed() {
+  const live = { state: { time: 1000, OUT0: 0 }, heard: 1, watchGaps: () => () => false };
+  const overview = { isPresent: () => false };
+  const recorded = new Recorded({ live, overview, redraw() {} });
+  const asked = [];
+  controller.answers["/api/timeline"] = () =>
+    new Promise((answer) => {
+      asked.push((now) => {
+        answer({ ...DAY, rules: [], lanes: [], now });
+        return new Promise(setImmediate);
+      });
+    });
+  const hear = (state) => {
+    live.state = { ...live.state, ...state };
+    live.heard++;
+    recorded.follow(stretch);
+  };
+  const stretch = new Stretch(new URLSearchParams());
+  return { live, recorded, asked, hear, stretch };
+}
+
+test("what is heard while the timeline is read is read after it", async () => {
+  const { recorded, asked, hear, stretch } = followed();
+  recorded.read(stretch);
+  hear({ OUT0: 1 });
+  assert.equal(asked.length, 1);
+  await asked[0](1000);
+  assert.equal(asked.length, 2);
+  await asked[1](1000);
+  assert.deepEqual([asked.length, recorded.isReading], [2, false]);
+});
+
+test("a timeline that has all that was heard is not read again", async () => {
+  const { recorded, asked, hear, stretch } = followed();
+  recorded.read(stretch);
+  hear({ time: 1001 });
+  await asked[0](1001);
+  hear({ time: 1002 });
+  assert.equal(asked.length, 1);
+  // Several changes at one moment of a clock that stands still.
+  hear({ OUT0: 1 });
+  await asked[1](1002);
+  hear({ OUT0: 0 });
+  assert.equal(asked.length, 3);
+});
+
+test("the answer about a stretch that was left meanwhile is not shown", async () => {
+  const { recorded, asked, stretch } = followed();
+  recorded.read(stretch);
+  recorded.read(stretch);
+  await asked[1](1002);
+  await asked[0](1001);
+  assert.deepEqual([recorded.timeline.now, recorded.isReading], [1002, false]);
+  recorded.read(stretch);
+  recorded.leave();
+  await asked[2](1003);
+  assert.equal(recorded.timeline.now, 1002);
 });
 
 test("times stand at round moments, and readings hold until the next value", () => {

@@ -76,6 +76,7 @@ export class Page {
 
   close() {
     this.#stop();
+    this.#course.leave();
     for (const { chart } of this.#charts.values()) chart.close();
   }
 
@@ -95,6 +96,8 @@ export class Page {
     const labels = this.#labels.filter((label) => this.#overview.isKnown(label));
     this.#arrange(labels);
     this.#reading = true;
+    const { live } = this.#context;
+    const { heard } = live;
     try {
       const before = this.#view.behind ? BEHIND[this.#view.behind] : 0;
       if (!(await this.#course.read(labels, this.#span, before))) return;
@@ -104,6 +107,8 @@ export class Page {
       this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
     }
     this.#reading = false;
+    // The answer may be older than what was heard meanwhile.
+    if (live.heard !== heard) this.#follow();
     this.#context.redraw();
   }
 

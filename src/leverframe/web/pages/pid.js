@@ -169,23 +169,32 @@ export class Page {
   }
 
   async #read() {
+    const { live } = this.#context;
+    const { heard } = live;
     const [source, output] = [this.#source, this.#output];
-    this.#shown = `${source} ${output}`;
-    const { target } = this.#context.settings.pid;
-    try {
-      const now = this.#context.live.state.time;
-      const answer = await api.history({
-        labels: `${source},${output}`,
-        from: now - SPAN_S,
-        to: now,
-        points: SPAN_S,
-      });
-      this.#course = Course.of(answer, { source, output, target });
-      this.#trend.show(this.#course, this.#context.overview.unit(source));
-    } catch {
-      // Without a history the course begins now.
-      this.#course = new Course();
-    }
+    const shown = `${source} ${output}`;
+    this.#shown = shown;
+    // Without a history the course begins now.
+    const course = await this.#recorded(source, output).catch(() => new Course());
+    // Another input or output may have been saved meanwhile.
+    if (shown !== this.#shown) return;
+    this.#course = course;
+    if (course.times.length > 0) this.#trend.show(course, this.#context.overview.unit(source));
+    // The answer may be older than what was heard meanwhile.
+    if (live.heard !== heard) this.#follow();
+  }
+
+  /** @param {string} source @param {string} output */
+  async #recorded(source, output) {
+    const { live, settings } = this.#context;
+    const { target } = settings.pid;
+    const [from, to] = [live.state.time - SPAN_S, live.state.time];
+    const labels = `${source},${output}`;
+    return Course.of(await api.history({ labels, from, to, points: SPAN_S }), {
+      source,
+      output,
+      target,
+    });
   }
 }
 

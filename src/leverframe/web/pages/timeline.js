@@ -70,6 +70,7 @@ export class Page {
 
   close() {
     this.#stop();
+    this.#recorded.leave();
     this.#resized.disconnect();
   }
 

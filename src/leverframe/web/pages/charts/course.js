@@ -43,22 +43,32 @@ export class Course {
     return shifted(await api.history(this.query(labels, [from - before, end])), before);
   }
 
-  // Takes in what the state says now; false where it must be read again.
+  // What is on its way is taken by nobody any more.
+  leave() {
+    this.#labels = [];
+  }
+
+  // Takes in what the state says now; false where it must be read again: what was in between is not
+  // known after a leap, and a clock may be set back.
   /** @param {State} state @param {[number, number]} span */
-  extend(state, [from, to]) {
+  extend(state, [from]) {
     const { history } = this;
-    if (history === null || state.time <= history.now) return true;
-    if (history.step > 0) return state.time - history.now < Math.max(READ_AGAIN_S, history.step);
-    for (const label of this.#labels) {
-      const { times, values } = history.series[label];
+    if (history === null) return true;
+    const known = Math.min(history.to, history.now);
+    if (Math.abs(state.time - known) >= Math.max(READ_AGAIN_S, history.step)) return false;
+    if (history.step > 0) return true;
+    // Several messages may tell of one moment, and one that was long on its way of an earlier one.
+    const now = Math.max(state.time, known);
+    for (const [label, series] of Object.entries(history.series)) {
+      const { times, values } = series;
       const value = state[label] ?? null;
       if (values.length === 0 ? value !== null : values.at(-1) !== value) {
-        times.push(state.time);
+        times.push(now);
         values.push(value);
       }
-      forget(history.series[label], from);
+      forget(series, from);
     }
-    Object.assign(history, { from, to, now: state.time });
+    Object.assign(history, { from, to: now, now });
     return true;
   }
 }

@@ -25,7 +25,9 @@ export class Recorded {
   isReading = false;
   #context;
   #hasGap;
+  // What was known when it was last asked for, and how often it was.
   #known = "";
+  #asked = 0;
 
   /** @param {Context} context */
   constructor(context) {
@@ -39,23 +41,40 @@ export class Recorded {
 
   /** @param {Stretch} stretch */
   async read(stretch) {
-    const [from, to] = stretch.bounds(this.#context.live.state.time);
+    const { live } = this.#context;
+    const { heard } = live;
+    const asked = ++this.#asked;
+    this.#known = this.#signature();
     this.isReading = true;
     try {
-      const timeline = await api.timeline({ from, to });
-      const labels = [
-        ...readingsOf(this.#context, timeline.rules),
-        ...timeline.lanes.filter(({ kind }) => kind === "pwm").map(({ label }) => dutyOf(label)),
-      ].join(",");
-      this.history = labels ? await api.history({ labels, from, to, points: POINTS }) : null;
-      this.timeline = timeline;
+      const answer = await this.#ask(stretch.bounds(live.state.time));
+      // Somebody may have chosen another stretch meanwhile.
+      if (asked !== this.#asked) return;
+      [this.timeline, this.history] = answer;
       this.refusal = null;
     } catch (error) {
+      if (asked !== this.#asked) return;
       this.refuse(error);
     }
-    this.#known = this.#signature();
     this.isReading = false;
+    // The answer may be older than what was heard meanwhile.
+    if (live.heard !== heard) this.follow(stretch);
     this.#context.redraw();
+  }
+
+  // What is on its way is taken by nobody any more.
+  leave() {
+    this.#asked++;
+  }
+
+  /** @param {[number, number]} bounds @returns {Promise<[Timeline, HistoryReply | null]>} */
+  async #ask([from, to]) {
+    const timeline = await api.timeline({ from, to });
+    const labels = [
+      ...readingsOf(this.#context, timeline.rules),
+      ...timeline.lanes.filter(({ kind }) => kind === "pwm").map(({ label }) => dutyOf(label)),
+    ].join(",");
+    return [timeline, labels ? await api.history({ labels, from, to, points: POINTS }) : null];
   }
 
   /** @param {unknown} error */
@@ -78,7 +97,7 @@ export class Recorded {
     const passed = time - this.timeline.now;
     const isOld = passed > Math.max(READ_AGAIN_S, (to - from) * NEW_SHARE);
     const isSeen = stretch.span !== null || to > this.timeline.now;
-    const isOther = isOld || (passed > 0 && this.#signature() !== this.#known);
+    const isOther = isOld || this.#signature() !== this.#known;
     if (this.#hasGap() || passed < 0 || (isSeen && isOther)) this.read(stretch);
   }
 }
