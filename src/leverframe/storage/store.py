@@ -64,7 +64,7 @@ class StoreUnavailable(ErrorForPeople):
     for_reader: str | None = None
 
 
-class Rows(msgspec.Struct):
+class Rows(msgspec.Struct, omit_defaults=True):
     """Changes as they are written: values as JSON text, None where a row is removed."""
 
     settings: dict[str, str | None] = {}

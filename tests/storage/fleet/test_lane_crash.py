@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leverframe.storage.fleet import sqlite_lane
+from leverframe.storage.fleet.recent_batches import ENOUGH
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
 from leverframe.storage.store import Changes, Rows
 from leverframe.storage.writer import Writer
@@ -43,9 +45,11 @@ async def assert_holds(path: Path, models: dict[int, Model]) -> None:
 
 
 @examples(40)
-@given(bursts=BURSTS)
+@given(bursts=BURSTS, enough=st.sampled_from((1, 100, ENOUGH)))
 def test_a_crash_after_any_batch_loses_nothing_of_any_controller(
-    tmp_path_factory: pytest.TempPathFactory, bursts: list[list[tuple[int, Changes]]]
+    tmp_path_factory: pytest.TempPathFactory,
+    bursts: list[list[tuple[int, Changes]]],
+    enough: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("lane")
 
@@ -63,7 +67,9 @@ def test_a_crash_after_any_batch_loses_nothing_of_any_controller(
         await lane.close()
         await assert_holds(folder / "fleet.db", models)
 
-    asyncio.run(live_and_crash())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite_lane, "ENOUGH", enough)
+        asyncio.run(live_and_crash())
 
 
 async def test_a_log_cut_anywhere_leaves_whole_batches_of_all_controllers(tmp_path: Path) -> None:
@@ -93,12 +99,32 @@ async def test_a_log_cut_anywhere_leaves_whole_batches_of_all_controllers(tmp_pa
     assert set(found) == set(range(len(states)))
 
 
+def one_row_each(number: int) -> dict[int, Rows]:
+    rows = Rows(settings={"a": str(number)}, kept={f"audit.{number:012d}": '"x"' * 40})
+    return dict.fromkeys(range(1, 101), rows)
+
+
 def test_the_log_stays_small_though_rows_of_controllers_lie_apart(tmp_path: Path) -> None:
     path = tmp_path / "fleet.db"
     lane, sizes = opened(path), list[int]()
     for number in range(60):
-        rows = Rows(settings={"a": str(number)}, kept={f"audit.{number:012d}": '"x"' * 40})
-        lane.write_parts(dict.fromkeys(range(1, 101), rows))
+        lane.write_parts(one_row_each(number))
+        lane.fill_tables()
         sizes.append(log_of(path).stat().st_size)
     lane.release()
     assert max(sizes) < 8 * 1024 * 1024
+
+
+def test_a_batch_changes_fewer_pages_than_it_has_controllers(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+    lane = opened(path)
+    for number in range(30):
+        lane.write_parts(one_row_each(number))
+    # The rows of each controller fill pages of their own now.
+    lane.fill_tables()
+    lane.write_parts(one_row_each(30))
+    before = log_of(path).stat().st_size
+    lane.write_parts(one_row_each(31))
+    pages = (log_of(path).stat().st_size - before) // LOG_FRAME
+    lane.release()
+    assert 0 < pages < 20

@@ -1,14 +1,16 @@
 """The lane of a node whose files are damaged, in use or foreign."""
 
 import asyncio
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from leverframe.storage.datafolder import FolderInUse
 from leverframe.storage.fleet.opening import FleetFolder, open_lane
+from leverframe.storage.fleet.sqlite_lane import MIGRATIONS
 from leverframe.storage.snapshots import Snapshots
-from leverframe.storage.sqlite_file import StoreDamaged
+from leverframe.storage.sqlite_file import StoreDamaged, migrate, shipped_migrations
 from leverframe.storage.store import Changes, StoreUnavailable
 
 
@@ -37,6 +39,20 @@ async def test_a_sound_file_is_opened_as_it_is(tmp_path: Path) -> None:
         assert opened.troubles == {}
         assert opened.lane.store(1).load().settings == {"a": 2}
         await opened.lane.close()
+
+
+async def test_a_file_of_the_first_format_goes_on_with_all_it_held(tmp_path: Path) -> None:
+    with FleetFolder(tmp_path / "node") as folder:
+        connection = sqlite3.connect(folder.store_path)
+        migrate(connection, shipped_migrations(MIGRATIONS)[:1])
+        connection.execute("INSERT INTO setting VALUES (1, 'a', '1'), (2, 'a', '2')")
+        connection.commit()
+        connection.close()
+        lane = open_lane(folder).lane
+        await lane.store(1).commit(Changes({"b": 3}))
+        assert lane.store(1).load().settings == {"a": 1, "b": 3}
+        assert lane.store(2).load().settings == {"a": 2}
+        await lane.close()
 
 
 async def test_damage_without_a_snapshot_is_told(tmp_path: Path) -> None:

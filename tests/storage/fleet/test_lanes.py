@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from leverframe.storage.fleet import sqlite_lane
 from leverframe.storage.fleet.group_commit import GroupCommitLane
 from leverframe.storage.fleet.lane import Lane, MemoryLane
 from leverframe.storage.fleet.postgres_connection import connect
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
-from leverframe.storage.store import Changes, Rows, StoreUnavailable
+from leverframe.storage.store import DELETED, Changes, Rows, StoreUnavailable
 from leverframe.storage.writer import Writer
 from tests.hardware.waiting import until
 from tests.postgres_server import shared_server
@@ -92,6 +93,17 @@ async def test_what_is_forgotten_is_gone_and_nothing_else(lane: Lane) -> None:
     assert lane.store(2).load().settings["a"] == 2
 
 
+async def test_what_was_written_last_is_forgotten_like_the_rest(lane: Lane) -> None:
+    for number in (1, 2):
+        await lane.store(number).commit(Changes({"a": number}, {"b": number}, messages={1: number}))
+    await lane.forget([1])
+    for number, held in ((1, {}), (2, {"a": 2})):
+        assert lane.store(number).load().settings == held
+    assert (lane.store(1).load().kept, lane.store(1).messages()) == ({}, {})
+    await lane.store(1).commit(Changes({"c": 3}))
+    assert lane.store(1).load().settings == {"c": 3}
+
+
 async def test_closing_a_part_leaves_the_lane_open(lane: Lane) -> None:
     await lane.store(1).close()
     await lane.store(1).commit(Changes({"a": 1}))
@@ -140,6 +152,32 @@ async def test_parts_of_one_controller_keep_their_order(on_disk: SqliteLane) -> 
         store.write(Rows({"c": "3"})),
     )
     assert store.load().settings == {"a": 2, "c": 3}
+
+
+async def test_batches_stay_readable_where_they_cannot_go_into_the_tables(
+    on_disk: SqliteLane, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write = on_disk._file.write
+
+    def full_but_for_batches(statements: Any, **how: Any) -> None:
+        if len(statements) > 1:
+            raise OSError(28, "No space left on device")
+        write(statements, **how)
+
+    monkeypatch.setattr(on_disk._file, "write", full_but_for_batches)
+    monkeypatch.setattr(sqlite_lane, "ENOUGH", 1)
+    store = on_disk.store(1)
+    with caplog.at_level(logging.CRITICAL):
+        for number in range(3):
+            audit = f"audit.{number:012d}"
+            await store.commit(Changes({"a": number}, {"b": number, audit: "[]"}))
+    assert (store.load().settings, store.load().kept) == ({"a": 2}, {"b": 2})
+    assert store.load().audit == list(await store.audit()) == [f"audit.{n:012d}" for n in range(3)]
+    monkeypatch.setattr(on_disk._file, "write", write)
+    await store.commit(Changes({"a": 3}, {"audit.000000000000": DELETED}))
+    await asyncio.to_thread(on_disk.fill_tables)
+    assert (store.load().settings, store.load().kept) == ({"a": 3}, {"b": 2})
+    assert list(await store.audit()) == ["audit.000000000001", "audit.000000000002"]
 
 
 def written_to_file(folder: Path) -> bytes:

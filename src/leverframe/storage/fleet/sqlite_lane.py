@@ -1,18 +1,35 @@
-"""The durable lane in a file: one SQLite database for all controllers of a node."""
+"""The durable lane in a file: one SQLite database for all controllers of a node.
 
+A batch is written as it came (`recent_batches.py`) and goes into the tables with others, after
+those who waited for it were told. What erases, and uploads, go there at once, behind all that came
+before.
+"""
+
+import asyncio
+import contextlib
+import logging
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from leverframe.storage.fleet.group_commit import GroupCommitLane
+from leverframe.storage.fleet.recent_batches import (
+    ENOUGH,
+    FORGETTING,
+    noting,
+    recent_rows,
+    recent_size,
+    text_of,
+)
 from leverframe.storage.fleet.statements import fleet_statements, forgetting
 from leverframe.storage.sqlite import IS_AUDIT
 from leverframe.storage.sqlite_file import roll_back
-from leverframe.storage.statements import removes
+from leverframe.storage.statements import Statement, removes
 from leverframe.storage.store import (
+    AUDIT_PREFIXES,
     Rows,
     Stored,
     messages_from_texts,
@@ -20,7 +37,10 @@ from leverframe.storage.store import (
 )
 from leverframe.storage.watched_file import WatchedFile
 
+log = logging.getLogger(__name__)
+
 MIGRATIONS = Path(__file__).parent / "migrations"
+_Texts = dict[str, str | None]
 _CHOSEN = "controller IN (SELECT value FROM json_each(?))"
 
 
@@ -29,6 +49,9 @@ class SqliteLane(GroupCommitLane):
 
     def __init__(self, path: Path, key_path: Path) -> None:
         self._file = WatchedFile(path, MIGRATIONS)
+        with self._file.reading() as connection:
+            #: Of the batches that are in no table yet.
+            self._recent_size = recent_size(connection)
         super().__init__(key_path)
 
     @property
@@ -38,82 +61,114 @@ class SqliteLane(GroupCommitLane):
 
     # --- writing ----------------------------------------------------------------------------------
 
+    async def written(self, parts: Mapping[int, Rows]) -> dict[int, BaseException]:
+        faults = await super().written(parts)
+        if self._recent_size >= ENOUGH:
+            # Nobody waits for it: meanwhile the next batch comes together.
+            asyncio.get_running_loop().run_in_executor(self._thread, self.fill_tables)
+        return faults
+
     def write_parts(self, parts: Mapping[int, Rows]) -> None:
-        statements = fleet_statements(parts)
-        if statements:
-            self._file.write(
-                statements,
-                erases=any(map(removes, parts.values())),
-                scattered=sum(map(_tables_touched, parts.values())),
-            )
+        erases = any(map(removes, parts.values()))
+        if erases or any(rows.blobs for rows in parts.values()):
+            scattered = sum(map(_tables_touched, parts.values()))
+            self._write_to_tables(fleet_statements(parts), erases=erases, scattered=scattered)
+        elif any(map(_tables_touched, parts.values())):
+            text = text_of(parts)
+            self._file.write([noting(text)], erases=False)
+            self._recent_size += len(text)
 
     def erase(self, controllers: Sequence[int]) -> None:
-        self._file.write(forgetting(controllers), erases=True)
+        self._write_to_tables(forgetting(controllers), erases=True)
+
+    def fill_tables(self) -> None:
+        """Put all batches into the tables, in the lane's thread; where that fails, they stay."""
+        try:
+            self._write_to_tables([], erases=False)
+        except Exception as error:
+            log.warning("what was written last stays outside of its tables: %s", error)
+
+    def _write_to_tables(
+        self, statements: Sequence[Statement], *, erases: bool, scattered: int = 0
+    ) -> None:
+        """Execute statements behind what was written last, in the same transaction."""
+        if self._recent_size:
+            with self._file.reading() as connection:
+                recent = recent_rows(connection)
+            statements = [*fleet_statements(recent), FORGETTING, *statements]
+            scattered += sum(map(_tables_touched, recent.values()))
+        if statements:
+            self._file.write(statements, erases=erases, scattered=scattered)
+            self._recent_size = 0
 
     def settle(self) -> None:
         """Bring the main file up to date, on any thread; raise StoreUnavailable if it is lost."""
         self._file.settle()
 
     def release(self) -> None:
+        # Else every reader would have to look through it after the next start.
+        self.fill_tables()
         self._file.close()
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def read(self, controllers: Sequence[int]) -> dict[int, Stored]:
-        settings: dict[int, dict[str, Any]] = {}
-        kept: dict[int, dict[str, Any]] = {}
-        audit: dict[int, list[str]] = {}
-        chosen = str(list(controllers))
+    @contextlib.contextmanager
+    def _reading_at_once(self) -> Iterator[sqlite3.Connection]:
+        """Lend the connection that reads for a transaction, so that nothing is moved meanwhile."""
         with self._file.reading() as connection:
-            # One transaction, so that no commit comes between the parts.
             connection.execute("BEGIN")
             try:
-                for one, texts in _by_controller(connection, "setting", "path", "", chosen):
-                    settings[one] = values_from_texts(texts)
-                without = f" AND NOT {IS_AUDIT}"
-                for one, texts in _by_controller(connection, "kept", "name", without, chosen):
-                    kept[one] = values_from_texts(texts)
-                query = f"SELECT controller, name FROM kept WHERE {_CHOSEN} AND {IS_AUDIT}"  # noqa: S608
-                for one, name in connection.execute(query, (chosen,)):
-                    audit.setdefault(one, []).append(name)
+                yield connection
             finally:
                 roll_back(connection)
-        return {
-            one: Stored(settings.get(one, {}), kept.get(one, {}), audit.get(one, []))
-            for one in controllers
-        }
+
+    def read(self, controllers: Sequence[int]) -> dict[int, Stored]:
+        chosen = str(list(controllers))
+        audit: dict[int, list[str]] = {}
+        with self._reading_at_once() as connection:
+            settings = _by_controller(connection, "setting", "path", "", chosen)
+            kept = _by_controller(connection, "kept", "name", f" AND NOT {IS_AUDIT}", chosen)
+            query = f"SELECT controller, name FROM kept WHERE {_CHOSEN} AND {IS_AUDIT}"  # noqa: S608
+            for one, name in connection.execute(query, (chosen,)):
+                audit.setdefault(one, []).append(name)
+            recent = recent_rows(connection, frozenset(controllers))
+            return {
+                one: _stored(
+                    settings.get(one, {}), kept.get(one, {}), audit.get(one, []), recent[one]
+                )
+                for one in controllers
+            }
 
     def rows_of(self, controller: int) -> Rows:
         """Read everything that is stored of a controller; secrets are sealed."""
         query = "SELECT name, data FROM blob WHERE controller = ?"
-        with self._file.reading() as connection:
-            blobs: dict[str, bytes | None] = dict(connection.execute(query, (controller,)))
-
-        def texts(table: str, key: str) -> dict[str, str | None]:
-            rows = self._read_own(controller, table, key, "")
-            return {name: text.decode() for name, text in rows.items()}
-
-        return Rows(
-            settings=texts("setting", "path"),
-            kept=texts("kept", "name"),
-            blobs=blobs,
-            messages=texts("message", "number"),
-        )
+        with self._reading_at_once() as connection:
+            stored = Rows(
+                settings=_texts(connection, "setting", "path", controller),
+                kept=_texts(connection, "kept", "name", controller),
+                blobs=dict(connection.execute(query, (controller,))),
+                messages=_texts(connection, "message", "number", controller),
+            )
+            stored.add(recent_rows(connection, [controller])[controller])
+        return stored
 
     def read_audit(self, controller: int, prefix: str) -> dict[str, str]:
         where = f" AND {IS_AUDIT} AND name GLOB ?"
-        return values_from_texts(self._read_own(controller, "kept", "name", where, f"{prefix}*"))
+        with self._reading_at_once() as connection:
+            texts = _texts(connection, "kept", "name", controller, where, f"{prefix}*")
+            recent = recent_rows(connection, [controller])[controller]
+            of_trail = {
+                name: text
+                for name, text in recent.kept.items()
+                if name.startswith(AUDIT_PREFIXES) and name.startswith(prefix)
+            }
+            return values_from_texts(texts | of_trail)
 
     def read_messages(self, controller: int) -> dict[int, Any]:
-        return messages_from_texts(self._read_own(controller, "message", "number", ""))
-
-    def _read_own(
-        self, controller: int, table: str, key: str, where: str, *values: str
-    ) -> dict[str, bytes]:
-        with self._file.reading() as connection:
-            chosen = f"[{controller}]"
-            rows = _by_controller(connection, table, key, where, chosen, *values)
-            return next((texts for _, texts in rows), {})
+        with self._reading_at_once() as connection:
+            texts = _texts(connection, "message", "number", controller)
+            recent = recent_rows(connection, [controller])[controller]
+            return messages_from_texts(texts | recent.messages)
 
     def read_blob(self, controller: int, name: str) -> bytes | None:
         query = "SELECT data FROM blob WHERE controller = ? AND name = ?"
@@ -127,19 +182,42 @@ def _tables_touched(rows: Rows) -> int:
     return sum(map(bool, (rows.settings, rows.kept, rows.messages)))
 
 
+def _stored(settings: _Texts, kept: _Texts, audit: Iterable[str], recent: Rows) -> Stored:
+    """Return what the tables hold of a controller, with what was written last."""
+    trail: _Texts = dict.fromkeys(audit, "")
+    for name, text in recent.kept.items():
+        (trail if name.startswith(AUDIT_PREFIXES) else kept)[name] = text
+    return Stored(
+        values_from_texts(settings | recent.settings),
+        values_from_texts(kept),
+        [name for name, text in trail.items() if text is not None],
+    )
+
+
+def _texts(
+    connection: sqlite3.Connection,
+    table: str,
+    key: str,
+    controller: int,
+    where: str = "",
+    *values: str,
+) -> _Texts:
+    return _by_controller(connection, table, key, where, f"[{controller}]", *values).get(
+        controller, {}
+    )
+
+
 def _by_controller(
     connection: sqlite3.Connection, table: str, key: str, where: str, chosen: str, *values: str
-) -> list[tuple[int, dict[str, bytes]]]:
-    """Read values by controller and name, as bytes.
-
-    In an error, sqlite3 would repeat a text that it cannot decode, which may be a password.
-    """
+) -> dict[int, _Texts]:
+    """Read values by controller and name."""
+    # As bytes: in an error, sqlite3 would repeat a text that it cannot decode, perhaps a password.
     query = (
         f"SELECT controller, CAST({key} AS BLOB), CAST(value AS BLOB) FROM {table} "  # noqa: S608
         f"WHERE {_CHOSEN}{where} ORDER BY controller"
     )
     found = connection.execute(query, (chosen, *values))
-    return [
-        (controller, {name.decode(): text for _, name, text in rows})
+    return {
+        controller: {name.decode(): text.decode() for _, name, text in rows}
         for controller, rows in groupby(found, itemgetter(0))
-    ]
+    }
