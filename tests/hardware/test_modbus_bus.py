@@ -3,7 +3,9 @@
 import asyncio
 import os
 import pty
+import select
 import struct
+import time
 import tty
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -23,7 +25,7 @@ from leverframe.engine.settings import (
     Settings,
 )
 from leverframe.hardware.modbus_master import ModbusMaster
-from leverframe.hardware.serial_line import SerialLine
+from leverframe.hardware.serial_line import ANSWER_S, SerialLine
 from leverframe.process.ports import connect_modbus
 from leverframe.profile import Profile
 from leverframe.servers.descriptors import DescriptorBudget
@@ -207,6 +209,12 @@ class MisbehavingSlave:
         if data:
             os.write(self._end, data)
 
+    def say_unasked(self, data: bytes) -> None:
+        """Say it so that the port has it before anybody reads: the system may deliver it late."""
+        self.say(data)
+        has_arrived, _, _ = select.select([self._port], [], [], PATIENCE_S)
+        assert has_arrived
+
     def close(self) -> None:
         asyncio.get_running_loop().remove_reader(self._end)
         os.close(self._end)
@@ -279,9 +287,21 @@ async def test_an_answer_that_comes_too_late_is_not_taken_for_the_next(
     slave: MisbehavingSlave, line: SerialLine
 ) -> None:
     assert await line.ask(FAST, SLAVE, ASKED) == NoAnswer()
-    slave.say(OTHER)
+    slave.say_unasked(OTHER)
     slave.says = lambda request: GOOD
     assert await line.ask(FAST, SLAVE, Read(3, 300, 1)) == ANSWER
+
+
+async def test_an_answer_counts_that_a_busy_controller_finds_at_the_end_of_its_time(
+    slave: MisbehavingSlave, line: SerialLine
+) -> None:
+    def hold_up(request: bytes) -> bytes:
+        slave.say_unasked(GOOD)
+        time.sleep(ANSWER_S + 0.1)
+        return b""
+
+    slave.says = hold_up
+    assert await line.ask(FAST, SLAVE, ASKED) == ANSWER
 
 
 async def test_a_port_is_free_after_the_line_was_closed_while_it_opened(

@@ -35,6 +35,10 @@ def _gap_s(line: SerialParameters) -> float:
     return max(_GAP_BYTES * _BITS_PER_BYTE / line.bitrate, _SHORTEST_GAP_S)
 
 
+def _has_come(answer: asyncio.Future[Answer]) -> bool:
+    return answer.done() and not answer.cancelled()
+
+
 class SerialLine(asyncio.Protocol):
     def __init__(self, path: str) -> None:
         self.path = path
@@ -61,7 +65,8 @@ class SerialLine(asyncio.Protocol):
             async with asyncio.timeout(ANSWER_S + _bytes_s(line, request)):
                 return await answer
         except TimeoutError:
-            return reader.no_answer()
+            # A loop that was held up finds the answer and the end of its time at once.
+            return answer.result() if _has_come(answer) else reader.no_answer()
         except OSError as error:
             # A write may notice before the connection is said to be lost.
             self._lost = error
