@@ -1,6 +1,7 @@
 """Nodes on a real database: lives, deaths, and who has which controller."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -9,6 +10,8 @@ import pytest
 from leverframe import __version__
 from leverframe.fleet.cluster import membership
 from leverframe.storage.fleet.postgres_lane import Claim
+from tests.clients.served_twin import eventually
+from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
 
 
@@ -56,6 +59,29 @@ def test_a_dead_node_loses_all_and_its_beats_count_no_more(
     assert len(membership.claim_free(database, b, nodes)) == 4
     assert membership.claim_free(database, a, nodes) == []
     assert set(owners(database).values()) == {"b"}
+
+
+def test_a_job_of_a_dead_node_is_taken_by_one_of_those_that_see_it(
+    database: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = live(database, "a", "b")
+    nodes = membership.seen_nodes(database)
+    database.execute("INSERT INTO job (number, id, node, epoch) VALUES (1, 'once', 'dead', 1)")
+    # Each job that b looks at makes it wait; a takes it meanwhile.
+    waits = f"{membership._IS_FREE} AND pg_advisory_lock_shared(7) IS NOT NULL"
+    monkeypatch.setattr(membership, "_IS_FREE", waits)
+    database.execute("SELECT pg_advisory_lock(7)")
+    with (
+        psycopg.connect(database.info.dsn, autocommit=True) as other,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        claiming = thread.submit(membership.claim_jobs, other, b, nodes)
+        query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        eventually(lambda: database.execute(query).fetchone(), (1,))
+        membership.claim_jobs(database, a, nodes)
+        database.execute("SELECT pg_advisory_unlock_all()")
+        claiming.result(PATIENCE_S)
+    assert membership.holder_of(database, "once") == "a"
 
 
 def test_what_a_node_takes_in_the_moment_of_its_death_is_free_for_others(

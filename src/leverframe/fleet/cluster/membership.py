@@ -249,12 +249,22 @@ def claim_jobs(connection: Connection, claim: Claim, nodes: Iterable[SeenNode]) 
     if capacities and claim.node not in capacities:
         return
     with connection.transaction():
+        # A row that another node takes meanwhile is given out as it was read: PostgreSQL does not
+        # look at its node again. The second statement does, and nobody changes a locked row.
+        locked = connection.execute(
+            f"SELECT number FROM job WHERE {_IS_FREE} FOR UPDATE SKIP LOCKED"  # noqa: S608
+        ).fetchall()
+        if not locked:
+            return
         taken = connection.execute(
-            "UPDATE job SET node = %(node)s, epoch = %(epoch)s WHERE number IN ("  # noqa: S608
-            f" SELECT number FROM job WHERE {_IS_FREE} FOR UPDATE SKIP LOCKED)"
-            " AND EXISTS (SELECT 1 FROM node"
+            "UPDATE job SET node = %(node)s, epoch = %(epoch)s"  # noqa: S608
+            f" WHERE number = ANY(%(numbers)s) AND {_IS_FREE} AND EXISTS (SELECT 1 FROM node"
             "  WHERE name = %(node)s AND epoch = %(epoch)s AND is_alive)",
-            {"node": claim.node, "epoch": claim.epoch},
+            {
+                "node": claim.node,
+                "epoch": claim.epoch,
+                "numbers": [number for (number,) in locked],
+            },
         )
         if taken.rowcount:
             tell(connection)
