@@ -36,9 +36,6 @@ class Timers:
         heappush(self._heap, entry)
         if replaced is not None:
             self._drop_stale()
-        if len(self._heap) > 2 * len(self._deadlines) + 16:
-            self._heap = list(self._deadlines.values())
-            heapify(self._heap)
 
     def cancel(self, key: Key) -> None:
         if self._deadlines.pop(key, None) is not None:
@@ -65,13 +62,18 @@ class Timers:
 
     def pop(self) -> Key:
         """Remove and return the key of the earliest deadline; there must be one."""
-        key = heappop(self._heap)[2]
-        del self._deadlines[key]
-        self._drop_stale()
+        heap, deadlines = self._heap, self._deadlines
+        key = heappop(heap)[2]
+        del deadlines[key]
+        if len(heap) != len(deadlines):
+            self._drop_stale()
         return key
 
     def _drop_stale(self) -> None:
-        """Take entries off the top of the heap that were replaced or cancelled."""
+        """Take off entries that were replaced or cancelled: at the top, all where they are many."""
         heap, deadlines = self._heap, self._deadlines
         while heap and deadlines.get(heap[0][2]) is not heap[0]:
             heappop(heap)
+        if len(heap) > 2 * len(deadlines) + 16:
+            heap[:] = deadlines.values()
+            heapify(heap)
