@@ -289,10 +289,10 @@ def test_pulses_missed_in_a_long_absence_are_not_made_up_for_in_a_burst() -> Non
 
 def test_the_earliest_deadline_of_all_plants_counts() -> None:
     plants = Plants()
-    assert plants.next_deadline() is None
+    assert plants.next_due is None
     plants.wire(room(sample=60.0), 0.0, ON)
     plants.wire(tank(reading=None), 0.0, ON)
-    assert plants.next_deadline() == 60.0
+    assert plants.next_due == 60.0
     assert plants.tick(60.0).keys() == {"DS1"}
 
 
@@ -301,12 +301,12 @@ def test_a_plant_takes_its_reading_over_from_the_one_before() -> None:
     plants.wire(room(sample=5.0), 0.0, ON)
     plants.wire(Load("OUT0", "INPA1", on=1.0, off=0.0), 0.0, ON)
     plants.wire(room(sample=60.0), 0.0, ON)
-    assert plants.next_deadline() == 60.0
+    assert plants.next_due == 60.0
 
 
 def test_without_plants_nothing_is_due() -> None:
     plants = Plants()
     plants.wire(room(), 0.0, ON)
     plants.clear()
-    assert plants.next_deadline() is None
+    assert plants.next_due is None
     assert plants.tick(1e9) == {}

@@ -46,9 +46,9 @@ AFTER: Literal["with"] = "with"
 class World(Protocol):
     """Plants between outputs and readings."""
 
-    def put(self, label: str, value: float, now: float) -> None: ...
+    next_due: float | None
 
-    def next_deadline(self) -> float | None: ...
+    def put(self, label: str, value: float, now: float) -> None: ...
 
     def tick(self, now: float) -> Mapping[str, float]: ...
 
@@ -146,7 +146,7 @@ class _Future:
 
     def _due(self) -> float | None:
         own = self.engine.next_deadline()
-        of_world = None if self._world is None else self._world.next_deadline()
+        of_world = None if self._world is None else self._world.next_due
         if own is None or of_world is None:
             return of_world if own is None else own
         return min(own, of_world)

@@ -33,7 +33,8 @@ class Plants:
 
     def __init__(self) -> None:
         self._plants: list[Plant] = []
-        self._next: float | None = None
+        #: The monotonic second at which to call `tick`; None where no plant wants to be called.
+        self.next_due: float | None = None
 
     def __bool__(self) -> bool:
         return bool(self._plants)
@@ -63,7 +64,7 @@ class Plants:
 
     def clear(self) -> None:
         self._plants.clear()
-        self._next = None
+        self.next_due = None
 
     def look(self, label: str, now: float) -> dict[str, float]:
         """Return what the plant of a reading shows at this moment, due or not."""
@@ -81,12 +82,9 @@ class Plants:
         if followers:
             self._plan()
 
-    def next_deadline(self) -> float | None:
-        return self._next
-
     def tick(self, now: float) -> dict[str, float]:
         readings: dict[str, float] = {}
-        if self._next is not None and self._next <= now:
+        if self.next_due is not None and self.next_due <= now:
             for plant in self._plants:
                 due = plant.next_deadline()
                 if due is not None and due <= now:
@@ -96,4 +94,4 @@ class Plants:
 
     def _plan(self) -> None:
         dues = [plant.next_deadline() for plant in self._plants]
-        self._next = min((due for due in dues if due is not None), default=None)
+        self.next_due = min((due for due in dues if due is not None), default=None)

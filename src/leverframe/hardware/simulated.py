@@ -306,7 +306,7 @@ class SimulatedBoard:
         self._wirings.clear()
 
     def next_deadline(self) -> float | None:
-        plants, hosts = self._plants.next_deadline(), self.hosts.next_deadline()
+        plants, hosts = self._plants.next_due, self.hosts.next_due
         if plants is None or hosts is None:
             return hosts if plants is None else plants
         return min(plants, hosts)

@@ -22,6 +22,8 @@ class SimulatedHosts:
         self._milliseconds: dict[str, float] = {}
         #: Answers that are under way, by watchdog entry: each has one ping at a time.
         self._under_way: dict[int, _Answer] = {}
+        #: The monotonic second at which to call `tick`; None where no answer is under way.
+        self.next_due: float | None = None
         #: Gets the entry and the milliseconds of an answer.
         self.answered: Callable[[int, float | None], None] = _nobody_asks
 
@@ -43,23 +45,24 @@ class SimulatedHosts:
         if milliseconds is not None and milliseconds <= effect.timeout_s * 1000:
             at = self._now() + milliseconds / 1000
             self._under_way[effect.entry] = _Answer(at, effect.entry, milliseconds)
+        self._plan()
 
     def live_state(self) -> Any:
         return dict(self._milliseconds), dict(self._under_way)
 
     def go_on_from(self, state: Any) -> None:
         self._milliseconds, self._under_way = map(dict, state)
-
-    def next_deadline(self) -> float | None:
-        if not self._under_way:
-            return None
-        return min(answer.at for answer in self._under_way.values())
+        self._plan()
 
     def tick(self, now: float) -> None:
         for answer in sorted(self._under_way.values()):
             if answer.at <= now:
                 del self._under_way[answer.entry]
+                self._plan()
                 self.answered(answer.entry, answer.milliseconds)
+
+    def _plan(self) -> None:
+        self.next_due = min((answer.at for answer in self._under_way.values()), default=None)
 
 
 def _nobody_asks(entry: int, milliseconds: float | None) -> None:
