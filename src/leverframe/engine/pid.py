@@ -132,7 +132,8 @@ class PidRegulator:
         pid = machine.settings.pid
         machine.timers.set(_SAMPLE, machine.at.now + SAMPLE_S)
         measured = machine.values.get(pid.source)
-        self._note_holding(pid, measured)
+        if measured is None or self._holding is not None:
+            self._note_holding(pid, measured)
         if measured is None:
             # Hold the present duty, also if it was moving.
             self._pwm.set_target(pid.pwm, self._pwm.duty(pid.pwm))
@@ -152,7 +153,9 @@ class PidRegulator:
             i = _integrate(self._terms["i"], ki * error * SAMPLE_S, p + d)
         self._fresh = False
         self._terms = {"p": p, "i": i, "d": d}
-        return min(max(p + i + d, 0.0), 100.0)
+        duty = p + i + d
+        # Comparisons: `min` and `max` take as long as all the rest of the sum.
+        return 0.0 if duty < 0.0 else 100.0 if duty > 100.0 else duty
 
     def _note_holding(self, pid: Pid, measured: Value) -> None:
         holding = f"{pid.source} is absent" if measured is None else None
@@ -172,8 +175,9 @@ def _circuit(pid: Pid) -> tuple[object, ...]:
 def _integrate(i: float, step: float, rest: float) -> float:
     """Add a step to I, except where it would drive the sum further past a limit."""
     total = i + step + rest
-    if (total > 100.0 and step > 0.0) or (total < 0.0 and step < 0.0):
-        # Up to the limit; an I that is already past it stays.
-        limit = (100.0 if step > 0.0 else 0.0) - rest
-        return max(i, limit) if step > 0.0 else min(i, limit)
+    # Up to the limit; an I that is already past it stays.
+    if step > 0.0 and total > 100.0:
+        return max(i, 100.0 - rest)
+    if step < 0.0 and total < 0.0:
+        return min(i, 0.0 - rest)
     return i + step
