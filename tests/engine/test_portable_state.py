@@ -19,6 +19,7 @@ from leverframe.engine.display import Display
 from leverframe.engine.effects import PingHost
 from leverframe.engine.energy import _Meter
 from leverframe.engine.engine import Engine
+from leverframe.engine.findings import held_rules
 from leverframe.engine.input_journal import _Changes
 from leverframe.engine.inputs import Inputs
 from leverframe.engine.live_rule import LiveRule
@@ -72,8 +73,8 @@ class Event(NamedTuple):
 PARTS: dict[type, tuple[type, set[str]]] = {
     Machine: (
         portable_state.MachineState,
-        {"configured_timezone", "effects", "journal", "persisted", "profile", "samples"}
-        | {"settings", "timers", "timezone"},
+        {"by_hand", "configured_timezone", "effects", "journal", "persisted", "profile"}
+        | {"samples", "settings", "timers", "timezone"},
     ),
     Outputs: (portable_state.OutputsState, {"_machine"}),
     _Channel: (portable_state.ChannelState, set()),
@@ -173,6 +174,15 @@ def test_any_settings_of_any_version_go_on_in_another_process(seed: int) -> None
     bench.effects()
     copy.effects()
     check_that_both_go_on_alike(bench, copy)
+
+
+def test_what_a_hand_holds_is_held_in_another_process() -> None:
+    lit = Rule(source="INPD1", reference=1, action="OUT0", value=1, enabled=True)
+    bench = Bench({"rules": (lit,)})
+    bench.sense(INPD1=1)
+    bench.switch_off("OUT0")
+    assert held_rules(bench.engine) == {1: bench.at.wall}
+    assert held_rules(taken_over(bench, bench.engine).engine) == {1: bench.at.wall}
 
 
 #: Settings with which much goes on at once: every one of them is set, and there are rules.

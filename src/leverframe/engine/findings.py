@@ -21,8 +21,6 @@ from leverframe.engine.settings import NO_ONEWIRE_ID, Settings, module_mapping
 from leverframe.engine.source_setup import is_set_up, sources_of
 from leverframe.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
 
-#: Causes of the engine itself: whoever set these up wants what they do.
-OWN_CAUSES = frozenset(("start", "rule", "rule loop", "schedule", "watchdog", "timer", "input"))
 #: The mode of a rule -> when it sends: True as it begins to act.
 _MOMENTS = {
     BOTH_WAYS: (True, False),
@@ -153,14 +151,11 @@ def held_rules(engine: Engine) -> dict[int, float]:
     """Return the rules whose output a hand keeps otherwise, and since when."""
     machine, rules = engine.machine, engine.rules
     held: dict[int, float] = {}
-    for label in rules.targets:
-        switched = machine.switched.get(label)
-        if switched is None or switched[1].kind in OWN_CAUSES:
-            # As nearly always; who decides takes longer to find out.
-            continue
-        wanted = rules.wanted(label)
-        if wanted is not None and machine.values[label] != wanted.state:
-            held[wanted.rule] = switched[0]
+    for label in machine.by_hand:
+        if label in rules.targets:
+            wanted = rules.wanted(label)
+            if wanted is not None and machine.values[label] != wanted.state:
+                held[wanted.rule] = machine.switched[label][0]
     return held
 
 

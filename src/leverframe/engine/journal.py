@@ -18,6 +18,8 @@ from msgspec import Meta, field
 from leverframe.engine.facts import Fact
 
 KEPT_ENTRIES = 500
+#: Kinds of causes of the engine itself: whoever set these up wants what they do.
+OWN_CAUSES = frozenset(("start", "rule", "rule loop", "schedule", "watchdog", "timer", "input"))
 
 
 class Decided(msgspec.Struct, frozen=True, gc=False):

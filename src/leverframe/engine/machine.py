@@ -12,7 +12,7 @@ from typing import Protocol
 
 from leverframe.engine.effects import Effect, Notify
 from leverframe.engine.facts import Fact
-from leverframe.engine.journal import BY_START, Cause, Journal
+from leverframe.engine.journal import BY_START, OWN_CAUSES, Cause, Journal
 from leverframe.engine.labels import LABELS, STATES
 from leverframe.engine.moment import Moment
 from leverframe.engine.samples import Samples
@@ -34,6 +34,7 @@ class Machine:
     __slots__ = (
         "absent_since",
         "at",
+        "by_hand",
         "changed",
         "configured_timezone",
         "dsid",
@@ -90,6 +91,8 @@ class Machine:
         #: Who switched an output, PWM output or event variable last, or that a contact changed:
         #: wall time, cause, and the number of the entry in the journal.
         self.switched: dict[str, tuple[float, Cause, int]] = {}
+        #: Those of them that the engine did not switch by itself.
+        self.by_hand: set[str] = set()
         #: The same for PWM outputs that are on and whose duty the regulator moves.
         self.regulated: dict[str, tuple[float, Cause, int]] = {}
         #: What runs now of periodic switching and the regulator, by the rule action that starts it.
@@ -165,6 +168,10 @@ class Machine:
     def log_switching(self, label: str, cause: Cause, fact: Fact) -> None:
         wall = self.at.wall
         self.switched[label] = wall, cause, self.journal.add(wall, cause, fact)
+        if cause.kind in OWN_CAUSES:
+            self.by_hand.discard(label)
+        else:
+            self.by_hand.add(label)
         if self.samples is not None:
             self.samples.add_cause(wall, label, cause)
 

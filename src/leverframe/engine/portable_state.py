@@ -22,7 +22,7 @@ from msgspec import Struct
 from leverframe.engine.engine import Engine, Persisted
 from leverframe.engine.facts import Fact
 from leverframe.engine.input_journal import _Changes
-from leverframe.engine.journal import KEPT_ENTRIES, Cause, Journal
+from leverframe.engine.journal import KEPT_ENTRIES, OWN_CAUSES, Cause, Journal
 from leverframe.engine.live_rule import Firing, LiveRule
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
@@ -312,6 +312,9 @@ def _fill(engine: Engine, state: EngineState) -> None:
     engine._note_listeners()
     machine = engine.machine
     _restore(machine, state.machine)
+    machine.by_hand = {
+        label for label, (_, cause, _) in machine.switched.items() if cause.kind not in OWN_CAUSES
+    }
     machine.journal = Journal.resumed(*state.journal)
     known = set(_keys_of(engine, state))
     for when, key in state.timers:

@@ -8,8 +8,7 @@ from leverframe.commands.table.row import ADMIN
 from leverframe.controller import Controller
 from leverframe.controller.findings import FindingReport
 from leverframe.engine import pid
-from leverframe.engine.findings import OWN_CAUSES
-from leverframe.engine.journal import Cause
+from leverframe.engine.journal import OWN_CAUSES, Cause
 from leverframe.engine.labels import LABELS, LIGHTING, OUTPUTS, READINGS
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.rule_explanation import RuleExplanation
