@@ -259,12 +259,14 @@ class FindingsWatch:
         )
 
     def _write_journal(self, facts: dict[str, Fact]) -> None:
+        known, self._journalled = self._journalled, facts
+        if facts.keys() == known.keys():
+            return
         machine = self._engine().machine
         # The engine of a quiet controller knows only the moment of its last change; virtual time
         # may have moved on since what is told.
         wall = machine.at.wall if self._clock.is_virtual else self._clock.wall()
         add = machine.journal.add
-        known, self._journalled = self._journalled, facts
         for identity in sorted(facts.keys() - known.keys()):
             add(wall, Cause(FINDING, identity), facts[identity])
         for identity in sorted(known.keys() - facts.keys()):

@@ -114,24 +114,26 @@ def _is_without_source(label: str, engine: Engine) -> bool:
 def _silent_slots(engine: Engine) -> Iterator[Finding]:
     """Find modules of which no reading that is mapped was ever there."""
     machine, settings = engine.machine, engine.settings
-    if all(slot.module == "OFF" for slot in settings.modbus_slots):
+    numbered = enumerate(settings.modbus_slots, start=1)
+    in_use = [number for number, slot in numbered if slot.module != "OFF"]
+    if not in_use:
         return
     mapped: dict[int, list[str]] = {}
     for label, source in zip(MAPPED, module_mapping(settings), strict=True):
         mapped.setdefault(source.slot, []).append(label)
-    for number, slot in enumerate(settings.modbus_slots, start=1):
+    for number in in_use:
         labels = mapped.get(number, ())
         has_answered = any(
             machine.values[label] is not None or label in machine.absent_since for label in labels
         )
-        if slot.module != "OFF" and labels and not has_answered:
+        if labels and not has_answered:
             yield Finding("slot_silent", page_of(f"SLOT{number}"), None, {"slot": number})
 
 
 def _rules(engine: Engine) -> Iterator[Finding]:
     waiting = engine.rules.absent_sources()
     held = held_rules(engine)
-    for number in sorted(waiting.keys() | held.keys()):
+    for number in sorted({*waiting, *held}):
         page = f"rules?edit={number}"
         figures: dict[str, int | float | str] = {"rule": number}
         absent = waiting.get(number)
@@ -150,9 +152,10 @@ def _endless_rules(engine: Engine) -> Iterator[Finding]:
 def held_rules(engine: Engine) -> dict[int, float]:
     """Return the rules whose output a hand keeps otherwise, and since when."""
     machine, rules = engine.machine, engine.rules
+    targets = rules.targets
     held: dict[int, float] = {}
     for label in machine.by_hand:
-        if label in rules.targets:
+        if label in targets:
             wanted = rules.wanted(label)
             if wanted is not None and machine.values[label] != wanted.state:
                 held[wanted.rule] = machine.switched[label][0]
@@ -171,12 +174,14 @@ def _pid(engine: Engine) -> Iterator[Finding]:
 
 def _watchdog(engine: Engine) -> Iterator[Finding]:
     entries = engine.settings.watchdog
-    if not any(entry.enabled for entry in entries):
+    enabled = [index for index, entry in enumerate(entries) if entry.enabled]
+    if not enabled:
         return
-    for number, explained in enumerate(engine.watchdog.explain(), start=1):
+    explanations = engine.watchdog.explain()
+    for index in enabled:
+        entry, explained, number = entries[index], explanations[index], index + 1
         if explained.state == IS_OFF:
             continue
-        entry = entries[number - 1]
         figures: dict[str, int | float | str] = {"number": number, "host": entry.host}
         page = page_of(f"WDOG{number}")
         if explained.state == RESTARTING:
