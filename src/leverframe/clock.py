@@ -120,7 +120,8 @@ class VirtualClock:
         return False
 
     def move_to(self, now: float) -> None:
-        self._now = max(self._now, now)
+        if now > self._now:
+            self._now = now
 
     def go_back(self, moment: Moment) -> None:
         self._now, self._offset_s = moment.now, moment.wall - moment.now

@@ -432,7 +432,11 @@ class Controller(Hooks):
         messages: asyncio.Future[None] | None = None
         answer: asyncio.Future[None] | None = None
         for effect in emitted:
-            if type(effect) is effects.Persist:
+            if type(effect) in PINS:
+                # More frequent than all others together.
+                if self.bootloader_until is None:
+                    self._carry_out[type(effect)](effect)
+            elif type(effect) is effects.Persist:
                 persisted[effect.name] = effect.value
             elif type(effect) is effects.Notify:
                 messages = self.on_notify(effect) or messages
@@ -441,7 +445,7 @@ class Controller(Hooks):
             elif type(effect) is effects.WriteModbus:
                 writing = self.on_modbus_write(effect)
                 answer = writing if effect.is_asked else answer
-            elif self.bootloader_until is None or type(effect) not in PINS:
+            else:
                 self._carry_out[type(effect)](effect)
         if wake and self._round_end is None:
             self._round_end = asyncio.get_running_loop().call_soon(self._on_round_end)
@@ -528,8 +532,10 @@ class Controller(Hooks):
             self.board.tick(at.now)
             at = self.clock.read()
         if self.bootloader_until is None:
-            # The scheduler plans on, and the watchers are called below.
-            self.carry_out(self.engine.tick(at), wake=False)
+            emitted = self.engine.tick(at)
+            if emitted:
+                # The scheduler plans on, and the watchers are called below.
+                self.carry_out(emitted, wake=False)
         elif at.now >= self.bootloader_until:
             self.restart()
         for part in self.timed:

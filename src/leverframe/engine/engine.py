@@ -274,17 +274,19 @@ class Engine:
     def _finish(self) -> list[Effect]:
         """Serve the deadlines of this very instant and return all effects."""
         machine = self.machine
-        now = machine.at.now
-        while (when := machine.timers.next()) is not None and when <= now:
+        timers, now = machine.timers, machine.at.now
+        while (when := timers.next()) is not None and when <= now:
             self._fire()
         effects = machine.effects
         machine.effects = []
         return effects
 
     def _fire(self) -> None:
-        key = self.machine.timers.pop()
+        machine = self.machine
+        key = machine.timers.pop()
         self._features[key[0]].on_timer(key)
-        self._settle()
+        if machine.changed:
+            self._settle()
 
     def _settle(self) -> None:
         machine = self.machine
