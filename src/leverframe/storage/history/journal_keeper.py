@@ -40,7 +40,8 @@ class JournalKeeper:
         self._version = version
         self._gather_s = history.gather_s if gather_s is None else gather_s
         self._timer: asyncio.TimerHandle | None = None
-        self._is_closed = False
+        #: New entries are taken over: where they outlast the process, until `close`.
+        self._is_keeping = history.is_durable
         self._writing: asyncio.Task[None] | None = None
         #: The newest entry that was taken over, and what is not written of them.
         self._number = 0
@@ -54,10 +55,10 @@ class JournalKeeper:
 
     def look(self) -> None:
         """Take new entries over: many at once, few of them after a while."""
-        if self._timer is not None or self._is_closed:
+        if self._timer is not None or not self._is_keeping:
             return
         new = self._journal().count - self._number
-        if new == 0 or not self._history.is_durable:
+        if new == 0:
             return
         if self._clock.is_virtual:
             if new >= BATCH:
@@ -90,7 +91,7 @@ class JournalKeeper:
         self._waiting.clear()
 
     async def close(self) -> None:
-        self._is_closed = True
+        self._is_keeping = False
         if self._timer is not None:
             self._timer.cancel()
         if self._history.is_durable:
