@@ -86,7 +86,7 @@ PARTS: dict[type, tuple[type, set[str]]] = {
         {"_journal", "_machine", "_on_falling_edge"},
     ),
     _Changes: (portable_state.ChangesState, set()),
-    OneWire: (portable_state.OneWireState, {"_machine", "_places"}),
+    OneWire: (portable_state.OneWireState, {"_machine", "_places", "bound"}),
     _Meter: (
         portable_state.MeterState,
         {"by_pulses", "counted_factor", "counter", "kilowatts", "pulse_rate", "setting"}

@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from leverframe.engine.actuator import MESSAGES
 from leverframe.engine.engine import Engine
-from leverframe.engine.labels import MAPPED, ONEWIRE, PWMS
+from leverframe.engine.labels import MAPPED, PWMS
 from leverframe.engine.live_rule import BOTH_WAYS, ONLY_WHEN_IT_STARTS, ONLY_WHEN_IT_STOPS
 from leverframe.engine.moment import SET_CLOCK, Moment
-from leverframe.engine.settings import NO_ONEWIRE_ID, Settings, module_mapping
+from leverframe.engine.settings import Settings, module_mapping
 from leverframe.engine.source_setup import is_set_up, sources_of
 from leverframe.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
 
@@ -98,9 +98,7 @@ def _silent_sensors(engine: Engine) -> Iterator[Finding]:
         # A sensor that was taken out of the settings is missed by nobody.
         if is_set_up(label, engine.settings) and not _is_without_source(label, engine):
             yield Finding("sensor_lost", page_of(label), label, since=since)
-    for label, sensor in zip(ONEWIRE, engine.settings.onewire, strict=True):
-        if sensor.id == NO_ONEWIRE_ID:
-            continue
+    for label in engine.inputs.bound_onewire:
         if machine.values[label] is None and label not in machine.absent_since:
             yield Finding("sensor_silent", page_of(label), label)
 

@@ -93,6 +93,11 @@ class Inputs:
             return self._raw[label]
         return self._onewire.raw(label) if label in ONEWIRE else self._digital.pin(label)
 
+    @property
+    def bound_onewire(self) -> tuple[str, ...]:
+        """The labels whose settings name a sensor."""
+        return self._onewire.bound
+
     def impulse_s(self, pair: int) -> float | None:
         """Return the seconds between the last edges of a pair: INPD1+INPD2 (0), INPD3+INPD4 (1)."""
         return self._digital.impulse_s(pair)

@@ -18,7 +18,7 @@ _INDEX = {label: index for index, label in enumerate(ONEWIRE)}
 
 
 class OneWire:
-    __slots__ = ("_bus", "_by_id", "_by_label", "_machine", "_places", "_step")
+    __slots__ = ("_bus", "_by_id", "_by_label", "_machine", "_places", "_step", "bound")
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -28,6 +28,8 @@ class OneWire:
         #: How many steps `next_id` has gone through the bus.
         self._step = 0
         self._places: dict[str, list[int]] = {}
+        #: The labels whose settings name a sensor.
+        self.bound: tuple[str, ...] = ()
         self._bind()
 
     def adopt(self, old: Settings) -> None:
@@ -89,10 +91,12 @@ class OneWire:
         return self._by_id.get(self._machine.settings.onewire[_INDEX[label]].id)
 
     def _bind(self) -> None:
+        settings = self._machine.settings.onewire
+        bound = [index for index, one in enumerate(settings) if one.id != NO_ONEWIRE_ID]
+        self.bound = tuple(ONEWIRE[index] for index in bound)
         self._places = {}
-        for index, setting in enumerate(self._machine.settings.onewire):
-            if setting.id != NO_ONEWIRE_ID:
-                self._places.setdefault(setting.id, []).append(index)
+        for index in bound:
+            self._places.setdefault(settings[index].id, []).append(index)
 
     def _show_places(self, sensor_id: str) -> None:
         for index in self._places.get(sensor_id, ()):
