@@ -184,6 +184,17 @@ def written_to_file(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.glob("fleet.db*"))
 
 
+async def test_nothing_forgotten_is_left_in_the_file(on_disk: SqliteLane, tmp_path: Path) -> None:
+    controllers = range(1, 101)
+    for number in range(10):
+        rows = Rows({"a": '"canary"'}, {f"audit.{number:012d}": '"canary"' * 20})
+        on_disk.write_parts(dict.fromkeys(controllers, rows))
+    assert b"canary" in written_to_file(tmp_path)
+    on_disk.fill_tables()
+    await on_disk.forget(controllers)
+    assert b"canary" not in written_to_file(tmp_path)
+
+
 def written_to_database(folder: Path) -> bytes:
     """Return the newest part of its log: whatever enters a database stands there first."""
     server = shared_server()

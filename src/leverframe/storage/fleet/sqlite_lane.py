@@ -84,12 +84,12 @@ class SqliteLane(GroupCommitLane):
     def fill_tables(self) -> None:
         """Put all batches into the tables, in the lane's thread; where that fails, they stay."""
         try:
-            self._write_to_tables([], erases=False)
+            self._write_to_tables([])
         except Exception as error:
             log.warning("what was written last stays outside of its tables: %s", error)
 
     def _write_to_tables(
-        self, statements: Sequence[Statement], *, erases: bool, scattered: int = 0
+        self, statements: Sequence[Statement], *, erases: bool = False, scattered: int = 0
     ) -> None:
         """Execute statements behind what was written last, in the same transaction."""
         if self._recent_size:
@@ -97,6 +97,8 @@ class SqliteLane(GroupCommitLane):
                 recent = recent_rows(connection)
             statements = [*fleet_statements(recent), FORGETTING, *statements]
             scattered += sum(map(_tables_touched, recent.values()))
+            # No value may outlive its row in pages that are free now.
+            erases = True
         if statements:
             self._file.write(statements, erases=erases, scattered=scattered)
             self._recent_size = 0
