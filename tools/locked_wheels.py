@@ -18,7 +18,7 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 REQUIREMENTS = Path(__file__).parents[1] / "requirements"
-LISTS = ("run.txt", "test.txt")
+LISTS = ("install.txt", "run.txt", "test.txt")
 #: The oldest release of each supported Python that must work.
 PYTHONS = ("3.11.2", "3.12.0", "3.13.0")
 MACHINES = ("x86_64", "aarch64")
