@@ -64,7 +64,7 @@ docs: $(TEST_READY) ## write the reference, take the pictures, and build the sit
 	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs 2 docs build/site
 	@echo "The site begins at build/site/index.html"
 
-lock: ## write requirements/ from pyproject.toml ; ARGS=--upgrade takes newer versions
+lock: ## write requirements/ from pyproject.toml; ARGS=--upgrade takes newer versions
 	@tools/lock $(ARGS)
 
 clean: ## remove .venv and everything else that was generated
