@@ -6,6 +6,7 @@ from pathlib import Path
 
 from leverframe.engine.tree import UnfitSettings, settings_from_leaves
 from leverframe.profile import Profile, UnknownProfile
+from leverframe.storage.fleet.recent_batches import RecentBatches
 from leverframe.storage.sqlite_file import StoreDamaged, connect, damage_sentence, sentences
 from leverframe.storage.store import StoreUnavailable, messages_from_texts, values_from_texts
 
@@ -38,6 +39,8 @@ def check(path: Path) -> bool:
             return False
         if _is_of_many(connection):
             # What the rows of one mean is checked when it is built: that concerns no other.
+            if "recent" in tables:
+                RecentBatches(connection)
             return True
         texts = {
             # Names of our own tables, nothing from outside.

@@ -55,6 +55,19 @@ async def test_a_file_of_the_first_format_goes_on_with_all_it_held(tmp_path: Pat
         await lane.close()
 
 
+async def test_a_batch_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
+    with FleetFolder(tmp_path / "node") as folder:
+        await fill(folder, 1)
+        connection = sqlite3.connect(folder.store_path)
+        connection.execute("INSERT INTO recent VALUES (1, '{\"1\": 5}')")
+        connection.commit()
+        connection.close()
+        opened = open_lane(folder)
+        assert "last good snapshot" in opened.troubles["recovery"]
+        assert opened.lane.store(1).load().settings == {"a": 1}
+        await opened.lane.close()
+
+
 async def test_damage_without_a_snapshot_is_told(tmp_path: Path) -> None:
     with FleetFolder(tmp_path / "node") as folder:
         folder.store_path.write_bytes(b"rubbish" * 5000)

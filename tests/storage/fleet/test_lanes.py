@@ -180,6 +180,41 @@ async def test_batches_stay_readable_where_they_cannot_go_into_the_tables(
     assert list(await store.audit()) == ["audit.000000000001", "audit.000000000002"]
 
 
+async def test_readers_see_whole_batches_while_these_go_into_the_tables(
+    on_disk: SqliteLane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_lane, "ENOUGH", 1)
+    store, written, has_ended = on_disk.store(1), [0], asyncio.Event()
+    await store.commit(Changes({"a": 0}, {"b": 0}))
+
+    async def read() -> int:
+        count = 0
+        while not has_ended.is_set():
+            least, count = written[0], count + 1
+            stored = (await on_disk.fetch([1]))[1]
+            assert stored.settings["a"] == stored.kept["b"] >= least
+        return count
+
+    reading = asyncio.create_task(read())
+    for number in range(1, 60):
+        # Now and then something is removed, which goes into the tables at once.
+        removed = {"c": DELETED} if number % 7 == 0 else {"c": number}
+        await store.commit(Changes({"a": number} | removed, {"b": number}))
+        written[0] = number
+    has_ended.set()
+    assert await reading > 1
+
+
+async def test_who_reads_one_controller_does_not_look_through_batches_of_others(
+    on_disk: SqliteLane,
+) -> None:
+    for number in (1, 2, 1):
+        await on_disk.store(number).commit(Changes({"a": 1}))
+    assert [len(on_disk._recent.of([number])) for number in (1, 2, 3)] == [2, 1, 0]
+    on_disk.fill_tables()
+    assert on_disk._recent.of([1, 2, 3]) == []
+
+
 def written_to_file(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.glob("fleet.db*"))
 

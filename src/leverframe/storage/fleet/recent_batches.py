@@ -8,7 +8,7 @@ what changed often only the last value.
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
@@ -21,29 +21,73 @@ ENOUGH = 512 * 1024
 FORGETTING: Statement = ("DELETE FROM recent", ())
 
 _decoder = msgspec.json.Decoder(dict[int, Rows])
+# As bytes: in an error, sqlite3 would repeat a text that it cannot decode.
+_ALL = "SELECT number, CAST(parts AS BLOB) FROM recent ORDER BY number"
+_CHOSEN = (
+    "SELECT number, CAST(parts AS BLOB) FROM recent "
+    "WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number"
+)
 
 
-def text_of(parts: Mapping[int, Rows]) -> str:
-    return msgspec.json.encode(parts).decode()
+class RecentBatches:
+    """Where the batches are; the lane's thread changes it, and whoever reads asks it first."""
 
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.size = 0
+        self._last_number = 0
+        #: The batches that hold something of a controller: most hold nothing of most controllers.
+        self._numbers: dict[int, list[int]] = {}
+        for number, text in connection.execute(_ALL):
+            self._note(number, _decoder.decode(text), len(text))
 
-def noting(text: str) -> Statement:
-    """Return the SQL that puts a batch behind the others."""
-    return ("INSERT INTO recent (parts) VALUES (?)", (text,))
+    def adding(self, parts: Mapping[int, Rows]) -> Statement:
+        """Return the SQL that puts a batch behind the others."""
+        text = msgspec.json.encode(parts).decode()
+        return ("INSERT INTO recent (number, parts) VALUES (?, ?)", (self._last_number + 1, text))
 
+    def added(self, parts: Mapping[int, Rows], statement: Statement) -> None:
+        """Take note of a batch that is on disk."""
+        number, text = statement[1]
+        self._note(number, parts, len(text))
 
-def recent_size(connection: sqlite3.Connection) -> int:
-    ((size,),) = connection.execute("SELECT coalesce(sum(length(parts)), 0) FROM recent")
-    return int(size)
+    def _note(self, number: int, controllers: Iterable[int], size: int) -> None:
+        self._last_number = number
+        self.size += size
+        for controller in controllers:
+            self._numbers.setdefault(controller, []).append(number)
+
+    def forgotten(self) -> None:
+        """Take note that all batches are in the tables."""
+        self.size = 0
+        self._numbers = {}
+
+    def of(self, controllers: Iterable[int]) -> list[int]:
+        """Number the batches that hold something of controllers.
+
+        To be asked before the tables are read: what leaves the batches meanwhile is there.
+        """
+        numbers = self._numbers
+        return [number for one in controllers for number in numbers.get(one, ())]
 
 
 def recent_rows(
-    connection: sqlite3.Connection, controllers: Collection[int] | None = None
+    connection: sqlite3.Connection, numbers: Collection[int], controllers: Collection[int]
 ) -> defaultdict[int, Rows]:
-    """Read what has gathered of controllers, or of all: the rows that result from it in order."""
+    """Read what batches hold of controllers: the rows that result from writing them in order."""
+    if not numbers:
+        return defaultdict(Rows)
+    return _merged(connection.execute(_CHOSEN, (str(list(numbers)),)), controllers)
+
+
+def all_recent_rows(connection: sqlite3.Connection) -> dict[int, Rows]:
+    return _merged(connection.execute(_ALL), None)
+
+
+def _merged(
+    batches: Iterable[tuple[int, bytes]], controllers: Collection[int] | None
+) -> defaultdict[int, Rows]:
     found: defaultdict[int, Rows] = defaultdict(Rows)
-    # As bytes: in an error, sqlite3 would repeat a text that it cannot decode.
-    for (text,) in connection.execute("SELECT CAST(parts AS BLOB) FROM recent ORDER BY number"):
+    for _, text in batches:
         for controller, rows in _decoder.decode(text).items():
             if controllers is None or controller in controllers:
                 found[controller].add(rows)

@@ -19,10 +19,9 @@ from leverframe.storage.fleet.group_commit import GroupCommitLane
 from leverframe.storage.fleet.recent_batches import (
     ENOUGH,
     FORGETTING,
-    noting,
+    RecentBatches,
+    all_recent_rows,
     recent_rows,
-    recent_size,
-    text_of,
 )
 from leverframe.storage.fleet.statements import fleet_statements, forgetting
 from leverframe.storage.sqlite import IS_AUDIT
@@ -49,9 +48,12 @@ class SqliteLane(GroupCommitLane):
 
     def __init__(self, path: Path, key_path: Path) -> None:
         self._file = WatchedFile(path, MIGRATIONS)
-        with self._file.reading() as connection:
-            #: Of the batches that are in no table yet.
-            self._recent_size = recent_size(connection)
+        try:
+            with self._file.reading() as connection:
+                self._recent = RecentBatches(connection)
+        except BaseException:
+            self._file.close()
+            raise
         super().__init__(key_path)
 
     @property
@@ -63,7 +65,7 @@ class SqliteLane(GroupCommitLane):
 
     async def written(self, parts: Mapping[int, Rows]) -> dict[int, BaseException]:
         faults = await super().written(parts)
-        if self._recent_size >= ENOUGH:
+        if self._recent.size >= ENOUGH:
             # Nobody waits for it: meanwhile the next batch comes together.
             asyncio.get_running_loop().run_in_executor(self._thread, self.fill_tables)
         return faults
@@ -74,9 +76,9 @@ class SqliteLane(GroupCommitLane):
             scattered = sum(map(_tables_touched, parts.values()))
             self._write_to_tables(fleet_statements(parts), erases=erases, scattered=scattered)
         elif any(map(_tables_touched, parts.values())):
-            text = text_of(parts)
-            self._file.write([noting(text)], erases=False)
-            self._recent_size += len(text)
+            statement = self._recent.adding(parts)
+            self._file.write([statement], erases=False)
+            self._recent.added(parts, statement)
 
     def erase(self, controllers: Sequence[int]) -> None:
         self._write_to_tables(forgetting(controllers), erases=True)
@@ -92,23 +94,23 @@ class SqliteLane(GroupCommitLane):
         self, statements: Sequence[Statement], *, erases: bool = False, scattered: int = 0
     ) -> None:
         """Execute statements behind what was written last, in the same transaction."""
-        if self._recent_size:
+        if self._recent.size:
             with self._file.reading() as connection:
-                recent = recent_rows(connection)
+                recent = all_recent_rows(connection)
             statements = [*fleet_statements(recent), FORGETTING, *statements]
             scattered += sum(map(_tables_touched, recent.values()))
             # No value may outlive its row in pages that are free now.
             erases = True
         if statements:
             self._file.write(statements, erases=erases, scattered=scattered)
-            self._recent_size = 0
+            self._recent.forgotten()
 
     def settle(self) -> None:
         """Bring the main file up to date, on any thread; raise StoreUnavailable if it is lost."""
         self._file.settle()
 
     def release(self) -> None:
-        # Else every reader would have to look through it after the next start.
+        # Else the next start would read it twice.
         self.fill_tables()
         self._file.close()
 
@@ -125,7 +127,7 @@ class SqliteLane(GroupCommitLane):
                 roll_back(connection)
 
     def read(self, controllers: Sequence[int]) -> dict[int, Stored]:
-        chosen = str(list(controllers))
+        chosen, batches = str(list(controllers)), self._recent.of(controllers)
         audit: dict[int, list[str]] = {}
         with self._reading_at_once() as connection:
             settings = _by_controller(connection, "setting", "path", "", chosen)
@@ -133,7 +135,7 @@ class SqliteLane(GroupCommitLane):
             query = f"SELECT controller, name FROM kept WHERE {_CHOSEN} AND {IS_AUDIT}"  # noqa: S608
             for one, name in connection.execute(query, (chosen,)):
                 audit.setdefault(one, []).append(name)
-            recent = recent_rows(connection, frozenset(controllers))
+            recent = recent_rows(connection, batches, frozenset(controllers))
             return {
                 one: _stored(
                     settings.get(one, {}), kept.get(one, {}), audit.get(one, []), recent[one]
@@ -144,6 +146,7 @@ class SqliteLane(GroupCommitLane):
     def rows_of(self, controller: int) -> Rows:
         """Read everything that is stored of a controller; secrets are sealed."""
         query = "SELECT name, data FROM blob WHERE controller = ?"
+        batches = self._recent.of([controller])
         with self._reading_at_once() as connection:
             stored = Rows(
                 settings=_texts(connection, "setting", "path", controller),
@@ -151,14 +154,15 @@ class SqliteLane(GroupCommitLane):
                 blobs=dict(connection.execute(query, (controller,))),
                 messages=_texts(connection, "message", "number", controller),
             )
-            stored.add(recent_rows(connection, [controller])[controller])
+            stored.add(recent_rows(connection, batches, [controller])[controller])
         return stored
 
     def read_audit(self, controller: int, prefix: str) -> dict[str, str]:
         where = f" AND {IS_AUDIT} AND name GLOB ?"
+        batches = self._recent.of([controller])
         with self._reading_at_once() as connection:
             texts = _texts(connection, "kept", "name", controller, where, f"{prefix}*")
-            recent = recent_rows(connection, [controller])[controller]
+            recent = recent_rows(connection, batches, [controller])[controller]
             of_trail = {
                 name: text
                 for name, text in recent.kept.items()
@@ -167,9 +171,10 @@ class SqliteLane(GroupCommitLane):
             return values_from_texts(texts | of_trail)
 
     def read_messages(self, controller: int) -> dict[int, Any]:
+        batches = self._recent.of([controller])
         with self._reading_at_once() as connection:
             texts = _texts(connection, "message", "number", controller)
-            recent = recent_rows(connection, [controller])[controller]
+            recent = recent_rows(connection, batches, [controller])[controller]
             return messages_from_texts(texts | recent.messages)
 
     def read_blob(self, controller: int, name: str) -> bytes | None:
