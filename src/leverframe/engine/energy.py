@@ -176,8 +176,8 @@ class Energy:
         """Measure again on the meters whose readings changed."""
         if self._followers.keys().isdisjoint(changed):
             return
-        labels = self._followers.keys() & changed
-        for index in sorted({index for label in labels for index in self._followers[label]}):
+        followers = self._followers
+        for index in sorted({index for label in changed for index in followers.get(label, ())}):
             self._measure(index)
 
     def pulse(self, label: str) -> None:

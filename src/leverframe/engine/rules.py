@@ -336,14 +336,14 @@ class Rules:
     def _decided(self, live: LiveRule) -> Cause:
         """Return the rule as a cause, with the numbers that decided."""
         machine = self._machine
-        conditions = tuple(
-            condition.decided(
-                machine.values.get(condition.label), machine.entry_of(condition.label)
-            )
-            for condition in live.deciding(machine.values)
-        )
-        after = max(one.after for one in conditions)
-        return replace(live.cause, conditions=conditions, after=after)
+        values, entry_of = machine.values, machine.entry_of
+        # A list each: generators take longer than what they go through.
+        conditions = [
+            condition.decided(values.get(condition.label), entry_of(condition.label))
+            for condition in live.deciding(values)
+        ]
+        after = max([one.after for one in conditions])
+        return replace(live.cause, conditions=tuple(conditions), after=after)
 
     def _became_met(self, live: LiveRule) -> None:
         if live.pending:
