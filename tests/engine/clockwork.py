@@ -64,7 +64,7 @@ class Clockwork:
 
     def pass_time(self, seconds: float) -> None:
         end = self.machine.at.now + seconds
-        while (when := self.machine.timers.next()) is not None and when <= end:
+        while (when := self.machine.timers.next_due) is not None and when <= end:
             key = self.machine.timers.pop()
             self._move_to(when)
             self.wakes += 1

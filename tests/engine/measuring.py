@@ -64,14 +64,14 @@ class Measuring:
 
     def wait(self, seconds: float) -> None:
         end = self.machine.at.now + seconds
-        while (when := self.machine.timers.next()) is not None and when <= end:
+        while (when := self.machine.timers.next_due) is not None and when <= end:
             self._move_to(max(when, self.machine.at.now))
             self._fire_due()
         self._move_to(end)
 
     def jump(self, seconds: float) -> None:
         self._move_to(self.machine.at.now + seconds)
-        while (when := self.machine.timers.next()) is not None and when <= self.machine.at.now:
+        while (when := self.machine.timers.next_due) is not None and when <= self.machine.at.now:
             self._fire_due()
 
     def effects(self, kind: type[Effect]) -> list[Effect]:

@@ -77,7 +77,7 @@ def test_a_press_while_set_flips_back_and_cancels_the_time() -> None:
     bench.wait(10)
     press(bench)
     assert bench.values["INPD1"] == 0
-    assert bench.machine.timers.next() is None
+    assert bench.machine.timers.next_due is None
     press(bench)
     bench.wait(29)
     assert bench.values["INPD1"] == 1
@@ -106,7 +106,7 @@ def test_leaving_bistable_mode_shows_the_level_and_entering_starts_at_0() -> Non
     assert bench.values["INPD1"] == 1
     bench.set({"digital_inputs.0.bistable": False})
     assert bench.values["INPD1"] == 0
-    assert bench.machine.timers.next() is None
+    assert bench.machine.timers.next_due is None
     bench.sense({"INPD1": 1})
     assert bench.values["INPD1"] == 1
     bench.set(BISTABLE)

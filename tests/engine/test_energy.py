@@ -117,14 +117,14 @@ def test_an_absent_source_makes_the_power_absent_and_holds_the_energy() -> None:
 
 def test_energy_grows_every_second_while_power_flows_and_nothing_happens_otherwise() -> None:
     bench = Measuring(MODULE)
-    assert bench.machine.timers.next() is None
+    assert bench.machine.timers.next_due is None
     bench.sense({"m1": 3.6})
     bench.wait(1)
     assert bench.values["ENERGY1"] == pytest.approx(0.001)
     bench.wait(1)
     assert bench.values["ENERGY1"] == pytest.approx(0.002)
     bench.sense({"m1": 0.0})
-    assert bench.machine.timers.next() is None
+    assert bench.machine.timers.next_due is None
 
 
 def test_a_long_jump_counts_exactly() -> None:
@@ -179,7 +179,7 @@ def test_power_of_pulses_falls_towards_0_and_gets_there() -> None:
     assert bench.values["POWER1"] == pytest.approx(0.1, rel=0.1)
     bench.wait(8000)
     assert bench.values["POWER1"] == 0.0
-    assert bench.machine.timers.next() is None
+    assert bench.machine.timers.next_due is None
     assert bench.values["ENERGY1"] == 0.002
 
 
@@ -203,7 +203,7 @@ def test_new_settings_measure_anew_and_leave_the_energy() -> None:
     assert (bench.values["POWER1"], bench.values["ENERGY1"]) == (3.0, 2.0)
     bench.set({"power.0.current": "INPD1"})
     assert (bench.values["POWER1"], bench.values["ENERGY1"]) == (0.0, 2.0)
-    assert bench.machine.timers.next() is None
+    assert bench.machine.timers.next_due is None
 
 
 def test_a_new_name_does_not_disturb_a_pulse_meter() -> None:
@@ -238,7 +238,7 @@ def test_counting_is_switched_while_the_power_is_shown() -> None:
     bench.sense({"m1": 1.0})
     bench.wait(HOUR)
     bench.energy.count(0, False, BY_TEST)
-    assert bench.machine.timers.next() is None
+    assert bench.machine.timers.next_due is None
     bench.wait(HOUR)
     assert (bench.values["POWER1"], bench.values["ENERGY1"]) == (1.0, 1.0)
     bench.energy.count(0, True, BY_TEST)
@@ -290,7 +290,7 @@ def test_energy_is_kept_once_a_minute_while_it_changes() -> None:
     assert len(bench.effects(Persist)) == 2
     bench.wait(600)
     assert bench.effects(Persist) == []
-    assert bench.machine.timers.next() is None
+    assert bench.machine.timers.next_due is None
 
 
 def test_energy_is_kept_at_a_clean_stop() -> None:

@@ -27,7 +27,7 @@ def test_a_one_time_entry_runs_once_on_its_date() -> None:
     clock = Clockwork(at("2025-06-02 12:00"), entry(date="2025-06-11", days=()))
     clock.pass_time(30 * DAY)
     assert clock.runs() == ["Wed 11.06. 06:00:00"]
-    assert clock.machine.timers.next() is None, "nothing is planned, nothing wakes"
+    assert clock.machine.timers.next_due is None, "nothing is planned, nothing wakes"
 
 
 def test_a_date_wins_over_days() -> None:
@@ -38,7 +38,7 @@ def test_a_date_wins_over_days() -> None:
 
 def test_a_one_time_entry_whose_date_is_past_never_runs() -> None:
     clock = Clockwork(at("2025-06-02 12:00"), entry(date="2025-06-02"))
-    assert clock.machine.timers.next() is None
+    assert clock.machine.timers.next_due is None
 
 
 def test_a_periodic_entry_runs_from_midnight_on_its_days_every_so_many_seconds() -> None:
@@ -85,7 +85,7 @@ def test_a_period_longer_than_a_day_begins_anew_at_midnight() -> None:
 )
 def test_an_entry_that_never_runs_wakes_nobody(idle: ScheduleEntry) -> None:
     clock = Clockwork(at("2025-06-02 12:00"), idle)
-    assert clock.machine.timers.next() is None
+    assert clock.machine.timers.next_due is None
 
 
 def test_an_idle_schedule_wakes_once_for_a_run_years_away() -> None:
@@ -260,7 +260,7 @@ def test_an_edited_entry_is_planned_anew_and_others_keep_their_plan() -> None:
 def test_a_disabled_or_removed_entry_does_not_run() -> None:
     clock = Clockwork(at("2025-06-02 05:00"), entry(), entry())
     clock.edit(entry(active=False), None)
-    assert clock.machine.timers.next() is None
+    assert clock.machine.timers.next_due is None
 
 
 def test_explanations_tell_the_last_and_the_next_run_of_every_entry() -> None:

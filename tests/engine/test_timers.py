@@ -13,14 +13,14 @@ C: Key = ("c", "x", 2)
 def drained(timers: Timers, now: float) -> list[Key]:
     """Take out all keys that are due, as the engine does."""
     keys = []
-    while (when := timers.next()) is not None and when <= now:
+    while (when := timers.next_due) is not None and when <= now:
         keys.append(timers.pop())
     return keys
 
 
 def test_without_deadlines_nothing_is_next_or_due() -> None:
     timers = Timers()
-    assert timers.next() is None
+    assert timers.next_due is None
     assert drained(timers, 1e18) == []
     assert len(timers) == 0
 
@@ -30,9 +30,9 @@ def test_keys_come_due_in_the_order_of_their_deadlines() -> None:
     timers.set(A, 3.0)
     timers.set(B, 1.0)
     timers.set(C, 2.0)
-    assert timers.next() == 1.0
+    assert timers.next_due == 1.0
     assert drained(timers, 2.5) == [B, C]
-    assert timers.next() == 3.0
+    assert timers.next_due == 3.0
 
 
 def test_keys_of_one_instant_come_in_the_order_they_were_set() -> None:
@@ -67,7 +67,7 @@ def test_a_cancelled_key_never_comes_due() -> None:
     timers.cancel(A)
     timers.cancel(B)
     assert timers.when(A) is None
-    assert timers.next() is None
+    assert timers.next_due is None
     assert drained(timers, 9.0) == []
 
 
@@ -102,6 +102,6 @@ def test_timers_act_like_a_plain_dictionary_that_is_searched(script: list[Step])
             came = drained(timers, when)
             assert set(came) == due
             assert [plain[key] for key in came] == sorted(plain.pop(key) for key in list(came))
-        assert timers.next() == min(plain.values(), default=None)
+        assert timers.next_due == min(plain.values(), default=None)
         assert len(timers) == len(plain)
         assert {key: timers.when(key) for key in plain} == plain

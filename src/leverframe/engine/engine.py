@@ -179,7 +179,7 @@ class Engine:
 
     def next_deadline(self) -> float | None:
         """Return the monotonic time at which `tick` is due; None if no deadline is set."""
-        return self.machine.timers.next()
+        return self.machine.timers.next_due
 
     def start(self, at: Moment, readings: Mapping[str, Any] = NOTHING_SENSED) -> list[Effect]:
         """Start all features; the first call. The readings given here make no edges."""
@@ -260,7 +260,7 @@ class Engine:
     def _live_until(self, at: Moment) -> None:
         """Serve the deadlines before this moment."""
         machine = self.machine
-        while (when := machine.timers.next()) is not None and when < at.now:
+        while (when := machine.timers.next_due) is not None and when < at.now:
             now = max(when, at.now - MAX_LATE_S, machine.at.now)
             machine.at = Moment(now, at.wall - (at.now - now))
             self._fire()
@@ -275,7 +275,7 @@ class Engine:
         """Serve the deadlines of this very instant and return all effects."""
         machine = self.machine
         timers, now = machine.timers, machine.at.now
-        while (when := timers.next()) is not None and when <= now:
+        while (when := timers.next_due) is not None and when <= now:
             self._fire()
         effects = machine.effects
         machine.effects = []

@@ -3,7 +3,7 @@
 A key is a tuple whose first item names the feature that set it, e.g. `("outputs", "return", 3)`.
 Setting a key again moves its deadline. Replaced and cancelled entries stay in the heap until they
 come up or outnumber the live ones, so that moving a deadline costs no search. The top of the heap
-always holds: it is asked for several times before it is taken.
+always holds, and its time is kept beside: it is asked for several times before it is taken.
 """
 
 from collections.abc import Collection
@@ -17,12 +17,14 @@ Entry = tuple[float, int, Key]
 
 
 class Timers:
-    __slots__ = ("_deadlines", "_heap", "serial")
+    __slots__ = ("_deadlines", "_heap", "next_due", "serial")
 
     def __init__(self) -> None:
         #: The entries that hold; one in the heap that is none of these was replaced or cancelled.
         self._deadlines: dict[Key, Entry] = {}
         self._heap: list[Entry] = []
+        #: The earliest deadline, or None if there is none.
+        self.next_due: float | None = None
         #: How often a deadline was set.
         self.serial = 0
 
@@ -34,7 +36,9 @@ class Timers:
         replaced = self._deadlines.get(key)
         entry = self._deadlines[key] = (when, self.serial, key)
         heappush(self._heap, entry)
-        if replaced is not None:
+        if replaced is None:
+            self.next_due = self._heap[0][0]
+        else:
             self._drop_stale()
 
     def cancel(self, key: Key) -> None:
@@ -56,16 +60,14 @@ class Timers:
         entries = sorted(self._deadlines.values(), key=lambda entry: entry[1])
         return [(when, key) for when, _, key in entries]
 
-    def next(self) -> float | None:
-        """Return the earliest deadline, or None if there is none."""
-        return self._heap[0][0] if self._heap else None
-
     def pop(self) -> Key:
         """Remove and return the key of the earliest deadline; there must be one."""
         heap, deadlines = self._heap, self._deadlines
         key = heappop(heap)[2]
         del deadlines[key]
-        if len(heap) != len(deadlines):
+        if len(heap) == len(deadlines):
+            self.next_due = heap[0][0] if heap else None
+        else:
             self._drop_stale()
         return key
 
@@ -77,3 +79,4 @@ class Timers:
         if len(heap) > 2 * len(deadlines) + 16:
             heap[:] = deadlines.values()
             heapify(heap)
+        self.next_due = heap[0][0] if heap else None
