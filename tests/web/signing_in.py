@@ -1,8 +1,8 @@
-"""A page of an account that may look and switch, but is not the administrator."""
+"""Signing in: by the page for it, and past it as an account that may look and switch."""
 
 from base64 import b64encode
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.clients.served_twin import HOST, ServedTwin
 
@@ -13,6 +13,11 @@ USER = ("user", "long user secret")
 def ask_for_passwords(twin: ServedTwin) -> None:
     names = [b64encode(text.encode()).decode() for text in (*ADMIN, *USER)]
     twin.get(f"/stm.cgi?auth=11{'*'.join(names)}")
+
+
+def ready_to_sign_in(page: Page) -> None:
+    """Wait for the cursor: Chromium complains where somebody types before it has set it."""
+    expect(page.locator("[autofocus]")).to_be_focused()
 
 
 def sign_in_as(page: Page, twin: ServedTwin, account: tuple[str, str]) -> None:

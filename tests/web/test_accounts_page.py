@@ -14,6 +14,7 @@ from leverframe.servers.routes.router import Reach
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.cards import titled
 from tests.web.conftest import PHONE, REFUSALS, OpenPage, Serve
+from tests.web.signing_in import ready_to_sign_in
 from tests.web.test_pages import AXE, grave_violations
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -34,6 +35,7 @@ def protect(twin: ServedTwin, *open_pages: Page) -> None:
 
 def sign_in(page: Page, twin: ServedTwin, account: tuple[str, str]) -> None:
     page.goto(f"http://{HOST}:{twin.port}/signin")
+    ready_to_sign_in(page)
     form = page.locator("form[action$=signin]")
     form.get_by_label("User name").fill(account[0])
     form.get_by_label("Password").fill(account[1])
@@ -71,11 +73,13 @@ def test_a_wrong_password_is_told_on_the_page_in_the_browsers_language(
     page = open_page("status", language="pl", allow=REFUSALS)
     protect(twin, page)
     page.goto(f"http://{HOST}:{twin.port}/signin")
+    ready_to_sign_in(page)
     page.get_by_label("Nazwa użytkownika").fill("admin")
     page.get_by_label("Hasło").fill("not this one")
     page.get_by_role("button", name="Zaloguj").click()
     expect(page.get_by_role("alert")).to_have_text("Nazwa użytkownika lub hasło są błędne.")
     expect(page.get_by_label("Nazwa użytkownika")).to_have_value("admin")
+    ready_to_sign_in(page)
     page.get_by_label("Hasło").fill(ADMIN[1])
     page.get_by_role("button", name="Zaloguj").click()
     expect(page.locator("main[data-page=firstrun]")).to_be_visible()

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.conftest import REFUSALS, OpenPage
-from tests.web.signing_in import ADMIN, ask_for_passwords
+from tests.web.signing_in import ADMIN, ask_for_passwords, ready_to_sign_in
 
 BOILER = "28:FF:64:1E:8C:16:03:5A"
 GARDEN = "28:AA:00:1E:8C:16:03:11"
@@ -47,6 +47,7 @@ def test_a_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
 
     # The new password is asked for, and the way leads back here.
     expect(page.get_by_role("heading", name="Greenhouse")).to_be_visible()
+    ready_to_sign_in(page)
     page.get_by_label("User name").fill("admin")
     page.get_by_label("Password").fill(GOOD)
     page.get_by_role("button", name="Sign in").click()
@@ -115,6 +116,7 @@ def test_who_signs_in_at_a_fresh_controller_is_led_there_unless_an_address_says_
     page.goto("about:blank")
     ask_for_passwords(twin)
     page.goto(f"http://{HOST}:{twin.port}/")
+    ready_to_sign_in(page)
     page.get_by_label("User name").fill(ADMIN[0])
     page.get_by_label("Password").fill(ADMIN[1])
     page.get_by_role("button", name="Sign in").click()

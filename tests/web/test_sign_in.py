@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.conftest import REFUSALS, OpenPage
-from tests.web.signing_in import ADMIN, ask_for_passwords
+from tests.web.signing_in import ADMIN, ask_for_passwords, ready_to_sign_in
 
 
 @pytest.mark.thorough
@@ -20,6 +20,7 @@ def test_the_address_that_somebody_came_with_outlasts_a_wrong_password_and_signi
     page.goto(wanted)
     expect(page.locator("h1")).to_have_text("Greenhouse")
     expect(page.locator(".on-to b")).to_have_text("API console")
+    ready_to_sign_in(page)
     page.fill("[name=username]", ADMIN[0])
     page.fill("[name=password]", "mistyped")
     page.get_by_role("button", name="Show").click()
