@@ -58,15 +58,23 @@ class WatchedFile:
             self._watch.give_up(damage)
             raise
 
-    def write(self, statements: Sequence[Statement], *, erases: bool, scattered: int = 0) -> None:
+    def write(
+        self,
+        statements: Sequence[Statement],
+        *,
+        erases: bool,
+        moves: bool = False,
+        scattered: int = 0,
+    ) -> None:
         """Write in one transaction, which may last; raise where nothing was written.
 
-        So many `scattered` rows lie on a page each, however small they are.
+        What it `erases` is in no file any more then. What it `moves` is overwritten in its old
+        place, but stays in the log. So many `scattered` rows lie on a page each, however small.
         """
         with self._in_use:
             self._check_files()
             try:
-                self._transact(statements, erases)
+                self._transact(statements, overwrites=erases or moves)
             except BaseException as error:
                 self._watch.note_log()
                 if isinstance(error, sqlite3.DatabaseError) and is_damage(error):
@@ -74,15 +82,17 @@ class WatchedFile:
                     raise self._watch.give_up(damage) from error
                 raise
             try:
+                if erases or moves:
+                    self._pragma("secure_delete = FAST")
                 self._tidy_up(statements, erases, scattered)
             except BaseException:
                 log.exception("the store could not be tidied up after a transaction")
                 # We caused the present state of the files.
                 self._watch = StoreWatch(self._path)
 
-    def _transact(self, statements: Sequence[Statement], erases: bool) -> None:
+    def _transact(self, statements: Sequence[Statement], *, overwrites: bool) -> None:
         try:
-            if erases:
+            if overwrites:
                 # What is replaced or removed is overwritten, which costs a third of the speed.
                 self._pragma("secure_delete = ON")
             self._writing.execute("BEGIN IMMEDIATE")
@@ -104,7 +114,6 @@ class WatchedFile:
         self.transactions += 1
         self._pages += pages_of(statements) + scattered
         if erases:
-            self._pragma("secure_delete = FAST")
             self._checkpoint("TRUNCATE")
             self._watch.note_log()
         elif self._pages >= _FOLD_PAGES:

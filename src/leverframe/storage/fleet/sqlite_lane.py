@@ -99,10 +99,10 @@ class SqliteLane(GroupCommitLane):
                 recent = all_recent_rows(connection)
             statements = [*fleet_statements(recent), FORGETTING, *statements]
             scattered += sum(map(_tables_touched, recent.values()))
-            # No value may outlive its row in pages that are free now.
-            erases = True
         if statements:
-            self._file.write(statements, erases=erases, scattered=scattered)
+            # No value may outlive its row in the pages of batches, which are free now.
+            moves = self._recent.size > 0
+            self._file.write(statements, erases=erases, moves=moves, scattered=scattered)
             self._recent.forgotten()
 
     def settle(self) -> None:
