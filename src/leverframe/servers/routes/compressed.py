@@ -1,7 +1,7 @@
 """Compressed replies. Those that stay the same for long are compressed once, and not sent to a
 browser that has them."""
 
-import gzip
+import zlib
 from copy import copy
 from hashlib import sha256
 
@@ -15,6 +15,8 @@ _VARY = ("Vary", "Accept-Encoding")
 _GZIP = ("Content-Encoding", "gzip")
 #: Less than this is sent as it is.
 _SMALL = 1000
+#: Makes zlib write and read the frame of gzip; the module `gzip` would bring classes for files.
+_AS_GZIP = 16 + zlib.MAX_WBITS
 
 
 class CompressedReply:
@@ -32,7 +34,7 @@ class CompressedReply:
         self._content_type = content_type
         self._headers = headers
         self._how = _ASKED_AGAIN
-        self._compressed = gzip.compress(body, mtime=0)
+        self._compressed = zlib.compress(body, zlib.Z_BEST_COMPRESSION, _AS_GZIP)
         self._plain = body if keeps_plain else None
 
     def kept_for_good(self) -> "CompressedReply":
@@ -43,7 +45,7 @@ class CompressedReply:
 
     def plain(self) -> bytes:
         """Return what is compressed."""
-        return self._plain or gzip.decompress(self._compressed)
+        return self._plain or zlib.decompress(self._compressed, _AS_GZIP)
 
     def reply_to(self, request: Request) -> Reply:
         """Choose the form that the client can read and does not have yet."""
@@ -69,4 +71,4 @@ def packed(request: Request, content_type: str, body: bytes, headers: Headers = 
     if len(body) < _SMALL or not accepts_gzip(request):
         return Reply(200, content_type, body, headers)
     headers = (*headers, _GZIP, _VARY)
-    return Reply(200, content_type, gzip.compress(body, compresslevel=1, mtime=0), headers)
+    return Reply(200, content_type, zlib.compress(body, zlib.Z_BEST_SPEED, _AS_GZIP), headers)
