@@ -14,13 +14,11 @@ MAX_S = 3.2e9
 _UNITS = {"d": DAY_S, "h": HOUR_S, "m": MINUTE_S, "s": 1.0}
 #: Only read: nobody wants to see a second as a thousand of something.
 _READ_UNITS = {**_UNITS, "ms": 0.001}
+# Texts, which `re` compiles when they are first used: no start waits for them.
 _NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
 #: Minutes are often written so, to tell them from metres and months.
 _WRITTEN = {"m": "m(?:in|(?!s))"}
-_WITH_UNITS = re.compile(
-    "".join(rf"(?:{_NUMBER}{_WRITTEN.get(unit, unit)})?" for unit in _READ_UNITS)
-)
-_SECONDS = re.compile(_NUMBER)
+_WITH_UNITS = "".join(rf"(?:{_NUMBER}{_WRITTEN.get(unit, unit)})?" for unit in _READ_UNITS)
 
 
 class BadDuration(ErrorForPeople, ValueError):
@@ -30,8 +28,8 @@ class BadDuration(ErrorForPeople, ValueError):
 def seconds_from_text(text: str) -> float:
     """Return the number of seconds in a duration such as `1h30m`."""
     packed = text.replace(" ", "")
-    bare = _SECONDS.fullmatch(packed)
-    found = _WITH_UNITS.fullmatch(packed) if packed else None
+    bare = re.fullmatch(_NUMBER, packed)
+    found = re.fullmatch(_WITH_UNITS, packed) if packed else None
     if bare:
         seconds = float(bare[1])
     elif found:

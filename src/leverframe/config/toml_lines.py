@@ -12,12 +12,12 @@ from collections.abc import Iterator
 #: Keys and the places of list items, from the outside in: ("at", 2, "commands", 0).
 TomlPath = tuple[str | int, ...]
 
+# Texts, which `re` compiles when they are first used: no start waits for them.
 _NAME = r"""(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')"""
 _NAMES = rf"({_NAME}(?:\s*\.\s*{_NAME})*)"
-_HEADER = re.compile(rf"\s*\[(\[?)\s*{_NAMES}\s*\]")
-_KEY = re.compile(rf"\s*{_NAMES}\s*=")
-_PART = re.compile(_NAME)
-_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
+_HEADER = rf"\s*\[(\[?)\s*{_NAMES}\s*\]"
+_KEY = rf"\s*{_NAMES}\s*="
+_TEXT = r'"(?:[^"\\]|\\.)*"|\'[^\']*\''
 
 
 def line_of(text: str, place: TomlPath) -> int:
@@ -58,13 +58,13 @@ def _placed(lines: list[str]) -> Iterator[tuple[TomlPath, int, int]]:
     table: TomlPath = ()
     counted: dict[TomlPath, int] = {}
     for number, line in enumerate(lines):
-        if header := _HEADER.match(line):
+        if header := re.match(_HEADER, line):
             table = _within(_parts(header[2]), counted)
             if header[1]:
                 index = counted[table] = counted.get(table, -1) + 1
                 table = (*table, index)
             yield table, number, header.end()
-        elif key := _KEY.match(line):
+        elif key := re.match(_KEY, line):
             yield (*table, *_parts(key[1])), number, key.end()
 
 
@@ -79,7 +79,7 @@ def _within(parts: TomlPath, counted: dict[TomlPath, int]) -> TomlPath:
 
 
 def _parts(names: str) -> TomlPath:
-    return tuple(part.strip("\"'") for part in _PART.findall(names))
+    return tuple(part.strip("\"'") for part in re.findall(_NAME, names))
 
 
 def _shared(one: TomlPath, other: TomlPath) -> int:
@@ -96,7 +96,7 @@ def _item(lines: list[str], line: int, column: int, rest: TomlPath) -> int:
     for number in range(line, len(lines)):
         if lines[number].lstrip().startswith("#"):
             continue
-        texts = _TEXT.findall(lines[number], column if number == line else 0)
+        texts = re.findall(_TEXT, lines[number][column if number == line else 0 :])
         if remaining < len(texts):
             return number
         remaining -= len(texts)

@@ -22,9 +22,10 @@ HEADERS_OF_TEXT = {
     "MIME-Version": "1.0",
 }
 
+# Texts, which `re` compiles when they are first used: no start waits for them.
 _PART = r"[^\s@<>()\[\],;:\"\\\x00-\x1f\x7f-\x9f]+"
-_ADDRESS = re.compile(f"{_PART}@{_PART}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_ADDRESS = f"{_PART}@{_PART}"
+_CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+"
 
 
 class WrittenMail(Struct, frozen=True):
@@ -56,11 +57,11 @@ def written(message: Message, email: Email, name: str) -> WrittenMail:
 
 
 def _address(text: str, what: str, command: str, *, final: bool = False) -> str:
-    if not _ADDRESS.fullmatch(text):
+    if not re.fullmatch(_ADDRESS, text):
         problem = f"{what} {text[:80]!r} is not an e-mail address; set one with {command}=..."
         raise CannotSend(problem, final=final)
     return text
 
 
 def cleaned(text: str) -> str:
-    return _CONTROL.sub(" ", text).strip()
+    return re.sub(_CONTROL, " ", text).strip()

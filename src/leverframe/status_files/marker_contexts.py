@@ -15,32 +15,33 @@ from urllib.parse import quote
 
 Write = Callable[[str], str]
 
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?", re.ASCII)
+# Texts, which `re` compiles when they are first used: no start waits for them.
+_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
 #: Letters and digits of any script, and what means nothing anywhere in markup.
-_PLAIN_IN_MARKUP = re.compile(r"[^\w.:,-]")
+_PLAIN_IN_MARKUP = r"[^\w.:,-]"
 #: What cannot be in XML at all, also not as a number.
-_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_PLAIN_IN_SCRIPT = re.compile(r"\W")
-_PLAIN_IN_STYLE = re.compile(r"[^A-Za-z0-9]")
+_UNFIT = "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]"
+_PLAIN_IN_SCRIPT = r"\W"
+_PLAIN_IN_STYLE = r"[^A-Za-z0-9]"
 
 
 def in_markup(text: str) -> str:
     """Write text of an element or of an attribute, in quotes or without."""
-    fit = _UNFIT.sub("\ufffd", text)
-    return _PLAIN_IN_MARKUP.sub(lambda found: f"&#{ord(found[0])};", fit)
+    fit = re.sub(_UNFIT, "\ufffd", text)
+    return re.sub(_PLAIN_IN_MARKUP, lambda found: f"&#{ord(found[0])};", fit)
 
 
 def in_script(text: str) -> str:
     """Write the inside of a string of any kind, of a template or of JSON; a number stays one."""
-    if _NUMBER.fullmatch(text):
+    if re.fullmatch(_NUMBER, text):
         return text
-    return _PLAIN_IN_SCRIPT.sub(_as_utf16, text)
+    return re.sub(_PLAIN_IN_SCRIPT, _as_utf16, text)
 
 
 def in_style(text: str) -> str:
-    if _NUMBER.fullmatch(text):
+    if re.fullmatch(_NUMBER, text):
         return text
-    return _PLAIN_IN_STYLE.sub(lambda found: f"\\{ord(found[0]):06x}", text)
+    return re.sub(_PLAIN_IN_STYLE, lambda found: f"\\{ord(found[0]):06x}", text)
 
 
 def in_address(text: str) -> str:
@@ -82,9 +83,7 @@ class TextReader:
 
 
 #: From the beginning of a string: what can only be the beginning of an address.
-_BEGUN_ADDRESS = re.compile(
-    r"""["'`](?:/|\.{1,2}/|[a-z][a-z0-9+.-]*:/|[^"'`\s]*\?)[^"'`\s]*$""", re.IGNORECASE
-)
+_BEGUN_ADDRESS = r"""(?i)["'`](?:/|\.{1,2}/|[a-z][a-z0-9+.-]*:/|[^"'`\s]*\?)[^"'`\s]*$"""
 _LOOKED_BACK = 300
 
 
@@ -99,7 +98,7 @@ class ScriptReader(TextReader):
         self._before = (self._before + text)[-_LOOKED_BACK:]
 
     def write_here(self) -> Write | None:
-        write = in_address if _BEGUN_ADDRESS.search(self._before) else in_script
+        write = in_address if re.search(_BEGUN_ADDRESS, self._before) else in_script
         self._before += "x"
         return write
 

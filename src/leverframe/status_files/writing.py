@@ -13,8 +13,8 @@ from leverframe.status_files.keys import Shown
 
 _NEEDS_NO_CARE = re.compile(r"[\w*.:+/=% -]*", re.ASCII)
 #: Control characters, line ends among them, and what is no character at all. What fits would take
-#: four times as long to compile.
-_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+#: four times as long to compile; this is done where it is first used.
+_UNFIT = "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]"
 
 #: Of our own because the table of all entities in `html` takes half a megabyte.
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -36,7 +36,7 @@ def xml_bytes(shown: Mapping[str, Shown]) -> bytes:
 def xml_text(text: str) -> str:
     if _NEEDS_NO_CARE.fullmatch(text):
         return text
-    return _UNFIT.sub("\ufffd", text).translate(_IN_TEXT)
+    return re.sub(_UNFIT, "\ufffd", text).translate(_IN_TEXT)
 
 
 def escaped(text: str) -> str:

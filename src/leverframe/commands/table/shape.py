@@ -61,16 +61,18 @@ class Item:
         self.name = Template.of(name)
         self.value = Template.of(value) if equals else None
         self.holes = self.name.holes + (self.value.holes if self.value else ())
-        # Most names have no holes; patterns for all of them would slow every start.
-        self._name_pattern = _name_pattern(self.name) if self.name.holes else None
+        self._name_pattern: re.Pattern[str] | None = None
 
     @property
     def key(self) -> str:
         return name_key(self.text.partition("=")[0])
 
     def match_name(self, name: str) -> dict[str, str] | None:
-        if self._name_pattern is None:
+        if not self.name.holes:
             return {} if name == self.name.literals[0] else None
+        if self._name_pattern is None:
+            # Not earlier: the patterns of all names would slow every start.
+            self._name_pattern = _name_pattern(self.name)
         found = self._name_pattern.fullmatch(name)
         return dict(zip(self.name.holes, found.groups(), strict=True)) if found else None
 
