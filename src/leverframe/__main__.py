@@ -31,29 +31,11 @@ def _loaded() -> Callable[[Sequence[str] | None], int]:
     """
     if _COMMAND_LINE not in sys.modules:
         gc.disable()
-        _load_msgspec()
         import_module(_COMMAND_LINE)
         gc.freeze()
         gc.enable()
     carry_out: Callable[[Sequence[str] | None], int] = sys.modules[_COMMAND_LINE].carry_out
     return carry_out
-
-
-def _load_msgspec() -> None:
-    """Load msgspec as it is where `typing_extensions` is not installed.
-
-    It prefers the names of that package to the same ones of Python's own `typing`, which would
-    cost every process 0.3 MB and a hundredth of the time to a controller's first answer.
-    """
-    if "typing_extensions" in sys.modules:
-        import_module("msgspec")
-        return
-    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
-    try:
-        import_module("msgspec")
-    finally:
-        # Others need it, and load it when their feature is switched on.
-        del sys.modules["typing_extensions"]
 
 
 if __name__ == "__main__":
