@@ -36,6 +36,7 @@ LARGE = {
 #: What only some controllers need, and loads much itself or was loaded at every start before.
 NOT_FOR_ALL = {
     "dataclasses",
+    "gzip",
     "leverframe.controller.hand_over",
     "leverframe.fleet",
     "leverframe.hardware.linux",
