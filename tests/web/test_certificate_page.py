@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from leverframe.servers.http.certificate import own_certificate
@@ -31,6 +32,7 @@ def test_search_finds_the_certificate_with_all_that_it_takes_to_replace_it(
         page.context.close()
 
 
+@pytest.mark.thorough
 def test_nobody_is_told_of_a_certificate_without_https(open_page: OpenPage) -> None:
     page: Page = open_page("system?open=certificate")
     expect(page.locator("[data-part=accounts]")).to_be_visible()

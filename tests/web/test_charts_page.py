@@ -130,6 +130,7 @@ def test_a_chart_loses_nothing_of_what_is_heard(twin: ServedTwin, open_page: Ope
     expect(last).to_have_text("35.5")
 
 
+@pytest.mark.thorough
 def test_labels_and_range_are_chosen_kept_by_the_address_and_had_as_a_table(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -267,6 +268,7 @@ def milliseconds_to_draw(page: Page) -> float:
     return took_ms - 1000 * (held_up_s() - before)
 
 
+@pytest.mark.thorough
 def test_a_day_of_seconds_is_drawn_at_once(
     open_page: OpenPage, record_property: Callable[[str, object], None]
 ) -> None:

@@ -110,17 +110,6 @@ def test_commands_are_found_changed_sent_and_answered_or_refused(
     expect(command.locator(".reply pre")).to_contain_text("<out>000000</out>")
     assert twin.settings()["outputs"][2]["name"] == "Żaluzja *"
 
-    # A list is sent with as many entries as wanted.
-    search.fill("sched_save")
-    command = opened(page, "POST /post.cgi?sched_save")
-    command.get_by_role("button", name="Add").click()
-    second = command.get_by_role("group", name="Entry 2")
-    second.get_by_label(re.compile(r"\(A\)")).fill("1")
-    second.get_by_label(re.compile(r"\(B\)")).fill("Evening")
-    command.get_by_role("button", name="Send").click()
-    expect(command.locator(".reply strong")).to_have_text("200")
-    assert [entry["name"] for entry in twin.settings()["schedule"][:2]] == ["Morning", "Evening"]
-
     # A refusal is shown with its words, and what is out of range is not sent.
     search.fill("eventon")
     command = opened(page, "GET /inpa.cgi?eventon=<A>*<B>")
@@ -133,6 +122,25 @@ def test_commands_are_found_changed_sent_and_answered_or_refused(
     command.get_by_label(re.compile(r"\(B\)")).fill("101")
     expect(command.get_by_role("alert")).to_contain_text("0 to 100")
     expect(command.get_by_role("button", name="Send")).to_have_count(0)
+
+
+@pytest.mark.thorough
+def test_lists_and_files_are_sent_what_is_dangerous_by_a_second_press_and_a_search_has_an_address(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?oname=1Pump")
+    page = open_page("console", allow=REFUSALS)
+    search = page.get_by_label("Search commands and paths")
+    # A list is sent with as many entries as wanted.
+    search.fill("sched_save")
+    command = opened(page, "POST /post.cgi?sched_save")
+    command.get_by_role("button", name="Add").click()
+    second = command.get_by_role("group", name="Entry 2")
+    second.get_by_label(re.compile(r"\(A\)")).fill("1")
+    second.get_by_label(re.compile(r"\(B\)")).fill("Evening")
+    command.get_by_role("button", name="Send").click()
+    expect(command.locator(".reply strong")).to_have_text("200")
+    assert [entry["name"] for entry in twin.settings()["schedule"][:2]] == ["Morning", "Evening"]
 
     search.fill("pictureupload")
     command = opened(page, "POST /post.cgi?pictureupload")

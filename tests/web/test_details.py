@@ -20,6 +20,7 @@ IS_LIGHT = """(wanted) => {
 }"""
 
 
+@pytest.mark.thorough
 def test_what_was_saved_is_said_above_the_thumb_bar_of_a_phone(open_page: OpenPage) -> None:
     page = open_page("system", viewport=PHONE)
     page.get_by_label("Name").first.fill("Lamp")
@@ -61,6 +62,7 @@ def test_charts_are_drawn_light_on_paper(open_page: OpenPage) -> None:
     page.emulate_media(media="screen")
 
 
+@pytest.mark.thorough
 def test_browsers_can_install_the_pages(open_page: OpenPage) -> None:
     page = open_page("status")
     console = page.context.new_cdp_session(page)

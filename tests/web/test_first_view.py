@@ -100,6 +100,7 @@ class Gate:
             route.continue_()
 
 
+@pytest.mark.thorough
 @pytest.mark.needs_program("chromium")
 def test_the_levers_wait_for_nothing_but_themselves(open_page: OpenPage) -> None:
     page = open_page("status")
@@ -116,6 +117,7 @@ def test_the_levers_wait_for_nothing_but_themselves(open_page: OpenPage) -> None
     expect(page.get_by_role("heading", name="Readings")).to_be_visible()
 
 
+@pytest.mark.thorough
 @pytest.mark.needs_program("chromium")
 def test_what_is_asked_for_ahead_is_asked_for_once(open_page: OpenPage) -> None:
     asked = asked_for(open_page("status"))
@@ -123,6 +125,7 @@ def test_what_is_asked_for_ahead_is_asked_for_once(open_page: OpenPage) -> None:
     assert {path: asked.count(path) for path in ahead} == dict.fromkeys(ahead, 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.needs_program("chromium")
 def test_what_is_set_before_the_stream_begins_is_noticed(
     twin: ServedTwin, open_page: OpenPage
@@ -137,10 +140,11 @@ def test_what_is_set_before_the_stream_begins_is_noticed(
     expect(page.get_by_role("switch", name="Lamp")).to_be_visible()
 
 
+@pytest.mark.thorough
 @pytest.mark.needs_program("chromium")
 @pytest.mark.parametrize(
     ("latency_ms", "within_ms"),
-    [(0, 30_000), pytest.param(300, 1000, marks=pytest.mark.thorough, id="slow line")],
+    [(0, 30_000), pytest.param(300, 1000, id="slow line")],
 )
 def test_a_reload_asks_for_no_file_again_and_is_soon_there(
     open_page: OpenPage, latency_ms: int, within_ms: int

@@ -86,6 +86,7 @@ def test_a_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
     assert settings["ui"]["first_run"] == "done"
 
 
+@pytest.mark.thorough
 def test_a_skipped_step_is_called_skipped_and_can_be_done_after_all(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -117,6 +117,7 @@ def test_a_phone_has_room_for_the_words_of_every_filter(
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.thorough
 def test_times_of_all_are_those_of_the_node(tabs: Tabs, serve_fleet: Callable[..., Site]) -> None:
     site = serve_fleet(timezone="Europe/Warsaw")
     three(site)
@@ -133,8 +134,8 @@ def test_times_of_all_are_those_of_the_node(tabs: Tabs, serve_fleet: Callable[..
         expect(page.locator(".common-time b")).to_contain_text("Jan 5, 2026, 05:00")
 
 
-def test_controllers_of_three_versions_are_found_commanded_and_gone_back(
-    tabs: Tabs, serve_fleet: Callable[..., Site], tmp_path: Path
+def test_controllers_of_three_versions_are_listed_by_health_and_commanded(
+    tabs: Tabs, serve_fleet: Callable[..., Site]
 ) -> None:
     site = serve_fleet()
     three(site)
@@ -155,23 +156,6 @@ def test_controllers_of_three_versions_are_found_commanded_and_gone_back(
         expect(row(page, "pump").locator(".f a")).to_have_attribute(
             "href", f"http://pump.localhost:{site.origin.rpartition(':')[2]}/#/messages?open=email"
         )
-        # Searched by finding, filtered by health; the address keeps it.
-        page.get_by_role("searchbox").fill("server refuses")
-        expect(page.locator("tbody tr")).to_have_count(1)
-        page.get_by_role("searchbox").fill("")
-        expect(page.locator("tbody tr")).to_have_count(3)
-        # The field says what the address says, also when somebody goes back.
-        page.goto(f"{site.origin}/#/?search=boiler")
-        expect(page.get_by_role("searchbox")).to_have_value("boiler")
-        expect(page.locator("tbody tr")).to_have_count(1)
-        page.go_back()
-        expect(page.get_by_role("searchbox")).to_have_value("")
-        expect(page.locator("tbody tr")).to_have_count(3)
-        page.locator(".sums a").nth(1).click()
-        expect(page.locator("tbody tr")).to_have_count(2)
-        assert "health=fine" in page.url
-        page.go_back()
-        expect(page.locator("tbody tr")).to_have_count(3)
         # A dry run tells for each what would be or why not; the button counts those that would.
         choose(page, "boiler", "garden", "pump")
         page.locator(".bulk select").first.select_option("command")
@@ -199,6 +183,41 @@ def test_controllers_of_three_versions_are_found_commanded_and_gone_back(
             "aria-label", "włączone: 1 z 6"
         )
         assert site.on("garden")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        assert watch.complaints == []
+
+
+@pytest.mark.thorough
+def test_controllers_are_found_compared_gone_back_tagged_renamed_copied_and_removed(
+    tabs: Tabs, serve_fleet: Callable[..., Site], tmp_path: Path
+) -> None:
+    site = serve_fleet()
+    three(site)
+    site.ask(site.loop_node.post("send", name="pump", command="stm.cgi?eventname=1Frost"))
+    site.ask(site.loop_node.post("send", name="garden", command="outs.cgi?out0=1"))
+    site.loop_node.member("pump").controller.troubles["email"] = "The server refuses it."
+    look = Look("pl", PHONE, "light", False)
+    with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
+        page.set_default_timeout(PATIENCE_MS)
+        page.goto(site.origin)
+        # Searched by finding, filtered by health; the address keeps it.
+        page.get_by_role("searchbox").fill("server refuses")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        page.get_by_role("searchbox").fill("")
+        expect(page.locator("tbody tr")).to_have_count(3)
+        # The field says what the address says, also when somebody goes back.
+        page.goto(f"{site.origin}/#/?search=boiler")
+        expect(page.get_by_role("searchbox")).to_have_value("boiler")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        page.go_back()
+        expect(page.get_by_role("searchbox")).to_have_value("")
+        expect(page.locator("tbody tr")).to_have_count(3)
+        page.locator(".sums a").nth(1).click()
+        expect(page.locator("tbody tr")).to_have_count(2)
+        assert "health=fine" in page.url
+        page.go_back()
+        expect(page.locator("tbody tr")).to_have_count(3)
+        choose(page, "boiler", "garden", "pump")
         # In what the others differ from a template, which may be what another one has set.
         page.locator(".bulk select").first.select_option("compare")
         page.locator(".bulk [name=template]").select_option("pump")
@@ -285,6 +304,7 @@ def test_controllers_of_three_versions_are_found_commanded_and_gone_back(
         assert watch.complaints == []
 
 
+@pytest.mark.thorough
 def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
     tabs: Tabs, serve_fleet: Callable[..., Site]
 ) -> None:

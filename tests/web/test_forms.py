@@ -74,6 +74,7 @@ def test_a_secret_that_a_changed_command_carries_is_asked_for_again(
     assert (mqtt["host"], mqtt["username"], mqtt["password"]) == ("other.example", "cellar", "***")
 
 
+@pytest.mark.thorough
 def test_a_list_grows_and_shrinks_within_its_limits(twin: ServedTwin, open_page: OpenPage) -> None:
     card = show_card(
         open_page("more"),

@@ -33,6 +33,7 @@ def test_a_chosen_language_is_kept_and_changes_nothing_typed(open_page: OpenPage
     expect(page.get_by_role("heading", level=1)).to_have_text("Systém")
 
 
+@pytest.mark.thorough
 def test_the_language_of_the_controller_holds_until_one_is_chosen_for_every_account_and_at_once(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -46,6 +47,7 @@ def test_the_language_of_the_controller_holds_until_one_is_chosen_for_every_acco
     expect(page.get_by_role("list", name="Výstupy")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_the_menu_tells_who_is_signed_in(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     menu = page.locator("details.own")
@@ -62,6 +64,7 @@ def ground(page: Page) -> str:
     return colour
 
 
+@pytest.mark.thorough
 def test_colours_follow_the_system_until_they_are_chosen(open_page: OpenPage) -> None:
     light = ground(open_page("status"))
     page = open_page("status", theme="dark")
@@ -73,6 +76,7 @@ def test_colours_follow_the_system_until_they_are_chosen(open_page: OpenPage) ->
     assert ground(page) == light
 
 
+@pytest.mark.thorough
 def test_an_unknown_address_leads_back_none_opens_the_status_and_back_goes_through_the_pages(
     open_page: OpenPage,
 ) -> None:
@@ -90,6 +94,7 @@ def test_an_unknown_address_leads_back_none_opens_the_status_and_back_goes_throu
     expect(page.locator("main[data-page=status]")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_a_phone_has_its_ways_at_the_bottom(open_page: OpenPage) -> None:
     page = open_page("status", viewport=PHONE)
     bar = page.get_by_role("navigation", name="Main pages")
@@ -129,6 +134,7 @@ def test_unsaved_changes_are_asked_about_and_are_kept_left_or_saved_on_the_way(
     assert twin.settings()["name"] == "Lamp"
 
 
+@pytest.mark.thorough
 def test_the_icon_of_the_tab_tells_the_state(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status", allow=LOSSES)
     icon = page.locator("head link[rel=icon]")
@@ -227,6 +233,7 @@ def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenP
     expect(page.locator("main .findings")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_the_day_has_twenty_four_hours(twin: ServedTwin, open_page: OpenPage) -> None:
     # English alone has other ones by itself; logic/words.test.js looks at all languages.
     twin.get("/sim.cgi?advance=75600")
@@ -244,6 +251,7 @@ def is_focused_within(page: Page, place: str) -> None:
     page.wait_for_function("(place) => document.activeElement?.closest(place)", arg=place)
 
 
+@pytest.mark.thorough
 def test_the_focus_stays_where_something_else_is_drawn(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -19,6 +19,7 @@ def with_modem(twin: ServedTwin) -> ModemStatus:
     return status
 
 
+@pytest.mark.thorough
 def test_the_modem_is_shown_and_answers_commands_when_it_does(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

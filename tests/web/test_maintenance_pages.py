@@ -103,6 +103,7 @@ def test_what_could_not_be_carried_over_is_listed(
     expect(report).to_contain_text("Difference 4 · Name")
 
 
+@pytest.mark.thorough
 def test_the_bootloader_counts_down_and_the_page_comes_back(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -116,6 +117,7 @@ def test_the_bootloader_counts_down_and_the_page_comes_back(
     expect(page.locator(".connection[data-kind=live]")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_an_uploaded_site_answers_and_the_built_in_pages_stay(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

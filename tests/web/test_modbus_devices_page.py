@@ -77,6 +77,7 @@ def test_readings_are_described_in_the_table_and_show_what_is_measured(
     expect(form.get_by_label("Name, reading 0")).to_have_value("Flow")
 
 
+@pytest.mark.thorough
 def test_a_phone_shows_readings_that_are_described_one_free_place_and_the_rest_when_asked(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -113,6 +113,7 @@ def test_requests_keep_their_login_for_their_server_only_and_show_their_last_out
     expect(page.locator(".messages li")).to_have_count(1)
 
 
+@pytest.mark.thorough
 def test_the_connection_to_the_broker_is_told(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("mqtt")
     state = page.locator(".guard")
@@ -143,6 +144,7 @@ def test_the_outbox_follows_what_is_sent_and_can_be_filtered(
     expect(messages).to_contain_text("E-mail has no server")
 
 
+@pytest.mark.thorough
 def test_the_outbox_lists_the_channels_that_are_set_up(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -156,6 +158,7 @@ def test_the_outbox_lists_the_channels_that_are_set_up(
     expect(page.locator("tbody tr")).to_have_count(1)
 
 
+@pytest.mark.thorough
 def test_the_privacy_of_snmp_is_chosen_by_name(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("snmp")
     privacy = page.get_by_label("Privacy", exact=True)

@@ -46,6 +46,7 @@ def test_the_regulator_is_set_up_as_a_whole(twin: ServedTwin, open_page: OpenPag
     assert twin.settings()["pid"]["enabled"] is False
 
 
+@pytest.mark.thorough
 def test_the_step_response_is_told_in_the_unit_of_the_input(open_page: OpenPage) -> None:
     page = open_page("pid")
     setting, step = card(page, "Setting"), page.locator(".step")
@@ -57,6 +58,7 @@ def test_the_step_response_is_told_in_the_unit_of_the_input(open_page: OpenPage)
     expect(step.get_by_label("Full duty changes the input by, V")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_what_the_regulator_does_shows_live(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.set_readings(DS1=20)
     twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")
@@ -96,6 +98,7 @@ def test_a_refused_gain_is_told_in_the_names_of_the_form(
     twin.get("/stm.cgi?outblock=0")
 
 
+@pytest.mark.thorough
 def test_the_course_is_drawn_and_goes_on(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.set_readings(DS1=20)
     twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")

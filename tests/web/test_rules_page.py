@@ -124,6 +124,7 @@ def test_a_heating_rule_with_a_night_window_takes_few_clicks_and_goes_with_its_w
     assert again["schedule"] == stored["schedule"]
 
 
+@pytest.mark.thorough
 def test_what_others_depend_on_is_asked_about(twin: ServedTwin, open_page: OpenPage) -> None:
     needing = DOOR.replace("*1*0*0*0", "*1*0*21*0")
     set_rules(twin, HEATING, needing, "rulename=1*Door")
@@ -139,6 +140,7 @@ def test_what_others_depend_on_is_asked_about(twin: ServedTwin, open_page: OpenP
     expect(row(page, 1)).to_contain_text("at least 23 °C")
 
 
+@pytest.mark.thorough
 def test_rules_that_fight_loop_or_never_act_are_warned_of(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -152,6 +154,7 @@ def test_rules_that_fight_loop_or_never_act_are_warned_of(
     expect(row(page, 1).locator(".m")).to_have_text("cannot act")
 
 
+@pytest.mark.thorough
 def test_the_open_rule_is_moved_without_a_mouse_and_stays_open(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -231,6 +234,7 @@ def test_twenty_rules_and_their_blanks_can_be_used_on_a_phone_by_everybody(
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.thorough
 def test_any_change_is_tried_or_refused_in_words_and_nothing_is_done(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -347,6 +351,7 @@ def test_a_rule_that_is_saved_on_the_way_back_leads_there(
     expect(page.locator("main[data-page=status]")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_what_is_typed_in_a_rule_is_asked_about_before_it_is_copied(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -366,6 +371,7 @@ def stored_names(twin: ServedTwin) -> list[str]:
     return [rule["name"] for rule in twin.settings()["rules"]]
 
 
+@pytest.mark.thorough
 def test_what_others_do_to_rules_meanwhile_is_neither_lost_nor_hit(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

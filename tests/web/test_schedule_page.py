@@ -112,6 +112,7 @@ def test_a_new_entry_is_refused_without_a_day_and_saved_beside_the_others(
     }
 
 
+@pytest.mark.thorough
 def test_a_span_is_written_switched_and_deleted_as_one(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -153,6 +154,7 @@ def test_an_older_version_offers_what_it_has(serve: Serve, open_page: OpenPage) 
     expect(form.get_by_label("Value").locator("option")).to_have_count(2)
 
 
+@pytest.mark.thorough
 def test_the_week_shows_spans_that_are_dragged_by_keys_copied_and_put_back(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -200,6 +202,7 @@ def test_the_week_shows_spans_that_are_dragged_by_keys_copied_and_put_back(
     assert stored[2]["time"] == 23400
 
 
+@pytest.mark.thorough
 def test_what_somebody_else_changed_meanwhile_is_told_with_both_values(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -254,6 +257,7 @@ def test_on_a_phone_a_row_opens_the_day_as_a_list(twin: ServedTwin, open_page: O
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.thorough
 def test_back_closes_an_editor_and_asks_only_where_something_was_typed(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -273,6 +277,7 @@ def test_back_closes_an_editor_and_asks_only_where_something_was_typed(
     expect(form.get_by_label("Name")).to_have_value("Noon")
 
 
+@pytest.mark.thorough
 def test_one_entry_is_edited_at_a_time_and_back_closes_that_one(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -303,6 +308,7 @@ def test_one_entry_is_edited_at_a_time_and_back_closes_that_one(
     assert [entry["name"] for entry in twin.settings()["schedule"] if entry] == ["Morning"]
 
 
+@pytest.mark.thorough
 def test_what_others_add_meanwhile_keeps_its_place(twin: ServedTwin, open_page: OpenPage) -> None:
     set_schedule(twin, MORNING)
     page = open_page("schedule?view=list")
@@ -338,6 +344,7 @@ def test_who_took_the_last_place_meanwhile_keeps_it(twin: ServedTwin, open_page:
     assert twin.settings()["schedule"][last]["name"] == "Last"
 
 
+@pytest.mark.thorough
 def test_a_question_is_about_the_entry_that_it_was_asked_for(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -223,6 +223,7 @@ def test_plants_are_wired_snapshots_taken_and_faults_set_and_what_lacks_somethin
     assert twin.state()["DS2"] is None
 
 
+@pytest.mark.thorough
 def test_numbers_are_shown_and_taken_as_the_language_writes_them(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -240,6 +241,7 @@ def test_numbers_are_shown_and_taken_as_the_language_writes_them(
     assert "on:0.5" in str(twin.get("/api/sim").json()["plants"]["wired"])
 
 
+@pytest.mark.thorough
 def test_a_board_that_is_not_simulated_has_no_such_page(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -81,6 +81,7 @@ def test_levers_switch_count_down_are_locked_and_shown_inverted(
     eventually(lambda: twin.state()["OUT0"], 1)
 
 
+@pytest.mark.thorough
 def test_a_pulse_takes_two_clicks_and_leaves_the_return_time_alone(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -167,6 +168,7 @@ def test_a_finding_shows_within_a_second_where_it_is_repaired_and_goes_with_the_
     expect(count).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_names_stand_on_status_and_what_is_shown_can_be_chosen(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -198,6 +200,7 @@ def test_names_stand_on_status_and_what_is_shown_can_be_chosen(
     assert hidden == [1, 23]
 
 
+@pytest.mark.thorough
 def test_a_reading_opens_its_drawer(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get("/inpa.cgi?event=0*10*1*2150*50*0*0*0*0*0*0*0*1*0*0*0")
     source = twin.settings()["rules"][0]["source"]
@@ -228,6 +231,7 @@ def test_a_reading_opens_its_drawer(twin: ServedTwin, open_page: OpenPage) -> No
     expect(page).to_have_url(re.compile("#/status$"))
 
 
+@pytest.mark.thorough
 def test_thirty_readings_of_modules_find_their_place_on_a_phone(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -284,6 +288,7 @@ def test_the_pulse_menu_covers_the_rows_below_it_on_a_phone(open_page: OpenPage)
     eventually(lambda: menu.evaluate(IS_ON_TOP), True)
 
 
+@pytest.mark.thorough
 def test_what_status_says_of_its_readings_is_what_stands_below(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -301,6 +306,7 @@ def test_what_status_says_of_its_readings_is_what_stands_below(
     expect(tile(page, "INPD1").locator("rect")).to_have_count(1)
 
 
+@pytest.mark.thorough
 def test_a_slider_tells_its_number_also_while_its_output_is_off(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -311,6 +317,7 @@ def test_a_slider_tells_its_number_also_while_its_output_is_off(
     expect(post(page, "PWM2").locator("output")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_a_rule_that_got_its_name_later_is_called_by_it_by_every_account(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -29,6 +29,7 @@ def form_of(page: Page, thing: str) -> Locator:
     return drawer_of(page, thing).locator("form.card").first
 
 
+@pytest.mark.thorough
 def test_sensors_are_found_connected_and_freed(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("onewire")
     drawer = page.locator("dialog.drawer")
@@ -119,6 +120,7 @@ def test_a_drawer_changes_its_own_thing_alone_and_tells_what_was_refused(
     assert twin.settings()["output_flags"]["lock"] is True
 
 
+@pytest.mark.thorough
 def test_a_watched_host_tells_what_was_seen(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("things")
     second = form_of(page, "WDOG2")
@@ -225,6 +227,7 @@ TOLD_OF = """(id) => new Promise((told) => {
 })"""
 
 
+@pytest.mark.thorough
 def test_what_is_pressed_is_met_though_the_drawer_changes_in_the_same_moment(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -254,6 +257,7 @@ def test_what_is_pressed_is_met_though_the_drawer_changes_in_the_same_moment(
     assert twin.settings()["onewire"][2]["id"] == NO_ID
 
 
+@pytest.mark.thorough
 def test_the_settings_of_a_drawer_come_when_nothing_above_them_moves_them(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -64,6 +64,7 @@ def test_an_output_is_named_in_three_clicks_and_the_change_of_others_is_told(
     expect(listed(page, "Roof fan").get_by_role("link")).to_be_focused()
 
 
+@pytest.mark.thorough
 def test_a_drawer_tells_why_an_output_is_on_who_uses_it_and_its_day(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -148,6 +149,7 @@ def test_values_of_things_stand_on_one_line_and_modules_are_told_apart(
         assert len(set(readings.all_text_contents())) == len(["m1", "m2"])
 
 
+@pytest.mark.thorough
 def test_a_drawer_over_a_lost_connection_tells_so_and_what_was(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
@@ -185,6 +187,7 @@ def test_who_may_only_look_is_not_told_that_a_silent_module_is_not_set_up(
     expect(drawer(page)).not_to_contain_text("not set up yet")
 
 
+@pytest.mark.thorough
 def test_what_is_still_free_is_called_what_it_will_be(open_page: OpenPage) -> None:
     page = open_page("things?thing=SLOT2")
     expect(drawer(page).get_by_role("heading", name="Modbus device 2")).to_be_visible()
@@ -192,6 +195,7 @@ def test_what_is_still_free_is_called_what_it_will_be(open_page: OpenPage) -> No
     expect(drawer(page).get_by_role("heading", name="Modbus reading 3")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_readings_of_a_module_are_chosen_by_name_in_every_language(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

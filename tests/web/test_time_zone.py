@@ -30,6 +30,7 @@ def show(page: Page, route: str) -> None:
     expect(page.locator(f"main[data-page={name}][aria-busy=false]")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_schedule_and_journal_are_told_in_the_time_of_the_place(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx
 import msgspec
 import pytest
 from playwright.sync_api import expect
@@ -135,8 +136,20 @@ def test_units_are_listed_looked_at_compared_and_changed(tabs: Tabs, site: Site)
         expect(under.locator("progress")).to_have_attribute("value", "1")
         expect(cellar).to_have_attribute("data-health", "fine")
         assert site.twin.settings["outputs"][1]["name"] == "Pump"
-        # What the unit calls its output from now on; time and weekdays as people write them.
-        site.file.write_text(OTHERWISE)
+        assert watch.complaints == []
+
+
+@pytest.mark.thorough
+def test_what_differs_is_told_as_people_write_it_and_everybody_can_read_it(
+    tabs: Tabs, site: Site
+) -> None:
+    httpx.get(f"{site.twin.url}/stm.cgi?oname=1Pump").raise_for_status()
+    site.file.write_text(OTHERWISE)
+    look = Look("hu", PHONE, "light", False)
+    with tabs.fresh(look) as page, watched(page, site.origin, "") as watch:
+        page.set_extra_http_headers({"Authorization": LOGIN.header()})
+        page.goto(site.origin)
+        cellar, under = (page.locator(f"[data-{at}=cellar]") for at in ("unit", "under"))
         cellar.locator("[data-do=pull]").click()
         cellar.locator("summary").click()
         for line in ("Pump", *TOLD):
