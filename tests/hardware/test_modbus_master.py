@@ -297,7 +297,7 @@ def test_what_a_busy_module_said_before_counts_until_it_is_too_old(code: int) ->
     run_virtually(scenario())
 
 
-@pytest.mark.parametrize("answer_s", [0.03, 0.2])
+@pytest.mark.parametrize("answer_s", [pytest.param(0.03, marks=pytest.mark.thorough), 0.2])
 def test_one_silent_module_of_three_leaves_the_others_nine_tenths_of_their_rate(
     answer_s: float,
 ) -> None:

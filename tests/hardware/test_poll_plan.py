@@ -99,6 +99,7 @@ def test_the_pause_of_a_slave_does_not_hold_up_the_others() -> None:
     assert bus.answers[2] >= 95
 
 
+@pytest.mark.thorough
 @for_each("answer_s", [0.02, 0.1, 0.3])
 @for_each("requests", [1, 14])
 def test_one_silent_slave_of_three_leaves_the_others_nine_tenths(

@@ -338,7 +338,7 @@ def test_reduced_csv_has_one_line_for_each_interval() -> None:
     assert all(earlier < later for earlier, later in pairwise(times))
 
 
-@pytest.mark.parametrize("every_s", [97, 7200])
+@pytest.mark.parametrize("every_s", [97, pytest.param(7200, marks=pytest.mark.thorough)])
 def test_csv_of_all_time_begins_with_the_first_value(every_s: int) -> None:
     compactor = Compactor(in_memory(), BOUNDS)
     assert len(b"".join(csv_pieces(compactor, span(0, START)))) < 100
