@@ -55,6 +55,7 @@ def complaint(*arguments: str) -> str:
     return done.stderr
 
 
+@pytest.mark.thorough
 def test_the_address_that_is_told_can_be_opened_with_ipv6_too(tmp_path: Path) -> None:
     with running("--data", str(tmp_path), "--host", "::1") as address:
         assert address.startswith("http://[::1]:")
@@ -105,6 +106,7 @@ def test_a_store_of_a_newer_program_is_left_alone(tmp_path: Path) -> None:
     assert "999" in complaint("run", "--port", "0", "--data", str(tmp_path))
 
 
+@pytest.mark.thorough
 def test_a_damaged_store_gives_way_to_the_last_snapshot(tmp_path: Path) -> None:
     with running("--data", str(tmp_path)) as address:
         fetch(f"{address}/stm.cgi?oname=0Lamp")
@@ -156,6 +158,7 @@ def test_a_wrong_configuration_file_says_what_is_allowed(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "leverframe.toml"
     file.write_text(f'data = "{tmp_path / "data"}"\nhw = "3.0"\nsw = "1.58a"\n')

@@ -4,9 +4,12 @@ import re
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from tests.command_line.test_run import fetch, running
 
 
+@pytest.mark.thorough
 def test_controllers_told_by_files_of_their_own_share_nothing(tmp_path: Path) -> None:
     with ExitStack() as stack:
         addresses = []

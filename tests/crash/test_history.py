@@ -18,6 +18,7 @@ def values(port: int, label: str) -> list[float | None]:
     return series
 
 
+@pytest.mark.thorough
 def test_history_survives_a_kill_and_shows_the_gap(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -110,6 +110,7 @@ def test_where_the_service_could_not_drive_pwm_the_check_says_so(tree: SysfsTree
     assert "read-only here; a service needs ReadWritePaths=/sys/devices" in checked.stdout
 
 
+@pytest.mark.thorough
 @only_root
 def test_a_channel_that_nobody_has_used_is_tried_by_what_brings_it_up(tree: SysfsTree) -> None:
     folder = tree.root / "class/pwm/pwmchip0"

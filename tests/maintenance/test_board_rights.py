@@ -97,6 +97,7 @@ def test_what_only_root_may_use_fails_as_the_account_of_the_service(
     assert f"Tried as {NOBODY} (groups: nogroup)." in tried.stdout
 
 
+@pytest.mark.thorough
 @only_root
 def test_a_sensor_that_may_not_be_read_is_a_matter_of_rights(
     tmp_path: Path, tree: SysfsTree

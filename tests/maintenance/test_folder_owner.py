@@ -118,6 +118,7 @@ def test_root_repairs_and_sets_aside_for_the_owner(tmp_path: Path) -> None:
         assert set(owners(folder).values()) == {OWNER}
 
 
+@pytest.mark.thorough
 @as_root
 def test_a_controller_that_root_runs_leaves_the_files_to_the_owner(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()

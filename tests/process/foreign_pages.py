@@ -7,6 +7,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page
 
 #: A name of the attacker, which the browser believes to be at this machine.
@@ -101,6 +102,12 @@ ATTACKS = {
         frame.src = target; document.body.append(frame);
     }""",
 }
+#: One that the page itself sends, and one that leads away from it; all of them in thorough runs.
+COMMON = ("image without referrer", "posted form")
+EACH_ATTACK = [
+    pytest.param(attack, marks=[] if attack in COMMON else pytest.mark.thorough)
+    for attack in (*HIDDEN_ATTACKS, *ATTACKS)
+]
 #: Attacks after which the tab shows the controller's answer.
 LEAD_AWAY = {"form", "posted form", "link"}
 

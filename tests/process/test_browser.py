@@ -9,9 +9,8 @@ from playwright.sync_api import Browser, Page
 from tests.process.browsers import chromium_with
 from tests.process.controller_process import ControllerProcess, controller_process
 from tests.process.foreign_pages import (
-    ATTACKS,
+    EACH_ATTACK,
     FOREIGN,
-    HIDDEN_ATTACKS,
     ask_anew,
     attack_from,
     foreign_site,
@@ -45,7 +44,7 @@ def outputs(process: ControllerProcess) -> bytes:
     return process.ask("/outs.cgi")[1].partition(b"<out>")[2][:6]
 
 
-@pytest.mark.parametrize("attack", [*HIDDEN_ATTACKS, *ATTACKS])
+@pytest.mark.parametrize("attack", EACH_ATTACK)
 def test_a_foreign_page_switches_nothing(
     attack: str, process: ControllerProcess, visitor: Page
 ) -> None:
@@ -93,6 +92,7 @@ def locked_process(process: ControllerProcess) -> Iterator[ControllerProcess]:
     assert process.ask(f"/stm.cgi?auth=00{fields}", account=account)[0] == 200
 
 
+@pytest.mark.thorough
 def test_a_person_signs_in_with_the_page_and_out_again(
     locked_process: ControllerProcess, browser: Browser
 ) -> None:

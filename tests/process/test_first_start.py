@@ -135,6 +135,7 @@ def test_browsers_that_came_by_tls_are_told_to_come_no_other_way(tmp_path: Path)
     assert told == dict.fromkeys(told, "max-age=31536000")
 
 
+@pytest.mark.thorough
 def test_without_tls_browsers_are_told_nothing_of_it(tmp_path: Path) -> None:
     with (
         controller_process(tmp_path) as process,
@@ -153,6 +154,7 @@ def test_tls_answers_by_https_with_a_certificate_of_its_own(tmp_path: Path) -> N
         assert process.ask("/outs.cgi?out0=1")[0] == 308
 
 
+@pytest.mark.thorough
 def test_a_hangup_takes_up_a_new_certificate_without_a_restart(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     own_certificate(tmp_path / "new", "leverframe-new", [])

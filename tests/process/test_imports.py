@@ -124,6 +124,7 @@ def one_of_every_kind(process: ControllerProcess) -> dict[str, int]:
     return answers
 
 
+@pytest.mark.thorough
 def test_no_request_loads_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with controller_process(tmp_path, "--capture") as process:
         for target, body in SWITCH_ON:

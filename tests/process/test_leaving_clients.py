@@ -26,7 +26,7 @@ sys.exit(main())
 """
 
 
-@pytest.fixture(params=["uvloop", "asyncio"])
+@pytest.fixture(params=["uvloop", pytest.param("asyncio", marks=pytest.mark.thorough)])
 def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "asyncio":
         monkeypatch.setattr(processes, "PROGRAM", [sys.executable, "-c", WITHOUT_UVLOOP])

@@ -12,6 +12,7 @@ from tests.process.controller_process import controller_process
 SITE = pack_site({"index.html": b"<title>Cellar</title>", "noise.bin": os.urandom(200_000)})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("options", "status"), [((), 413), (("--lenient",), 200)])
 def test_a_large_site_is_taken_at_doubled_slashes_by_a_lenient_controller_only(
     tmp_path: Path, options: tuple[str, ...], status: int

@@ -104,6 +104,7 @@ async def test_what_happens_is_logged_with_its_cause(caplog: pytest.LogCaptureFi
     assert vars(said)["cause"] == "command"
 
 
+@pytest.mark.thorough
 def test_the_command_line_chooses_level_and_format(tmp_path: Path) -> None:
     run = [sys.executable, "-m", "leverframe", "run", "--data", str(tmp_path), "--port", "0"]
     process = subprocess.Popen(

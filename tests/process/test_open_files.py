@@ -79,6 +79,7 @@ def test_more_plain_connections_than_the_limit_of_files_stop_nobody_else(tmp_pat
     assert "Traceback" not in log
 
 
+@pytest.mark.thorough
 def test_silent_unfinished_and_plain_connections_to_a_tls_port_count_as_one_kind(
     tmp_path: Path,
 ) -> None:

@@ -98,6 +98,7 @@ def test_a_twin_takes_a_recording_and_a_reset_begins_it_again(tmp_path: Path) ->
         Twin(recorded=tmp_path / "missing.jsonl")
 
 
+@pytest.mark.thorough
 def test_a_twin_as_a_process_takes_a_recording(tmp_path: Path) -> None:
     path = recording(tmp_path, exchange("/extra.cgi", "<a/>"))
     with Twin.process(recorded=path) as twin:
@@ -114,6 +115,7 @@ def test_run_takes_a_recording(tmp_path: Path) -> None:
         assert process.ask("/extra.cgi")[0] == 401
 
 
+@pytest.mark.thorough
 def test_a_recording_that_is_none_ends_the_start_with_a_line(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     path.write_text(json.dumps({"no": "recording"}))

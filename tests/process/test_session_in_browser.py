@@ -14,7 +14,7 @@ from tests.ports import free_ports
 from tests.process.browsers import chromium_with
 from tests.process.controller_process import ControllerProcess, controller_process
 from tests.process.foreign_pages import (
-    ATTACKS,
+    EACH_ATTACK,
     FOREIGN,
     HIDDEN_ATTACKS,
     ask_anew,
@@ -23,9 +23,6 @@ from tests.process.foreign_pages import (
 )
 
 pytestmark = pytest.mark.needs_program("chromium")
-
-#: One that the page itself sends, and one that leads away from it; all of them in thorough runs.
-COMMON = ("image without referrer", "posted form")
 
 #: The controller's name, which is no loopback name to the browser.
 BOX = "box.example"
@@ -101,13 +98,7 @@ def test_the_own_page_switches_with_its_session(process: ControllerProcess, page
     [(BOX, OTHER_PORT), (BOX, CORS_PORT), (FOREIGN, OTHER_PORT)],
     ids=["other port", "configured origin", "other site"],
 )
-@pytest.mark.parametrize(
-    "attack",
-    [
-        pytest.param(attack, marks=[] if attack in COMMON else pytest.mark.thorough)
-        for attack in [*HIDDEN_ATTACKS, *ATTACKS]
-    ],
-)
+@pytest.mark.parametrize("attack", EACH_ATTACK)
 def test_a_page_of_others_switches_nothing_with_the_session(
     attack: str,
     name: str,
@@ -123,6 +114,7 @@ def test_a_page_of_others_switches_nothing_with_the_session(
         assert outputs(process) == b"000000"
 
 
+@pytest.mark.thorough
 def test_a_name_that_was_bound_to_our_address_switches_nothing(
     process: ControllerProcess, page: Page
 ) -> None:

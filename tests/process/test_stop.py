@@ -81,6 +81,7 @@ def troubles(process: ControllerProcess) -> dict[str, str]:
     return found
 
 
+@pytest.mark.thorough
 def test_a_snapshot_that_cannot_be_removed_is_told_and_the_stop_loses_nothing(
     tmp_path: Path,
 ) -> None:

@@ -157,6 +157,7 @@ def test_a_plain_port_beside_https_leads_there(tmp_path: Path) -> None:
         connection.close()
 
 
+@pytest.mark.thorough
 def test_a_plain_port_that_is_taken_is_a_trouble_and_the_rest_runs(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = str(other.getsockname()[1])

@@ -128,6 +128,7 @@ def test_a_session_is_recorded_and_replayed(tmp_path: Path, typed: Typed) -> Non
         assert done.returncode == 0, done
 
 
+@pytest.mark.thorough
 def test_what_always_differs_is_named_and_counts_where_that_is_asked_for(
     tmp_path: Path, typed: Typed
 ) -> None:
@@ -240,6 +241,7 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path, typed: Typed) -> None:
     assert there.read_text() == "{}\n"
 
 
+@pytest.mark.thorough
 def test_a_full_disk_ends_the_recording_and_says_so(tmp_path: Path) -> None:
     with controller_process(tmp_path) as unit:
         out = tmp_path / "session.jsonl"

@@ -4,6 +4,7 @@ from datetime import UTC
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from leverframe.clock import VirtualClock
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
@@ -78,6 +79,7 @@ async def test_the_configuration_names_it_until_somebody_does() -> None:
     await made.stop()
 
 
+@pytest.mark.thorough
 def test_a_process_takes_name_and_address_of_a_unit(tmp_path: Path) -> None:
     with controller_process(tmp_path, "--name", "Boiler room", "--mac", UNIT.lower()) as running:
         assert running.printed.startswith("Boiler room (")

@@ -10,6 +10,7 @@ from leverframe.testing.process_twin import TwinDidNotStart
 from tests.patience import PATIENCE_S
 
 
+@pytest.mark.thorough
 def test_a_twin_that_was_killed_goes_on_with_what_it_had_confirmed(tmp_path: Path) -> None:
     with Twin.process(
         data=tmp_path,
@@ -66,6 +67,7 @@ def test_it_can_do_what_all_twins_can() -> None:
     assert not folder.exists()
 
 
+@pytest.mark.thorough
 def test_a_process_that_does_not_start_tells_why(tmp_path: Path) -> None:
     with Twin.process(data=tmp_path), pytest.raises(TwinDidNotStart, match="is in use by process"):
         Twin.process(data=tmp_path).start()

@@ -234,6 +234,7 @@ def test_workers_beside_each_other_do_not_meet(pytester: pytest.Pytester) -> Non
     result.assert_outcomes(passed=8)
 
 
+@pytest.mark.thorough
 def test_without_a_twin_the_plugin_loads_nothing(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import sys

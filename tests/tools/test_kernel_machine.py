@@ -66,6 +66,7 @@ def test_only_what_the_tests_say_is_printed_and_their_status_is_kept(
     assert report.status == 3
 
 
+@pytest.mark.thorough
 def test_the_tests_of_the_machine_are_not_those_of_make_test() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "tests/kernel"],

@@ -259,6 +259,7 @@ async def headers_of(node: LoopNode, what: str) -> dict[str, str]:
     return dict((await node.ask(f"/api/fleet/{what}".rstrip("/"), method="GET")).headers)
 
 
+@pytest.mark.thorough
 async def test_a_node_of_an_older_program_is_named_as_one_that_does_not_answer(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,6 +288,7 @@ async def _answer_of_another_program(call: NodeCall) -> CallAnswer:
     return CallAnswer(msgspec.msgpack.encode(["another", "shape"]))
 
 
+@pytest.mark.thorough
 async def test_what_a_node_does_not_know_is_told_as_of_another_program(cluster: Cluster) -> None:
     b = cluster.members["b"]
     packed = msgspec.msgpack.encode(ApiCall("/api/fleet/later", {}, b"", THE_OPERATOR, HOME))
@@ -418,6 +420,7 @@ async def test_people_of_a_tenant_have_theirs_on_all_nodes_and_nothing_else(
     assert (await by_eve("rollout?id=x"))["status"] == 404
 
 
+@pytest.mark.thorough
 async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

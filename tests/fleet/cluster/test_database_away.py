@@ -103,6 +103,7 @@ async def test_changes_are_507_switching_503_and_it_goes_on_without_a_restart(
     assert [one._claim.epoch for one in cluster.members.values()] == epochs
 
 
+@pytest.mark.thorough
 async def test_a_controller_that_cannot_be_removed_now_runs_on_and_is_removed_later(
     away: tuple[PostgresServer, Cluster],
 ) -> None:
@@ -124,6 +125,7 @@ async def test_a_controller_that_cannot_be_removed_now_runs_on_and_is_removed_la
         assert rows.fetchone() == (0,)
 
 
+@pytest.mark.thorough
 async def test_one_that_was_removed_while_its_node_could_not_know_is_stopped(
     there: tuple[PostgresServer, Cluster], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -137,6 +139,7 @@ async def test_one_that_was_removed_while_its_node_could_not_know_is_stopped(
     await until(lambda: cluster.names("a") | cluster.names("b") == {"two"})
 
 
+@pytest.mark.thorough
 async def test_what_only_the_database_knows_is_told_as_not_to_be_read_now(
     away: tuple[PostgresServer, Cluster],
 ) -> None:
@@ -213,6 +216,7 @@ def troubles_in(chunk: bytes) -> list[str] | None:
     return findings and [one["text"] for one in findings if one["kind"] == "trouble"]
 
 
+@pytest.mark.thorough
 @pytest.mark.needs_program("mosquitto")
 @pytest.mark.needs_program("mosquitto_sub")
 async def test_commands_by_mqtt_are_answered_with_a_sentence_and_carried_out_when_it_is_back(

@@ -132,6 +132,7 @@ MOMENTS = [
     (0, False),
     (1, False),
     (2, False),
+    (3, True),
     (4, True),
     (5, True),
     (6, False),
@@ -141,7 +142,7 @@ MOMENTS = [
 
 @pytest.mark.parametrize(
     ("moment", "is_last_done"),
-    [(1, True), (3, True), *(pytest.param(*one, marks=pytest.mark.thorough) for one in MOMENTS)],
+    [(1, True), *(pytest.param(*one, marks=pytest.mark.thorough) for one in MOMENTS)],
 )
 async def test_a_change_is_made_once_when_the_node_that_was_asked_is_killed(
     postgres: PostgresServer, tmp_path: Path, moment: int, is_last_done: bool
@@ -215,6 +216,7 @@ async def test_a_threshold_holds_over_all_nodes_and_those_that_failed_are_tried_
         assert max((await changes_by_fleet(b)).values()) == 1
 
 
+@pytest.mark.thorough
 async def test_a_controller_that_moves_in_the_middle_of_a_change_does_it_once(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
@@ -259,6 +261,7 @@ async def test_a_controller_that_moves_in_the_middle_of_a_change_does_it_once(
         assert found == {10**6: None}
 
 
+@pytest.mark.thorough
 async def test_a_node_that_is_declared_dead_by_mistake_leaves_its_jobs_to_others(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:

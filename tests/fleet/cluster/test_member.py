@@ -82,6 +82,7 @@ async def test_a_moved_controller_stays_where_it_is_wanted(cluster: Cluster) -> 
     assert cluster.names("b") == {there}
 
 
+@pytest.mark.thorough
 async def test_a_drained_node_stays_empty_in_its_next_lives_until_that_is_undone(
     cluster: Cluster,
 ) -> None:
@@ -115,6 +116,7 @@ async def test_only_a_node_that_is_known_can_be_drained(cluster: Cluster) -> Non
             await cluster.members["a"].drain("c", undo=undo)
 
 
+@pytest.mark.thorough
 async def test_a_node_that_has_ended_is_forgotten_and_comes_back_as_a_new_one(
     cluster: Cluster,
 ) -> None:
