@@ -164,6 +164,7 @@ async def test_a_certificate_that_ends_soon_is_told_with_the_days_left(tmp_path:
         return {
             'leverframe_node_findings{severity="fault"}': fault,
             'leverframe_node_findings{severity="attention"}': attention,
+            "leverframe_node_controllers_not_started": 0,
         }
 
     days = "leverframe_node_certificate_days"

@@ -26,6 +26,7 @@ from leverframe.fleet.commands import _tell_made, table_of
 from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_file import read_fleet
 from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
+from leverframe.fleet.node import FleetNode
 from leverframe.testing import Twin
 from leverframe.testing.loop_thread import LOOP_THREAD
 from tests import effort
@@ -38,12 +39,12 @@ from tests.ports import free_port, free_ports
 class Terminal:
     """Runs commands against a node, and keeps what they print."""
 
-    def __init__(self, port: int, capsys: pytest.CaptureFixture[str]) -> None:
-        self._node = f"127.0.0.1:{port}"
+    def __init__(self, node: FleetNode, capsys: pytest.CaptureFixture[str]) -> None:
+        self.node = node
         self._capsys = capsys
 
     def __call__(self, *words: str, ends_with: int = 0) -> str:
-        code = carry_out(["fleet", *words, "--node", self._node])
+        code = carry_out(["fleet", *words, "--node", f"127.0.0.1:{self.node.door.port}"])
         told = self._capsys.readouterr()
         assert code == ends_with, told
         return told.out + told.err
@@ -56,10 +57,10 @@ class Terminal:
 def fleet(capsys: pytest.CaptureFixture[str]) -> Iterator[Terminal]:
     stack = AsyncExitStack()
 
-    async def start() -> int:
+    async def start() -> FleetNode:
         node = await stack.enter_async_context(loop_node())
         await node.node.door.listen("127.0.0.1", 0)
-        return node.node.door.port
+        return node.node
 
     yield Terminal(LOOP_THREAD.run(start()), capsys)
     LOOP_THREAD.run(stack.aclose())
@@ -98,6 +99,25 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     port = str(free_port())
     assert "made: 1 (one)" in fleet("add", "--name", "one", "--port", port)
     assert f"/, port {port} " in fleet("list", "one")
+
+
+def test_the_list_ends_with_whom_it_lacks_since_they_did_not_start(
+    fleet: Terminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet("add", "--name", "gh-1")
+    assert "did not start" not in fleet("list")
+    fleet.node.note_not_started("table 2", "line 5: b.hwx is unknown.")
+    fleet.node.note_not_started("table 2", "line 6: b.tags must be a list of texts.")
+    one = "  line 5: b.hwx is unknown. line 6: b.tags must be a list of texts.\n"
+    assert fleet("list").endswith("leverframe: 1 controller did not start:\n" + one)
+    fleet.node.note_not_started("new c", "c does not start: its port is taken.")
+    assert "leverframe: 2 controllers did not start:\n" in fleet("list")
+    assert "did not start" not in fleet("list", "gh-1")
+    # A script reads objects from the output; this is beside it.
+    carry_out(["fleet", "list", "--json", "--node", f"127.0.0.1:{fleet.node.door.port}"])
+    told = capsys.readouterr()
+    assert [msgspec.json.decode(line)["name"] for line in told.out.splitlines()] == ["gh-1"]
+    assert "2 controllers did not start" in told.err
 
 
 def test_a_port_in_use_refuses_all_that_are_to_be_added(

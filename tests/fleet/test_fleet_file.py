@@ -99,7 +99,7 @@ async def test_a_mistake_in_one_is_told_by_name_and_line_and_the_others_start(
     )
     new = 'hw = "3.9"\nsw = "1.75"\n\n[settings]\n"ui.user_read_only" = true\n'
     fleet = read(tmp_path, text, new=new)
-    (mistake,) = fleet.mistakes
+    (mistake,) = (one.sentence for one in fleet.mistakes)
     assert f"fleet.toml, line {line}: " in mistake
     assert told in mistake
     assert [one.record.name for one in fleet.controllers] == ["cellar", "last"]
@@ -109,7 +109,7 @@ def test_a_mistake_in_one_of_a_thousand_is_told_and_the_others_are_read(tmp_path
     tables = [f'[[controllers]]\nname = "gh-{number}"\n' for number in range(1000)]
     tables[700] = '[[controllers]]\nname = "gh-699"\n'
     fleet = read(tmp_path, "".join(tables))
-    (mistake,) = fleet.mistakes
+    (mistake,) = (one.sentence for one in fleet.mistakes)
     assert "fleet.toml, line 1402: gh-699: " in mistake
     assert "There is a controller gh-699 already." in mistake
     assert len(fleet.controllers) == 999
@@ -118,7 +118,7 @@ def test_a_mistake_in_one_of_a_thousand_is_told_and_the_others_are_read(tmp_path
 def test_a_port_that_another_has_is_told_at_its_line(tmp_path: Path) -> None:
     table = '[[controllers]]\nname = "{}"\nport = 8091\n'
     fleet = read(tmp_path, table.format("a") + table.format("b"))
-    (mistake,) = fleet.mistakes
+    (mistake,) = (one.sentence for one in fleet.mistakes)
     assert mistake.endswith("fleet.toml, line 6: b: b cannot have 8091: a has it.")
 
 
@@ -130,7 +130,7 @@ def test_one_of_a_count_that_another_contradicts_is_told_and_the_others_are_read
         '[[controllers]]\nname = "gh-{n}"\ncount = 4\nport = 9001\n'
     )
     fleet = read(tmp_path, text)
-    by_port, by_name = fleet.mistakes
+    by_port, by_name = (one.sentence for one in fleet.mistakes)
     assert by_port.endswith("fleet.toml, line 7: gh-2: gh-2 cannot have 9002: gh-3 has it.")
     assert by_name.endswith("fleet.toml, line 5: gh-3: There is a controller gh-3 already.")
     assert [one.record.name for one in fleet.controllers] == ["gh-3", "gh-1", "gh-4"]
@@ -146,6 +146,7 @@ async def test_a_port_in_use_is_told_and_the_others_start(tmp_path: Path) -> Non
         assert "fleet.toml, line 3: " in told
         assert f": a does not start: port {taken} of 127.0.0.1 cannot be used" in told
         assert [one["name"] for one in await node.get("list")] == ["b"]
+        assert (await node.get(""))["not_started"] == [told]
 
 
 async def test_those_beside_one_that_cannot_be_are_made_together(
@@ -182,6 +183,8 @@ async def test_a_port_that_was_taken_meanwhile_is_told_at_the_next_start(tmp_pat
             assert "fleet.toml, line 3: " in told
             assert f": a does not start: port {port} of 127.0.0.1 cannot be used" in told
             assert [one["name"] for one in await again.get("list")] == ["b"]
+            overview = await again.get("")
+            assert overview["not_started"] == overview["troubles"] == [told]
 
 
 async def test_an_address_that_an_added_one_has_is_told_at_the_next_start(tmp_path: Path) -> None:
@@ -196,6 +199,8 @@ async def test_an_address_that_an_added_one_has_is_told_at_the_next_start(tmp_pa
         sentence = "a starts without it: a cannot have 127.0.0.3: added has it."
         assert told.endswith(f"fleet.toml, line 3: {sentence}")
         assert [one["address"] for one in await again.get("list")] == [None, "127.0.0.3"]
+        overview = await again.get("")
+        assert (overview["not_started"], overview["troubles"]) == ([], [told])
         await again.post("add", name="third")
 
 
@@ -236,3 +241,13 @@ def test_how_often_live_state_is_saved_is_checked(tmp_path: Path) -> None:
         with pytest.raises(BadConfiguration, match=r"fleet.toml, line 3: .*live_state_every"):
             read(tmp_path, text.format(wrong))
     assert read(tmp_path, '[cluster]\ndatabase = "dbname=fleet"\n').cluster is not None
+
+
+def test_each_controller_that_cannot_be_is_told_apart_however_many_mistakes_it_has(
+    tmp_path: Path,
+) -> None:
+    cellar = '[[controllers]]\nname = "cellar"\n'
+    twice_wrong = '[[controllers]]\nname = "b"\nhwx = "3.0"\ntags = 1\n'
+    fleet = read(tmp_path, cellar + twice_wrong + cellar + cellar)
+    assert len(fleet.mistakes) == 4
+    assert len({one.who for one in fleet.mistakes}) == 3

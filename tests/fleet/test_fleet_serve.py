@@ -71,6 +71,8 @@ async def test_a_node_says_where_it_answers_and_stops_when_it_is_told(
     if "tls" not in keys:
         # Whoever looks at the page sees which of them did not start, too.
         assert "WRONG" in (await ask_once(HOME, port, "/api/fleet", HOME)).body
+        figures = (await ask_once(HOME, port, "/metrics", HOME)).body
+        assert "leverframe_node_controllers_not_started 1\n" in figures
     signal.raise_signal(signal.SIGTERM)
     await serving
     assert (tmp_path / "data" / "fleet.db").exists()

@@ -361,7 +361,7 @@ async def test_a_file_names_tenants_and_whose_controllers_are(tmp_path: Path) ->
 
 async def test_a_mistake_about_tenants_in_a_file_is_told_with_its_line(tmp_path: Path) -> None:
     fleet = read(tmp_path, FILE.replace('tenant = "acme"', 'tenant = "gone"'))
-    (mistake,) = fleet.mistakes
+    (mistake,) = (one.sentence for one in fleet.mistakes)
     assert "line 6: acme-{n}: There is no tenant 'gone'" in mistake
     assert [one.record.name for one in fleet.controllers] == ["house"]
     for wrong in ('"acme"', '["Upper"]'):
@@ -372,6 +372,7 @@ async def test_a_mistake_about_tenants_in_a_file_is_told_with_its_line(tmp_path:
 async def test_health_counts_no_controllers_where_there_are_tenants() -> None:
     async with tenant_fleet(BOTH) as fleet:
         fleet.node.member("zeta-1").controller.troubles["email"] = "The server refuses it."
+        fleet.node.node.note_not_started("table 2", "line 5: b.hwx is unknown.")
         assert (await fleet.ask(NOBODY, "/health")).json == {"status": "ok", "controllers": None}
         fleet.node.node.troubles["database"] = "It is away."
         assert (await fleet.ask(NOBODY, "/health")).json["status"] == "degraded"

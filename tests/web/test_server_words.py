@@ -430,7 +430,7 @@ def test_what_stands_in_places_of_sentences_is_translated() -> None:
 def test_mistakes_of_a_fleet_file_which_a_node_tells_are_translated(tmp_path: Path) -> None:
     file = tmp_path / "fleet.toml"
     file.write_text(MISTAKEN, encoding="utf-8")
-    mistakes = read_fleet(Sources(file, {}, {})).mistakes
+    mistakes = [one.sentence for one in read_fleet(Sources(file, {}, {})).mistakes]
     assert len(mistakes) == MISTAKEN.count("[[controllers]]")
     told = [one.partition(": ")[2] for one in mistakes]
     whole = [*mistakes, *(one.removeprefix("b: ") for one in told), *controller_keys()]

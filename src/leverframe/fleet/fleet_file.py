@@ -80,11 +80,19 @@ class WrongKey(ErrorForPeople):
         self.key = key
 
 
+class FileMistake(Struct, frozen=True):
+    """What is wrong with a controller of the file, with its name and line."""
+
+    sentence: str
+    #: Its table, and its name where that makes several; a table may have several mistakes.
+    who: str
+
+
 class FleetFile(Struct, frozen=True):
     config: NodeConfig
     controllers: list[NewController]
-    #: A sentence for each controller that cannot be, with its name and line.
-    mistakes: list[str]
+    #: Why controllers cannot be.
+    mistakes: list[FileMistake]
     #: The database that it shares with other nodes.
     cluster: ClusterTable | None = None
     tenants: tuple[str, ...] = ()
@@ -146,32 +154,35 @@ def _controllers(
     sources: Sources,
     config: NodeConfig,
     tenants: tuple[str, ...],
-) -> tuple[list[NewController], list[str]]:
+) -> tuple[list[NewController], list[FileMistake]]:
     found: list[NewController] = []
-    mistakes: list[str] = []
+    mistakes: list[FileMistake] = []
     taken = Taken(())
     folder = Path() if sources.file is None else sources.file.parent
     for index, table in enumerate(tables):
         name = str(table.get("name", f"number {index + 1}"))[:40]
+        who = f"table {index + 1}"
         wrong = list(misshapen_table(table, ControllerTable, (name,)))
         for mistake in wrong:
             where = sources.line((CONTROLLERS, index, *mistake.place[1:]))
-            mistakes.append(f"{where}: {mistake.sentence}")
+            mistakes.append(FileMistake(f"{where}: {mistake.sentence}", who))
         if wrong:
             continue
         line_of = partial(_line_of, sources, index)
         try:
             made = _new(msgspec.convert(table, ControllerTable), folder, config, tenants)
         except WrongKey as wrong_key:
-            mistakes.append(f"{line_of(wrong_key.key)}: {name}: {wrong_key}")
+            sentence = f"{line_of(wrong_key.key)}: {name}: {wrong_key}"
+            mistakes.append(FileMistake(sentence, who))
             continue
         for one in made:
             try:
                 taken.add(one.record)
             except Refusal as refusal:
                 # Of two controllers with the same name, address or port.
-                where = line_of(refusal.field or "name")
-                mistakes.append(f"{where}: {one.record.name}: {refusal.at_its_place}")
+                where, refused = line_of(refusal.field or "name"), one.record.name
+                sentence = f"{where}: {refused}: {refusal.at_its_place}"
+                mistakes.append(FileMistake(sentence, f"{who} {refused}"))
             else:
                 found.append(replace(one, line_of=line_of))
     return found, mistakes

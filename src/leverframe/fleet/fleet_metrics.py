@@ -87,6 +87,13 @@ def _of_controllers(members: Sequence[Member]) -> Iterable[Family]:
 
 
 def _of_findings(node: FleetNode) -> Iterable[Family]:
+    yield Family(
+        "leverframe_node_controllers_not_started",
+        GAUGE,
+        "Controllers of the node that did not start; a table of the fleet file with a mistake"
+        " counts as one.",
+        [(NO_LABELS, len(node.not_started()))],
+    )
     faults = [one.is_fault for one in node_findings(node)]
     yield Family(
         "leverframe_node_findings",

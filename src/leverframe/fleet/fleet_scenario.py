@@ -62,7 +62,7 @@ async def simulate_fleet(sources: Sources, for_s: float, as_json: bool) -> int:
     sources.values["virtual_time"] = True
     fleet = read_fleet(sources)
     if fleet.mistakes:
-        raise BadScenario("\n".join(fleet.mistakes))
+        raise BadScenario("\n".join(mistake.sentence for mistake in fleet.mistakes))
     happenings = _happenings(tables, sources, fleet)
     web = await node_of(fleet.config, MemoryLane(), clock_of(fleet.config))
     try:

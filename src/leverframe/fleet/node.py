@@ -54,8 +54,10 @@ from leverframe.wiring import Wiring
 
 log = logging.getLogger(__name__)
 
-#: Before the number of a trouble: a controller does not start.
+#: Before whom a trouble is about: one that does not start, or starts without its place.
 NOT_STARTED = "start "
+WITHOUT_PLACE = "place "
+OF_CONTROLLERS = (NOT_STARTED, WITHOUT_PLACE)
 #: Controllers whose rows are read at once.
 READ_AT_A_TIME = 50
 #: So many are stopped before other requests have their turn.
@@ -128,11 +130,9 @@ class FleetNode:
 
     # --- making and removing ----------------------------------------------------------------------
 
-    async def start_stored(self, wirings: Mapping[str, Wiring]) -> dict[str, StartTrouble]:
-        """Start what the store knows; return by its name why one cannot be."""
-        records = self.registry.records
-        troubles = await self.start_some(sorted(records), wirings)
-        return {records[number].name: trouble for number, trouble in troubles.items()}
+    async def start_stored(self, wirings: Mapping[str, Wiring]) -> dict[int, StartTrouble]:
+        """Start what the store knows; return why one cannot be."""
+        return await self.start_some(sorted(self.registry.records), wirings)
 
     async def start_some(
         self,
@@ -368,6 +368,20 @@ class FleetNode:
         await self._stop(tuple(self.members.values()))
         shared = [] if self._history is None else [self._history.close]
         await close_all([*shared, self.services.close, self.lane.close])
+
+    # --- what does not start ----------------------------------------------------------------------
+
+    def note_not_started(self, who: str, sentence: str) -> None:
+        """Keep a reason why a controller that is not stored does not start."""
+        self.troubles[f"{NOT_STARTED}{who}: {sentence}"] = sentence
+
+    def not_started(self) -> list[str]:
+        """Tell for each controller that did not start why, with all reasons that it has."""
+        reasons: dict[str, list[str]] = {}
+        for part, sentence in sorted(self.troubles.items()):
+            if part.startswith(NOT_STARTED):
+                reasons.setdefault(part.partition(": ")[0], []).append(sentence)
+        return [" ".join(sentences) for sentences in reasons.values()]
 
     # --- names and tags ---------------------------------------------------------------------------
 

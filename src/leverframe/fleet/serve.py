@@ -25,7 +25,7 @@ from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.fleet_mdns import FleetMdns
 from leverframe.fleet.members import MemberOptions, NewController
-from leverframe.fleet.node import NOT_STARTED, FleetNode
+from leverframe.fleet.node import NOT_STARTED, WITHOUT_PLACE, FleetNode
 from leverframe.fleet.node_storage import FileStorage, NodeStorage
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import Registry
@@ -148,7 +148,7 @@ async def start_controllers(
     is_elsewhere: Callable[[str], bool] = lambda name: False,
     tenants: Sequence[str] = (),
 ) -> list[str]:
-    """Start what is stored, then what is new; return a sentence for each that cannot be."""
+    """Start what is stored, then what is new; note at the node, and return, why one cannot be."""
     node = web.node
     for name in tenants:
         if name not in node.registry.tenants:
@@ -156,11 +156,17 @@ async def start_controllers(
     contradictions = await node.take_over([one.record for one in controllers])
     written = {one.record.name: one for one in controllers}
     wirings = {name: one.wiring for name, one in written.items()}
-    troubles = [written[name].starts_without(why) for name, why in contradictions.items()]
-    troubles += [
-        written[name].at_its_line(one.sentence, one.key) if name in written else one.sentence
-        for name, one in (await node.start_stored(wirings)).items()
-    ]
+    noted = {
+        f"{WITHOUT_PLACE}{name}": written[name].starts_without(why)
+        for name, why in contradictions.items()
+    }
+    for number, trouble in (await node.start_stored(wirings)).items():
+        said = written.get(node.registry.records[number].name)
+        noted[f"{NOT_STARTED}{number}"] = (
+            trouble.sentence if said is None else said.at_its_line(trouble.sentence, trouble.key)
+        )
+    node.troubles |= noted
+    troubles = [*noted.values()]
     await web.jobs.start_stored()
     known = {record.name for record in node.registry.records.values()}
     new = [
@@ -172,7 +178,6 @@ async def start_controllers(
         return troubles
     password, administrator = await web.new_administrator()
     refusals = await node.refusals_of(new)
-    troubles += [written[name].why_not(refusal) for name, refusal in refusals.items()]
     made = [
         replace(one, leaves={**one.leaves, **administrator})
         for one in new
@@ -186,7 +191,11 @@ async def start_controllers(
             try:
                 await node.add([one])
             except Refusal as refusal:
-                troubles.append(one.why_not(refusal))
+                refusals[one.record.name] = refusal
+    for name, why in refusals.items():
+        sentence = written[name].why_not(why)
+        node.note_not_started(f"new {name}", sentence)
+        troubles.append(sentence)
     if password is not None and as_json:
         print_json({"event": "controllers", "password": password})
     elif password is not None:
@@ -236,9 +245,12 @@ async def _serve(fleet: FleetFile) -> None:
                     is_elsewhere=storage.is_elsewhere,
                     tenants=fleet.tenants,
                 )
-            troubles = [*fleet.mistakes, *troubles]
-            _report_not_started(node, troubles)
-            _say_where(node, config, len(troubles))
+            for mistake in fleet.mistakes:
+                node.note_not_started(mistake.who, mistake.sentence)
+            sentences = [*(mistake.sentence for mistake in fleet.mistakes), *troubles]
+            for sentence in sentences:
+                print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
+            _say_where(node, config, len(sentences))
             count = len(node.members)
             log.info("leverframe %s started a node with %d controllers", __version__, count)
             supervisor.ready()
@@ -272,12 +284,6 @@ async def _open_door(web: NodeWeb, config: NodeConfig, folder: FleetFolder) -> a
     door.node.handler = door.outward(web.handle)
     door.node.admission = door.outward(web.admit_body)
     return stop
-
-
-def _report_not_started(node: FleetNode, sentences: Sequence[str]) -> None:
-    for number, sentence in enumerate(sentences, start=1):
-        print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
-        node.troubles[f"{NOT_STARTED}{number}"] = sentence
 
 
 async def _opened_storage(cluster: ClusterTable | None, folder: FleetFolder) -> NodeStorage:

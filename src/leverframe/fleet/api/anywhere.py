@@ -54,6 +54,7 @@ async def overview(context: FleetContext, endpoint: FleetEndpoint) -> NodeReport
     # This one always answers.
     own = told[others_of(context).name]
     troubles = [f"{node}: {text}" for node, one in told.items() for text in one.troubles]
+    not_started = [f"{node}: {text}" for node, one in told.items() for text in one.not_started]
     troubles += [f"{node}: It does not answer." for node in sorted(context.silent)]
     return replace(
         own,
@@ -64,6 +65,7 @@ async def overview(context: FleetContext, endpoint: FleetEndpoint) -> NodeReport
         tenants=_added(one.tenants for one in told.values()),
         snapshots=list(dict.fromkeys(label for one in told.values() for label in one.snapshots)),
         troubles=troubles,
+        not_started=not_started,
     )
 
 

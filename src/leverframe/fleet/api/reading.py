@@ -18,7 +18,7 @@ from leverframe.fleet.bulk import AT_A_TIME
 from leverframe.fleet.fleet_metrics import MAX_SINGLE, node_families
 from leverframe.fleet.health_index import version_of
 from leverframe.fleet.members import Member
-from leverframe.fleet.node import NOT_STARTED, FleetNode
+from leverframe.fleet.node import OF_CONTROLLERS, FleetNode
 from leverframe.fleet.node_findings import node_findings, node_sentences
 from leverframe.fleet.progress import ProgressReport, count_done
 from leverframe.fleet.records import MemberRecord
@@ -90,6 +90,10 @@ class NodeReport(Struct, frozen=True):
         dict[str, int], Meta(description="How many each tenant has; told to the operator.")
     ] = {}
     timezone: Annotated[str, Meta(description="Of the node, such as `Europe/Warsaw`.")] = ""
+    not_started: Annotated[
+        list[str],
+        Meta(description="Why, for each controller that did not start; told to the operator."),
+    ] = []
 
 
 class AdvanceReport(NodeReport, frozen=True):
@@ -125,7 +129,7 @@ def node_health(context: FleetContext) -> NodeHealth:
     node = context.node
     found = len(node_findings(node)) or UNSET
     if node.registry.tenants:
-        of_node = [part for part in node.troubles if not part.startswith(NOT_STARTED)]
+        of_node = [part for part in node.troubles if not part.startswith(OF_CONTROLLERS)]
         return NodeHealth("degraded" if of_node else "ok", None, found)
     members = node.members.values()
     is_degraded = node.troubles or any(one.controller.troubles for one in members)
@@ -163,6 +167,7 @@ def node_report(context: FleetContext) -> NodeReport:
         dict(sorted(versions.items())),
         dict(sorted(tenants.items())),
         str(node.options.timezone),
+        node.not_started() if of_operator else [],
     )
 
 
