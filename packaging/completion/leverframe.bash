@@ -6,7 +6,7 @@ _leverframe() {
         words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data help -V --version -h --help"
     else
         case "$first" in
-            fleet) words="run migrate nodes drain forget move simulate add list show remove rename tag send rollout drift changes advance snapshot restore fork fault export tenant account map adopt release" ;;
+            fleet) words="run migrate nodes drain forget move simulate add list show remove rename tag send rollout drift changes advance snapshot snapshots remove-snapshot restore fork fault export tenant account map adopt release" ;;
             unit) words="find pull diff check schema plan apply rollback watch take-over give-back" ;;
             config) words="check example" ;;
             board) words="check" ;;
@@ -37,6 +37,8 @@ _leverframe() {
             "fleet changes") words="--tag --by --since --count --node --user --ca-file --json -h --help" ;;
             "fleet advance") words="--to --step --rate --freeze --tag --node --user --ca-file --json -h --help" ;;
             "fleet snapshot") words="--tag --node --user --ca-file --json -h --help" ;;
+            "fleet snapshots") words="--node --user --ca-file --json -h --help" ;;
+            "fleet remove-snapshot") words="--node --user --ca-file --json -h --help" ;;
             "fleet restore") words="--tag --node --user --ca-file --json -h --help" ;;
             "fleet fork") words="--count --tag --node --user --ca-file --json -h --help" ;;
             "fleet fault") words="--tag --seed --node --user --ca-file --json -h --help" ;;

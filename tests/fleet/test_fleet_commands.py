@@ -183,6 +183,26 @@ def test_a_command_that_some_refuse_is_told_by_name_and_by_the_exit_code(fleet: 
     assert "No controller has the tag 'x'" in fleet(*command, "--tag", "x", ends_with=2)
 
 
+def test_snapshots_are_listed_and_removed(fleet: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leverframe.fleet.group_snapshots.MAX_LABELS", 2)
+    fleet("add", "--name", "gh-{n}", "--count", "2")
+    fleet("snapshot", "before")
+    fleet("advance", "1h")
+    fleet("snapshot", "at noon", "gh-1")
+    listed = [line.split("│")[1:-1] for line in fleet("snapshots").splitlines() if "│" in line]
+    assert [[cell.strip() for cell in row] for row in listed] == [
+        ["before", "2026-01-05 00:00:00 UTC", "2"],
+        ["at noon", "2026-01-05 01:00:00 UTC", "1"],
+    ]
+    assert fleet.json("snapshots")[1]["label"] == "at noon"
+    assert "leverframe fleet remove-snapshot" in fleet("snapshot", "third", ends_with=2)
+    assert fleet("remove-snapshot", "before") == "removed: before\n"
+    assert "done: 2" in fleet("snapshot", "third")
+    assert fleet.json("remove-snapshot", "third")[0]["controllers"] == 2
+    told = fleet("remove-snapshot", "third", ends_with=2)
+    assert "There is no snapshot 'third'. Allowed: at noon." in told
+
+
 def test_time_snapshots_forks_and_faults(fleet: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
     assert "done: 2" in fleet("snapshot", "before")

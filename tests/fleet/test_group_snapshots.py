@@ -107,3 +107,54 @@ async def test_a_snapshot_that_cannot_be_written_is_none(monkeypatch: pytest.Mon
         monkeypatch.setattr(FullLane, "is_full", False)
         assert (told["done"], told["results"][0]["status"]) == (0, 507)
         assert (await node.get(""))["snapshots"] == []
+
+
+async def test_snapshots_are_listed_and_a_removed_one_frees_its_label_and_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.group_snapshots.MAX_LABELS", 2)
+    async with loop_node() as node:
+        await begin(node)
+        taken = node.node.clock.wall()
+        await node.post("advance", for_="1h")
+        await node.post("snapshot", label="late", name="gh-1")
+        noon = {"label": "noon", "at": taken, "controllers": 2}
+        late = {"label": "late", "at": taken + 3600, "controllers": 1}
+        assert await node.get("snapshots") == [noon, late]
+        why = await node.refused(409, "snapshot", label="third")
+        assert "or with leverframe fleet remove-snapshot." in why
+        before = [*node.node.registry.snapshots["noon"].parts.values()]
+        assert await node.post("snapshot/remove", label="noon") == noon
+        assert await node.get("snapshots") == [late]
+        assert [one.settings for one in (await node.node.lane.fetch(before)).values()] == [{}, {}]
+        refused = await node.refused(400, "snapshot/remove", label="noon")
+        assert refused == "Field label: There is no snapshot 'noon'. Allowed: late."
+        assert "label is missing" in await node.refused(400, "snapshot/remove")
+        assert (await node.post("snapshot", label="third"))["done"] == 2
+
+
+async def test_a_removed_snapshot_is_gone_after_the_next_start(tmp_path: Path) -> None:
+    async with loop_node(lane(tmp_path)) as node:
+        await begin(node)
+        await node.post("snapshot/remove", label="noon")
+    async with loop_node(lane(tmp_path)) as node:
+        assert await node.node.start_stored({}) == {}
+        assert await node.get("snapshots") == []
+
+
+async def test_snapshots_of_jobs_are_neither_listed_nor_removed() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="a")
+        await node.web.snapshots.keep(list(node.node.members.values()), "7/1")
+        assert await node.get("snapshots") == []
+        await node.refused(400, "snapshot/remove", label="job/7/1")
+        assert len(node.node.registry.snapshots) == 1
+
+
+async def test_what_is_removed_while_controllers_go_back_is_told_for_each() -> None:
+    async with loop_node(real_time=True) as node:
+        await begin(node)
+        await node.node.lane.forget(parts(node.node))
+        told = await node.post("restore", label="noon")
+        details = [one["detail"] for one in told["results"]]
+        assert details == [f"There is no snapshot of gh-{number} from before." for number in (1, 2)]

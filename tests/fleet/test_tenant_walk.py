@@ -86,6 +86,11 @@ RULES: dict[str, tuple[For, tuple[str, ...]]] = {
         ("?id=zulu:zulurollout", "?id=operators", "?id=zulurollout"),
     ),
     "/api/fleet/snapshot": ("administrators", ("?label=noon", "?label=x&name=zeta-1")),
+    "/api/fleet/snapshots": ("administrators", ("",)),
+    "/api/fleet/snapshot/remove": (
+        "administrators",
+        ("?label=zulusnap", "?label=zulu:zulusnap", "?label=operators", "?label=x", ""),
+    ),
     "/api/fleet/restore": (
         "administrators",
         ("?label=noon", "?label=zulusnap", "?label=zulu:zulusnap", "?label=operators"),

@@ -141,6 +141,13 @@ async def test_jobs_and_snapshots_of_two_tenants_may_have_the_same_names() -> No
         assert told["done"] == 1
         outputs = fleet.node.member("acme-1").controller.engine.settings.outputs
         assert [output.name for output in outputs[:2]] == ["Same", ""]
+        await refused(fleet, "zulu-guest", "snapshot/remove?label=same", 403)
+        assert (await fleet.done("zulu-chief", "snapshot/remove?label=same"))["controllers"] == 1
+        assert (await fleet.ask("zulu-chief", "snapshots")).json == []
+        kept = (await fleet.ask(OPERATOR, "snapshots")).json
+        assert {one["label"]: one["controllers"] for one in kept} == {"acme:same": 2, "same": 3}
+        await fleet.done(OPERATOR, "snapshot/remove?label=acme:same")
+        assert (await fleet.ask("acme-chief", "snapshots")).json == []
 
 
 async def test_limits_of_jobs_and_snapshots_are_each_tenants_own(

@@ -140,6 +140,10 @@ def test_snapshots_forks_and_faults_of_many(fleet: AnyFleet[Any]) -> None:
     assert (refused.done, refused.refused) == (3, 2)
     assert [twin.state["OUT0"] for twin in fleet.find("twin-1", "copy-1")] == [1, 0]
     assert fleet.find("twin-1")[0].now == begin
+    (kept,) = fleet.snapshots()
+    assert (kept.label, kept.at, kept.controllers) == ("noon", begin.timestamp(), 3)
+    assert fleet.remove_snapshot("noon") == kept
+    assert fleet.snapshots() == []
     with pytest.raises(NodeRefused, match="There is no snapshot 'dawn'"):
         fleet.restore("dawn")
     assert fleet.fault(faults.status(503), tag="copies").done == 2

@@ -251,6 +251,13 @@ def test_controllers_are_found_compared_gone_back_tagged_renamed_copied_and_remo
             expect(result(page, name)).to_have_attribute("data-status", "200")
         assert site.loop_node.member("pump").controller.clock.wall() == before
         expect(page.locator(".common-time b")).to_contain_text("00:00:00")
+        # A snapshot is removed by a second press; without one there is nothing to go back to.
+        page.locator("[data-do=remove-snapshot]").click()
+        expect(page.locator(".bulk .question")).to_contain_text("noon")
+        assert list(site.loop_node.node.registry.snapshots) == ["noon"]
+        page.locator(".bulk [data-do=sure]").click()
+        expect(page.locator(".bulk option[value=restore]")).to_have_count(0)
+        assert list(site.loop_node.node.registry.snapshots) == []
         # Tags, and a name, show at once.
         page.locator(".bulk select").first.select_option("tag")
         page.locator(".bulk .words").fill("night")

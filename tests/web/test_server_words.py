@@ -46,7 +46,7 @@ SHOWN = {
 #: Of a fleet: what stands in a terminal, in files and in metrics, not on its page.
 OF_FLEET_COMMANDS = (
     *("fleet/commands.py", "fleet/rollout_commands.py", "fleet/cluster/commands.py"),
-    "fleet/tenant_commands.py",
+    *("fleet/tenant_commands.py", "fleet/snapshot_commands.py"),
     *("fleet/cluster/cluster_table.py", "fleet/cluster/haproxy_map.py", "fleet/fleet_file.py"),
     *("fleet/fleet_metrics.py", "fleet/fleet_scenario.py"),
     *("fleet/moving.py", "fleet/node_client.py", "fleet/serve.py", "fleet/api/endpoints.py"),

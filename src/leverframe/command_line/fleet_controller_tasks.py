@@ -228,13 +228,25 @@ the way: the next start goes on. `undo` gives those that were changed the settin
     ),
     Task(
         "snapshot",
-        "fleet.commands:take_snapshot_of",
+        "fleet.snapshot_commands:take_snapshot_of",
         "take a snapshot of controllers, which is kept with the node",
         (argument("label", metavar="LABEL"), MEMBERS, TAG, *NODE_JSON),
     ),
     Task(
+        "snapshots",
+        "fleet.snapshot_commands:list_snapshots",
+        "list snapshots: label, when taken, of how many controllers",
+        NODE_JSON,
+    ),
+    Task(
+        "remove-snapshot",
+        "fleet.snapshot_commands:remove_snapshot",
+        "remove a snapshot; the controllers stay as they are",
+        (argument("label", metavar="LABEL"), *NODE_JSON),
+    ),
+    Task(
         "restore",
-        "fleet.commands:restore_snapshot",
+        "fleet.snapshot_commands:restore_snapshot",
         "let controllers go on from a snapshot, or start anew with it",
         (argument("label", metavar="LABEL"), MEMBERS, TAG, *NODE_JSON),
     ),

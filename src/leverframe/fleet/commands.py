@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -81,7 +80,7 @@ def _print_table(found: list[JsonObject]) -> None:
             ", ".join(one["tags"]),
             *(one[key] for key in of_tenants),
             "; ".join(one["troubles"]) or "ok",
-            "" if one["time"] is None else _moment(one["time"]),
+            "" if one["time"] is None else moment(one["time"]),
             _places(one),
             *(one[key] or "" for key in of_nodes),
         )
@@ -115,7 +114,7 @@ def show_controller(
     report = told.pop("report")
     settings = told.pop("settings")
     if report["time"] is not None:
-        report["time"] = _moment(report["time"])
+        report["time"] = moment(report["time"])
     for key, value in {**report, **told}.items():
         shown = ", ".join(value) if isinstance(value, list) else value
         print(f"{key} = {'' if shown is None else shown}")
@@ -179,7 +178,7 @@ def remove_controllers(
     names: list[str],
     tag: list[str],
 ) -> int:
-    return _bulk(node, user, ca_file, as_json, "remove", {"name": names, "tag": tag})
+    return do_for_chosen(node, user, ca_file, as_json, "remove", {"name": names, "tag": tag})
 
 
 def rename_controller(
@@ -204,7 +203,7 @@ def tag_controllers(
     remove: list[str],
 ) -> int:
     given = {"name": names, "tag": tag, "add": add, "remove": remove}
-    return _bulk(node, user, ca_file, as_json, "tag", given)
+    return do_for_chosen(node, user, ca_file, as_json, "tag", given)
 
 
 def send_command(
@@ -226,7 +225,7 @@ def send_command(
         "dry_run": dry_run,
         "all_or_none": all_or_none,
     }
-    return _bulk(node, user, ca_file, as_json, "send", given, body.encode() or None)
+    return do_for_chosen(node, user, ca_file, as_json, "send", given, body.encode() or None)
 
 
 def advance_time(
@@ -268,27 +267,9 @@ def advance_time(
 def _time_of_moved(told: JsonObject) -> str:
     """Tell what time it is for those that were moved; the common time where nobody was."""
     if told.get("earliest") is None:
-        return _moment(told["time"])
-    earliest, latest = _moment(told["earliest"]), _moment(told["latest"])
+        return moment(told["time"])
+    earliest, latest = moment(told["earliest"]), moment(told["latest"])
     return earliest if earliest == latest else f"{earliest} to {latest}"
-
-
-def _of_snapshot(
-    what: str,
-    node: str,
-    user: str | None,
-    ca_file: str | None,
-    as_json: bool,
-    label: str,
-    names: list[str],
-    tag: list[str],
-) -> int:
-    given = {"label": label, "name": names, "tag": tag}
-    return _bulk(node, user, ca_file, as_json, what, given)
-
-
-take_snapshot_of = partial(_of_snapshot, "snapshot")
-restore_snapshot = partial(_of_snapshot, "restore")
 
 
 def fork_controller(
@@ -317,7 +298,7 @@ def set_faults(
     tag: list[str],
 ) -> int:
     given = {"fault": fault, "seed": seed, "name": names, "tag": tag}
-    return _bulk(node, user, ca_file, as_json, "fault", given)
+    return do_for_chosen(node, user, ca_file, as_json, "fault", given)
 
 
 def export_controllers(
@@ -359,11 +340,11 @@ def _template(file: Path) -> bytes:
 # --- telling --------------------------------------------------------------------------------------
 
 
-def _moment(wall: float) -> str:
+def moment(wall: float) -> str:
     return f"{datetime.fromtimestamp(wall, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _bulk(
+def do_for_chosen(
     node: str,
     user: str | None,
     ca_file: str | None,

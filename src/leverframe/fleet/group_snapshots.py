@@ -6,8 +6,10 @@ picture lives beside it as long as the process: then a controller goes on exactl
 otherwise it starts anew with what it had.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from leverframe.commands.table.refusals import BadValue, Conflict
 from leverframe.controller.live_snapshot import (
@@ -38,6 +40,21 @@ OF_JOBS = "job/"
 _HW, _SW = "profile.hw", "profile.sw"
 
 
+class KeptSnapshot(Struct, frozen=True):
+    """A snapshot that is kept under a label."""
+
+    label: str
+    at: Annotated[
+        float, Meta(description="When it was taken, by the time of the node, in seconds since 1970")
+    ]
+    controllers: Annotated[int, Meta(description="How many are in it.")]
+
+
+def no_such_snapshot(label: str, known: Iterable[str]) -> BadValue:
+    allowed = ", ".join(known) or "none: take one first"
+    return BadValue(f"There is no snapshot {label[:40]!r}.", field="label", allowed=allowed)
+
+
 class GroupSnapshots:
     """Snapshots by label, each with the controllers that it was taken of."""
 
@@ -48,10 +65,14 @@ class GroupSnapshots:
 
     def labels(self, tenant: str | None = None) -> list[str]:
         """List the labels that a tenant has given; all for None, the operator."""
+        return [one.label for one in self.kept(tenant)]
+
+    def kept(self, tenant: str | None = None) -> list[KeptSnapshot]:
+        """Tell of the snapshots that a tenant has taken; of all for None, the operator."""
         return [
-            as_told(tenant, one)
-            for one in self._node.registry.snapshots
-            if not one.startswith(OF_JOBS) and is_seen(tenant, tenant_within(one))
+            KeptSnapshot(as_told(tenant, label), record.at, len(record.parts))
+            for label, record in self._node.registry.snapshots.items()
+            if not label.startswith(OF_JOBS) and is_seen(tenant, tenant_within(label))
         ]
 
     async def take(
@@ -61,8 +82,25 @@ class GroupSnapshots:
         own = [one for one in self.labels() if tenant_within(one) == of_whom]
         kept_as = within_tenant(tenant, label)
         if kept_as not in own and len(own) >= MAX_LABELS:
-            raise Conflict(f"There are {MAX_LABELS} snapshots already; use one of their labels.")
+            raise Conflict(
+                f"There are {MAX_LABELS} snapshots already; use one of their labels, or remove one:"
+                " on the fleet page, or with leverframe fleet remove-snapshot."
+            )
         return await self._take(members, kept_as, with_live=self._node.is_virtual)
+
+    async def remove(self, label: str, tenant: str | None = None) -> KeptSnapshot:
+        """Remove a snapshot with all that is stored of it; return what it was."""
+        async with self._node.changing:
+            record = self._record(label, tenant)
+            await self._node.registry.put_snapshot(within_tenant(tenant, label), None)
+            await self._forget(list(record.parts.values()))
+        return KeptSnapshot(label, record.at, len(record.parts))
+
+    def _record(self, label: str, tenant: str | None) -> SnapshotRecord:
+        record = self._node.registry.snapshots.get(within_tenant(tenant, label))
+        if record is None:
+            raise no_such_snapshot(label, self.labels(tenant))
+        return record
 
     async def keep(self, members: Sequence[Member], label: str) -> None:
         """Take a snapshot of all of these for a job, or refuse it."""
@@ -78,7 +116,7 @@ class GroupSnapshots:
         snapshot = self._node.registry.snapshots.get(OF_JOBS + label)
         part = None if snapshot is None else snapshot.parts.get(member.number)
         if part is None:
-            raise Conflict(f"There is no snapshot of {member.name} from before.")
+            raise _none_from_before(member)
         return (await self._stored(member, part))[0]
 
     async def forget_of_job(self, job: str) -> None:
@@ -129,11 +167,7 @@ class GroupSnapshots:
     async def restore(
         self, members: Sequence[Member], label: str, tenant: str | None = None
     ) -> BulkReport:
-        snapshot = self._node.registry.snapshots.get(within_tenant(tenant, label))
-        if snapshot is None:
-            known = ", ".join(self.labels(tenant)) or "none: take one first"
-            raise BadValue(f"There is no snapshot {label[:40]!r}.", field="label", allowed=known)
-
+        snapshot = self._record(label, tenant)
         went_back: list[Member] = []
 
         async def restore(member: Member) -> None:
@@ -160,6 +194,9 @@ class GroupSnapshots:
         """Read settings and remembered state of a part, for a controller of the same version."""
         controller = member.controller
         stored = (await self._node.lane.fetch([part]))[part]
+        if _HW not in stored.kept:
+            # It was removed, or taken anew, since it was looked up.
+            raise _none_from_before(member)
         profile = Profile(stored.kept.pop(_HW), stored.kept.pop(_SW))
         if profile != controller.profile:
             raise Conflict(
@@ -168,3 +205,7 @@ class GroupSnapshots:
             )
         settings, _ = settings_from_leaves(profile, stored.settings)
         return settings, stored.kept
+
+
+def _none_from_before(member: Member) -> Conflict:
+    return Conflict(f"There is no snapshot of {member.name} from before.")

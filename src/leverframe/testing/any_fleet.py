@@ -26,6 +26,7 @@ from leverframe.fleet.api.reading import (
 from leverframe.fleet.bulk import BulkReport
 from leverframe.fleet.export_folder import write_export
 from leverframe.fleet.given_settings import GivenTemplate, template_body
+from leverframe.fleet.group_snapshots import KeptSnapshot
 from leverframe.fleet.node_client import NodeAsking
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of
 from leverframe.hardware.fault_catalogue import Fault
@@ -177,6 +178,14 @@ class AnyFleet(ABC, Generic[TwinOf]):
     def snapshot(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
         """Take a snapshot of controllers under a label, which the node keeps; up to 20 of them."""
         return self._bulk("snapshot", {**_chosen(names, tag), "label": label})
+
+    def snapshots(self) -> list[KeptSnapshot]:
+        """List the snapshots that the node keeps: label, when taken, how many controllers."""
+        return self._told(list[KeptSnapshot], "GET", "snapshots", {})
+
+    def remove_snapshot(self, label: str) -> KeptSnapshot:
+        """Remove a snapshot that the node keeps, so that its label is free; return what it was."""
+        return self._told(KeptSnapshot, "POST", "snapshot/remove", {"label": label})
 
     def restore(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
         """Let controllers go on from a snapshot, on real time start anew with it."""

@@ -177,6 +177,13 @@ async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_remo
     told = await a.post("restore", label="before")
     assert sum(one["status"] == 200 for one in told["results"]) == 1
     assert (await a.get(""))["snapshots"] == ["before"]
+    assert (await a.post("snapshot", label="after"))["done"] == 4
+    kept = [(one["label"], one["controllers"]) for one in await a.get("snapshots")]
+    assert kept == [("before", 1), ("after", 4)]
+    assert (await a.post("snapshot/remove", label="after"))["controllers"] == 4
+    assert (await a.post("snapshot/remove", label="before"))["controllers"] == 1
+    assert await cluster.asked["b"].get("snapshots") == []
+    assert "There is no snapshot" in await a.refused(400, "snapshot/remove", label="before")
     assert (await a.post("fault", fault="none", name=other))["done"] == 1
     assert (await a.post("rename", name=other, to="other"))["name"] == "other"
     assert "belongs to a controller" in await a.refused(409, "rename", name="other", to="one") or (
@@ -187,6 +194,18 @@ async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_remo
     assert (await a.post("remove", name="other,copy"))["done"] == 2
     assert len(await cluster.asked["b"].get("list")) == 3
     assert "Time runs by itself" in await a.refused(409, "advance", for_="1h")
+
+
+async def test_a_snapshot_is_not_told_to_be_removed_where_a_silent_node_has_a_part(
+    cluster: Cluster,
+) -> None:
+    a = cluster.asked["a"]
+    await a.post("snapshot", label="before")
+    await cluster._doors["b"].inner.close()
+    why = await a.refused(503, "snapshot/remove", label="before")
+    assert why == "The node b does not answer. Nothing was done there."
+    assert list(cluster.nodes["a"].registry.snapshots) == []
+    assert list(cluster.nodes["b"].registry.snapshots) == ["before"]
 
 
 async def test_the_controllers_of_all_nodes_count_for_whoever_waits(cluster: Cluster) -> None:

@@ -452,6 +452,35 @@ test("roll-outs and dry runs are told by the time of the node, which may be virt
   assert.match(textOf(bulk.view()), /12:00:00/);
 });
 
+test("a snapshot that somebody has removed is no longer the one to go back to", () => {
+  const sent = [];
+  const asIs = globalThis.fetch;
+  globalThis.fetch = async (target, { body }) => {
+    sent.push(`${target} ${body}`);
+    return Response.json({ dry_run: false, done: 1, refused: 0, results: [] });
+  };
+  const about = { snapshots: ["dawn", "noon"], role: "administrator", tenant: null, tenants: {} };
+  const bulk = new Bulk({
+    ...page,
+    node: about,
+    cluster: null,
+    count: 1,
+    choice: { names: ["a"] },
+  });
+  bulk.what = "restore";
+  const submit = () =>
+    bulk.view().values.find((value) => typeof value === "function")({ preventDefault() {} });
+  assert.match(textOf(bulk.view()), /dawnnoon Remove Restore 1/);
+  submit();
+  about.snapshots = ["noon"];
+  submit();
+  globalThis.fetch = asIs;
+  assert.deepEqual(sent, [
+    "/api/fleet/restore name=a&label=dawn",
+    "/api/fleet/restore name=a&label=noon",
+  ]);
+});
+
 test("what cannot be taken back is asked for once more, and a refusal stands there", async () => {
   let count = 0;
   const confirmed = new Confirmed(() => {

@@ -11,6 +11,7 @@ from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.fleet.api.context import FleetContext
 from leverframe.fleet.api.reading import AdvanceReport, node_report
 from leverframe.fleet.bulk import BulkReport, send
+from leverframe.fleet.group_snapshots import KeptSnapshot
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.live import set_fault
 from leverframe.fleet.time_words import BadMoment, wall_of
@@ -112,9 +113,23 @@ async def snapshot_taken(context: FleetContext) -> BulkReport:
     return report
 
 
+def snapshots_listed(context: FleetContext) -> list[KeptSnapshot]:
+    return sorted(context.snapshots.kept(context.tenant), key=lambda one: one.at)
+
+
+async def snapshot_removed(context: FleetContext) -> KeptSnapshot:
+    removed = await context.snapshots.remove(label_of(context), context.tenant)
+    context.tell_pages()
+    return removed
+
+
 async def restored(context: FleetContext) -> BulkReport:
-    label = context.needed("label", "the name of a snapshot")
+    label = label_of(context)
     return await context.snapshots.restore(await context.chosen(), label, context.tenant)
+
+
+def label_of(context: FleetContext) -> str:
+    return context.needed("label", "the name of a snapshot")
 
 
 async def fault_set(context: FleetContext) -> BulkReport:

@@ -9,8 +9,9 @@ from msgspec.structs import asdict, replace
 from leverframe.commands.table.refusals import Conflict
 from leverframe.commands.table.row import ADMIN, CONTROL
 from leverframe.commands.table.written_commands import written_commands
-from leverframe.fleet.api import reading, rolling_out
+from leverframe.fleet.api import acting, reading, rolling_out
 from leverframe.fleet.api.across import (
+    asked,
     bulk_of,
     done_here,
     each_node,
@@ -22,7 +23,7 @@ from leverframe.fleet.api.across import (
     spread_bulk,
     targets_of,
 )
-from leverframe.fleet.api.acting import command_of
+from leverframe.fleet.api.acting import command_of, label_of
 from leverframe.fleet.api.comparing import USUAL_CHANGES, FleetChange, MemberDrift, newness
 from leverframe.fleet.api.context import CHOSEN, FleetContext, FleetEndpoint
 from leverframe.fleet.api.making import MadeReport
@@ -34,6 +35,7 @@ from leverframe.fleet.api.reading import (
 )
 from leverframe.fleet.api.rolling_out import RolloutPlanned
 from leverframe.fleet.bulk import BulkReport, not_done, report_of
+from leverframe.fleet.group_snapshots import KeptSnapshot, no_such_snapshot
 from leverframe.fleet.jobs.job_state import JobReport
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import TellCall
@@ -202,6 +204,37 @@ async def snapshot_taken(context: FleetContext, endpoint: FleetEndpoint) -> Bulk
     return bulk_of(parts, targets)
 
 
+async def snapshots(context: FleetContext, endpoint: FleetEndpoint) -> list[KeptSnapshot]:
+    told: dict[str, list[KeptSnapshot]] = await each_node(context, endpoint)
+    return _joined(one for found in told.values() for one in found)
+
+
+def _joined(parts: Iterable[KeptSnapshot]) -> list[KeptSnapshot]:
+    """Put the parts together that nodes have of snapshots, the oldest of these first."""
+    whole: dict[str, KeptSnapshot] = {}
+    for part in parts:
+        known = whole.get(part.label, KeptSnapshot(part.label, part.at, 0))
+        count = known.controllers + part.controllers
+        whole[part.label] = KeptSnapshot(part.label, max(known.at, part.at), count)
+    return sorted(whole.values(), key=lambda one: one.at)
+
+
+async def snapshot_removed(context: FleetContext, endpoint: FleetEndpoint) -> KeptSnapshot:
+    """Have every node remove its part; refuse it where one may still have some."""
+    label, silent = label_of(context), set[str]()
+    told = await each_node(replace(context, given={}, silent=silent), SNAPSHOTS)
+    holders = [node for node, found in told.items() if any(one.label == label for one in found)]
+    removed = [(await asked(context, endpoint, node, None))[0] for node in holders]
+    # Pages of this node show the labels of all.
+    context.tell_pages()
+    for node in sorted(silent):
+        raise SilentNode(node)
+    if not removed:
+        known = _joined(one for found in told.values() for one in found)
+        raise no_such_snapshot(label, [one.label for one in known])
+    return _joined(removed)[0]
+
+
 async def sent(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
     """Carry out a command on controllers of all nodes as one job, or try it.
 
@@ -322,4 +355,14 @@ ROLLOUTS = FleetEndpoint(
     function=rolling_out.listed,
     across=rollouts,
     doc="List roll-outs and bulk changes, newest first.",
+)
+SNAPSHOTS = FleetEndpoint(
+    "/api/fleet/snapshots",
+    role=ADMIN,
+    for_tenants=True,
+    reply=list[KeptSnapshot],
+    function=acting.snapshots_listed,
+    across=snapshots,
+    doc="List snapshots by label: when they were taken, and of how many controllers; the oldest "
+    "first.",
 )

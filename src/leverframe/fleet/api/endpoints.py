@@ -37,6 +37,7 @@ from leverframe.fleet.api.rolling_out import RolloutPlanned
 from leverframe.fleet.api.tenancy import AccountMade, FleetAccountReport, TenantReport
 from leverframe.fleet.api.watching import PLACE
 from leverframe.fleet.bulk import BulkReport
+from leverframe.fleet.group_snapshots import KeptSnapshot
 from leverframe.fleet.jobs.job_state import JobReport
 from leverframe.fleet.other_nodes import ClusterReport
 from leverframe.fleet.progress import ProgressReport
@@ -405,6 +406,18 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         across=anywhere.snapshot_taken,
         doc="Take a snapshot of the chosen controllers: settings and what they remember, on "
         "virtual time all of their state as long as the process runs; up to 20 labels.",
+    ),
+    anywhere.SNAPSHOTS,
+    FleetEndpoint(
+        "/api/fleet/snapshot/remove",
+        role=ADMIN,
+        for_tenants=True,
+        reply=KeptSnapshot,
+        methods=_POST,
+        query=(KEPT_LABEL,),
+        function=acting.snapshot_removed,
+        across=anywhere.snapshot_removed,
+        doc="Remove a snapshot with all that is stored of it, so that its label is free.",
     ),
     FleetEndpoint(
         "/api/fleet/restore",

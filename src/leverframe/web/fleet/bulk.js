@@ -6,6 +6,7 @@ import { OUTPUTS } from "../lib/labels.js";
 import { kindName } from "../lib/things.js";
 import { clock, t } from "../lib/words.js";
 import { addressWith } from "./address.js";
+import { Confirmed } from "./confirmed.js";
 import * as node from "./node_api.js";
 import { comparison, effectWords, results } from "./results.js";
 import { TemplateChoice } from "./template_choice.js";
@@ -15,6 +16,7 @@ const TEXT = ["command", "rollout", "tag", "untag", "snapshot", "rename"];
 
 export class Bulk {
   #page;
+  #confirmed;
   what = "switch";
   #text = "";
   #groups = "1,10%,rest";
@@ -38,6 +40,7 @@ export class Bulk {
   /** @param {FleetPageLike} page */
   constructor(page) {
     this.#page = page;
+    this.#confirmed = new Confirmed(() => page.redraw());
     this.#template = new TemplateChoice(page, () => this.forget());
   }
 
@@ -62,6 +65,7 @@ export class Bulk {
       </form>
       ${this.what === "give" ? this.#consequence(count) : nothing}
       ${this.what === "compare" ? html`<p class="quiet">${t("compare_hint")}</p>` : nothing}
+      ${this.what === "restore" ? this.#confirmed.refusal(aboutSnapshot(this.#text)) : nothing}
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
       ${this.#report ? this.#told(this.#report) : nothing}
       ${this.#drift ? comparison(this.#drift) : nothing}
@@ -120,11 +124,13 @@ export class Bulk {
     }
     if (this.what === "restore") {
       const labels = this.#page.node?.snapshots ?? [];
-      this.#text ||= labels[0] ?? "";
+      // Also where somebody else has removed it.
+      if (!labels.includes(this.#text)) this.#text = labels[0] ?? "";
       const options = labels.map((label) => [label, label]);
-      return this.#select("snapshot", options, this.#text, (value) => {
+      return html`${this.#select("snapshot", options, this.#text, (value) => {
         this.#text = value;
-      });
+      })}
+      ${this.#removeSnapshot(this.#text)}`;
     }
     if (this.what === "move") {
       const living = (this.#page.cluster?.nodes ?? []).filter(({ is_alive: alive }) => alive);
@@ -170,6 +176,14 @@ export class Bulk {
         this.#page.redraw();
       }}
     />${this.what === "rollout" ? this.#groupSizes() : nothing}`;
+  }
+
+  /** @param {string} label */
+  #removeSnapshot(label) {
+    const how = { word: t("remove"), question: t("snapshot_sure", { label }) };
+    return this.#confirmed.button(aboutSnapshot(label), "remove-snapshot", how, () =>
+      node.removeSnapshot(label),
+    );
   }
 
   #groupSizes() {
@@ -368,5 +382,8 @@ export class Bulk {
     return report;
   }
 }
+
+/** @param {string} label */
+const aboutSnapshot = (label) => `snapshot:${label}`;
 
 const numbers = () => OUTPUTS.map((label, at) => [String(at), kindName(label)]);

@@ -57,6 +57,8 @@ export const tag = (choice, how, tags) =>
 export const takeSnapshot = (choice, label) => post("snapshot", { ...chosen(choice), label });
 /** @param {FleetChoice} choice @param {string} label @returns {Promise<BulkReport>} */
 export const restore = (choice, label) => post("restore", { ...chosen(choice), label });
+/** @param {string} label @returns {Promise<unknown>} */
+export const removeSnapshot = (label) => post("snapshot/remove", { label });
 /** @param {FleetChoice} choice @returns {Promise<BulkReport>} */
 export const remove = async (choice) => post("remove", chosen(await named(choice)));
 // Whose they are from then on; "" for the operator alone.

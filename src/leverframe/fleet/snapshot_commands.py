@@ -1,0 +1,54 @@
+"""The work of `leverframe fleet snapshot` and its kin: ask a node, and tell."""
+
+from functools import partial
+
+from leverframe.fleet.commands import (
+    asked_node,
+    do_for_chosen,
+    moment,
+    print_json,
+    table_of,
+    tables,
+)
+
+
+def _of_snapshot(
+    what: str,
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    label: str,
+    names: list[str],
+    tag: list[str],
+) -> int:
+    given = {"label": label, "name": names, "tag": tag}
+    return do_for_chosen(node, user, ca_file, as_json, what, given)
+
+
+take_snapshot_of = partial(_of_snapshot, "snapshot")
+restore_snapshot = partial(_of_snapshot, "restore")
+
+
+def list_snapshots(node: str, user: str | None, ca_file: str | None, as_json: bool) -> None:
+    """Print the snapshots that the node keeps as a table, or one JSON object a line."""
+    with asked_node(node, user, ca_file) as client:
+        found = client.get("snapshots", {})
+    if as_json:
+        print_json(found)
+        return
+    table = table_of("label", "taken", "controllers")
+    for one in found:
+        table.add_row(one["label"], moment(one["at"]), str(one["controllers"]))
+    tables().print(table)
+
+
+def remove_snapshot(
+    node: str, user: str | None, ca_file: str | None, as_json: bool, label: str
+) -> None:
+    with asked_node(node, user, ca_file) as client:
+        told = client.post("snapshot/remove", {"label": label})
+    if as_json:
+        print_json([told])
+    else:
+        print(f"removed: {label}")
