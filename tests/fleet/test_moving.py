@@ -14,6 +14,7 @@ from leverframe.command_line.entry import carry_out
 from leverframe.config import Config
 from leverframe.fleet.moving import adopt_folder, release_controller
 from leverframe.fleet.serve import node_of
+from leverframe.fleet.stopped_node import NotInFolder
 from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.storage.datafolder import DataFolder, FolderInUse, NoFolder, NoStore
@@ -143,7 +144,7 @@ async def test_what_cannot_be_moved_is_told_and_nothing_is_changed(tmp_path: Pat
         await adopt_folder(data, own, "b", [])
     with FleetFolder(data), pytest.raises(FolderInUse):
         await adopt_folder(data, own, "b", [])
-    with pytest.raises(CannotMove, match="no controller b"):
+    with pytest.raises(NotInFolder, match="no controller b"):
         await release_controller(data, "b", tmp_path / "out")
     with pytest.raises(CannotMove, match="not empty"):
         await release_controller(data, "a", own)

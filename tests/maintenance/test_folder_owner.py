@@ -168,3 +168,20 @@ def test_a_missing_folder_is_a_mistake_and_nothing_is_made(
     assert f"{mistyped}; name the" in told.err
     assert told.err.count("\n") == 1
     assert not mistyped.exists()
+
+
+@pytest.mark.parametrize("file", ["fleet.db", "fleet.key"])
+@pytest.mark.parametrize("task", [*sorted(ARGUMENTS.keys() - {"passwd"}), "what-if", "run"])
+def test_the_folder_of_a_node_is_told_from_that_of_a_controller_and_nothing_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str, file: str
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / file).write_bytes(b"of a node")
+    more = {"what-if": ["--commands", "a.txt"], "run": ["--port", "0"], **ARGUMENTS}[task]
+    assert main([*task.split(), *more, "--data", str(folder)]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert f"{folder} is the folder of a node, not of a single controller" in told.err
+    assert f"`leverframe fleet run --data {folder}`" in told.err
+    assert [path.name for path in folder.iterdir()] == [file]

@@ -205,15 +205,25 @@ LIST_COMMANDS = Task(
 
 PASSWD = Task(
     "passwd",
-    "maintenance.passwd:change_password",
-    "set a password while the controller is stopped",
+    "fleet.node_passwd:change_password",
+    "set a password while the controller or node is stopped",
     (
         argument("account", nargs="?", help="its name (default: the administrator)"),
         argument("--generate", action="store_true", help="make a random password and show it"),
+        argument(
+            "--controller",
+            metavar="NAME",
+            help="in the folder of a node: an account of this controller (default: of the node)",
+        ),
     ),
     """\
-Set the password of an account; sign-in is required from then on. The password is asked for, or read
-from standard input. The controller must be stopped.
+Set the password of an account; the controller requires sign-in from then on. The password is asked
+for, or read from standard input. The controller must be stopped. In the folder of a node that is
+stopped it is an account of the node itself, or with --controller one of that controller.
+
+  leverframe passwd --data cellar
+  leverframe passwd --data house                          the administrator of a node
+  leverframe passwd --data house --controller cellar      the administrator of its controller cellar
 """,
     takes_config=True,
     config_keys=DATA,

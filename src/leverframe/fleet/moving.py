@@ -1,14 +1,11 @@
 """`leverframe fleet adopt|release`: controllers into a node that is stopped, and out again."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from leverframe.commands.table.refusals import Refusal
-from leverframe.fleet.records import MemberRecord, Registry, Taken, checked_name, checked_tags
-from leverframe.storage.datafolder import folder_with_store, refuse_missing
-from leverframe.storage.fleet.lane import OF_NODE
+from leverframe.fleet.records import MemberRecord, Taken, checked_name, checked_tags
+from leverframe.fleet.stopped_node import StoppedNode, stopped_node
+from leverframe.storage.datafolder import folder_with_store
 from leverframe.storage.fleet.moving import (
     CannotMove,
     FolderContent,
@@ -16,27 +13,8 @@ from leverframe.storage.fleet.moving import (
     move_in,
     move_out,
 )
-from leverframe.storage.fleet.opening import FleetFolder, open_lane
-from leverframe.storage.fleet.sqlite_lane import SqliteLane
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.shared_chunks import SharedChunks
-
-
-class StoppedNode(NamedTuple):
-    folder: FleetFolder
-    lane: SqliteLane
-    registry: Registry
-
-
-@asynccontextmanager
-async def _stopped_node(data_folder: Path) -> AsyncIterator[StoppedNode]:
-    refuse_missing(data_folder)
-    with FleetFolder(data_folder) as folder:
-        lane = open_lane(folder).lane
-        try:
-            yield StoppedNode(folder, lane, Registry(lane.store(OF_NODE)))
-        finally:
-            await lane.close()
 
 
 async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: list[str]) -> None:
@@ -44,7 +22,7 @@ async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: l
     with folder_with_store(folder) as source:
         content = FolderContent(source)
         kept = content.kept
-        async with _stopped_node(data_folder) as node:
+        async with stopped_node(data_folder) as node:
             try:
                 record = MemberRecord(
                     checked_name(name or kept.get("identity.name") or source.path.name),
@@ -80,11 +58,8 @@ async def _same_unit(node: StoppedNode, mac: str | None) -> str | None:
 
 async def release_controller(data_folder: Path, name: str, to: Path) -> None:
     """Move a controller of a node to a data folder of its own, for `leverframe run`."""
-    async with _stopped_node(data_folder) as node:
-        records = node.registry.records
-        number = next((n for n, record in records.items() if record.name == name), None)
-        if number is None:
-            raise CannotMove(f"There is no controller {name} in {data_folder}.")
+    async with stopped_node(data_folder) as node:
+        number, _ = node.controller(name)
         with empty_folder(to) as folder:
             trouble = await move_out(node.lane, node.folder, number, name, folder)
         # When everything is in its new place: whatever happens now, nothing is lost.

@@ -212,7 +212,9 @@ async def _serve(fleet: FleetFile) -> None:
         storage = await _opened_storage(fleet.cluster, folder)
         own = storage.lane.store(OF_NODE)
         if reach_of_node(config).must_sign_in:
-            await introduce_administrator(own, as_json=config.json)
+            await introduce_administrator(
+                own, as_json=config.json, way_on=_way_on(fleet.cluster, config)
+            )
         web = await node_of(
             config,
             storage.lane,
@@ -266,6 +268,13 @@ async def _serve(fleet: FleetFile) -> None:
                         *(storage.leave, door.stop, node.close, storage.close),
                     ]
                 )
+
+
+def _way_on(cluster: ClusterTable | None, config: NodeConfig) -> str:
+    """Tell what to do about the first password: it can be changed only in a folder."""
+    if cluster is not None:
+        return "`leverframe fleet account` makes further accounts"
+    return f"change it with `leverframe passwd --data {config.data}` while the node is stopped"
 
 
 async def _open_door(web: NodeWeb, config: NodeConfig, folder: FleetFolder) -> asyncio.Event:

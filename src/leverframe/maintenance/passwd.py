@@ -26,7 +26,7 @@ async def change_password(config: Config, account: str | None, generate: bool) -
         store = SqliteStore(folder.store_path)
         try:
             name = account or administrator_name(store)
-            password = random_password() if generate else _asked_for(name)
+            password = new_password(name, generate=generate)
             profile = config.version.profile(*stored_profile(store))
             await set_password(store, profile, name, password)
         finally:
@@ -35,6 +35,11 @@ async def change_password(config: Config, account: str | None, generate: bool) -
         print(f"The password of {name} is now {password}")
     else:
         print(f"The password of {name} is changed; sign-in is required from now on.")
+
+
+def new_password(name: str, *, generate: bool) -> str:
+    """Make a password for an account, or ask for it."""
+    return random_password() if generate else _asked_for(name)
 
 
 def _asked_for(name: str) -> str:

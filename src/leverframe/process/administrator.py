@@ -20,13 +20,15 @@ from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.audit import AuditTrail
-from leverframe.storage.store import Changes, Store
+from leverframe.storage.store import Changes, Store, Stored
 
 #: 32 letters and digits that cannot be mistaken for one another, so 5 bits each.
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 _GROUPS, _GROUP_LETTERS = 4, 6
 
 
+#: Where the password of the administrator is.
+ADMINISTRATOR = "access.admin.password"
 #: In the audit trail: a person with access to the machine.
 BY_HAND = Cause("command line")
 
@@ -44,10 +46,10 @@ def random_password() -> str:
 
 async def ensure_administrator(store: Store) -> str | None:
     """Give the administrator a password where there is none yet, and return it, else None."""
-    if store.load().settings.get("access.admin.password"):
+    if store.load().settings.get(ADMINISTRATOR):
         return None
     password = random_password()
-    await _store_password(store, "access.admin.password", password)
+    await _store_password(store, ADMINISTRATOR, password)
     return password
 
 
@@ -59,12 +61,16 @@ async def set_password(store: Store, profile: Profile, name: str, password: str)
         raise PasswordRefused(
             f"There is no account {name!r}; there are {', '.join(_names(settings))}."
         )
+    check_length(password)
+    await _store_password(store, path, password)
+
+
+def check_length(password: str) -> None:
     if not MIN_PASSWORD_LETTERS <= len(password) <= MAX_PASSWORD_LETTERS:
         raise PasswordRefused(
             f"The password has {len(password)} characters; it must have "
             f"{MIN_PASSWORD_LETTERS} to {MAX_PASSWORD_LETTERS}."
         )
-    await _store_password(store, path, password)
 
 
 def administrator_name(store: Store) -> str:
@@ -75,11 +81,15 @@ def administrator_name(store: Store) -> str:
 
 
 async def _store_password(store: Store, path: str, password: str) -> None:
-    stored = await Passwords().hash(password)
-    before = store.load()
-    leaves = [(path, before.settings.get(path), stored)]
+    hashed = await Passwords().hash(password)
+    await store.commit(password_change(store.load(), path, hashed))
+
+
+def password_change(before: Stored, path: str, hashed: str) -> Changes:
+    """Return what sets a password and requires sign-in, with its entry in the audit trail."""
+    leaves = [(path, before.settings.get(path), hashed)]
     audit = AuditTrail(before.audit).rows(time.time(), BY_HAND, leaves, {})
-    await store.commit(Changes({path: stored, "access.required": True}, kept=audit))
+    return Changes({path: hashed, "access.required": True}, kept=audit)
 
 
 def _names(settings: Settings) -> list[str]:

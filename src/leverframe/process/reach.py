@@ -64,8 +64,16 @@ def uses_tls(config: NodeConfig) -> bool:
     return config.tls or config.tls_certificate is not None
 
 
-async def introduce_administrator(store: Store, *, as_json: bool) -> None:
-    """Ensure that an administrator exists; print the password of a new one, this once."""
+async def introduce_administrator(
+    store: Store,
+    *,
+    as_json: bool,
+    way_on: str = "change it with the page, or with `leverframe passwd`",
+) -> None:
+    """Ensure that an administrator exists; print the password of a new one, this once.
+
+    `way_on` tells what to do about it then.
+    """
     try:
         password = await ensure_administrator(store)
     except StoreUnavailable as error:
@@ -80,7 +88,7 @@ async def introduce_administrator(store: Store, *, as_json: bool) -> None:
     else:
         print(
             f"Sign in as {name} with the password {password}\n"
-            "It is shown only this once; change it with the page, or with `leverframe passwd`.",
+            f"It is shown only this once; {way_on}.",
             flush=True,
         )
 

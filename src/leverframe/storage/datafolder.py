@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 
 STORE_NAME = "store.db"
 KEY_NAME = "secrets.key"
+#: In the folder of a node; of one that shares a database the key alone.
+NODE_STORE_NAME = "fleet.db"
+NODE_KEY_NAME = "fleet.key"
 
 
 class FolderInUse(ErrorForPeople):
@@ -51,6 +54,10 @@ class NoStore(ErrorForPeople):
     """There is no store in the folder: one sentence."""
 
 
+class FolderOfNode(ErrorForPeople):
+    """The folder of a node is no folder of a single controller: two sentences."""
+
+
 class DataFolder:
     """A data folder, held from construction to `close`.
 
@@ -59,6 +66,7 @@ class DataFolder:
 
     def __init__(self, path: Path, *, reading_will_do: bool = False) -> None:
         self.path = path
+        self.refuse_what_is_of_others()
         try:
             _create(path)
             _check_others(path)
@@ -71,6 +79,10 @@ class DataFolder:
                 f"The data folder {path} cannot be used: {error.strerror}. "
                 f"Make it writable or choose another folder with --data."
             ) from error
+
+    def refuse_what_is_of_others(self) -> None:
+        """Raise FolderOfNode for a folder in which a controller would be a stranger."""
+        _refuse_node(self.path)
 
     @property
     def store_path(self) -> Path:
@@ -120,8 +132,23 @@ def refuse_missing(path: Path) -> None:
         raise NoFolder(f"There is no folder {path}; name the folder with --data, or make it first.")
 
 
+def is_of_node(path: Path) -> bool:
+    return any((path / name).exists() for name in (NODE_STORE_NAME, NODE_KEY_NAME))
+
+
+def _refuse_node(path: Path) -> None:
+    # A controller that has run there before is served as ever.
+    if is_of_node(path) and not (path / STORE_NAME).exists():
+        raise FolderOfNode(
+            f"{path} is the folder of a node, not of a single controller; `leverframe fleet run"
+            f" --data {path}` runs it. `leverframe fleet release NAME --to FOLDER --data {path}`"
+            " moves one of its controllers to a folder of its own."
+        )
+
+
 def folder_with_store(path: Path) -> DataFolder:
     """Return the folder of a controller that has run there."""
+    _refuse_node(path)
     if not (path / STORE_NAME).exists():
         raise NoStore(f"There is no store in {path}; name the data folder of a controller.")
     return DataFolder(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.datafolder import NODE_KEY_NAME, NODE_STORE_NAME, DataFolder
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
 from leverframe.storage.opening import prepare
 
@@ -16,13 +16,16 @@ from leverframe.storage.opening import prepare
 class FleetFolder(DataFolder):
     """The folder that belongs to one running node."""
 
+    def refuse_what_is_of_others(self) -> None:
+        """Do nothing: it is a node that asks for it."""
+
     @property
     def store_path(self) -> Path:
-        return self.path / "fleet.db"
+        return self.path / NODE_STORE_NAME
 
     @property
     def key_path(self) -> Path:
-        return self.path / "fleet.key"
+        return self.path / NODE_KEY_NAME
 
 
 class OpenedLane(Struct, frozen=True):

@@ -1,0 +1,181 @@
+"""Passwords of a node and its controllers: the first ones, and those set by `leverframe passwd`."""
+
+import asyncio
+import io
+import re
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from leverframe.config import Config, NodeConfig
+from leverframe.fleet.cluster.cluster_table import ClusterTable
+from leverframe.fleet.fleet_file import read_fleet
+from leverframe.fleet.moving import adopt_folder
+from leverframe.fleet.node_passwd import change_password
+from leverframe.fleet.serve import _serve, _way_on
+from leverframe.fleet.stopped_node import NotInFolder, stopped_node
+from leverframe.fleet.tenants import FleetAccount
+from leverframe.process.administrator import PasswordRefused
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.storage.datafolder import FolderInUse
+from leverframe.storage.fleet.opening import FleetFolder
+from tests.fleet.http_client import ask_once
+from tests.fleet.test_fleet_serve import fleet_file
+from tests.fleet.test_moving import lived_in
+from tests.patience import PATIENCE_S
+from tests.ports import free_port
+
+HOME = "127.0.0.1"
+EVERYWHERE = "host = '0.0.0.0'\ndiscovery = false\nmdns = false\n"
+CELLAR = '[[controllers]]\nname = "cellar"\n'
+NEW = "a long new password"
+
+
+class RunningNode:
+    def __init__(self, port: int, printed: str) -> None:
+        self.port = port
+        self.printed = printed
+
+    async def asked(self, password: str | None, controller: str = "") -> int:
+        """Ask the node, or a controller, as its administrator; return the status."""
+        target, host = ("/api/settings", f"{controller}.localhost") if controller else ("/", HOME)
+        account = {} if password is None else {"account": f"admin:{password}"}
+        return (await ask_once(HOME, self.port, target, host, **account)).status
+
+    def password(self, whose: str) -> str:
+        found = re.search(rf"{whose} (?:with|has|have) the password (\S+)\n", self.printed)
+        assert found is not None, self.printed
+        return found[1]
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, capsys: pytest.CaptureFixture[str], keys: str
+) -> AsyncIterator[RunningNode]:
+    port = free_port()
+    serving = asyncio.create_task(_serve(read_fleet(fleet_file(folder, port, keys))))
+    printed = ""
+    async with asyncio.timeout(PATIENCE_S):
+        while "answers at" not in printed and '"ready"' not in printed:
+            await asyncio.sleep(0.01)
+            printed += capsys.readouterr().out
+    try:
+        yield RunningNode(port, printed)
+    finally:
+        signal.raise_signal(signal.SIGTERM)
+        await serving
+
+
+@pytest.fixture(autouse=True)
+def typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{NEW}\n"))
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+async def passwd(
+    folder: Path, account: str | None = None, *, generate: bool = False, of: str | None = None
+) -> None:
+    await change_password(Config(data=str(folder)), account, generate, of)
+
+
+async def test_passwd_changes_the_password_that_the_first_start_of_a_node_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    async with running(tmp_path, capsys, EVERYWHERE) as node:
+        old = node.password("Sign in as admin")
+        assert f"`leverframe passwd --data {data}` while the node is stopped" in node.printed
+        assert await node.asked(old) == 200
+        with pytest.raises(FolderInUse):
+            await passwd(data)
+    await passwd(data)
+    assert capsys.readouterr().out == "The password of admin of the node is changed.\n"
+    assert not (data / "store.db").exists()
+    async with running(tmp_path, capsys, EVERYWHERE) as node:
+        assert "password" not in node.printed
+        assert await node.asked(old) == 401
+        assert await node.asked(NEW) == 200
+
+
+async def test_passwd_changes_further_accounts_of_a_node_and_those_of_its_controllers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    async with running(tmp_path, capsys, EVERYWHERE + CELLAR):
+        pass
+    async with stopped_node(data) as node:
+        await node.registry.put_account(FleetAccount("anna", "", "user", ""))
+    await passwd(data, "anna", generate=True)
+    made = capsys.readouterr().out.removeprefix("The password of anna of the node is now ").strip()
+    async with stopped_node(data) as node:
+        stored = node.registry.accounts["anna"]
+        assert stored.role == "user"
+        assert await Passwords().right(stored.password, made)
+    await passwd(data, of="cellar")
+    assert capsys.readouterr().out == "The password of admin of cellar is changed.\n"
+    async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as started:
+        assert await started.asked(NEW, "cellar") == 200
+        assert await started.asked(NEW) == 401
+
+
+@pytest.mark.parametrize(
+    ("account", "of", "sentence"),
+    [
+        ("bob", None, "The node has no account 'bob'; it has admin. Those of a controller"),
+        ("bob", "cellar", "There is no account 'bob'; there are admin, user"),
+        (None, "attic", "There is no controller attic in "),
+    ],
+)
+async def test_what_passwd_does_not_find_in_a_node_is_told_and_nothing_is_changed(
+    account: str | None,
+    of: str | None,
+    sentence: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async with running(tmp_path, capsys, CELLAR):
+        pass
+    with pytest.raises((PasswordRefused, NotInFolder), match=sentence):
+        await passwd(tmp_path / "data", account, of=of)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("account", [None, "anna"])
+async def test_a_short_password_is_refused_for_every_account_of_a_node(
+    account: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stopped_node(tmp_path) as node:
+        await node.registry.put_account(FleetAccount("anna", "hash", "user", ""))
+    monkeypatch.setattr("sys.stdin", io.StringIO("short\n"))
+    with pytest.raises(PasswordRefused, match="The password has 5 characters"):
+        await passwd(tmp_path, account)
+    async with stopped_node(tmp_path) as node:
+        assert node.registry.accounts["anna"].password == "hash"
+
+
+async def test_a_controller_is_named_only_in_the_folder_of_a_node(tmp_path: Path) -> None:
+    with pytest.raises(PasswordRefused, match="is not the folder of a node; leave --controller"):
+        await passwd(tmp_path, of="cellar")
+    assert files_in(tmp_path) == []
+
+
+async def test_a_node_with_a_database_has_its_accounts_there_and_nothing_is_made(
+    tmp_path: Path,
+) -> None:
+    with FleetFolder(tmp_path) as folder:
+        folder.key_path.write_bytes(bytes(32))
+    before = files_in(tmp_path)
+    with pytest.raises(NotInFolder, match="keeps controllers and accounts in a database"):
+        await passwd(tmp_path)
+    own = tmp_path.with_name("own")
+    await lived_in(own)
+    with pytest.raises(NotInFolder, match="keeps controllers and accounts in a database"):
+        await adopt_folder(tmp_path, own, "cellar", [])
+    assert files_in(tmp_path) == before
+    assert "passwd" not in _way_on(ClusterTable(database="host=db"), NodeConfig())
