@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from leverframe.config import Config, NodeConfig
@@ -179,3 +180,53 @@ async def test_a_node_with_a_database_has_its_accounts_there_and_nothing_is_made
         await adopt_folder(tmp_path, own, "cellar", [])
     assert files_in(tmp_path) == before
     assert "passwd" not in _way_on(ClusterTable(database="host=db"), NodeConfig())
+
+
+async def test_who_was_open_gets_a_password_when_strangers_can_reach_the_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One that was adopted, and one that was made while the node was on loopback."""
+    own, data = tmp_path / "own", tmp_path / "data"
+    await lived_in(own)
+    async with running(tmp_path, capsys, CELLAR) as node:
+        assert await node.asked(None, "cellar") == 200
+    await adopt_folder(data, own, "attic", [])
+    capsys.readouterr()
+    async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as node:
+        password = node.password("The administrators of cellar, attic")
+        for name in ("cellar", "attic"):
+            assert await node.asked(None, name) == 401
+            assert await node.asked(password, name) == 200
+        assert await node.asked(password) == 401
+    async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as node:
+        assert "password" not in node.printed
+        assert await node.asked(password, "attic") == 200
+    # On loopback again, it still asks: nobody has taken its accounts away.
+    async with running(tmp_path, capsys, CELLAR) as node:
+        assert await node.asked(None, "attic") == 401
+
+
+async def test_scripts_are_told_whose_first_password_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await lived_in(tmp_path / "own")
+    (tmp_path / "data").mkdir()
+    await adopt_folder(tmp_path / "data", tmp_path / "own", "attic", [])
+    capsys.readouterr()
+    async with running(tmp_path, capsys, f"json = true\n{EVERYWHERE}{CELLAR}") as node:
+        told = [msgspec.json.decode(line) for line in node.printed.splitlines()]
+        passwords = {
+            tuple(one["names"]): one["password"] for one in told if one["event"] == "controllers"
+        }
+        assert set(passwords) == {("attic",), ("cellar",)}
+        for (name,), password in passwords.items():
+            assert await node.asked(password, name) == 200
+
+
+async def test_on_loopback_no_password_is_made_for_a_controller_without_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        async with running(tmp_path, capsys, CELLAR) as node:
+            assert "password" not in node.printed
+            assert await node.asked(None, "cellar") == 200

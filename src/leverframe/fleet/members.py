@@ -13,6 +13,7 @@ from leverframe.controller import Controller
 from leverframe.controller.findings import FindingSource
 from leverframe.controller.hindrance import Hindrance
 from leverframe.fleet.door import Entrance
+from leverframe.fleet.first_passwords import TellPassword, say_password
 from leverframe.fleet.records import MemberRecord, Moved, NoSuchController
 from leverframe.process.build import BuiltController
 from leverframe.process.services import Sending, Service
@@ -34,6 +35,8 @@ class MemberOptions(Struct, frozen=True):
     sending: Sending = Sending()
     #: Strangers can reach the node: everybody has to sign in.
     must_sign_in: bool = False
+    #: Called with controllers that had no account, and the password that was made for them.
+    tell_password: TellPassword = say_password
     #: Where Modbus TCP and SNMP answer, and who may write by the former.
     ports: NodeConfig = NodeConfig()
     #: Returns why nothing may be done for controllers now, where other nodes may have them.

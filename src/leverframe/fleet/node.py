@@ -21,6 +21,7 @@ from leverframe.controller.hand_over import SavedLive, hand_over
 from leverframe.controller.hooks import SettingsWatcher
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.door import Door
+from leverframe.fleet.first_passwords import FirstPasswords
 from leverframe.fleet.member_start import MemberStarter
 from leverframe.fleet.members import (
     NORMALLY,
@@ -45,6 +46,7 @@ from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.fleet.tenants import OPERATOR, TenantRecord, is_seen, no_such_tenant
 from leverframe.process.node_services import NodeServices
 from leverframe.process.version_change import settle_version
+from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.certificate import Certificate
 from leverframe.shutdown import End, close_all
 from leverframe.storage.fleet.lane import OF_NODE, Lane
@@ -142,8 +144,20 @@ class FleetNode:
     ) -> dict[int, StartTrouble]:
         """Start controllers that are stored; return why one cannot be.
 
-        Those of which the live state is given go on from it, where they can.
+        Those of which the live state is given go on from it, where they can. Who has no account
+        gets an administrator first where strangers can reach the node.
         """
+        hashes = Passwords(self.services.hashing)
+        with FirstPasswords(hashes, self.options.tell_password) as first:
+            return await self._start_some(numbers, wirings, live, first)
+
+    async def _start_some(
+        self,
+        numbers: Sequence[int],
+        wirings: Mapping[str, Wiring],
+        live: Mapping[int, SavedLive],
+        first: FirstPasswords,
+    ) -> dict[int, StartTrouble]:
         troubles: dict[int, StartTrouble] = {}
         for begin in range(0, len(numbers), READ_AT_A_TIME):
             batch = numbers[begin : begin + READ_AT_A_TIME]
@@ -157,7 +171,9 @@ class FleetNode:
                         continue
                     try:
                         wiring = wirings.get(record.name, SIMULATED)
-                        await self._go_on(number, record, stored[number], wiring, live.get(number))
+                        await self._go_on(
+                            number, record, stored[number], wiring, live.get(number), first
+                        )
                     except Exception as error:
                         troubles[number] = _why_not(record.name, error)
                     await asyncio.sleep(0)
@@ -196,12 +212,16 @@ class FleetNode:
         stored: Stored,
         wiring: Wiring,
         live: SavedLive | None,
+        first: FirstPasswords,
     ) -> None:
+        store = self.lane.store(number)
         asked = AskedVersion(record.hw, record.sw)
         known = [stored.kept.get(f"profile.{name}") for name in ("hw", "sw", "configured_sw")]
         profile = asked.profile(*known)
         if [profile.hw, profile.sw, record.sw] != known:
-            await settle_version(self.lane.store(number), asked, stored)
+            await settle_version(store, asked, stored)
+            stored = (await self.lane.fetch([number]))[number]
+        if self.options.must_sign_in and await first.ensure(record.name, store, stored):
             stored = (await self.lane.fetch([number]))[number]
         member = await self._starter.start(number, record, profile, wiring, stored, live)
         self.members[member.name] = member

@@ -21,6 +21,7 @@ from leverframe.fleet.cluster.cluster_table import ClusterTable
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.stale_reads import marked_when_stale
 from leverframe.fleet.door import Door
+from leverframe.fleet.first_passwords import say_password
 from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.fleet_mdns import FleetMdns
@@ -123,6 +124,7 @@ async def node_of(
         config.lenient,
         Sending(config.capture, config.allow_local_targets, config.ca_file),
         reach.must_sign_in,
+        partial(say_password, as_json=config.json),
         config,
     )
     if lease is not None:
@@ -197,7 +199,8 @@ async def start_controllers(
         node.note_not_started(f"new {name}", sentence)
         troubles.append(sentence)
     if password is not None and as_json:
-        print_json({"event": "controllers", "password": password})
+        names = [one.record.name for one in made]
+        print_json({"event": "controllers", "names": names, "password": password})
     elif password is not None:
         print(f"The administrators of new controllers have the password {password}", flush=True)
     return troubles
