@@ -10,8 +10,10 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import Locator, Page, expect
 
+from leverframe.fleet.members import NewController
 from leverframe.fleet.other_nodes import Whereabouts
 from leverframe.fleet.records import MemberRecord
+from leverframe.profile import Profile
 from tests.clients.served_twin import HOST, LoopThread
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.still_nodes import StillNodes
@@ -115,6 +117,31 @@ def test_a_phone_has_room_for_the_words_of_every_filter(
             })"""
             assert max(filters.evaluate_all(wanted)) <= 0
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_node_that_is_starting_says_so_until_it_has_all_controllers(
+    tabs: Tabs, serve_fleet: Callable[..., Site]
+) -> None:
+    site = serve_fleet()
+    node = site.loop_node.node
+
+    async def begin() -> None:
+        node.start.begin(MemberRecord(name) for name, *_ in VERSIONS)
+
+    async def come() -> None:
+        await node.add([NewController(MemberRecord("boiler"), Profile())])
+
+    site.ask(begin())
+    with tabs.fresh(Look("en", DESKTOP, "light", False)) as page:
+        page.goto(site.origin)
+        note = page.locator("main > [role=status]")
+        expect(note).to_have_text("The node is starting: 0 of 3 controllers run.")
+        expect(page.locator(".list .empty")).to_have_text("The first controllers are starting.")
+        site.ask(come())
+        expect(note).to_have_text("The node is starting: 1 of 3 controllers run.")
+        expect(row(page, "boiler")).to_be_visible()
+        site.ask(node.start.end())
+        expect(note).to_have_count(0)
 
 
 @pytest.mark.thorough

@@ -11,7 +11,8 @@ take, so that a flood of them at one controller leaves some for the others.
 
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
 from types import CoroutineType
@@ -21,6 +22,7 @@ from leverframe.commands.table.refusals import Conflict
 from leverframe.fleet import refusal_pages
 from leverframe.fleet.cluster.directory import Directory
 from leverframe.fleet.loopback import bound_to_loopback
+from leverframe.fleet.records import MemberRecord
 from leverframe.log_context import CONTROLLER, LoggedName, finished_within
 from leverframe.loop_shares import LoopShare, LoopShares
 from leverframe.servers.accounts.cross_site import OwnNames, without_port
@@ -66,6 +68,10 @@ MOVED = (
     " send it again."
 )
 CROWDED = "Too many connections are open to this controller. Close some, or try again later."
+NOT_YET = (
+    "The node is starting, and its controllers one after the other. Nothing was done. Try again in"
+    " a few seconds."
+)
 NOBODY_HAS_IT = (
     "No node has this controller at present: it is being moved, or its node has failed. Nothing was"
     " done. Try again in a few seconds."
@@ -97,6 +103,8 @@ class Entrance:
         self.handler: Callable[[Request], SentAnswer] = handler
         self.admission = admission
         self.address: str | None = None
+        #: Of its own, where that was opened before it was there.
+        self.port: int | None = None
         self.listener: HttpListener | None = None
         #: Connections that were used for it last.
         self.connections: set[DoorConnection] = set()
@@ -122,6 +130,33 @@ class Entrance:
         self.is_closed = False
 
 
+class StartingControllers(Entrance):
+    """Answers for controllers that a node has yet to start, by whatever leads to them."""
+
+    def __init__(self) -> None:
+        super().__init__("", _not_yet, _not_yet)
+        #: A name that nobody has may be that of one of them.
+        self.is_under_way = False
+        self.addresses: frozenset[str] = frozenset()
+        self.ports: frozenset[int] = frozenset()
+        #: What listens at ports of theirs until they are there.
+        self.listeners: dict[int, HttpListener] = {}
+
+    def expect(self, records: Iterable[MemberRecord]) -> None:
+        known = list(records)
+        self.is_under_way = True
+        self.addresses = frozenset(one.address for one in known if one.address is not None)
+        self.ports = frozenset(one.port for one in known if one.port is not None)
+
+    def end(self) -> list[HttpListener]:
+        """Expect nobody any more; return what listens for those that did not come."""
+        for connection in tuple(self.connections):
+            connection.stop()
+        left, self.listeners = list(self.listeners.values()), {}
+        self.is_under_way, self.addresses, self.ports = False, frozenset(), frozenset()
+        return left
+
+
 class Door:
     """The listening sockets of a node, and who is behind them."""
 
@@ -135,6 +170,7 @@ class Door:
         self.node = Entrance("", _nobody, _nobody)
         #: Whom a name means that no controller has.
         self.unknown = Entrance("", self._no_such_name, self._no_such_name)
+        self.starting = StartingControllers()
         self._limits = limits
         self.descriptors = descriptors or DescriptorBudget()
         self.is_secure = False
@@ -143,6 +179,8 @@ class Door:
         )
         self._by_name: dict[str, Entrance] = {}
         self._by_address: dict[str, Entrance] = {}
+        #: Those whose port was opened before they were there.
+        self._by_port: dict[int, Entrance] = {}
         self._hosts: dict[str, Entrance] = {}
         #: `Host` headers that name no controller but are the node's: addresses, localhost.
         self._plain_hosts: set[str] = set()
@@ -173,6 +211,22 @@ class Door:
             self._listener = self._listener_of([loopback], None)
         else:
             self._listener = self._listener_of(await listening_sockets(host, port), None)
+        await self._listen_for_starting()
+
+    async def _listen_for_starting(self) -> None:
+        """Answer at the ports of controllers that are yet to start.
+
+        Why one cannot be used, the start of its controller tells.
+        """
+        for port in self.starting.ports:
+            with suppress(OSError):
+                sockets = await listening_sockets(self._host, port)
+                self.starting.listeners[port] = self._listener_of(sockets, self.starting)
+
+    async def end_start(self) -> None:
+        """Take those for unknown from now on who have not come."""
+        for listener in self.starting.end():
+            await listener.close()
 
     def _listener_of(self, sockets: list[socket.socket], entrance: Entrance | None) -> HttpListener:
         plain = ServerState(self._to_https, self._limits, admission=self._to_https)
@@ -219,7 +273,7 @@ class Door:
         return by_tls_only(handler) if self.is_secure else handler
 
     async def stop(self, grace_s: float = 5.0) -> None:
-        listeners, self._listener = [self._listener], None
+        listeners, self._listener = [self._listener, *self.starting.end()], None
         for entrance in self._by_name.values():
             listeners.append(entrance.listener)
             # Its controller, which ends later, finds nothing left to close.
@@ -238,7 +292,11 @@ class Door:
 
     async def open(self, entrance: Entrance, address: str | None, port: int | None) -> None:
         """Let a controller be reached by its name, and by an address and a port of its own."""
-        if sockets := await self._sockets_for(entrance.name, address, port):
+        sockets = await self._sockets_for(entrance.name, address, port)
+        if port is not None and port in self.starting.listeners:
+            entrance.listener = self.starting.listeners.pop(port)
+            entrance.port, self._by_port[port] = port, entrance
+        elif sockets:
             entrance.listener = self._listener_of(sockets, entrance)
         if address is not None:
             entrance.address = address
@@ -258,7 +316,7 @@ class Door:
         """Open sockets of a port that a controller has for itself; refuse what cannot be."""
         if address is not None:
             self._check_address(name, address)
-        if port is None or self._listener is None:
+        if port is None or self._listener is None or port in self.starting.listeners:
             return []
         try:
             return await listening_sockets(self._host, port)
@@ -291,6 +349,8 @@ class Door:
         self._by_name.pop(entrance.name, None)
         if entrance.address is not None:
             self._by_address.pop(entrance.address, None)
+        if entrance.port is not None:
+            self._by_port.pop(entrance.port, None)
         self._hosts.clear()
         if entrance.listener is not None:
             await entrance.listener.close()
@@ -333,7 +393,10 @@ class Door:
 
     def _no_such_name(self, request: Request) -> Reply:
         """Refuse a name that no controller has; from one of our domains the node is not far."""
-        _, _, node_host = request.headers.get("host", "").partition(".")
+        host = request.headers.get("host", "")
+        if self.starting.is_under_way and self._label_of(_host_name(host)):
+            return _not_yet(request)
+        _, _, node_host = host.partition(".")
         link = f"//{node_host}/" if _host_name(node_host) in self._domains else None
         reply = problem_reply(404, NO_SUCH_NAME)
         return refusal_pages.for_people(request, reply, refusal_pages.NO_NAME, link)
@@ -347,7 +410,14 @@ class Door:
         return name in self._by_name
 
     def at_address(self, address: str) -> Entrance:
-        return self._by_address.get(address, self.node)
+        found = self._by_address.get(address)
+        if found is not None:
+            return found
+        return self.starting if address in self.starting.addresses else self.node
+
+    def at_port(self, port: int) -> Entrance:
+        """Return who is at a port by now that was opened for a controller yet to start."""
+        return self._by_port.get(port, self.starting)
 
     def _handle(self, request: Request) -> SentAnswer:
         return self.loop_shares.answer(request.meant.share, request, _handle)
@@ -375,6 +445,11 @@ class DoorConnection(Connection):
             self._by_place = self._door.at_address(local[0])
         super().connection_made(transport)
 
+    def _at_place(self) -> Entrance:
+        """Return who is at the address or the port that the client connected to."""
+        address, port, *_ = self._transport.get_extra_info("sockname")
+        return self._door.at_port(port) if self._by_port else self._door.at_address(address)
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._leave()
         super().connection_lost(exc)
@@ -390,6 +465,9 @@ class DoorConnection(Connection):
         self.stop()
 
     def _meant(self, request: Request) -> Entrance:
+        if self._by_place is self._door.starting:
+            # The controller may be there by now.
+            self._by_place = self._at_place()
         return self._door.meant(request, self._by_place)
 
     def _lead(self, request: Request) -> None:
@@ -443,17 +521,25 @@ def _admit(request: Request) -> Answer:
     return entrance.admission(request)
 
 
-def _refusing(
+def _refusal(
     status: int, detail: str, sentences: dict[str, PageSentence], headers: Headers = ()
-) -> Entrance:
+) -> Callable[[Request], Reply]:
     def refuse(request: Request) -> Reply:
         reply = problem_reply(status, detail)
         reply = Reply(reply.status, reply.content_type, reply.body, headers)
         return refusal_pages.for_people(request, reply, sentences)
 
+    return refuse
+
+
+def _refusing(
+    status: int, detail: str, sentences: dict[str, PageSentence], headers: Headers = ()
+) -> Entrance:
+    refuse = _refusal(status, detail, sentences, headers)
     return Entrance("", refuse, refuse)
 
 
+_not_yet = _refusal(503, NOT_YET, refusal_pages.NOT_YET, RETRY)
 MISDIRECTED = _refusing(421, MOVED, refusal_pages.MOVED)
 CROWDED_OUT = _refusing(503, CROWDED, refusal_pages.CROWDED, RETRY)
 #: Whom those get to whose controller is at none of several nodes.

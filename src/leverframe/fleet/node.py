@@ -33,6 +33,7 @@ from leverframe.fleet.members import (
     check_that_all_are_here,
     selected,
 )
+from leverframe.fleet.node_start import NodeStart
 from leverframe.fleet.other_nodes import CallHandler, OtherNodes
 from leverframe.fleet.progress import count_done
 from leverframe.fleet.records import (
@@ -88,6 +89,7 @@ class FleetNode:
         self.registry = registry or Registry(self.lane.store(OF_NODE))
         #: By name, in the order in which they were made.
         self.members: dict[str, Member] = {}
+        self.start = NodeStart(door, self.registry, self.seen_by)
         #: The common time; controllers that are made later begin there.
         self.clock = clock
         #: What is wrong with parts of the node itself, a sentence each.

@@ -8,6 +8,7 @@ import http.client
 import ssl
 import sys
 import threading
+import time
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
@@ -21,11 +22,14 @@ from msgspec import Struct
 
 from leverframe.commands.describe.media_types import FORM
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.answer_headers import PROGRESS, SILENT_NODES
+from leverframe.fleet.answer_headers import PROGRESS, SILENT_NODES, STARTING
 
 #: How long a node may take: thousands of controllers can be concerned.
 ANSWER_S = 3600.0
 PATHS = "/api/fleet"
+#: How long a node may take to start its controllers, and how often it is asked meanwhile.
+START_S = 600.0
+START_LOOK_S = 1.0
 #: How often it is asked how far a request has come, and how long that may take.
 LOOK_S = 0.2
 LOOKED_S = 5.0
@@ -48,6 +52,8 @@ class NodeAnswer(Struct, frozen=True):
     body: bytes
     #: Nodes that share the database, and have not answered this one.
     silent: str | None = None
+    #: How many of its controllers run, where it is still starting.
+    starting: str | None = None
 
 
 def say_silent(nodes: str) -> None:
@@ -57,12 +63,22 @@ def say_silent(nodes: str) -> None:
     )
 
 
+def say_starting(counted: str) -> None:
+    print(f"leverframe: the node is starting: {counted} controllers run", file=sys.stderr)
+
+
 class NodeAsking(ABC):
     """Asks one node; how a request gets there, those say that derive from it."""
 
-    def __init__(self, url: str, when_silent: Callable[[str], None] = say_silent) -> None:
+    def __init__(
+        self,
+        url: str,
+        when_silent: Callable[[str], None] = say_silent,
+        when_starting: Callable[[str], None] = say_starting,
+    ) -> None:
         self.url = url
         self._when_silent = when_silent
+        self._when_starting = when_starting
 
     @abstractmethod
     def _exchange(
@@ -90,18 +106,33 @@ class NodeAsking(ABC):
             body, headers = query.encode(), {"Content-Type": FORM}
         elif query:
             target += f"?{query}"
-        answer = self._exchange(method, target, body, headers)
+        answer = self._answered(method, target, body, headers)
         try:
             told = msgspec.json.decode(answer.body)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise NodeRefused(
                 f"{self.url} is no node: it answers something else.", answer.status
             ) from None
-        if answer.status >= 400:
+        # How a node is that is not ready is an answer.
+        if answer.status >= 400 and "detail" in told:
             raise NodeRefused(f"{told['detail']}", answer.status)
         if answer.silent:
             self._when_silent(answer.silent)
         return told
+
+    def _answered(
+        self, method: str, target: str, body: bytes | None, headers: dict[str, str]
+    ) -> NodeAnswer:
+        """Make a request, again where the node refuses it because it is still starting."""
+        until, counted = time.monotonic() + START_S, None
+        while True:
+            answer = self._exchange(method, target, body, headers)
+            if answer.starting is None or time.monotonic() >= until:
+                return answer
+            if answer.starting != counted:
+                counted = answer.starting
+                self._when_starting(counted)
+            time.sleep(START_LOOK_S)
 
 
 class NodeClient(NodeAsking):
@@ -114,8 +145,10 @@ class NodeClient(NodeAsking):
         ca_file: str | None = None,
         when_silent: Callable[[str], None] = say_silent,
         answer_s: float = ANSWER_S,
+        when_starting: Callable[[str], None] = say_starting,
     ) -> None:
-        super().__init__((url if "://" in url else f"http://{url}").rstrip("/"), when_silent)
+        where = (url if "://" in url else f"http://{url}").rstrip("/")
+        super().__init__(where, when_silent, when_starting)
         parts = urlsplit(self.url)
         try:
             port = parts.port
@@ -142,7 +175,10 @@ class NodeClient(NodeAsking):
         try:
             self._connection.request(method, target, body, {**self._headers, **headers})
             reply = self._connection.getresponse()
-            return NodeAnswer(reply.status, reply.read(), reply.headers.get(SILENT_NODES))
+            named = reply.headers
+            return NodeAnswer(
+                reply.status, reply.read(), named.get(SILENT_NODES), named.get(STARTING)
+            )
         except (OSError, http.client.HTTPException) as error:
             # What is left of a connection that broke would refuse the next request, too.
             self._connection.close()

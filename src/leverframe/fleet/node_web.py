@@ -19,7 +19,7 @@ from leverframe.commands.table.refusals import BadValue, NotAllowed, Refusal, Si
 from leverframe.commands.table.rights import require
 from leverframe.commands.table.row import ANYBODY, CONTROL
 from leverframe.config.described import describe_type, taken_apart
-from leverframe.fleet.answer_headers import PROGRESS, SILENT_NODES, STALE
+from leverframe.fleet.answer_headers import PROGRESS, SILENT_NODES, STALE, STARTING
 from leverframe.fleet.api.across import ApiAnswer, ApiCall, done_here
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.api.endpoints import ENDPOINTS
@@ -29,6 +29,7 @@ from leverframe.fleet.jobs.jobs import FleetJobs
 from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import THE_OPERATOR, Asking, NodeAccounts
+from leverframe.fleet.node_start import NodeStarting
 from leverframe.fleet.other_nodes import NotUnderstood
 from leverframe.fleet.progress import RequestsUnderWay
 from leverframe.fleet.refusal_pages import NOTHING, SIGN_IN, TOO_MANY, for_people
@@ -70,7 +71,12 @@ async def _page(context: FleetContext) -> Reply:
 
 #: The page, and the files that it is made of.
 _PAGE = FleetEndpoint(
-    "/", role=CONTROL, for_tenants=True, function=_page, doc="Show the controllers."
+    "/",
+    role=CONTROL,
+    for_tenants=True,
+    while_starting=True,
+    function=_page,
+    doc="Show the controllers.",
 )
 #: Refusals that people get to see as pages, and where the way on leads.
 _IN_WORDS: dict[type[Refusal], tuple[dict[str, PageSentence], str]] = {
@@ -147,6 +153,9 @@ class NodeWeb:
             return _refused(request, refusal)
 
     def _answer(self, request: Request, endpoint: FleetEndpoint, asking: Asking) -> Answer:
+        if self.node.cluster is None and not endpoint.while_starting:
+            # Where there are other nodes, a controller may be on its way at any time.
+            self.node.start.check_over(asking.tenant)
         form = _form_in(request, endpoint)
         if form is not None:
             request = replace(request, body=b"")
@@ -292,5 +301,8 @@ def _refused(request: Request, refusal: Refusal) -> Reply:
     if isinstance(refusal, SignInRequired):
         challenge = ("WWW-Authenticate", 'Basic realm="Leverframe fleet", charset="UTF-8"')
         reply = Reply(reply.status, reply.content_type, reply.body, (challenge,))
+    elif isinstance(refusal, NodeStarting):
+        counted = (STARTING, refusal.counted)
+        reply = Reply(reply.status, reply.content_type, reply.body, (*reply.headers, counted))
     sentences, link = _IN_WORDS.get(type(refusal), (None, ""))
     return reply if sentences is None else for_people(request, reply, sentences, link)

@@ -169,6 +169,7 @@ async def view_stream(
             # Also while much happens that is not in view, or not this tenant's.
             pause = max(0.0, said + STILL_HERE_S - clock())
             is_under_way = any("stop" in one.can for one in last.rollouts)
+            is_under_way |= last.node.starting is not None
             await within(changed, min(pause, FLEET_LOOK_S) if is_under_way else pause)
             if clock() >= said + STILL_HERE_S:
                 yield STILL_HERE

@@ -124,6 +124,39 @@ NOBODY = {
         "Zkusit znovu",
     ),
 }
+#: The controller has not been started yet, if it is one.
+NOT_YET = {
+    "en": PageSentence(
+        "This controller starts in a moment",
+        "The node has just been started, and starts its controllers one after the other. This page"
+        " tries again by itself.",
+        "Try again",
+    ),
+    "pl": PageSentence(
+        "Ten sterownik uruchomi się za chwilę",
+        "Węzeł został właśnie uruchomiony i uruchamia sterowniki jeden po drugim. Ta strona sama"
+        " spróbuje ponownie.",
+        "Spróbuj ponownie",
+    ),
+    "fr": PageSentence(
+        "Ce contrôleur démarre dans un instant",
+        "Le nœud vient de démarrer et démarre ses contrôleurs l’un après l’autre. Cette page"
+        " réessaie d’elle-même.",
+        "Réessayer",
+    ),
+    "hu": PageSentence(
+        "Ez a vezérlő hamarosan elindul",
+        "A csomópont most indult el, és egymás után indítja a vezérlőit. Az oldal magától újra"
+        " próbálkozik.",
+        "Újra",
+    ),
+    "cs": PageSentence(
+        "Tato řídicí jednotka se za okamžik spustí",
+        "Uzel byl právě spuštěn a spouští své jednotky jednu po druhé. Tato stránka to zkusí"
+        " znovu sama.",
+        "Zkusit znovu",
+    ),
+}
 #: Too many connections to one controller are open.
 CROWDED = {
     "en": PageSentence(

@@ -233,6 +233,7 @@ async def _serve(fleet: FleetFile) -> None:
         mdns = FleetMdns(node, config.port)
         supervisor = Supervisor()
         try:
+            node.start.begin(one.record for one in fleet.controllers)
             stop = await _open_door(web, config, folder)
             # What requests need is loaded before the first of them, beside the loop.
             for load in (pages, passwords.load, uploaded.load, display_picture.load, pinger.load):
@@ -255,6 +256,7 @@ async def _serve(fleet: FleetFile) -> None:
             sentences = [*(mistake.sentence for mistake in fleet.mistakes), *troubles]
             for sentence in sentences:
                 print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
+            await node.start.end()
             _say_where(node, config, len(sentences))
             count = len(node.members)
             log.info("leverframe %s started a node with %d controllers", __version__, count)

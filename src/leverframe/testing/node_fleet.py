@@ -33,7 +33,9 @@ class NodeFleet(AnyFleet[NodeTwin]):
         ca_file: str | None = None,
     ) -> None:
         account = None if user is None else (user, password)
-        self._client = NodeClient(url, account, ca_file, _warn_of_silent)
+        self._client = NodeClient(
+            url, account, ca_file, _warn_of_silent, when_starting=_wait_quietly
+        )
         super().__init__(self._client)
         self._ca_file = ca_file
         #: Name and password at the controllers themselves, for those that ask who is there.
@@ -75,6 +77,10 @@ class NodeFleet(AnyFleet[NodeTwin]):
     @cached_property
     def _zone(self) -> tzinfo:
         return Config(timezone=self.overview().timezone).zone()
+
+
+def _wait_quietly(counted: str) -> None:
+    """Say nothing: a test waits for the node anyway."""
 
 
 def _warn_of_silent(nodes: str) -> None:

@@ -321,6 +321,7 @@ OVERVIEW = FleetEndpoint(
     role=CONTROL,
     for_tenants=True,
     reply=NodeReport,
+    while_starting=True,
     function=reading.node_report,
     across=overview,
     doc="Show the node: how many controllers, their tags, the common time, the snapshots; added up "

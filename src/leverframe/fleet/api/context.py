@@ -166,6 +166,8 @@ class FleetEndpoint(EndpointDescription, frozen=True, kw_only=True):
     for_tenants: bool = False
     #: What it does where there are others; the same if not given.
     across: "Callable[[FleetContext, FleetEndpoint], Any] | None" = None
+    #: It concerns no controllers, or tells that some do not run yet.
+    while_starting: bool = False
     #: It takes a body, and changes nothing.
     is_question: bool = False
 

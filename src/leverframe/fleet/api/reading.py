@@ -24,7 +24,8 @@ from leverframe.fleet.progress import ProgressReport, count_done
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.tenants import Role
 from leverframe.profile import HARDWARE, newest_software
-from leverframe.servers.http.messages import Reply
+from leverframe.servers.http.messages import NOT_KEPT, Reply
+from leverframe.servers.problems import RETRY_SOON
 from leverframe.servers.routes.metrics import METRICS
 from leverframe.storage.backup import BackupFile
 from leverframe.wire.prometheus import prometheus_text
@@ -94,6 +95,10 @@ class NodeReport(Struct, frozen=True):
         list[str],
         Meta(description="Why, for each controller that did not start; told to the operator."),
     ] = []
+    starting: Annotated[
+        ProgressReport | None,
+        Meta(description="How many controllers run, until all were started; null after that."),
+    ] = None
 
 
 class AdvanceReport(NodeReport, frozen=True):
@@ -115,18 +120,27 @@ class ExportedController(Struct, frozen=True):
 
 
 class NodeHealth(Struct, frozen=True):
-    status: Literal["ok", "degraded"]
+    status: Annotated[
+        Literal["ok", "degraded", "starting"],
+        Meta(description="`starting`, with HTTP status 503, until all controllers were started."),
+    ]
     controllers: Annotated[
         int | None, Meta(description="How many; null where there are tenants, as for their health.")
     ]
     findings: Annotated[
         int | UnsetType, Meta(description="How many there are about the node itself, if any.")
     ] = UNSET
+    of: Annotated[
+        int | None | UnsetType,
+        Meta(description="How many it is to have, while it starts; null as the other number."),
+    ] = UNSET
 
 
-def node_health(context: FleetContext) -> NodeHealth:
+def node_health(context: FleetContext) -> NodeHealth | Reply:
     """Tell how the node is; with tenants nothing of controllers, since everybody may ask."""
     node = context.node
+    if (progress := node.start.progress()) is not None:
+        return _starting(progress, is_hidden=bool(node.registry.tenants))
     found = len(node_findings(node)) or UNSET
     if node.registry.tenants:
         of_node = [part for part in node.troubles if not part.startswith(OF_CONTROLLERS)]
@@ -134,6 +148,13 @@ def node_health(context: FleetContext) -> NodeHealth:
     members = node.members.values()
     is_degraded = node.troubles or any(one.controller.troubles for one in members)
     return NodeHealth("degraded" if is_degraded else "ok", len(members), found)
+
+
+def _starting(progress: ProgressReport, *, is_hidden: bool) -> Reply:
+    """Tell of a start with a status by which nobody takes the node for ready."""
+    done, of = (None, None) if is_hidden else (progress.done, progress.of)
+    body = msgspec.json.encode(NodeHealth("starting", done, of=of))
+    return Reply(503, "application/json", body, (NOT_KEPT, *RETRY_SOON))
 
 
 def node_report(context: FleetContext) -> NodeReport:
@@ -168,6 +189,7 @@ def node_report(context: FleetContext) -> NodeReport:
         dict(sorted(tenants.items())),
         str(node.options.timezone),
         node.not_started() if of_operator else [],
+        node.start.progress(context.tenant),
     )
 
 

@@ -183,6 +183,10 @@ class FleetPage {
       (sentence) =>
         html`<p class="problem" role="alert">${icon("attention")} ${serverText(sentence)}</p>`,
     );
+    const { starting } = view.node;
+    if (starting) {
+      problems.unshift(html`<p class="note" role="status">${t("starting", starting)}</p>`);
+    }
     const before = this.#rows ?? 0;
     this.#rows = null;
     switch (this.#address.view) {
@@ -233,9 +237,7 @@ class FleetPage {
         <div class="rows">
           ${view.rows.length
             ? list(view, shown, isChosen, (names, on) => this.#choose(names, on), time ?? 0)
-            : html`<p class="empty">
-                ${t(view.node.controllers ? "nothing_found" : "nothing_yet")}
-              </p>`}
+            : html`<p class="empty">${t(whyEmpty(view.node))}</p>`}
         </div>
         ${this.#offerAll(view, isChosen)} ${paging(view.matching, page)} ${this.#bulk.view()}
       </section>`;
@@ -324,6 +326,12 @@ class FleetPage {
       </button>
     </p>`;
   }
+}
+
+/** @param {FleetNode} node */
+function whyEmpty({ controllers, starting }) {
+  if (controllers) return "nothing_found";
+  return starting ? "not_started_yet" : "nothing_yet";
 }
 
 /** @param {number | null} time */

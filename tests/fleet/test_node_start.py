@@ -1,0 +1,246 @@
+"""A node that is starting says so, and answers for none of its controllers as if it had all."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from leverframe.fleet import node_client
+from leverframe.fleet.api.context import FleetEndpoint
+from leverframe.fleet.api.endpoints import ENDPOINTS
+from leverframe.fleet.members import NewController
+from leverframe.fleet.node_client import NodeAnswer, NodeAsking, NodeRefused
+from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.serve import start_controllers
+from leverframe.fleet.tenants import TenantRecord
+from leverframe.profile import Profile
+from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.storage.store import Stored
+from tests.cases import for_each
+from tests.fleet.http_client import Answered, ask, ask_once, connected
+from tests.fleet.loop_node import LoopNode, loop_node
+from tests.fleet.test_door import HOME, named
+from tests.patience import PATIENCE_S
+from tests.ports import free_port
+
+#: Of four that are stored: so many have been started when the rest waits.
+STARTED = 2
+ADDRESS = "127.0.0.9"
+
+
+class HeldLane(MemoryLane):
+    """Lets a node read its first controllers, and the others when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = asyncio.Event()
+        self.may_go_on = asyncio.Event()
+        self.may_go_on.set()
+
+    async def fetch(self, controllers: Sequence[int]) -> dict[int, Stored]:
+        if not self.may_go_on.is_set() and min(controllers) > STARTED:
+            self.reached.set()
+            await self.may_go_on.wait()
+        return await super().fetch(controllers)
+
+
+class StartingNode:
+    def __init__(self, node: LoopNode, lane: HeldLane, starting: asyncio.Task[None]) -> None:
+        self.node = node
+        self.port = node.node.door.port
+        self._lane = lane
+        self._starting = starting
+
+    async def asked(self, target: str, host: str = HOME, address: str = HOME) -> Answered:
+        return await ask_once(address, self.port, target, host)
+
+    async def started(self) -> None:
+        self._lane.may_go_on.set()
+        async with asyncio.timeout(PATIENCE_S):
+            await self._starting
+
+
+@asynccontextmanager
+async def starting_node(
+    monkeypatch: pytest.MonkeyPatch, *tenants: str, own_port: int | None = None
+) -> AsyncIterator[StartingNode]:
+    """Start a node again that has four controllers, and hold it after the first two."""
+    monkeypatch.setattr("leverframe.fleet.node.READ_AT_A_TIME", STARTED)
+    lane = HeldLane()
+    written = [NewController(MemberRecord("new"), Profile())]
+    async with loop_node(lane) as before:
+        for tenant in tenants:
+            await before.node.registry.put_tenant(TenantRecord(tenant))
+        await before.post("add", name="gh-{n}", count=3, tags="a")
+        await before.post("add", name="gh-4", address=ADDRESS, **_with(own_port), tags="b")
+    lane.may_go_on.clear()
+    async with loop_node(lane) as again:
+        again.node.start.begin(one.record for one in written)
+        await again.node.door.listen(HOME, 0)
+
+        async def start() -> None:
+            assert await start_controllers(again.web, written, as_json=False) == []
+            await again.node.start.end()
+
+        starting = asyncio.create_task(start())
+        async with asyncio.timeout(PATIENCE_S):
+            await lane.reached.wait()
+        node = StartingNode(again, lane, starting)
+        try:
+            yield node
+        finally:
+            await node.started()
+
+
+def _with(port: int | None) -> dict[str, object]:
+    return {} if port is None else {"port": port}
+
+
+def assert_not_yet(answer: Answered) -> None:
+    assert answer.status == 503
+    assert "The node is starting" in answer.body
+    assert "retry-after:" in answer.head.lower()
+
+
+async def test_health_says_that_a_node_is_starting_until_it_has_all_controllers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with starting_node(monkeypatch) as node:
+        answer = await node.asked("/health")
+        assert answer.status == 503
+        assert "retry-after:" in answer.head.lower()
+        told = msgspec.json.decode(answer.body)
+        assert told == {"status": "starting", "controllers": STARTED, "of": 5}
+        await node.started()
+        answer = await node.asked("/health")
+        assert answer.status == 200
+        assert msgspec.json.decode(answer.body) == {"status": "ok", "controllers": 5}
+
+
+async def test_health_of_a_start_tells_strangers_nothing_of_tenants_controllers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with starting_node(monkeypatch, "acme") as node:
+        told = msgspec.json.decode((await node.asked("/health")).body)
+        assert told == {"status": "starting", "controllers": None, "of": None}
+
+
+@for_each("name", ["gh-4", "new", "nobody"])
+async def test_a_name_that_may_be_of_a_controller_yet_to_start_is_not_unknown(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with starting_node(monkeypatch) as node:
+        host = f"{name}.localhost"
+        assert_not_yet(await node.asked("/json/all.json", host))
+        await node.started()
+        answer = await node.asked("/json/all.json", host)
+        assert answer.status == (404 if name == "nobody" else 200)
+
+
+async def test_a_controller_that_is_started_answers_while_others_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with starting_node(monkeypatch) as node:
+        answer = await node.asked("/json/all.json", "gh-1.localhost")
+        assert (answer.status, named(answer.body)) == (200, "gh-1")
+
+
+async def test_a_foreign_name_is_refused_while_a_node_starts_as_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with starting_node(monkeypatch) as node:
+        assert (await node.asked("/json/all.json", "gh-4.evil.example")).status == 404
+
+
+async def test_a_connection_to_an_address_or_port_waits_for_its_controller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = free_port()
+    async with starting_node(monkeypatch, own_port=own) as node:
+        async with (
+            connected(ADDRESS, node.port) as by_address,
+            connected(HOME, own) as by_port,
+        ):
+            for client in (by_address, by_port):
+                assert_not_yet(await ask(client, "/json/all.json", HOME))
+            async with connected(HOME, own) as silent:
+                await node.started()
+                assert named((await ask(silent, "/json/all.json", HOME)).body) == "gh-4"
+        for address, port in ((ADDRESS, node.port), (HOME, own)):
+            answer = await ask_once(address, port, "/json/all.json", HOME)
+            assert named(answer.body) == "gh-4"
+
+
+async def test_a_port_of_a_controller_that_does_not_come_is_closed_after_the_start() -> None:
+    own = free_port()
+    async with loop_node() as node:
+        node.node.start.begin([MemberRecord("gone", port=own)])
+        await node.node.door.listen(HOME, 0)
+        assert_not_yet(await ask_once(HOME, own, "/json/all.json", HOME))
+        await node.node.start.end()
+        with pytest.raises(ConnectionRefusedError):
+            await ask_once(HOME, own, "/json/all.json", HOME)
+
+
+@for_each("endpoint", [one for one in ENDPOINTS if not one.while_starting])
+async def test_what_concerns_controllers_is_refused_for_all_until_all_are_there(
+    endpoint: FleetEndpoint,
+) -> None:
+    async with loop_node() as node:
+        node.node.start.begin([MemberRecord("gh-1")])
+        reply = await node.ask(endpoint.path, method=endpoint.methods[0])
+        assert reply.status == 503
+        headers = dict(reply.headers)
+        assert headers["Leverframe-Starting"] == "0 of 1"
+        assert "Retry-After" in headers
+        assert b"The node is starting: 0 of 1 controllers run." in reply.body
+
+
+async def test_nothing_that_chooses_controllers_answers_while_a_node_starts() -> None:
+    chooses = {one.path for one in ENDPOINTS if {"name", "tag"} & {it.name for it in one.query}}
+    answering = {one.path for one in ENDPOINTS if one.while_starting}
+    # The page is told that the node is starting; an account has a name, too.
+    assert chooses & answering == {
+        "/api/fleet/stream",
+        *(f"/api/fleet/account/{what}" for what in ("add", "remove", "password")),
+    }
+
+
+async def test_the_page_is_told_how_far_the_start_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with starting_node(monkeypatch) as node:
+        assert (await node.node.get(""))["starting"] == {"done": STARTED, "of": 5}
+        await node.started()
+        assert (await node.node.get(""))["starting"] is None
+
+
+class AskingStarting(NodeAsking):
+    """Asks a node that is starting for some time."""
+
+    def __init__(self, counts: list[str]) -> None:
+        self.said: list[str] = []
+        super().__init__("The node", when_starting=self.said.append)
+        self._counts = counts
+
+    def _exchange(
+        self, method: str, target: str, body: bytes | None, headers: dict[str, str]
+    ) -> NodeAnswer:
+        if self._counts:
+            return NodeAnswer(503, b'{"detail":"Starting."}', starting=self._counts.pop(0))
+        return NodeAnswer(200, b"[]")
+
+
+def test_commands_wait_for_a_node_that_is_starting_and_say_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(node_client, "START_LOOK_S", 0.0)
+    node = AskingStarting(["257 of 1,000", "257 of 1,000", "900 of 1,000"])
+    assert node.post("send", {}) == []
+    assert node.said == ["257 of 1,000", "900 of 1,000"]
+
+
+def test_commands_give_up_on_a_node_that_never_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_client, "START_S", 0.0)
+    with pytest.raises(NodeRefused, match="Starting"):
+        AskingStarting(["0 of 1"]).get("list", {})
