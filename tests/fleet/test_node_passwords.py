@@ -21,7 +21,7 @@ from leverframe.fleet.stopped_node import NotInFolder, stopped_node
 from leverframe.fleet.tenants import FleetAccount
 from leverframe.process.administrator import PasswordRefused
 from leverframe.servers.accounts.passwords import Passwords
-from leverframe.storage.datafolder import FolderInUse
+from leverframe.storage.datafolder import DataFolder, FolderInUse
 from leverframe.storage.fleet.opening import FleetFolder
 from tests.fleet.http_client import ask_once
 from tests.fleet.test_fleet_serve import fleet_file
@@ -61,6 +61,7 @@ async def running(
     printed = ""
     async with asyncio.timeout(PATIENCE_S):
         while "answers at" not in printed and '"ready"' not in printed:
+            assert not serving.done(), serving.exception()
             await asyncio.sleep(0.01)
             printed += capsys.readouterr().out
     try:
@@ -123,6 +124,20 @@ async def test_passwd_changes_further_accounts_of_a_node_and_those_of_its_contro
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as started:
         assert await started.asked(NEW, "cellar") == 200
         assert await started.asked(NEW) == 401
+
+
+async def test_a_store_that_passwd_once_made_beside_a_node_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await lived_in(tmp_path)
+    async with stopped_node(tmp_path):
+        pass
+    before = (tmp_path / "store.db").read_bytes()
+    await passwd(tmp_path)
+    assert capsys.readouterr().out == "The password of admin of the node is changed.\n"
+    assert (tmp_path / "store.db").read_bytes() == before
+    # Whoever ran a controller in the same folder still gets at it.
+    DataFolder(tmp_path).close()
 
 
 @pytest.mark.parametrize(
