@@ -210,6 +210,7 @@ async def test_an_address_that_an_added_one_has_is_told_at_the_next_start(tmp_pa
         ('name = "x"\n', "fleet.toml, line 1: name is no key of a node; known are host, port"),
         ("controllers = 3\n", "fleet.toml, line 1: controllers is written as [[controllers]]"),
         ("prot = 8090\n", "fleet.toml, line 1: prot is unknown; did you mean port?"),
+        ("at = 3\n", "fleet.toml, line 1: at is unknown"),
     ],
 )
 def test_a_mistake_in_the_keys_of_the_node_refuses_the_file(
@@ -218,6 +219,18 @@ def test_a_mistake_in_the_keys_of_the_node_refuses_the_file(
     with pytest.raises(BadConfiguration, match=".") as refused:
         read(tmp_path, text)
     assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("controllers", "command"),
+    [(GOOD, "leverframe fleet simulate --config {file}`"), ("", "leverframe simulate {file}`")],
+)
+def test_who_runs_a_scenario_is_told_what_lives_through_it(
+    controllers: str, command: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadConfiguration, match="this is a scenario") as refused:
+        read(tmp_path, f'{controllers}[[at]]\ntime = "06:00"\n')
+    assert command.format(file=tmp_path / "fleet.toml") in str(refused.value)
 
 
 @pytest.mark.parametrize("as_json", [False, True])

@@ -96,6 +96,53 @@ def test_a_mistake_is_told_with_its_line_and_nothing_is_run(
     assert told in said.err
 
 
+TWO_WRONG_CONTROLLERS_AND_MOMENTS = """\
+[[controllers]]
+name = "gh-1"
+prot = 3
+
+[[controllers]]
+name = "GH"
+
+[[at]]
+time = "dawn"
+smi = "DS1=4"
+
+[[at]]
+time = "+1s"
+tag = "north"
+"""
+TWO_MOMENTS_FOR_NOBODY = """\
+[[controllers]]
+name = "gh-1"
+
+[[at]]
+time = "+1s"
+sim = "DS99=1"
+commands = ["/outs.cgi?nothing=1", "/nothing.cgi?a=1"]
+
+[[at]]
+time = "+2s"
+tag = ["nroth"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (TWO_WRONG_CONTROLLERS_AND_MOMENTS, [3, 6, 10, 8, 12]),
+        (TWO_MOMENTS_FOR_NOBODY, [4, 4, 4, 9]),
+    ],
+)
+def test_all_mistakes_are_told_at_once(
+    text: str, lines: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert simulate(tmp_path, text) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert [int(line.split("line ")[1].split(":")[0]) for line in said.err.splitlines()] == lines
+
+
 def test_what_is_no_list_of_moments_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -54,6 +54,8 @@ from leverframe.wiring import Wiring, miswired
 
 CONTROLLERS = "controllers"
 TENANTS = "tenants"
+#: The tables of a scenario.
+AT = "at"
 NOTHING_GIVEN: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -103,10 +105,11 @@ def read_fleet(sources: Sources, of_cluster: Mapping[str, Any] = NOTHING_GIVEN) 
 
     What flags say `of_cluster` counts for more than what the file says.
     """
+    _refuse_scenario(sources)
     tables = sources.values.pop(CONTROLLERS, [])
     cluster = _cluster(sources, of_cluster)
     tenants = _tenants(sources)
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+    if not is_tables(tables):
         raise BadConfiguration(
             f"{sources.line((CONTROLLERS,))}: {CONTROLLERS} is written as [[{CONTROLLERS}]] tables."
         )
@@ -120,6 +123,23 @@ def read_fleet(sources: Sources, of_cluster: Mapping[str, Any] = NOTHING_GIVEN) 
     config = checked(sources, NodeConfig)
     controllers, mistakes = _controllers(tables, sources, config, tenants)
     return FleetFile(config, controllers, mistakes, cluster, tenants)
+
+
+def is_tables(value: Any) -> bool:
+    """Tell whether this is written as `[[...]]` tables."""
+    return isinstance(value, list) and all(isinstance(table, dict) for table in value)
+
+
+def _refuse_scenario(sources: Sources) -> None:
+    """Lead who runs a scenario to what lives through it."""
+    if not sources.values.get(AT) or not is_tables(sources.values[AT]):
+        return
+    of_fleet = CONTROLLERS in sources.values
+    command = f"fleet simulate --config {sources.file}" if of_fleet else f"simulate {sources.file}"
+    raise BadConfiguration(
+        f"{sources.line((AT,))}: with [[{AT}]] tables this is a scenario, which a node does not"
+        f" run; `leverframe {command}` lives through it."
+    )
 
 
 def _tenants(sources: Sources) -> tuple[str, ...]:

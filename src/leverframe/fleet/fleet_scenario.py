@@ -15,7 +15,8 @@ All of it is checked before the run. Time is virtual and the same for all; the d
 the same in every run in which the same happened.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -27,7 +28,7 @@ from leverframe.config.sources import Sources
 from leverframe.durations import text_from_seconds
 from leverframe.exit_codes import DONE, NO
 from leverframe.fleet.bulk import BulkReport, each, send
-from leverframe.fleet.fleet_file import FleetFile, read_fleet
+from leverframe.fleet.fleet_file import AT, FleetFile, is_tables, read_fleet
 from leverframe.fleet.group_time import WINDOW_S, advance_together, journal_digest
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
@@ -36,13 +37,13 @@ from leverframe.process.json_lines import print_json
 from leverframe.process.serve import clock_of
 from leverframe.profile import Profile
 from leverframe.servers.routes.sim import Advance, SimCommands
-from leverframe.simulation.scenario import BadScenario, seconds_after, sentence_of
+from leverframe.simulation.scenario import BadScenario, seconds_after
 from leverframe.storage.fleet.lane import MemoryLane
 
-AT = "at"
 #: Who is the cause of what a scenario commands.
 BY_SCENARIO = "scenario"
-_KEYS = ("time", "name", "tag", "sim", "commands")
+_LISTS = ("name", "tag", "commands")
+_KEYS = ("time", "sim", *_LISTS)
 
 
 class FleetHappening(Struct, frozen=True):
@@ -61,17 +62,14 @@ async def simulate_fleet(sources: Sources, for_s: float, as_json: bool) -> int:
     tables = sources.values.pop(AT, [])
     sources.values["virtual_time"] = True
     fleet = read_fleet(sources)
-    if fleet.mistakes:
-        raise BadScenario("\n".join(mistake.sentence for mistake in fleet.mistakes))
-    happenings = _happenings(tables, sources, fleet)
+    happenings, mistakes = _happenings(tables, sources, fleet)
+    _refuse([*(mistake.sentence for mistake in fleet.mistakes), *mistakes])
     web = await node_of(fleet.config, MemoryLane(), clock_of(fleet.config))
     try:
-        for trouble in await start_controllers(
-            web, fleet.controllers, as_json=as_json, tenants=fleet.tenants
-        ):
-            raise BadScenario(trouble)
-        for happening in happenings:
-            _check(web.node, happening)
+        _refuse(
+            await start_controllers(web, fleet.controllers, as_json=as_json, tenants=fleet.tenants)
+        )
+        _refuse([one for happening in happenings for one in _mistakes(web.node, happening)])
         refused = await _live(web.node, happenings, for_s, as_json)
         _sum_up(web.node, for_s, as_json)
     finally:
@@ -122,54 +120,73 @@ def _bench(member: Member) -> SimCommands:
 # --- checking -------------------------------------------------------------------------------------
 
 
-def _happenings(tables: Any, sources: Sources, fleet: FleetFile) -> list[FleetHappening]:
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+def _refuse(mistakes: Sequence[str]) -> None:
+    if mistakes:
+        raise BadScenario("\n".join(mistakes))
+
+
+def _happenings(
+    tables: Any, sources: Sources, fleet: FleetFile
+) -> tuple[list[FleetHappening], list[str]]:
+    """Return what happens in order of time, and a sentence for each mistake."""
+    if not is_tables(tables):
         raise BadScenario(f"{sources.line((AT,))}: {AT} is written as [[{AT}]] tables.")
     zone = fleet.config.zone()
     start = fleet.config.first_moment() or VirtualClock.START
-    found = []
+    found: list[FleetHappening] = []
+    mistakes: list[str] = []
     for index, table in enumerate(tables):
         line = sources.line((AT, index))
-        unknown = [key for key in table if key not in _KEYS]
-        if unknown:
-            where = sources.line((AT, index, unknown[0]))
-            raise BadScenario(f"{where}: {unknown[0]} is unknown. Known are {', '.join(_KEYS)}.")
         after_s = seconds_after(table.get("time"), start, zone)
-        if after_s is None or after_s < 0:
-            raise BadScenario(
-                f"{line}: this is no time of the run; write a time of day like 06:00, or a duration"
-                " from the start like +90s."
-            )
-        sim = table.get("sim")
-        if sim is not None and not isinstance(sim, str):
-            raise BadScenario(f'{line}: sim must be a text such as "DS1=21.5&INPD1=0".')
-        texts = [_texts(table, key, line) for key in ("name", "tag", "commands")]
-        found.append(FleetHappening(after_s, line, texts[0], texts[1], sim, texts[2]))
-    return sorted(found, key=lambda happening: happening.after_s)
+        wrong = [
+            f"{sources.line((AT, index, key))}: {key} is unknown. Known are {', '.join(_KEYS)}."
+            for key in table
+            if key not in _KEYS
+        ]
+        wrong += [f"{line}: {sentence}" for sentence in _misshapen(table, after_s)]
+        mistakes += wrong
+        if not wrong and after_s is not None:
+            names, tags, commands = (tuple(table.get(key, ())) for key in _LISTS)
+            sim = table.get("sim")
+            found.append(FleetHappening(after_s, line, names, tags, sim, commands))
+    return sorted(found, key=lambda happening: happening.after_s), mistakes
 
 
-def _texts(table: Mapping[str, Any], key: str, line: str) -> tuple[str, ...]:
-    texts = table.get(key, [])
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise BadScenario(f'{line}: {key} must be a list of texts: {key} = ["...", "..."].')
-    return tuple(texts)
+def _misshapen(table: Mapping[str, Any], after_s: float | None) -> Iterator[str]:
+    if after_s is None or after_s < 0:
+        yield (
+            "this is no time of the run; write a time of day like 06:00, or a duration from the"
+            " start like +90s."
+        )
+    if not isinstance(table.get("sim", ""), str):
+        yield 'sim must be a text such as "DS1=21.5&INPD1=0".'
+    for key in _LISTS:
+        texts = table.get(key, [])
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            yield f'{key} must be a list of texts: {key} = ["...", "..."].'
 
 
-def _check(node: FleetNode, happening: FleetHappening) -> None:
-    """Refuse what concerns nobody, and what no controller could be told."""
+def _mistakes(node: FleetNode, happening: FleetHappening) -> Iterator[str]:
+    """Yield what concerns nobody, and what no controller could be told."""
     try:
         members = node.select(happening.names, happening.tags)
-        steps = []
-        if happening.sim is not None and members:
-            steps = _bench(members[0]).steps(happening.sim)
-        for text in happening.commands:
-            _check_command(text, {member.controller.profile for member in members})
     except Refusal as refusal:
-        raise BadScenario(f"{happening.line}: {sentence_of(refusal)}") from None
-    if any(isinstance(step, Advance) for step in steps):
-        raise BadScenario(
-            f"{happening.line}: advance is not for scenarios: the run moves the time."
-        )
+        yield f"{happening.line}: {refusal.at_its_place}"
+        return
+    profiles = {member.controller.profile for member in members}
+    checks = [partial(_check_command, text, profiles) for text in happening.commands]
+    if happening.sim is not None and members:
+        checks.insert(0, partial(_check_sim, happening.sim, members[0]))
+    for check in checks:
+        try:
+            check()
+        except Refusal as refusal:
+            yield f"{happening.line}: {refusal.at_its_place}"
+
+
+def _check_sim(text: str, member: Member) -> None:
+    if any(isinstance(step, Advance) for step in _bench(member).steps(text)):
+        raise Malformed("advance is not for scenarios: the run moves the time.")
 
 
 def _check_command(text: str, profiles: set[Profile]) -> None:
