@@ -42,6 +42,16 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
         ("board chekc", "unknown task chekc (did you mean check?); there are check;"),
         ("board check", "required: --config"),
         ("backup show", "required: file"),
+        ("fleet advance", "give one of TIME, --to, --step, --rate and --freeze"),
+        ("fleet advance 1h --rate 0", "TIME and --rate exclude each other; give one of TIME, --to"),
+        (
+            "fleet advance --node u -- -5s --user a",
+            "what follows -- is no option; write --user bef",
+        ),
+        ("fleet --node=u list", "write --node behind leverframe fleet list"),
+        ("fleet remove", "give NAME or --tag"),
+        ("fleet tag gh-1", "give --add or --remove"),
+        ("fleet rename gh-1", "required: NEW_NAME"),
         ("backup show a.bin --jsn", "did you mean --json?"),
         ("simulate a.toml --for 3x", "--for"),
         ("simulate a.toml --step 0s", "write it like 60s"),
@@ -55,6 +65,25 @@ def test_a_command_line_that_is_not_understood(
         main(arguments.split())
     assert left.value.code == 2
     assert words in told(capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["rename", "gh-1", ""], "NEW_NAME"),
+        (["show", ""], "NAME"),
+        (["send", "outs.cgi?out0=1", ""], "NAME"),
+        (["send", "outs.cgi?out0=1", "--tag", ""], "--tag"),
+        (["remove", ","], "NAME"),
+        (["restore", ""], "LABEL"),
+    ],
+)
+def test_an_empty_word_chooses_nobody_instead_of_all(
+    arguments: list[str], shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["fleet", *arguments])
+    assert f"argument {shown}: this is empty" in told(capsys)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +106,8 @@ def test_a_command_line_that_is_not_understood(
         ("run --data d --firmware-key none.pub", "--firmware-key: "),
         ("run --data d --ca-file none.pem", "--ca-file: "),
         ("commands --hw 9", "3.0, 3.5"),
+        ("fleet advance -5s", "'-5s' is not a duration; write it like 90s"),
+        ("fleet tenant give acme", "needs the NAME of a controller, or --tag"),
         ("commands --hw 3.0 --sw 1.75", "nearest that it had is 1.58a"),
         ("commands --sw 9.99", "nearest that it had is 1.75"),
         ("firmware build a.img --hw 3.9 --sw 9.99", "nearest that it had is 1.75"),

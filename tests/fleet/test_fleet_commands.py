@@ -84,8 +84,11 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     assert fleet.json("list", "gh-5")[0]["address"] == "127.0.1.5"
     assert "made: 2 (x-0 to x-1)" in fleet("add", "--name", "x-{n}", "--count", "2", "--first", "0")
     assert "done: 2" in fleet("remove", "x-0", "x-1")
-    assert "Field count: " in fleet("add", "--name", "x-{n}", "--count", "0", ends_with=2)
-    assert "Field count: " in fleet("fork", "gh-1", "x-{n}", "--count", "0", ends_with=2)
+    assert "leverframe: --count: " in fleet(*asked[:2], "x-{n}", "--count", "0", ends_with=2)
+    assert "leverframe: --count: " in fleet("fork", "gh-1", "x-{n}", "--count", "0", ends_with=2)
+    assert "leverframe: --tag: " in fleet("add", "--name", "x", "--tag", "A B", ends_with=2)
+    assert "leverframe: NEW_NAME: " in fleet("rename", "gh-1", "gh-2", ends_with=2)
+    assert "leverframe: --to: " in fleet("advance", "--to", "noon", ends_with=2)
     shown = fleet("show", "gh-3")
     assert 'outputs.0.name = "Pump"' in shown
     assert "time = 2026-01-05 00:00:00 UTC" in shown

@@ -46,9 +46,11 @@ def carry_out(arguments: Sequence[str] | None) -> int:
     parser = command_line_parser(arguments[0] if arguments else None)
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
-        options.parser.refuse(unknown)
+        options.parser.refuse(unknown, arguments)
     if options.task is None:
         return _help(parser, options.words)
+    if options.task.needed is not None:
+        options.parser.check(options.task.needed, options)
     try:
         result = _run(options.task, options)
         # Here, where a full disk can still be reported.
@@ -56,7 +58,7 @@ def carry_out(arguments: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except ErrorForPeople as error:
-        return _tell(str(error))
+        return _tell(_in_arguments(error, options.parser))
     except BrokenPipeError:
         _drop_output()
         return NOBODY_READS
@@ -83,6 +85,16 @@ def _run(task: Task, options: Namespace) -> int:
 
         result = asyncio.run(result)
     return DONE if result is None else int(result)
+
+
+def _in_arguments(error: ErrorForPeople, parser: OneLineParser) -> str:
+    """Return the text of an error, with the field that it is about as it is written here."""
+    text, about = str(error), f"Field {error.field}: "
+    if error.field is None or not text.startswith(about):
+        return text
+    # Lists of an API have names in the plural; options that are given again have not.
+    shown = parser.shown(error.field) or parser.shown(error.field.removesuffix("s"))
+    return text if shown is None else f"{shown}: {text.removeprefix(about)}"
 
 
 def _help(parser: OneLineParser, words: Sequence[str]) -> int:

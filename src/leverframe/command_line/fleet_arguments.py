@@ -1,6 +1,6 @@
 """Arguments that several tasks of `leverframe fleet` take."""
 
-from leverframe.command_line.task import AS_JSON, CA_FILE, argument
+from leverframe.command_line.task import AS_JSON, CA_FILE, argument, filled
 
 NODE = (
     argument(
@@ -13,17 +13,26 @@ NODE = (
     CA_FILE,
 )
 NODE_JSON = (*NODE, AS_JSON)
-MEMBER = argument("name", metavar="NAME")
-MEMBERS = argument("names", metavar="NAME", nargs="*", help="controllers (default: all)")
+MEMBER = argument("name", metavar="NAME", type=filled)
+MEMBERS = argument(
+    "names", metavar="NAME", nargs="*", type=filled, help="controllers (default: all)"
+)
+LABEL = argument("label", metavar="LABEL", type=filled)
 TAG = argument(
     "--tag",
     action="append",
     default=[],
     metavar="TAG",
+    type=filled,
     help="only those that have this tag; may be given several times",
 )
 NEW_TAG = argument(
-    "--tag", action="append", default=[], metavar="TAG", help="a tag for them; likewise again"
+    "--tag",
+    action="append",
+    default=[],
+    metavar="TAG",
+    type=filled,
+    help="a tag for them; likewise again",
 )
 DATABASE = argument(
     "--database",

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from leverframe.command_line.fleet_arguments import (
+    LABEL,
     MADE_NAME,
     MEMBER,
     MEMBERS,
@@ -10,7 +11,7 @@ from leverframe.command_line.fleet_arguments import (
     NODE_JSON,
     TAG,
 )
-from leverframe.command_line.task import Task, argument
+from leverframe.command_line.task import Needed, Task, argument, filled
 
 CONTROLLER_TASKS = (
     Task(
@@ -18,7 +19,7 @@ CONTROLLER_TASKS = (
         "fleet.commands:add_controllers",
         "make controllers",
         (
-            argument("--name", metavar="NAME", required=True, help=MADE_NAME),
+            argument("--name", metavar="NAME", required=True, type=filled, help=MADE_NAME),
             argument("--count", type=int, default=1, metavar="NUMBER", help="how many"),
             argument(
                 "--first",
@@ -64,16 +65,17 @@ CONTROLLER_TASKS = (
         "fleet.commands:remove_controllers",
         "remove controllers with all that is stored of them",
         (
-            argument("names", metavar="NAME", nargs="*", help="controllers"),
+            argument("names", metavar="NAME", nargs="*", type=filled, help="controllers"),
             TAG,
             *NODE_JSON,
         ),
+        needed=Needed(("names", "tag")),
     ),
     Task(
         "rename",
         "fleet.commands:rename_controller",
         "give a controller another name",
-        (MEMBER, argument("to", metavar="NEW_NAME"), *NODE_JSON),
+        (MEMBER, argument("to", metavar="NEW_NAME", type=filled), *NODE_JSON),
     ),
     Task(
         "tag",
@@ -83,17 +85,24 @@ CONTROLLER_TASKS = (
             MEMBERS,
             TAG,
             argument(
-                "--add", action="append", default=[], metavar="TAG", help="give them this tag"
+                "--add",
+                action="append",
+                default=[],
+                metavar="TAG",
+                type=filled,
+                help="give them this tag",
             ),
             argument(
                 "--remove",
                 action="append",
                 default=[],
                 metavar="TAG",
+                type=filled,
                 help="take this tag from them",
             ),
             *NODE_JSON,
         ),
+        needed=Needed(("add", "remove")),
     ),
     Task(
         "send",
@@ -103,6 +112,7 @@ CONTROLLER_TASKS = (
             argument(
                 "command",
                 metavar="COMMAND",
+                type=filled,
                 help="like 'outs.cgi?out0=1'; a body stands behind a space",
             ),
             MEMBERS,
@@ -215,8 +225,12 @@ the way: the next start goes on. `undo` gives those that were changed the settin
         "fleet.commands:advance_time",
         "move the virtual time of all controllers together",
         (
-            argument("duration", nargs="?", metavar="TIME", help="like 90s, 1h30m or 7d"),
-            argument("--to", metavar="MOMENT", help="to a moment like 2026-03-29T03:00"),
+            argument(
+                "duration", nargs="?", metavar="TIME", type=filled, help="like 90s, 1h30m or 7d"
+            ),
+            argument(
+                "--to", metavar="MOMENT", type=filled, help="to a moment like 2026-03-29T03:00"
+            ),
             argument("--step", action="store_true", help="to the next moment at which one is due"),
             argument(
                 "--rate", type=float, metavar="NUMBER", help="let it run, seconds in a second"
@@ -225,12 +239,13 @@ the way: the next start goes on. `undo` gives those that were changed the settin
             TAG,
             *NODE_JSON,
         ),
+        needed=Needed(("duration", "to", "step", "rate", "freeze"), only_one=True),
     ),
     Task(
         "snapshot",
         "fleet.snapshot_commands:take_snapshot_of",
         "take a snapshot of controllers, which is kept with the node",
-        (argument("label", metavar="LABEL"), MEMBERS, TAG, *NODE_JSON),
+        (LABEL, MEMBERS, TAG, *NODE_JSON),
     ),
     Task(
         "snapshots",
@@ -248,7 +263,7 @@ the way: the next start goes on. `undo` gives those that were changed the settin
         "restore",
         "fleet.snapshot_commands:restore_snapshot",
         "let controllers go on from a snapshot, or start anew with it",
-        (argument("label", metavar="LABEL"), MEMBERS, TAG, *NODE_JSON),
+        (LABEL, MEMBERS, TAG, *NODE_JSON),
     ),
     Task(
         "fork",
@@ -256,7 +271,7 @@ the way: the next start goes on. `undo` gives those that were changed the settin
         "make controllers that go on from where another one is",
         (
             MEMBER,
-            argument("to", metavar="NEW_NAME", help=MADE_NAME),
+            argument("to", metavar="NEW_NAME", type=filled, help=MADE_NAME),
             argument("--count", type=int, default=1, metavar="NUMBER", help="how many"),
             NEW_TAG,
             *NODE_JSON,
@@ -267,7 +282,7 @@ the way: the next start goes on. `undo` gives those that were changed the settin
         "fleet.commands:set_faults",
         "set a fault on controllers, or end all with none",
         (
-            argument("fault", metavar="FAULT", help="like 'slow*delay:5s', or none"),
+            argument("fault", metavar="FAULT", type=filled, help="like 'slow*delay:5s', or none"),
             MEMBERS,
             TAG,
             argument(

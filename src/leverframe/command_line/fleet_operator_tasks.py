@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from leverframe.command_line.fleet_arguments import MEMBER, NEW_TAG, NODE, NODE_JSON, TAG
-from leverframe.command_line.task import DATA, Task, argument, step
+from leverframe.command_line.task import DATA, Task, argument, filled, step
 
 OPERATOR_TASKS = (
     Task(
@@ -22,6 +22,7 @@ OPERATOR_TASKS = (
                 "names",
                 metavar="NAME",
                 nargs="*",
+                type=filled,
                 help="give: controllers that belong to it from now on",
             ),
             TAG,

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from leverframe import __version__
 from leverframe.command_line.configured import add_config
 from leverframe.command_line.controller_tasks import RUN
-from leverframe.command_line.task import Group, Task
+from leverframe.command_line.task import Group, Needed, Task
 from leverframe.config.described import nearest
 from leverframe.exit_codes import NOT_DONE
 
@@ -59,12 +59,48 @@ class OneLineParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(NOT_DONE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
-    def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """Exit with an error about arguments that no option takes."""
+    def refuse(self, unknown: Sequence[str], arguments: Sequence[str]) -> NoReturn:
+        """Exit with an error about arguments, of all that were given, that no option takes."""
         first = unknown[0].partition("=")[0]
+        if first in self._option_string_actions:
+            if "--" in arguments[: arguments.index(unknown[0])]:
+                self.error(f"what follows -- is no option; write {first} before it")
+            self.error(f"write {first} behind {self.prog}")
         what = "option" if first.startswith("-") else "argument"
         known = self._option_string_actions if first.startswith("-") else ()
         self.error(f"unknown {what} {first}{_suggestion(first, known)}")
+
+    def check(self, needed: Needed, options: argparse.Namespace) -> None:
+        """Exit with an error unless one of the arguments is given, or only one."""
+        given = [name for name in needed.names if self._is_given(name, options)]
+        if given and not (needed.only_one and given[1:]):
+            return
+        shown = [self.shown(name) or name for name in needed.names]
+        last = "or" if not needed.only_one else "and"
+        listed = f"{', '.join(shown[:-1])} {last} {shown[-1]}"
+        if not needed.only_one:
+            self.error(f"give {listed}")
+        together = " and ".join(self.shown(name) or name for name in given)
+        wrong = f"{together} exclude each other; " if given else ""
+        self.error(f"{wrong}give one of {listed}")
+
+    def _is_given(self, name: str, options: argparse.Namespace) -> bool:
+        # Not by its truth: a number may be 0.
+        return getattr(options, name) not in (self.get_default(name), [])
+
+    def shown(self, name: str) -> str | None:
+        """Return an argument as people write it; None if there is none of this name."""
+        for action in self._actions:
+            known = {action.dest, str(action.metavar).lower(), *action.option_strings}
+            if not known.isdisjoint((name, f"--{name}")):
+                return action.option_strings[-1] if action.option_strings else str(action.metavar)
+        return None
+
+    def _parse_optional(self, arg_string: str) -> Any:
+        """Take what begins like a negative number for a value: an option it can never be."""
+        if arg_string[:1] == "-" and arg_string[1:2].isdigit():
+            return None
+        return super()._parse_optional(arg_string)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Report an unknown command with the one probably meant before the full list."""

@@ -32,6 +32,15 @@ def argument(*names: str, **settings: Any) -> Argument:
     return Argument(names, MappingProxyType(settings))
 
 
+class Needed(Struct, frozen=True):
+    """Arguments of which at least one has to be given."""
+
+    #: The names that argparse keeps their values under.
+    names: tuple[str, ...]
+    #: Whether they exclude each other.
+    only_one: bool = False
+
+
 class Task(Struct, frozen=True):
     """Something that the program does when it is told to."""
 
@@ -46,6 +55,7 @@ class Task(Struct, frozen=True):
     takes_config: bool = False
     config_keys: tuple[str, ...] | None = ALL_KEYS
     config_required: bool = False
+    needed: Needed | None = None
 
 
 class Group(Struct, frozen=True):
@@ -55,6 +65,13 @@ class Group(Struct, frozen=True):
     help: str
     description: str
     tasks: tuple[Task, ...]
+
+
+def filled(text: str) -> str:
+    """Refuse an empty text: a variable of a script that is not set must not choose everybody."""
+    if not text.strip(", "):
+        raise argparse.ArgumentTypeError("this is empty")
+    return text
 
 
 def duration(text: str) -> float:

@@ -41,8 +41,9 @@ Credentials = tuple[str, str]
 class NodeRefused(ErrorForPeople):
     """The node refused a request, or cannot be reached: one sentence."""
 
-    def __init__(self, sentence: str, status: int | None = None) -> None:
+    def __init__(self, sentence: str, status: int | None = None, field: str | None = None) -> None:
         super().__init__(sentence)
+        self.field = field
         #: Of the refusal; None where there was no answer.
         self.status = status
 
@@ -115,7 +116,7 @@ class NodeAsking(ABC):
             ) from None
         # How a node is that is not ready is an answer.
         if answer.status >= 400 and "detail" in told:
-            raise NodeRefused(f"{told['detail']}", answer.status)
+            raise NodeRefused(f"{told['detail']}", answer.status, told.get("field"))
         if answer.silent:
             self._when_silent(answer.silent)
         return told

@@ -33,6 +33,8 @@ def tenants(
     """Make, list and remove tenants, and give them controllers."""
     if tenant is None and what != "list":
         raise TenantMisspelt(f"fleet tenant {what} needs the NAME of a tenant.")
+    if what == "give" and not (names or tag):
+        raise TenantMisspelt("fleet tenant give needs the NAME of a controller, or --tag.")
     with asked_node(node, user, ca_file) as client:
         if what == "list":
             found = client.get("tenants", {})
