@@ -76,6 +76,7 @@ def test_a_command_line_that_is_not_understood(
         (["send", "outs.cgi?out0=1", "--tag", ""], "--tag"),
         (["remove", ","], "NAME"),
         (["restore", ""], "LABEL"),
+        (["remove-snapshot", ""], "LABEL"),
     ],
 )
 def test_an_empty_word_chooses_nobody_instead_of_all(

@@ -492,8 +492,27 @@ def test_a_node_that_cannot_be_asked_is_told(
     ):
         assert carry_out(["fleet", "list", "--node", node]) == 2
         assert told in capsys.readouterr().err
-    monkeypatch.setattr("getpass.getpass", lambda _: "secret")
+    monkeypatch.setattr("sys.stdin", StringIO("secret\n"))
     assert fleet("list", "--user", "admin")
+
+
+def test_a_password_is_typed_or_read_from_standard_input(
+    fleet: Terminal, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    made = fleet.json("account", "add", "anna")[0]
+    password = str(made["password"])
+    monkeypatch.setattr("sys.stdin", StringIO(f"{password}\n"))
+    assert fleet.json("list", "--user", "anna") == []
+    told = fleet("list", "--user", "anna", ends_with=2)
+    assert "Password of anna: it is missing; type it at a terminal, or write it to stan" in told
+    monkeypatch.setattr("sys.stdin", None)
+    assert "Password of anna: it is missing" in fleet("list", "--user", "anna", ends_with=2)
+    terminal = StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    monkeypatch.setattr("getpass.getpass", {"Password of anna: ": password}.__getitem__)
+    assert fleet.json("list", "--user", "anna") == []
+    assert not recwarn.list
 
 
 def test_what_is_no_node_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -529,13 +548,20 @@ def test_tenants_and_accounts_are_made_used_and_removed(
     assert "anna, user of acme, has the password" in told
     anna = told.split()[7]
     admin = told.split("as admin with the password ")[1].split()[0]
-    monkeypatch.setattr("leverframe.fleet.node_client.getpass.getpass", lambda _: anna)
-    assert "asks for a user name and password" in fleet("list", ends_with=2)
+
+    def types(password: str) -> None:
+        monkeypatch.setattr("leverframe.fleet.node_client.asked_secret", lambda _: password)
+
+    types(anna)
+    unsigned = "This node asks for a user name and password. Sign in with --user NAME."
+    assert unsigned in fleet("list", ends_with=2)
     assert [one["name"] for one in fleet.json("list", "--user", "anna")] == ["acme-1"]
     assert "There is no controller 'house'" in fleet("list", "house", "--user", "anna", ends_with=2)
     assert "Only the administrator" in fleet("tenant", "list", "--user", "anna", ends_with=2)
     assert "anna, user of acme" in fleet("account", "password", "--user", "anna")
-    monkeypatch.setattr("leverframe.fleet.node_client.getpass.getpass", lambda _: admin)
+    types("not this one")
+    assert "password is wrong.\n" in fleet("list", "--user", "anna", ends_with=2)
+    types(admin)
     as_admin = ("--user", "admin")
     assert "anna" in fleet("account", "list", *as_admin)
     assert "of the operator" in fleet("account", "add", "olga", *as_admin)

@@ -218,6 +218,9 @@ def test_where_no_node_is_that_is_told() -> None:
     ):
         fleet.listed()
     assert refused.value.status is None
+    # What people without a command line can do.
+    assert "`leverframe fleet run` starts a node; give the address that it" in str(refused.value)
+    assert "--node" not in str(refused.value)
 
 
 def test_twins_of_a_fleet_are_found_by_name_also_those_that_came_later() -> None:

@@ -9,7 +9,11 @@ NODE = (
         default="http://127.0.0.1:8080",
         help="where the node answers (default http://127.0.0.1:8080)",
     ),
-    argument("--user", metavar="NAME", help="sign in; the password is asked for"),
+    argument(
+        "--user",
+        metavar="NAME",
+        help="sign in; the password is asked for, or read from standard input",
+    ),
     CA_FILE,
 )
 NODE_JSON = (*NODE, AS_JSON)

@@ -257,7 +257,7 @@ the way: the next start goes on. `undo` gives those that were changed the settin
         "remove-snapshot",
         "fleet.snapshot_commands:remove_snapshot",
         "remove a snapshot; the controllers stay as they are",
-        (argument("label", metavar="LABEL"), *NODE_JSON),
+        (LABEL, *NODE_JSON),
     ),
     Task(
         "restore",

@@ -16,7 +16,9 @@ from leverframe.command_line.task import (
 from leverframe.durations import DAY_S
 
 _UNIT_USER = argument(
-    "--user", metavar="NAME", help="sign in with this account; the password is asked for"
+    "--user",
+    metavar="NAME",
+    help="sign in with this account; the password is asked for, or read from standard input",
 )
 
 _UNIT_PULL = Task(

@@ -19,7 +19,7 @@ from rich.table import Table
 from leverframe.durations import seconds_from_text
 from leverframe.exit_codes import DONE, NO
 from leverframe.fleet.answer_headers import NOT_DONE
-from leverframe.fleet.node_client import NodeClient, NodeRefused, asked_account
+from leverframe.fleet.node_client import CommandLineClient, NodeClient, NodeRefused
 
 #: Controllers that are made by one request.
 AT_A_TIME = 50
@@ -41,7 +41,7 @@ JsonObject = dict[str, Any]
 
 @contextmanager
 def asked_node(node: str, user: str | None, ca_file: str | None) -> Iterator[NodeClient]:
-    client = NodeClient(node, asked_account(user), ca_file)
+    client = CommandLineClient(node, user, ca_file)
     try:
         yield client
     finally:

@@ -3,7 +3,6 @@
 The command line and the twin kit ask by the network; the kit also asks a node in its own process.
 """
 
-import getpass
 import http.client
 import ssl
 import sys
@@ -13,6 +12,7 @@ from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from http import HTTPStatus
 from secrets import token_hex
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -23,6 +23,7 @@ from msgspec import Struct
 from leverframe.commands.describe.media_types import FORM
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import PROGRESS, SILENT_NODES, STARTING
+from leverframe.process.asked_secret import asked_secret
 
 #: How long a node may take: thousands of controllers can be concerned.
 ANSWER_S = 3600.0
@@ -139,6 +140,9 @@ class NodeAsking(ABC):
 class NodeClient(NodeAsking):
     """Asks a node by the network, with an account where one is given."""
 
+    #: What to do where nobody answers.
+    advice = "`leverframe fleet run` starts a node; give the address that it prints."
+
     def __init__(
         self,
         url: str,
@@ -184,10 +188,7 @@ class NodeClient(NodeAsking):
             # What is left of a connection that broke would refuse the next request, too.
             self._connection.close()
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise NodeRefused(
-                f"{self.url} does not answer: {why}. `leverframe fleet run` starts a node, and"
-                " --node says where one is."
-            ) from error
+            raise NodeRefused(f"{self.url} does not answer: {why}. {self.advice}") from error
 
     @contextmanager
     def followed(self, tell: Callable[[int, int], None]) -> Iterator[None]:
@@ -224,9 +225,22 @@ class NodeClient(NodeAsking):
         self._connection.close()
 
 
-def asked_account(user: str | None) -> Credentials | None:
-    """Ask whoever types for the password of an account, where one is named."""
-    return None if user is None else (user, getpass.getpass(f"Password of {user}: "))
+class CommandLineClient(NodeClient):
+    """Asks a node for the command line, and tells people which of its options help."""
+
+    advice = "`leverframe fleet run` starts a node, and --node says where one is."
+
+    def __init__(self, url: str, user: str | None, ca_file: str | None) -> None:
+        account = None if user is None else (user, asked_secret(f"Password of {user}"))
+        super().__init__(url, account, ca_file)
+
+    def _ask(self, method: str, what: str, given: Mapping[str, Any], body: bytes | None) -> Any:
+        try:
+            return super()._ask(method, what, given, body)
+        except NodeRefused as refused:
+            if refused.status != HTTPStatus.UNAUTHORIZED or self._account is not None:
+                raise
+            raise NodeRefused(f"{refused} Sign in with --user NAME.", refused.status) from None
 
 
 def _text(value: Any) -> str:

@@ -227,7 +227,10 @@ class NodeWeb:
 
 def _check(asking: Asking, endpoint: FleetEndpoint) -> None:
     """Refuse who may not use an endpoint."""
-    require(asking.account, endpoint.role)
+    try:
+        require(asking.account, endpoint.role)
+    except SignInRequired:
+        raise SignInRequired("This node asks for a user name and password.") from None
     if asking.tenant is not None and not endpoint.for_tenants:
         raise NotAllowed("Only the operator of the fleet may do this.")
 

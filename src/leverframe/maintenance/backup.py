@@ -20,8 +20,8 @@ from leverframe.engine.tree import (
     settings_from_leaves,
 )
 from leverframe.exit_codes import DONE, NO
-from leverframe.maintenance.passphrase import ask_for_passphrase
 from leverframe.maintenance.readable_backup import as_text, factory_settings, read, write
+from leverframe.process.asked_secret import asked_secret
 from leverframe.process.stored_profile import stored_profile
 from leverframe.profile import Profile, existing
 from leverframe.storage.backup import (
@@ -36,6 +36,8 @@ from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.snapshots import Snapshots
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import DELETED, Changes
+
+_PASSPHRASE = "Passphrase of the backup"
 
 
 def show(file: Path, json: bool) -> None:
@@ -60,7 +62,7 @@ def convert(file: Path, output: Path, hw: str | None, sw: str | None, passphrase
     if hw or sw:
         profile = existing(hw or backup.hw, sw or backup.sw)
     if profile != Profile(backup.hw, backup.sw):
-        words = ask_for_passphrase() if passphrase else None
+        words = asked_secret(_PASSPHRASE) if passphrase else None
         restored = _carried_over(backup, profile, words)
         left_out = () if words else backup.left_out
         backup = unpack(encode_backup(profile, restored.settings, words))
@@ -84,7 +86,7 @@ async def restore(file: Path, config: Config, passphrase: bool) -> None:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
             profile = config.version.profile(*stored_profile(store))
-            content = content_of(backup, ask_for_passphrase() if passphrase else None)
+            content = content_of(backup, asked_secret(_PASSPHRASE) if passphrase else None)
             present, _ = settings_from_leaves(profile, store.load().settings)
             try:
                 restored = carry_over(content, profile, present)

@@ -5,7 +5,6 @@ password is asked for, or read from standard input; it never stands on the comma
 users of the machine could read it.
 """
 
-import getpass
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from leverframe.process.administrator import (
     random_password,
     set_password,
 )
+from leverframe.process.asked_secret import asked_secret
 from leverframe.process.stored_profile import stored_profile
 from leverframe.storage.datafolder import existing_folder
 from leverframe.storage.sqlite import SqliteStore
@@ -43,9 +43,7 @@ def new_password(name: str, *, generate: bool) -> str:
 
 
 def _asked_for(name: str) -> str:
-    if not sys.stdin.isatty():
-        return sys.stdin.readline().rstrip("\n")
-    password = getpass.getpass(f"New password of {name}: ")
-    if getpass.getpass("The same again: ") != password:
+    password = asked_secret(f"New password of {name}")
+    if sys.stdin.isatty() and asked_secret("The same again") != password:
         raise PasswordRefused("The two were not the same; nothing was changed.")
     return password

@@ -13,7 +13,7 @@ from contextlib import closing
 from itertools import islice
 
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.node_client import NodeClient, NodeRefused, asked_account
+from leverframe.fleet.node_client import CommandLineClient, NodeRefused
 
 #: HAProxy takes a command of up to 16 KiB, and a name has at most 253 letters.
 LINES_AT_A_TIME = 40
@@ -36,7 +36,7 @@ def map_controllers(
     every: float | None,
 ) -> None:
     """Print the map, or give it to a running HAProxy, once or again and again."""
-    with closing(NodeClient(node, asked_account(user), ca_file)) as client:
+    with closing(CommandLineClient(node, user, ca_file)) as client:
         told: list[str] | None = None
         trouble = ""
         while True:
