@@ -10,6 +10,7 @@ import pytest
 from leverframe.fleet import node_client
 from leverframe.fleet.api.context import FleetEndpoint
 from leverframe.fleet.api.endpoints import ENDPOINTS
+from leverframe.fleet.cluster.directory import Directory
 from leverframe.fleet.members import NewController
 from leverframe.fleet.node_client import NodeAnswer, NodeAsking, NodeRefused
 from leverframe.fleet.records import MemberRecord
@@ -21,6 +22,7 @@ from leverframe.storage.store import Stored
 from tests.cases import for_each
 from tests.fleet.http_client import Answered, ask, ask_once, connected
 from tests.fleet.loop_node import LoopNode, loop_node
+from tests.fleet.still_nodes import NORTH, StillNodes
 from tests.fleet.test_door import HOME, named
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
@@ -213,6 +215,17 @@ async def test_the_page_is_told_how_far_the_start_is(monkeypatch: pytest.MonkeyP
         assert (await node.node.get(""))["starting"] == {"done": STARTED, "of": 5}
         await node.started()
         assert (await node.node.get(""))["starting"] is None
+
+
+@for_each("path", ["/api/fleet", "/api/fleet/owners", "/api/fleet/nodes", "/api/fleet/stream"])
+async def test_a_node_does_not_pass_for_the_only_one_before_it_has_joined_others(path: str) -> None:
+    async with loop_node() as node:
+        node.node.door.directory = Directory(NORTH)
+        node.node.start.begin([])
+        assert (await node.ask(path, method="GET")).status == 503
+        node.node.cluster = StillNodes(node.node)
+        # The controllers that it takes now, it starts as it does later on.
+        assert (await node.ask(path, method="GET")).status == 200
 
 
 class AskingStarting(NodeAsking):

@@ -48,6 +48,10 @@ class NodeStart:
         self._written = None
         await self._door.end_start()
 
+    @property
+    def is_under_way(self) -> bool:
+        return self._written is not None
+
     def progress(self, tenant: str | None = None) -> ProgressReport | None:
         """Tell how many of a tenant's controllers run; None when the start is over."""
         if self._written is None:

@@ -153,9 +153,7 @@ class NodeWeb:
             return _refused(request, refusal)
 
     def _answer(self, request: Request, endpoint: FleetEndpoint, asking: Asking) -> Answer:
-        if self.node.cluster is None and not endpoint.while_starting:
-            # Where there are other nodes, a controller may be on its way at any time.
-            self.node.start.check_over(asking.tenant)
+        self._check_started(endpoint, asking)
         form = _form_in(request, endpoint)
         if form is not None:
             request = replace(request, body=b"")
@@ -168,6 +166,18 @@ class NodeWeb:
         if isinstance(value, CoroutineType):
             return self._awaited(value, endpoint, context)
         return _reply(value, endpoint, context)
+
+    def _check_started(self, endpoint: FleetEndpoint, asking: Asking) -> None:
+        """Refuse what would be answered for a part of the controllers, while the node starts."""
+        if not self.node.start.is_under_way:
+            return
+        others = self.node.cluster
+        if others is not None and others.living():
+            # It has joined them, and knows of all controllers, also of those on their way.
+            return
+        is_to_join = self.node.door.directory is not None
+        if not endpoint.while_starting or (is_to_join and endpoint.across is not None):
+            self.node.start.check_over(asking.tenant)
 
     def _context(self, request: Request, asking: Asking, given: dict[str, Any]) -> FleetContext:
         return FleetContext(

@@ -93,7 +93,6 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/nodes",
         role=ADMIN,
         reply=ClusterReport,
-        while_starting=True,
         function=nodes.reported,
         doc="Show the nodes that share the database, and how this one stands with it.",
     ),
@@ -106,7 +105,6 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             _NODE,
             QueryParameter("undo", bool, "Let it have its share again."),
         ),
-        while_starting=True,
         function=nodes.drained,
         doc="Empty a node: the others take its controllers over, one after the other. It stays "
         "empty, also when it is started anew, until that is undone.",
@@ -117,7 +115,6 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         reply=ClusterReport,
         methods=_POST,
         query=(_NODE,),
-        while_starting=True,
         function=nodes.forgotten,
         doc="Take a node that has ended off the list; started again it is a new one.",
     ),
@@ -138,7 +135,6 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/owners",
         role=ADMIN,
         reply=dict[str, str | None],
-        while_starting=True,
         function=reading.owners,
         doc="Tell which node has which controller, null for none at present; 409 where there is one"
         " node only.",
