@@ -104,6 +104,26 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     assert f"/, port {port} " in fleet("list", "one")
 
 
+def test_copies_are_numbered_and_placed_as_new_controllers_are(fleet: Terminal) -> None:
+    fleet("add", "--name", "gh-1")
+    port = free_ports(2)[0]
+    places = ("--first", "4", "--address", "127.0.1.1", "--port", str(port))
+    assert "made: 2 (x-4 to x-5)" in fleet("fork", "gh-1", "x-{n}", "--count", "2", *places)
+    (last,) = fleet.json("list", "x-5")
+    assert (last["address"], last["port"]) == ("127.0.1.2", port + 1)
+
+
+def test_a_controller_that_is_there_is_given_an_address_and_a_port(fleet: Terminal) -> None:
+    fleet("add", "--name", "gh-1")
+    port = str(free_port())
+    told = fleet("place", "gh-1", "--address", "127.0.1.1", "--port", port)
+    assert told.startswith("gh-1 answers at http://gh-1.localhost:")
+    assert told.endswith(f"/, 127.0.1.1, port {port}\n")
+    assert fleet("place", "gh-1", "--port", "0").endswith("/, 127.0.1.1\n")
+    assert fleet.json("place", "gh-1", "--address", "none")[0]["address"] is None
+    assert "No place is named" in fleet("place", "gh-1", ends_with=2)
+
+
 def test_the_list_ends_with_whom_it_lacks_since_they_did_not_start(
     fleet: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,8 +56,15 @@ async def test_controllers_with_an_address_are_announced_by_one_responder(
         await seen(browser, ServiceStateChange.Added, "lf-attic")
         await node.post("add", name="lf-roof", address="127.0.0.43")
         await seen(browser, ServiceStateChange.Added, "lf-roof")
+        await node.post("place", name="lf-roof", address="127.0.0.45")
+        await seen(browser, ServiceStateChange.Added, "lf-roof")
+        moved = AsyncServiceInfo(TYPES[1], f"lf-roof.{TYPES[1]}")
+        assert await moved.async_request(browser.zeroconf.zeroconf, 1000 * PATIENCE_S)
+        assert moved.parsed_addresses() == ["127.0.0.45"]
+        await node.post("place", name="lf-roof", address="none")
+        await seen(browser, ServiceStateChange.Removed, "lf-roof")
         await announced.close()
-        await seen(browser, ServiceStateChange.Removed, "lf-attic", "lf-roof")
+        await seen(browser, ServiceStateChange.Removed, "lf-attic")
         assert opened == 1
     await browser.close()
 

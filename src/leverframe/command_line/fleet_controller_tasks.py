@@ -13,6 +13,27 @@ from leverframe.command_line.fleet_arguments import (
 )
 from leverframe.command_line.task import Needed, Task, argument, filled
 
+FIRST = argument(
+    "--first",
+    type=int,
+    default=1,
+    metavar="NUMBER",
+    help="the number of the first (default 1)",
+)
+NEW_PLACES = (
+    argument(
+        "--address",
+        metavar="ADDRESS",
+        help="an address for the first; the others have the next ones",
+    ),
+    argument(
+        "--port",
+        type=int,
+        metavar="PORT",
+        help="a port for the first; the others have the next ones",
+    ),
+)
+
 CONTROLLER_TASKS = (
     Task(
         "add",
@@ -21,28 +42,12 @@ CONTROLLER_TASKS = (
         (
             argument("--name", metavar="NAME", required=True, type=filled, help=MADE_NAME),
             argument("--count", type=int, default=1, metavar="NUMBER", help="how many"),
-            argument(
-                "--first",
-                type=int,
-                default=1,
-                metavar="NUMBER",
-                help="the number of the first (default 1)",
-            ),
+            FIRST,
             argument("--template", metavar="FILE", type=Path, help="a backup that they begin with"),
             argument("--hw", metavar="VERSION", help="hardware version"),
             argument("--sw", metavar="VERSION", help="software version"),
             NEW_TAG,
-            argument(
-                "--address",
-                metavar="ADDRESS",
-                help="an address for the first; the others have the next ones",
-            ),
-            argument(
-                "--port",
-                type=int,
-                metavar="PORT",
-                help="a port for the first; the others have the next ones",
-            ),
+            *NEW_PLACES,
             argument("--tenant", metavar="TENANT", help="whose they are"),
             argument("--dry-run", action="store_true", help="only say whether it can be done"),
             *NODE_JSON,
@@ -76,6 +81,30 @@ CONTROLLER_TASKS = (
         "fleet.commands:rename_controller",
         "give a controller another name",
         (MEMBER, argument("to", metavar="NEW_NAME", type=filled), *NODE_JSON),
+    ),
+    Task(
+        "place",
+        "fleet.commands:place_controller",
+        "give a controller an address or a port of its own, or take it away",
+        (
+            MEMBER,
+            argument(
+                "--address",
+                metavar="ADDRESS",
+                help="at which it alone answers; none takes the one away that it has",
+            ),
+            argument(
+                "--port",
+                type=int,
+                metavar="PORT",
+                help="at which it alone answers; 0 takes the one away that it has",
+            ),
+            *NODE_JSON,
+        ),
+        """\
+Give a controller that is there an address or a port at which it alone answers. It goes on with what
+it does; its connections end. Where the fleet file names it, the file says where it is.
+""",
     ),
     Task(
         "tag",
@@ -273,7 +302,9 @@ the way: the next start goes on. `undo` gives those that were changed the settin
             MEMBER,
             argument("to", metavar="NEW_NAME", type=filled, help=MADE_NAME),
             argument("--count", type=int, default=1, metavar="NUMBER", help="how many"),
+            FIRST,
             NEW_TAG,
+            *NEW_PLACES,
             *NODE_JSON,
         ),
     ),

@@ -192,6 +192,23 @@ def rename_controller(
         print(f"{name} is {to} now, at {told['url']}")
 
 
+def place_controller(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    name: str,
+    address: str | None,
+    port: int | None,
+) -> None:
+    with asked_node(node, user, ca_file) as client:
+        told = client.post("place", {"name": name, "address": address, "port": port})
+    if as_json:
+        print_json([told])
+    else:
+        print(f"{name} answers at {_places(told)}")
+
+
 def tag_controllers(
     node: str,
     user: str | None,
@@ -280,10 +297,14 @@ def fork_controller(
     name: str,
     to: str,
     count: int,
+    first: int,
     tag: list[str],
+    address: str | None,
+    port: int | None,
 ) -> None:
+    given: JsonObject = {"name": name, "to": to, "count": count, "first": first, "tags": tag}
     with asked_node(node, user, ca_file) as client:
-        told = client.post("fork", {"name": name, "to": to, "count": count, "tags": tag})
+        told = client.post("fork", {**given, "address": address, "port": port})
     _tell_made([told], as_json)
 
 

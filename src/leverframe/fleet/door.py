@@ -292,7 +292,7 @@ class Door:
 
     async def open(self, entrance: Entrance, address: str | None, port: int | None) -> None:
         """Let a controller be reached by its name, and by an address and a port of its own."""
-        sockets = await self._sockets_for(entrance.name, address, port)
+        sockets = await self.sockets_for(entrance.name, address, port)
         if port is not None and port in self.starting.listeners:
             entrance.listener = self.starting.listeners.pop(port)
             entrance.port, self._by_port[port] = port, entrance
@@ -307,10 +307,10 @@ class Door:
 
     async def check_place(self, name: str, address: str | None, port: int | None) -> None:
         """Refuse a controller an address or a port at which it could not be reached."""
-        for listening in await self._sockets_for(name, address, port):
+        for listening in await self.sockets_for(name, address, port):
             listening.close()
 
-    async def _sockets_for(
+    async def sockets_for(
         self, name: str, address: str | None, port: int | None
     ) -> list[socket.socket]:
         """Open sockets of a port that a controller has for itself; refuse what cannot be."""
@@ -356,6 +356,30 @@ class Door:
             await entrance.listener.close()
         for connection in tuple(entrance.connections):
             connection.controller_left()
+
+    async def move(
+        self, entrance: Entrance, address: str | None, sockets: list[socket.socket] | None
+    ) -> None:
+        """Let a controller be reached by another address, and by sockets of another port.
+
+        None keeps the port that it has, and no sockets leave it without.
+        """
+        if entrance.address is not None:
+            self._by_address.pop(entrance.address, None)
+        entrance.address = address
+        if address is not None:
+            self._by_address[address] = entrance
+        # Those that came by another way would be led here still.
+        for connection in tuple(entrance.connections):
+            connection.stop()
+        if sockets is not None:
+            if entrance.port is not None:
+                self._by_port.pop(entrance.port, None)
+                entrance.port = None
+            before = entrance.listener
+            entrance.listener = self._listener_of(sockets, entrance) if sockets else None
+            if before is not None:
+                await before.close()
 
     def rename(self, entrance: Entrance, name: str) -> None:
         for connection in tuple(entrance.connections):

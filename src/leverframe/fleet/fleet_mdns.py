@@ -13,6 +13,9 @@ from leverframe.servers.discovery.mdns import MdnsAnnouncer, MdnsResponder, foll
 from leverframe.servers.discovery.shared_port import ANY_ADDRESS
 from leverframe.shutdown import close_all
 
+#: Address and port of HTTP.
+Place = tuple[str, int]
+
 
 class FleetMdns:
     def __init__(
@@ -25,8 +28,8 @@ class FleetMdns:
         self._http_port = http_port
         self._is_announced = is_announced
         self._responder = MdnsResponder()
-        #: By the numbers of their controllers.
-        self._announcers: dict[int, tuple[Member, MdnsAnnouncer]] = {}
+        #: By the numbers of their controllers, with where these are announced.
+        self._announcers: dict[int, tuple[Member, Place, MdnsAnnouncer]] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     def start(self, host: str) -> None:
@@ -36,21 +39,34 @@ class FleetMdns:
         self._look()
 
     def _look(self) -> None:
-        members = {one.number: one for one in self._node.members.values()}
-        for number, (member, announcer) in tuple(self._announcers.items()):
-            if members.get(number) is member:
+        wanted = {
+            one.number: (one, place)
+            for one in self._node.members.values()
+            if (place := self._place_of(one)) is not None
+        }
+        for number, (member, before, announcer) in tuple(self._announcers.items()):
+            found, place = wanted.get(number, (None, before))
+            if found is member:
                 announcer.rename(member.controller.engine.settings.name or member.name)
+                if place != before:
+                    announcer.move((place[0],), place[1])
+                    self._announcers[number] = member, place, announcer
                 continue
             del self._announcers[number]
             closing = asyncio.get_running_loop().create_task(announcer.close())
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
-        for number, member in members.items():
-            address = member.record.address
-            if number not in self._announcers and address and self._is_announced(address):
-                self._announcers[number] = member, self._announced(member, address)
+        for number, (member, place) in wanted.items():
+            if number not in self._announcers:
+                self._announcers[number] = member, place, self._announced(member, *place)
 
-    def _announced(self, member: Member, address: str) -> MdnsAnnouncer:
+    def _place_of(self, member: Member) -> Place | None:
+        address = member.record.address
+        if not address or not self._is_announced(address):
+            return None
+        return address, member.record.port or self._http_port
+
+    def _announced(self, member: Member, address: str, port: int) -> MdnsAnnouncer:
         return follow(
             member.controller,
             self._responder,
@@ -58,11 +74,11 @@ class FleetMdns:
             name=lambda: member.name,
             host_label=member.built.host_label,
             mac=member.built.mac,
-            port=member.record.port or self._http_port,
+            port=port,
         )
 
     async def close(self) -> None:
         self._node.watchers.discard(self._look)
-        await close_all([announcer.close for _, announcer in self._announcers.values()])
+        await close_all([announcer.close for *_, announcer in self._announcers.values()])
         self._announcers.clear()
         await asyncio.gather(*self._closing, return_exceptions=True)

@@ -102,14 +102,18 @@ class MemberStarter(Struct, frozen=True):
         try:
             await self.door.open(entrance, record.address, record.port)
             place = self.modbus.place(record.address)
-            beside.append(
-                await connect_modbus_server(
-                    controller, options.ports, self.door.descriptors, place, turns
-                )
+            modbus = await connect_modbus_server(
+                controller, options.ports, self.door.descriptors, place, turns
             )
-            beside += connect_bus(controller, None)
-            beside.append(await connect_snmp(built, options.ports, self.snmp.place(record.address)))
+            beside += [modbus, *connect_bus(controller, None)]
+            snmp = await connect_snmp(built, options.ports, self.snmp.place(record.address))
+            beside.append(snmp)
         except BaseException:
             await close_all([*(one.close for one in beside), built.stop])
             raise
-        return Member(number, record, built, entrance, tuple(beside))
+
+        async def move_ports(address: str | None) -> None:
+            await modbus.move_to(self.modbus.place(address))
+            await snmp.move_to(self.snmp.place(address))
+
+        return Member(number, record, built, entrance, tuple(beside), move_ports)

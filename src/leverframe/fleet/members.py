@@ -1,7 +1,7 @@
 """A controller of a node: how it is to be made, and what it is while it runs."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import Any
 
@@ -95,6 +95,7 @@ class Member:
         built: BuiltController,
         entrance: Entrance,
         beside: tuple[Service, ...],
+        move_ports: Callable[[str | None], Awaitable[None]],
     ) -> None:
         self.number = number
         self.record = record
@@ -102,6 +103,8 @@ class Member:
         self.entrance = entrance
         #: What answers at other ports.
         self.beside = beside
+        #: Has that which nodes tell apart by address answer at another one.
+        self.move_ports = move_ports
         #: It stops here, or has: nothing more is begun with it.
         self.has_left = False
 

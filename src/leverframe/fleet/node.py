@@ -92,6 +92,8 @@ class FleetNode:
         self.start = NodeStart(door, self.registry, self.seen_by)
         #: The common time; controllers that are made later begin there.
         self.clock = clock
+        #: The names in the fleet file, which says again at every start where these are.
+        self.names_in_file: Collection[str] = ()
         #: What is wrong with parts of the node itself, a sentence each.
         self.troubles: dict[str, str] = {}
         #: With which it speaks TLS.
@@ -454,6 +456,35 @@ class FleetNode:
             self.door.rename(member.entrance, name)
             member.controller.take_name(name)
             member.built.mqtt.pages_are_at(self.door.pages_of(name))
+        self.tell_watchers()
+
+    async def place(self, member: Member, address: str | None, port: int | None) -> None:
+        """Let a controller alone have an address and a port, instead of those it has."""
+        async with self.changing:
+            check_that_all_are_here([member])
+            if member.name in self.names_in_file:
+                raise Conflict(
+                    f"{member.name} is in the fleet file, which decides where it is: write address"
+                    " or port there, and start the node again."
+                )
+            before = member.record
+            record = msgspec.structs.replace(before, address=address, port=port)
+            others = [one for one in self.registry.records.values() if one.name != before.name]
+            Taken(others).add(record)
+            keeps_port = port == before.port
+            sockets = await self.door.sockets_for(
+                record.name, address, None if keeps_port else port
+            )
+            try:
+                await self.registry.put({member.number: record})
+            except BaseException:
+                for listening in sockets:
+                    listening.close()
+                raise
+            member.record = record
+            await self.door.move(member.entrance, address, None if keeps_port else sockets)
+            if address != before.address:
+                await member.move_ports(address)
         self.tell_watchers()
 
     async def tag(

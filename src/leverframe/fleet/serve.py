@@ -157,6 +157,7 @@ async def start_controllers(
             await node.registry.put_tenant(TenantRecord(name))
     contradictions = await node.take_over([one.record for one in controllers])
     written = {one.record.name: one for one in controllers}
+    node.names_in_file = written.keys()
     wirings = {name: one.wiring for name, one in written.items()}
     noted = {
         f"{WITHOUT_PLACE}{name}": written[name].starts_without(why)

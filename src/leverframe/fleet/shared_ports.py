@@ -6,7 +6,6 @@ A socket is opened with the first controller that wants it, and closed with the 
 """
 
 import asyncio
-import errno
 import socket
 from collections.abc import Awaitable, Callable
 from typing import cast
@@ -20,10 +19,9 @@ from leverframe.servers.udp_socket import PACKET_INFO, datagrams, send_from, tel
 Factory = Callable[[], asyncio.Protocol]
 
 _MAX_BYTES = 65535
-_NO_ADDRESS = "the controller has no address of its own, by which it is told from others"
 _GIVE_ONE = (
     "This controller of a node has no address of its own, by which it is told from others;"
-    " `leverframe fleet add --address`, or address in the fleet file, gives it one."
+    " `leverframe fleet place NAME --address ADDRESS`, or address in the fleet file, gives it one."
 )
 
 
@@ -146,7 +144,7 @@ class PlaceWithoutAddress:
         raise Conflict(_GIVE_ONE)
 
     async def open(self, factory: Factory) -> None:
-        raise OSError(errno.EADDRNOTAVAIL, _NO_ADDRESS)
+        raise Conflict(_GIVE_ONE)
 
     def close(self) -> Awaitable[None]:
         return asyncio.sleep(0)
@@ -235,7 +233,7 @@ class DatagramPlaceWithoutAddress:
         raise Conflict(_GIVE_ONE)
 
     def open(self) -> DatagramEndpoint:
-        raise OSError(errno.EADDRNOTAVAIL, _NO_ADDRESS)
+        raise Conflict(_GIVE_ONE)
 
 
 class EndpointByAddress:

@@ -24,7 +24,7 @@ from leverframe.servers.snmp.datagram_place import DatagramPlace, OwnDatagramPla
 
 async def connect_snmp(
     built: BuiltController, config: NodeConfig, place: DatagramPlace | None = None
-) -> Service:
+) -> SnmpAgent:
     """Connect the SNMP agent, which listens once it is switched on."""
     controller = built.controller
     place = place or OwnDatagramPlace(config.host, config.snmp_port)
@@ -58,7 +58,7 @@ async def connect_modbus_server(
     descriptors: DescriptorBudget,
     place: ListeningPlace,
     turns: LoopTurns | None = None,
-) -> Service:
+) -> ModbusTcpServer:
     """Connect the Modbus TCP server, which listens once switched on."""
     server = ModbusTcpServer(controller, place, config.writing_networks(), descriptors, turns)
     controller.settings_watchers.append(server.adopt)

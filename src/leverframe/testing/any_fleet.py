@@ -112,13 +112,23 @@ class AnyFleet(ABC, Generic[TwinOf]):
         given |= {"tags": _listed(tags), "address": address, "port": port, "dry_run": dry_run}
         return self._make("add", given, body)
 
-    def fork(self, name: str, to: str, *, count: int = 1, tags: Tags = ()) -> MadeReport:
+    def fork(
+        self,
+        name: str,
+        to: str,
+        *,
+        count: int = 1,
+        first: int = 1,
+        tags: Tags = (),
+        address: str | None = None,
+        port: int | None = None,
+    ) -> MadeReport:
         """Make controllers that go on from where another is: `fork("gh-1", "copy-{n}", count=3)`.
 
-        On real time they begin with its settings.
+        On real time they begin with its settings. Addresses and ports are given as by `add`.
         """
-        given = {"name": name, "to": to, "count": count, "tags": _listed(tags)}
-        return self._make("fork", given)
+        given = {"name": name, "to": to, "count": count, "first": first, "tags": _listed(tags)}
+        return self._make("fork", {**given, "address": address, "port": port})
 
     def remove(self, *names: str, tag: Tags = ()) -> BulkReport:
         """Remove controllers with all that is stored of them; some must be chosen."""

@@ -31,7 +31,7 @@ from leverframe.fleet.api.context import (
     FleetEndpoint,
     Texts,
 )
-from leverframe.fleet.api.making import PLACES, MadeReport
+from leverframe.fleet.api.making import NEW_PLACE, PLACES, MadeReport
 from leverframe.fleet.api.reading import AdvanceReport, MemberDetails, MemberReport, NodeHealth
 from leverframe.fleet.api.rolling_out import RolloutPlanned
 from leverframe.fleet.api.tenancy import AccountMade, FleetAccountReport, TenantReport
@@ -219,6 +219,17 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         function=making.renamed,
         across=at_owner,
         doc="Give a controller another name, by which it answers from then on.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/place",
+        role=ADMIN,
+        reply=MemberReport,
+        methods=_POST,
+        query=(QueryParameter("name", str, "The name of a controller."), *NEW_PLACE),
+        function=making.placed,
+        across=at_owner,
+        doc="Give a controller another address or port, at which it alone answers from then on. "
+        "What it does goes on; its connections end.",
     ),
     FleetEndpoint(
         "/api/fleet/tag",

@@ -15,6 +15,7 @@ from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.live import fork
 from leverframe.fleet.members import Member, NewController
 from leverframe.fleet.records import (
+    MAX_PORT,
     MemberRecord,
     checked_address,
     checked_tags,
@@ -28,13 +29,25 @@ from leverframe.storage.backup import BackupFile, BackupRefused
 MAX_AT_ONCE = 10_000
 
 _Count = Annotated[int, Meta(ge=1, le=MAX_AT_ONCE)]
-_Port = Annotated[int, Meta(ge=1, le=65535)]
+_Port = Annotated[int, Meta(ge=1, le=MAX_PORT)]
 PLACES = (
     QueryParameter("count", _Count, "How many, 1 if not given."),
     QueryParameter("first", Annotated[int, Meta(ge=0)], "The number of the first, 1."),
     QueryParameter("tags", Texts, "Their tags."),
     QueryParameter("address", str, "An address for the first; the others have the next ones."),
     QueryParameter("port", _Port, "A port for the first; the others have the next ones."),
+)
+
+
+#: What an address is called that is none.
+NONE = "none"
+NEW_PLACE = (
+    QueryParameter("address", str, f"Its new address; `{NONE}` takes the one away that it has."),
+    QueryParameter(
+        "port",
+        Annotated[int, Meta(ge=0, le=MAX_PORT)],
+        "Its new port; 0 takes the one away that it has.",
+    ),
 )
 
 
@@ -135,6 +148,18 @@ async def removed(context: FleetContext) -> BulkReport:
 async def renamed(context: FleetContext) -> MemberReport:
     member = context.one()
     await context.node.rename(member, context.needed("to", "the new name"))
+    return report_of_member(context.node, member)
+
+
+async def placed(context: FleetContext) -> MemberReport:
+    member, given = context.one(), context.given
+    if not given.keys() & {one.name for one in NEW_PLACE}:
+        raise Malformed("No place is named.", allowed="an address, a port, or both")
+    address, port = given.get("address", member.record.address), member.record.port
+    if "port" in given:
+        port = given["port"] or None
+    wanted = None if address == NONE else checked_address(address)
+    await context.node.place(member, wanted, port)
     return report_of_member(context.node, member)
 
 

@@ -108,9 +108,7 @@ class MdnsAnnouncer:
         """Announce these addresses; an empty list means those of the responder."""
         self._troubles = Troubles(troubles)
         self._addresses = addresses
-        self._announcing = asyncio.create_task(
-            self._see_through(partial(self._announce, addresses))
-        )
+        self._announcing = asyncio.create_task(self._see_through(self._announce))
 
     def become(self, profile: Profile) -> None:
         """Announce the version that the controller has become."""
@@ -124,8 +122,16 @@ class MdnsAnnouncer:
         if name == self._name:
             return
         self._name = name
+        self._replace_what_is_announced()
+
+    def move(self, addresses: Sequence[str], port: int) -> None:
+        """Announce another place instead."""
+        self._addresses, self._port = addresses, port
+        self._replace_what_is_announced()
+
+    def _replace_what_is_announced(self) -> None:
         if self._announcing is not None:
-            anew = partial(self._announce_renamed, self._announcing)
+            anew = partial(self._announce_again, self._announcing)
             self._announcing = asyncio.create_task(self._see_through(anew))
 
     def set_power(self, on: bool) -> None:
@@ -136,7 +142,7 @@ class MdnsAnnouncer:
         if not on:
             before.cancel()
             self._withdraw(silently=True)
-        then = partial(self._announce, self._addresses) if on else self._vanish
+        then = self._announce if on else self._vanish
         anew = partial(self._after, before, then)
         self._announcing = asyncio.create_task(self._see_through(anew))
 
@@ -157,7 +163,7 @@ class MdnsAnnouncer:
             self._zeroconf = None
             await self._responder.give_back()
 
-    async def _announce_renamed(self, before: asyncio.Task[None]) -> None:
+    async def _announce_again(self, before: asyncio.Task[None]) -> None:
         await before
         for kind in self._withdraw(silently=False):
             await self._register(kind)
@@ -179,9 +185,9 @@ class MdnsAnnouncer:
             why = str(error) or type(error).__name__
             self._troubles.note(PART, f"the controller is not announced: {why}.")
 
-    async def _announce(self, addresses: Sequence[str]) -> None:
+    async def _announce(self) -> None:
         self._zeroconf = await self._responder.take()
-        self._addresses = addresses or await self._responder.addresses()
+        self._addresses = self._addresses or await self._responder.addresses()
         for kind in TYPES:
             await self._register(kind)
 
@@ -205,9 +211,11 @@ class MdnsAnnouncer:
         )
 
     async def close(self) -> None:
-        if self._announcing is not None:
-            self._announcing.cancel()
-            await asyncio.gather(self._announcing, return_exceptions=True)
+        # What the controller tells from now on is told to nobody.
+        announcing, self._announcing = self._announcing, None
+        if announcing is not None:
+            announcing.cancel()
+            await asyncio.gather(announcing, return_exceptions=True)
         self._withdraw(silently=False)
         if self._zeroconf is not None:
             self._zeroconf = None

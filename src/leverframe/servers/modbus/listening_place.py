@@ -26,7 +26,7 @@ class ListeningPlace(Protocol):
         """Raise the `OSError` that opening would raise."""
 
     async def open(self, factory: Callable[[], asyncio.Protocol]) -> None:
-        """Listen; raise OSError where that cannot be."""
+        """Listen; raise OSError where that cannot be, Conflict where the place is none."""
 
     def close(self) -> Awaitable[None]:
         """Accept no more at once; what is returned ends when the port is free."""

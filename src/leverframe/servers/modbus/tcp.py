@@ -124,6 +124,20 @@ class ModbusTcpServer:
             self._switching = asyncio.get_running_loop().create_task(self._switch())
         return self._switching
 
+    async def move_to(self, place: ListeningPlace) -> None:
+        """Listen at another place, if at all; connections of the one before end."""
+        # As a switch: settings that change meanwhile are followed there.
+        self._switching = asyncio.get_running_loop().create_task(self._move(self._switching, place))
+        await self._switching
+
+    async def _move(self, before: asyncio.Task[None] | None, place: ListeningPlace) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        await self._stop()
+        self._place = place
+        await self._place.look_up()
+        await self._switch()
+
     async def close(self) -> None:
         self._wanted = False
         if self._switching is not None:
@@ -143,6 +157,9 @@ class ModbusTcpServer:
     async def _start(self) -> bool:
         try:
             await self._place.open(partial(_Connection, self))
+        except Conflict as refusal:
+            self._troubles.note(NAME, refusal.detail)
+            return False
         except OSError as error:
             self._troubles.note(
                 NAME,

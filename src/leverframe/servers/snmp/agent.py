@@ -85,6 +85,20 @@ class SnmpAgent:
             self._switching = asyncio.get_running_loop().create_task(self._switch())
         return self._switching
 
+    async def move_to(self, place: DatagramPlace) -> None:
+        """Listen at another place, if at all."""
+        # As a switch: settings that change meanwhile are followed there.
+        self._switching = asyncio.get_running_loop().create_task(self._move(self._switching, place))
+        await self._switching
+
+    async def _move(self, before: asyncio.Task[None] | None, place: DatagramPlace) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        self._living_by = Snmp()
+        await self._stop()
+        self._place = place
+        await self._switch()
+
     async def close(self) -> None:
         self._wanted = Snmp()
         if self._switching is not None:
@@ -124,6 +138,8 @@ class SnmpAgent:
             )
         try:
             listener = self._place.open()
+        except Conflict as refusal:
+            return refusal.detail
         except OSError as error:
             return (
                 f"{self._place.words} cannot be used: {error.strerror or error}. Free it and send"

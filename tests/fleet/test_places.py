@@ -1,0 +1,178 @@
+"""Addresses and ports that controllers of a node are given, and lose, while they run."""
+
+import asyncio
+import socket
+
+import pytest
+
+from leverframe.fleet.serve import start_controllers
+from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.storage.store import StoreUnavailable
+from tests.fleet.http_client import ask, ask_once, connected
+from tests.fleet.loop_node import LoopNode, loop_node
+from tests.fleet.test_door import HOME, listening, named
+from tests.fleet.test_fleet_file import read
+from tests.fleet.test_shared_ports import SWITCHES, coil
+from tests.patience import PATIENCE_S
+from tests.ports import free_port
+
+FIRST = "127.0.0.31"
+SECOND = "127.0.0.32"
+ASK_ALL = "/json/all.json"
+
+
+async def who_answers(address: str, port: int) -> str:
+    return named((await ask_once(address, port, ASK_ALL, address)).body)
+
+
+async def test_a_controller_answers_at_the_address_it_is_given_and_no_longer_at_the_old_one() -> (
+    None
+):
+    async with loop_node() as node:
+        port = await listening(node)
+        await node.post("add", name="gh-1")
+        for address, before in ((FIRST, HOME), (SECOND, FIRST)):
+            told = await node.post("place", name="gh-1", address=address)
+            assert told["address"] == address
+            assert await who_answers(address, port) == "gh-1"
+            # The node answers there, which has no such path.
+            assert (await ask_once(before, port, ASK_ALL, before)).status == 404
+        told = await node.post("place", name="gh-1", address="none")
+        assert told["address"] is None
+        assert (await ask_once(SECOND, port, ASK_ALL, SECOND)).status == 404
+        assert named((await ask_once(HOME, port, ASK_ALL, "gh-1.localhost")).body) == "gh-1"
+
+
+async def test_a_controller_answers_at_the_port_it_is_given_until_it_is_taken_away() -> None:
+    async with loop_node() as node:
+        await listening(node)
+        await node.post("add", name="gh-1")
+        before, after = free_port(), free_port()
+        await node.post("place", name="gh-1", port=before)
+        assert await who_answers(HOME, before) == "gh-1"
+        # What is not named stays.
+        await node.post("place", name="gh-1", address=FIRST)
+        assert await who_answers(HOME, before) == "gh-1"
+        told = await node.post("place", name="gh-1", port=after)
+        assert (told["address"], told["port"]) == (FIRST, after)
+        assert await who_answers(HOME, after) == "gh-1"
+        await node.post("place", name="gh-1", port=0)
+        for port in (before, after):
+            with pytest.raises(ConnectionRefusedError):
+                await who_answers(HOME, port)
+
+
+async def test_what_a_controller_does_goes_on_and_its_connections_end() -> None:
+    async with loop_node() as node:
+        port = await listening(node)
+        await node.post("add", name="gh-1", address=FIRST)
+        await node.post("send", command="outs.cgi?out0=1")
+        controller = node.member("gh-1").controller
+        async with connected(FIRST, port) as (reader, writer):
+            assert (await ask((reader, writer), ASK_ALL, FIRST)).status == 200
+            await node.post("place", name="gh-1", address=SECOND)
+            async with asyncio.timeout(PATIENCE_S):
+                assert await reader.read() == b""
+        assert node.member("gh-1").controller is controller
+        assert controller.engine.values["OUT0"] == 1
+
+
+async def test_modbus_and_snmp_can_be_switched_on_then_and_move_with_the_address() -> None:
+    modbus_port, snmp_port = free_port(), free_port()
+    async with loop_node(modbus_port=modbus_port, snmp_port=snmp_port) as node:
+        await listening(node)
+        await node.post("add", name="gh-1")
+        assert (await node.post("send", command=SWITCHES[0]))["refused"] == 1
+        await node.post("place", name="gh-1", address=FIRST)
+        for command in SWITCHES:
+            assert (await node.post("send", command=command))["done"] == 1
+        assert await coil(FIRST, modbus_port) == 0
+        await node.post("place", name="gh-1", address=SECOND)
+        assert await coil(SECOND, modbus_port) == 0
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
+            await coil(FIRST, modbus_port)
+        assert node.node.snmp._receivers.keys() == {SECOND}
+        await node.post("place", name="gh-1", address="none")
+        (one,) = await node.get("list")
+        assert sum("no address of its own" in trouble for trouble in one["troubles"]) == 2
+        assert node.node.snmp._receivers.keys() == set()
+        await node.post("place", name="gh-1", address=FIRST)
+        assert (await node.get("list"))[0]["troubles"] == []
+        assert await coil(FIRST, modbus_port) == 0
+
+
+async def _refusals(node: LoopNode, taken: int) -> list[str]:
+    return [
+        await node.refused(400, "place", name="gh-1"),
+        await node.refused(404, "place", name="gh-9", port=9),
+        await node.refused(400, "place", name="gh-1", address="no"),
+        await node.refused(409, "place", name="gh-1", address=HOME),
+        await node.refused(409, "place", name="gh-1", address="10.9.8.7"),
+        await node.refused(409, "place", name="gh-1", address=SECOND),
+        await node.refused(409, "place", name="gh-1", port=taken),
+    ]
+
+
+async def test_a_place_that_cannot_be_is_refused_and_the_old_one_stays() -> None:
+    async with loop_node() as node:
+        port = await listening(node)
+        await node.post("add", name="gh-{n}", count=2, address=FIRST)
+        with socket.create_server((HOME, 0)) as other:
+            taken = other.getsockname()[1]
+            told = await _refusals(node, taken)
+        for sentence, part in zip(
+            told,
+            (
+                *("No place is named", "There is no controller 'gh-9'", "is no address for a"),
+                *("the node itself answers", "nobody would come by", "gh-2 has it"),
+                f"port {taken} of {HOME} cannot be used",
+            ),
+            strict=True,
+        ):
+            assert part in sentence
+        assert node.member("gh-1").record.address == FIRST
+        assert await who_answers(FIRST, port) == "gh-1"
+
+
+async def test_a_place_that_cannot_be_stored_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with loop_node() as node:
+        await listening(node)
+        await node.post("add", name="gh-1")
+
+        async def fail(records: object) -> None:
+            raise StoreUnavailable("The disk is full.")
+
+        wanted = free_port()
+        monkeypatch.setattr(node.node.registry, "put", fail)
+        reply = await node.ask(f"/api/fleet/place?name=gh-1&port={wanted}")
+        assert reply.status == 507
+        assert node.member("gh-1").record.port is None
+        with pytest.raises(ConnectionRefusedError):
+            await who_answers(HOME, wanted)
+
+
+async def test_a_place_is_there_after_the_next_start() -> None:
+    lane = MemoryLane()
+    async with loop_node(lane) as node:
+        await listening(node)
+        await node.post("add", name="gh-1")
+        await node.post("place", name="gh-1", address=FIRST)
+    async with loop_node(lane) as again:
+        port = await listening(again)
+        assert await start_controllers(again.web, [], as_json=False) == []
+        assert await who_answers(FIRST, port) == "gh-1"
+
+
+async def test_of_controllers_in_the_fleet_file_the_file_decides(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    fleet = read(tmp_path_factory.mktemp("fleet"), '[[controllers]]\nname = "cellar"\n')
+    async with loop_node() as node:
+        await listening(node)
+        await start_controllers(node.web, fleet.controllers, as_json=False)
+        told = await node.refused(409, "place", name="cellar", address=FIRST)
+        assert "cellar is in the fleet file" in told
+        assert "write address or port there" in told
+        # By another name it is a controller of the node alone.
+        await node.post("rename", name="cellar", to="attic")
+        await node.post("place", name="attic", address=FIRST)
