@@ -244,7 +244,11 @@ the way: the next start goes on. `undo` gives those that were changed the settin
             MEMBERS,
             TAG,
             argument("--by", metavar="ACCOUNT", help="only what this account has changed"),
-            argument("--since", metavar="TIME", help="like 24h, or a moment like 2026-03-29T03:00"),
+            argument(
+                "--since",
+                metavar="TIME",
+                help="like 24h, or a moment like 2026-03-29T03:00, by the time zone of the node",
+            ),
             argument("--count", metavar="NUMBER", type=int, help="how many (default 200)"),
             *NODE_JSON,
         ),
@@ -258,7 +262,10 @@ the way: the next start goes on. `undo` gives those that were changed the settin
                 "duration", nargs="?", metavar="TIME", type=filled, help="like 90s, 1h30m or 7d"
             ),
             argument(
-                "--to", metavar="MOMENT", type=filled, help="to a moment like 2026-03-29T03:00"
+                "--to",
+                metavar="MOMENT",
+                type=filled,
+                help="to a moment like 2026-03-29T03:00, by the time zone of the node",
             ),
             argument("--step", action="store_true", help="to the next moment at which one is due"),
             argument(

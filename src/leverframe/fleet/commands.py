@@ -6,7 +6,7 @@ What concerns many controllers ends with 1 where some of them refused it, and te
 import sys
 from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import tzinfo
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from leverframe.durations import seconds_from_text
+from leverframe.durations import seconds_from_text, text_from_seconds
 from leverframe.exit_codes import DONE, NO
 from leverframe.fleet.answer_headers import NOT_DONE
 from leverframe.fleet.node_client import CommandLineClient, NodeClient, NodeRefused
+from leverframe.fleet.time_words import moment_words, with_zone, zone_named
 
 #: Controllers that are made by one request.
 AT_A_TIME = 50
@@ -59,19 +60,26 @@ def list_controllers(
     """Print the chosen controllers as a table, or one JSON object a line."""
     with asked_node(node, user, ca_file) as client:
         found = client.get("list", {"name": names, "tag": tag})
-        # Who asks for some by name misses nobody else; a node of an older program tells none.
-        not_started = [] if names else client.get("", {}).get("not_started", [])
+        about = client.get("", {})
+    # Who asks for some by name misses nobody else; a node of an older program tells none.
+    not_started = [] if names else about.get("not_started", [])
     if as_json:
         print_json(found)
     else:
-        _print_table(found)
+        _print_table(found, zone_of(about))
     _tell_not_started(not_started)
 
 
-def _print_table(found: list[JsonObject]) -> None:
+def zone_of(about: JsonObject) -> tzinfo:
+    """Return the zone of a node by what it tells of itself; one of an older program tells none."""
+    return zone_named(about.get("timezone", ""))
+
+
+def _print_table(found: list[JsonObject], zone: tzinfo) -> None:
     of_tenants = ("tenant",) if any(one["tenant"] for one in found) else ()
     of_nodes = ("node",) if any(one["node"] for one in found) else ()
-    columns = ("name", "version", "tags", *of_tenants, "health", "time", "address", *of_nodes)
+    time = with_zone("time", zone)
+    columns = ("name", "version", "tags", *of_tenants, "health", time, "address", *of_nodes)
     table = table_of(*columns)
     for one in found:
         table.add_row(
@@ -80,7 +88,7 @@ def _print_table(found: list[JsonObject]) -> None:
             ", ".join(one["tags"]),
             *(one[key] for key in of_tenants),
             "; ".join(one["troubles"]) or "ok",
-            "" if one["time"] is None else moment(one["time"]),
+            "" if one["time"] is None else moment_words(one["time"], zone),
             _places(one),
             *(one[key] or "" for key in of_nodes),
         )
@@ -108,13 +116,14 @@ def show_controller(
 ) -> None:
     with asked_node(node, user, ca_file) as client:
         told = client.get("show", {"name": name})
-    if as_json:
-        print_json([told])
-        return
+        if as_json:
+            print_json([told])
+            return
+        zone = zone_of(client.get("", {}))
     report = told.pop("report")
     settings = told.pop("settings")
     if report["time"] is not None:
-        report["time"] = moment(report["time"])
+        report["time"] = with_zone(moment_words(report["time"], zone), zone)
     for key, value in {**report, **told}.items():
         shown = ", ".join(value) if isinstance(value, list) else value
         print(f"{key} = {'' if shown is None else shown}")
@@ -278,15 +287,28 @@ def advance_time(
         print_json([told])
     else:
         runs = f", running at {told['rate']:g}" if told["rate"] else ""
-        print(f"It is {_time_of_moved(told)}{runs}")
+        print(f"{_done_by_step(told)}It is {_time_of_moved(told)}{runs}")
+
+
+def _done_by_step(told: JsonObject) -> str:
+    """Tell what a step has come to; nothing where there was none, or the node does not tell."""
+    due = told.get("due")
+    if due is None:
+        return ""
+    if due == 0:
+        return "Nothing was due. "
+    of = "1 controller" if told["moved"] == 1 else f"{told['moved']} controllers"
+    after = text_from_seconds(told["moved_s"])
+    return f"What was due after {after} is done, for {due} of {of}. "
 
 
 def _time_of_moved(told: JsonObject) -> str:
     """Tell what time it is for those that were moved; the common time where nobody was."""
+    zone = zone_of(told)
     if told.get("earliest") is None:
-        return moment(told["time"])
-    earliest, latest = moment(told["earliest"]), moment(told["latest"])
-    return earliest if earliest == latest else f"{earliest} to {latest}"
+        return with_zone(moment_words(told["time"], zone), zone)
+    earliest, latest = (moment_words(told[key], zone) for key in ("earliest", "latest"))
+    return with_zone(earliest if earliest == latest else f"{earliest} to {latest}", zone)
 
 
 def fork_controller(
@@ -359,10 +381,6 @@ def _template(file: Path) -> bytes:
 
 
 # --- telling --------------------------------------------------------------------------------------
-
-
-def moment(wall: float) -> str:
-    return f"{datetime.fromtimestamp(wall, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def do_for_chosen(

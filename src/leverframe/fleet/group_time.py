@@ -72,6 +72,12 @@ def next_step_s(controllers: Sequence[Controller]) -> float | None:
     return min((max(0.0, due - now) for due, now in deadlines if due is not None), default=None)
 
 
+def due_within(controllers: Sequence[Controller], seconds: float) -> int:
+    """Return for how many of them something is due within so many seconds."""
+    deadlines = [(one.next_deadline(), one.clock.now()) for one in controllers]
+    return sum(due is not None and due - now <= seconds for due, now in deadlines)
+
+
 def journal_digest(controllers: Sequence[Controller]) -> str:
     """Return one text for all that happened to controllers, in their order: equal runs, equal text.
 

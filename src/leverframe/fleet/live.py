@@ -13,7 +13,13 @@ from leverframe.commands.table.refusals import BadValue, Conflict
 from leverframe.controller.faults import MAX_FAULTS
 from leverframe.controller.live_snapshot import go_back, take_snapshot
 from leverframe.fleet.bulk import BulkReport, each
-from leverframe.fleet.group_time import WINDOW_S, advance_together, bring_together, next_step_s
+from leverframe.fleet.group_time import (
+    WINDOW_S,
+    advance_together,
+    bring_together,
+    due_within,
+    next_step_s,
+)
 from leverframe.fleet.members import Member, NewController
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import MemberRecord
@@ -66,12 +72,16 @@ class GroupTime:
                 # Also where it was ahead of all of them: new ones begin where they are.
                 clock.set_wall(wall)
 
-    async def step(self, members: Sequence[Member], *, of_all: bool = True) -> None:
-        """Move all to the next moment at which something is due for one of them."""
+    async def step(self, members: Sequence[Member], *, of_all: bool = True) -> int:
+        """Move all to the next moment at which something is due; return for how many it is."""
         self._require_virtual()
-        seconds = next_step_s([one.controller for one in members])
-        if seconds is not None:
-            await self.advance(members, seconds, of_all=of_all)
+        controllers = [one.controller for one in members]
+        seconds = next_step_s(controllers)
+        if seconds is None:
+            return 0
+        due = due_within(controllers, seconds)
+        await self.advance(members, seconds, of_all=of_all)
+        return due
 
     async def run_at(self, rate: float) -> None:
         """Let the time of all run, by so many seconds in a second; 0 freezes it."""

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import cache
 from http import HTTPStatus
 from secrets import token_hex
 from typing import Any
@@ -232,7 +233,8 @@ class CommandLineClient(NodeClient):
 
     def __init__(self, url: str, user: str | None, ca_file: str | None) -> None:
         account = None if user is None else (user, asked_secret(f"Password of {user}"))
-        super().__init__(url, account, ca_file)
+        # Whoever is silent for several requests of a command is named once.
+        super().__init__(url, account, ca_file, cache(say_silent))
 
     def _ask(self, method: str, what: str, given: Mapping[str, Any], body: bytes | None) -> Any:
         try:

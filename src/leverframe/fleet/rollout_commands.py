@@ -1,7 +1,7 @@
 """The work of `leverframe fleet rollout`, `drift` and `changes`: ask a node, and tell."""
 
 import json
-from datetime import UTC, datetime
+from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from leverframe.fleet.commands import (
     say_results,
     table_of,
     tables,
+    zone_of,
 )
+from leverframe.fleet.time_words import moment_words, with_zone
 
 Told = dict[str, Any]
 
@@ -49,7 +51,10 @@ def roll_out(
     with asked_node(node, user, ca_file) as client:
         if what == "list":
             found = client.get("rollouts", {})
-            print_json(found) if as_json else _list(found)
+            if as_json:
+                print_json(found)
+            else:
+                _list(found, zone_of(client.get("", {})))
             return DONE
         if what == "plan":
             given: Told = {
@@ -97,8 +102,9 @@ def _say_plan(told: Told, as_json: bool) -> int:
     return NO if told["tried"]["refused"] else DONE
 
 
-def _list(found: list[Told]) -> None:
-    table = table_of("id", "kind", "what", "status", "done", "failed", "of", "by", "made")
+def _list(found: list[Told], zone: tzinfo) -> None:
+    made = with_zone("made", zone)
+    table = table_of("id", "kind", "what", "status", "done", "failed", "of", "by", made)
     for one in found:
         table.add_row(
             one["id"],
@@ -109,7 +115,7 @@ def _list(found: list[Told]) -> None:
             str(one["failed"]),
             str(one["controllers"]),
             one["by"],
-            f"{datetime.fromtimestamp(one['made'], UTC):%Y-%m-%d %H:%M:%S} UTC",
+            moment_words(one["made"], zone),
         )
     tables().print(table)
 
@@ -175,17 +181,17 @@ def show_changes(
     given = {"name": names, "tag": tag, "by": by, "since": since, "count": count}
     with asked_node(node, user, ca_file) as client:
         found = client.get("changes", given)
-    if as_json:
-        print_json(found)
-        return
-    table = table_of("when", "name", "who", "from", "what")
+        if as_json:
+            print_json(found)
+            return
+        zone = zone_of(client.get("", {}))
+    table = table_of(with_zone("when", zone), "name", "who", "from", "what")
     for one in found:
         entry = one["entry"]
         what = "\n".join(
             f"{change['path']}: {json.dumps(change['old'])} -> {json.dumps(change['new'])}"
             for change in entry["changes"]
         )
-        moment = datetime.fromtimestamp(entry["time"], UTC)
         who = entry["account"] or entry["cause"]
-        table.add_row(f"{moment:%Y-%m-%d %H:%M:%S} UTC", one["name"], who, entry["source"], what)
+        table.add_row(moment_words(entry["time"], zone), one["name"], who, entry["source"], what)
     tables().print(table)

@@ -5,11 +5,12 @@ from functools import partial
 from leverframe.fleet.commands import (
     asked_node,
     do_for_chosen,
-    moment,
     print_json,
     table_of,
     tables,
+    zone_of,
 )
+from leverframe.fleet.time_words import moment_words, with_zone
 
 
 def _of_snapshot(
@@ -34,12 +35,13 @@ def list_snapshots(node: str, user: str | None, ca_file: str | None, as_json: bo
     """Print the snapshots that the node keeps as a table, or one JSON object a line."""
     with asked_node(node, user, ca_file) as client:
         found = client.get("snapshots", {})
-    if as_json:
-        print_json(found)
-        return
-    table = table_of("label", "taken", "controllers")
+        if as_json:
+            print_json(found)
+            return
+        zone = zone_of(client.get("", {}))
+    table = table_of("label", with_zone("taken", zone), "controllers")
     for one in found:
-        table.add_row(one["label"], moment(one["at"]), str(one["controllers"]))
+        table.add_row(one["label"], moment_words(one["at"], zone), str(one["controllers"]))
     tables().print(table)
 
 

@@ -1,6 +1,7 @@
-"""Durations and moments as tests write them."""
+"""Durations and moments as tests write them, and moments as the command line tells them."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.errors import ErrorForPeople
@@ -40,3 +41,21 @@ def wall_of(moment: WhenText, zone: tzinfo) -> float:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone)
     return moment.astimezone(UTC).timestamp()
+
+
+def zone_named(name: str) -> tzinfo:
+    """Return the time zone that a node tells of; UTC where this machine does not know it."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC
+
+
+def moment_words(wall: float, zone: tzinfo) -> str:
+    """Tell a moment as `2026-01-05 06:00:00 CET`: the same hour comes twice when clocks go back."""
+    return f"{datetime.fromtimestamp(wall, zone):%Y-%m-%d %H:%M:%S %Z}"
+
+
+def with_zone(words: str, zone: tzinfo) -> str:
+    """Name the place behind moments or above them: `(Europe/Warsaw)`, nothing for UTC."""
+    return words if str(zone) == "UTC" else f"{words} ({zone})"

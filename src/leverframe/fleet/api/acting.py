@@ -77,6 +77,7 @@ async def moved(context: FleetContext) -> AdvanceReport:
     of_all = context.tenant is None
     clocks = [member.controller.clock for member in members]
     before = [clock.now() for clock in clocks]
+    due: int | None = None
     if "for" in given:
         try:
             seconds = seconds_from_text(given["for"])
@@ -86,7 +87,7 @@ async def moved(context: FleetContext) -> AdvanceReport:
     elif "to" in given:
         await context.time.advance_to(members, _moment(context), of_all=of_all)
     elif "step" in given:
-        await context.time.step(members, of_all=of_all)
+        due = await context.time.step(members, of_all=of_all)
     else:
         await context.time.run_at(given["rate"])
         clocks, before = [], []
@@ -96,6 +97,7 @@ async def moved(context: FleetContext) -> AdvanceReport:
         moved_s=max((one.now() - was for one, was in zip(clocks, before, strict=True)), default=0),
         earliest=min((clock.wall() for clock in clocks), default=None),
         latest=max((clock.wall() for clock in clocks), default=None),
+        due=due,
     )
 
 

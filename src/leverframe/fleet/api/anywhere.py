@@ -188,12 +188,14 @@ async def advanced(context: FleetContext, endpoint: FleetEndpoint) -> AdvanceRep
         if part.refusal is not None:
             raise part.refusal
     told: list[AdvanceReport] = [part.value for part in parts]
+    due = [one.due for one in told if one.due is not None]
     return AdvanceReport(
         **asdict(await overview(context, OVERVIEW)),
         moved=sum(one.moved for one in told),
         moved_s=max((one.moved_s for one in told), default=0.0),
         earliest=min((one.earliest for one in told if one.earliest is not None), default=None),
         latest=max((one.latest for one in told if one.latest is not None), default=None),
+        due=sum(due) if due else None,
     )
 
 

@@ -110,6 +110,11 @@ class AdvanceReport(NodeReport, frozen=True):
         float | None, Meta(description="The earliest time that one of these has now.")
     ] = None
     latest: Annotated[float | None, Meta(description="The latest one, likewise.")] = None
+    # A node of an older program does not tell it.
+    due: Annotated[
+        int | None,
+        Meta(description="For how many something was due; null where time was moved by no step."),
+    ] = None
 
 
 class ExportedController(Struct, frozen=True):
