@@ -162,6 +162,26 @@ async def test_a_change_is_tried_and_made_everywhere_or_nowhere(cluster: Cluster
     assert settings.outputs[0].name == "Pump"
 
 
+async def test_a_controller_of_another_node_is_placed_there_and_who_lost_it_does_not(
+    cluster: Cluster,
+) -> None:
+    a, b, other = cluster.asked["a"], cluster.nodes["b"], there(cluster)
+    told = await a.post("place", name=other, address="127.0.0.61")
+    assert (told["node"], told["address"]) == ("b", "127.0.0.61")
+    member = b.members[other]
+    await cluster.members["a"].move([other], "a")
+    await until(lambda: other in cluster.names("a"))
+    assert cluster.member(other).record.address == "127.0.0.61"
+    with pytest.raises(Moved):
+        await b.place(member, None, None)
+
+
+async def test_whom_a_node_could_not_start_is_told_with_the_node(cluster: Cluster) -> None:
+    cluster.nodes["b"].note_not_started("table 2", "line 5: x.hwx is unknown.")
+    told = (await cluster.asked["a"].get(""))["not_started"]
+    assert told == ["b: line 5: x.hwx is unknown."]
+
+
 async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_removed(
     cluster: Cluster,
 ) -> None:
