@@ -281,6 +281,8 @@ def test_controllers_are_found_compared_gone_back_tagged_renamed_copied_and_remo
         # A snapshot is removed by a second press; without one there is nothing to go back to.
         page.locator("[data-do=remove-snapshot]").click()
         expect(page.locator(".bulk .question")).to_contain_text("noon")
+        # Nothing else is offered beside the question.
+        expect(page.locator(".bulk [data-do=restore]")).to_have_count(0)
         assert list(site.loop_node.node.registry.snapshots) == ["noon"]
         page.locator(".bulk [data-do=sure]").click()
         expect(page.locator(".bulk option[value=restore]")).to_have_count(0)

@@ -58,10 +58,7 @@ export class Bulk {
     return html`<section class="bulk" aria-label=${t("with_chosen", { count })}>
       <form class="do" @submit=${(event) => this.#submit(event)}>
         <b>${t("chosen", { count })}</b>
-        ${this.#chooser()} ${this.#fields()} ${this.#buttons()}
-        <button type="button" class="bare" @click=${() => this.#page.chooseNone()}>
-          ${t("choose_none")}
-        </button>
+        ${this.#chooser()} ${this.#fields()} ${this.#isAsking ? nothing : this.#buttons()}
       </form>
       ${this.what === "give" ? this.#consequence(count) : nothing}
       ${this.what === "compare" ? html`<p class="quiet">${t("compare_hint")}</p>` : nothing}
@@ -247,7 +244,19 @@ export class Bulk {
     return isBack ? t("now_take_back", { count }) : t(`now_${this.what}`, { count });
   }
 
+  // A question has buttons of its own.
+  get #isAsking() {
+    return this.what === "restore" && this.#confirmed.isAsking(aboutSnapshot(this.#text));
+  }
+
   #buttons() {
+    return html`${this.#doing()}
+      <button type="button" class="bare" @click=${() => this.#page.chooseNone()}>
+        ${t("choose_none")}
+      </button>`;
+  }
+
+  #doing() {
     const { count } = this.#page;
     if (!this.#isCommand) {
       const isSure = this.what !== "remove" || this.#sure.trim() === String(count);
@@ -383,7 +392,8 @@ export class Bulk {
   }
 }
 
+// A space ends what a question is about, and labels may have some.
 /** @param {string} label */
-const aboutSnapshot = (label) => `snapshot:${label}`;
+const aboutSnapshot = (label) => `snapshot:${encodeURIComponent(label)}`;
 
 const numbers = () => OUTPUTS.map((label, at) => [String(at), kindName(label)]);
