@@ -51,6 +51,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
         ("fleet --node=u list", "write --node behind leverframe fleet list"),
         ("fleet remove", "give NAME or --tag"),
         ("fleet tag gh-1", "give --add or --remove"),
+        ("fleet place gh-1", "give --address or --port"),
         ("fleet rename gh-1", "required: NEW_NAME"),
         ("backup show a.bin --jsn", "did you mean --json?"),
         ("simulate a.toml --for 3x", "--for"),

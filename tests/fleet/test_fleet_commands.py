@@ -102,6 +102,8 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     assert "leverframe: --count: " in fleet("fork", "gh-1", "x-{n}", "--count", "0", ends_with=2)
     assert "leverframe: --tag: " in fleet("add", "--name", "x", "--tag", "A B", ends_with=2)
     assert "leverframe: NEW_NAME: " in fleet("rename", "gh-1", "gh-2", ends_with=2)
+    assert "leverframe: NEW_NAME: " in fleet("rename", "gh-1", "A B", ends_with=2)
+    assert "leverframe: NEW_NAME: " in fleet("fork", "gh-1", "x", "--count", "2", ends_with=2)
     assert "leverframe: --to: " in fleet("advance", "--to", "noon", ends_with=2)
     shown = fleet("show", "gh-3")
     assert 'outputs.0.name = "Pump"' in shown
@@ -135,7 +137,6 @@ def test_a_controller_that_is_there_is_given_an_address_and_a_port(fleet: Termin
     assert told.endswith(f"/, 127.0.1.1, port {port}\n")
     assert fleet("place", "gh-1", "--port", "0").endswith("/, 127.0.1.1\n")
     assert fleet.json("place", "gh-1", "--address", "none")[0]["address"] is None
-    assert "No place is named" in fleet("place", "gh-1", ends_with=2)
 
 
 def test_the_list_ends_with_whom_it_lacks_since_they_did_not_start(
@@ -573,6 +574,14 @@ def test_a_node_that_cannot_be_asked_is_told(
         assert told in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", StringIO("secret\n"))
     assert fleet("list", "--user", "admin")
+
+
+def test_who_renames_one_of_the_file_is_told_what_the_next_start_does(fleet: Terminal) -> None:
+    fleet("add", "--name", "cellar")
+    fleet.node.names_in_file = frozenset({"cellar"})
+    told = "The file of the node names cellar: take it out there, or the next start makes another"
+    assert told in fleet("rename", "cellar", "depot")
+    assert "take it out" not in fleet("rename", "depot", "store")
 
 
 def test_a_password_is_typed_or_read_from_standard_input(

@@ -67,6 +67,28 @@ async def test_what_the_file_says_counts_at_the_next_start_and_settings_stay(
         assert again.member("cellar").controller.engine.settings.outputs[0].name == "Fan"
 
 
+async def test_one_of_the_file_that_is_renamed_is_made_anew_at_the_next_start_and_told_so(
+    tmp_path: Path,
+) -> None:
+    lane, fleet = MemoryLane(), read(tmp_path, GOOD, cellar=CELLAR)
+    async with loop_node(lane) as node:
+        await start_controllers(node.web, fleet.controllers, as_json=False)
+        assert (await node.post("rename", name="cellar", to="depot"))["is_made_anew"]
+        assert not (await node.post("rename", name="depot", to="store"))["is_made_anew"]
+        await node.post("add", name="added")
+        assert not (await node.post("rename", name="added", to="other"))["is_made_anew"]
+    without_address = [one for one in fleet.controllers if one.record.name == "attic"]
+    async with loop_node(lane) as again:
+        await start_controllers(again.web, without_address, as_json=False)
+        names = [one["name"] for one in await again.get("list")]
+        assert names == ["store", "attic", "other"]
+        assert (await again.post("rename", name="attic", to="roof"))["is_made_anew"]
+    async with loop_node(lane) as at_last:
+        await start_controllers(at_last.web, without_address, as_json=False)
+        names = [one["name"] for one in await at_last.get("list")]
+        assert names == ["store", "roof", "other", "attic"]
+
+
 @pytest.mark.parametrize(
     ("table", "line", "told"),
     [

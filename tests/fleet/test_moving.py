@@ -197,6 +197,31 @@ def test_the_command_line_moves_in_and_out_also_without_a_history(
     assert f"leverframe run --data {out}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("controllers", "told"),
+    [
+        ('[[controllers]]\nname = "cellar"\n', "fleet.toml names cellar: take it out there, or"),
+        ('[[controllers]]\nname = "attic"\n', None),
+        (None, "Where a fleet file names cellar: take it out there, or"),
+    ],
+)
+def test_one_that_a_fleet_file_names_is_released_with_a_word_about_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], controllers: str | None, told: str | None
+) -> None:
+    own, data, file = tmp_path / "own", tmp_path / "node", tmp_path / "fleet.toml"
+    asyncio.run(lived_in(own))
+    data.mkdir()
+    where = ["--data", str(data)]
+    if controllers is not None:
+        file.write_text(f'data = "{data}"\n{controllers}', encoding="utf-8")
+        where = ["--config", str(file)]
+    assert carry_out(["fleet", "adopt", str(own), "--name", "cellar", *where]) == 0
+    assert carry_out(["fleet", "release", "cellar", "--to", str(tmp_path / "out"), *where]) == 0
+    said = capsys.readouterr().out
+    assert (" names cellar: " in said) is (told is not None)
+    assert told is None or told in said
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can leave files of root behind")
 def test_root_leaves_the_files_to_the_owner_of_the_folder(tmp_path: Path) -> None:
     own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"

@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from leverframe.config import Config, read_config
 from leverframe.config.described import Key, keys
@@ -42,11 +43,17 @@ def _help(key: Key) -> str:
 
 def config_of(options: argparse.Namespace) -> Config:
     """Read the configuration from the file, the environment and the flags."""
-    return read_config(options.config, vars(options), os.environ)
+    return read_config(options.config, _flags(options), os.environ)
 
 
 def sources_of(options: argparse.Namespace) -> Sources:
-    return Sources(options.config, os.environ, vars(options))
+    return Sources(options.config, os.environ, _flags(options))
+
+
+def _flags(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what flags say of the configuration; other arguments may have names of keys, too."""
+    taken = options.task.config_keys
+    return {name: value for name, value in vars(options).items() if taken is None or name in taken}
 
 
 def folder_of(options: argparse.Namespace) -> Path:

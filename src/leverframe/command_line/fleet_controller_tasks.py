@@ -105,6 +105,7 @@ CONTROLLER_TASKS = (
 Give a controller that is there an address or a port at which it alone answers. It goes on with what
 it does; its connections end. Where the fleet file names it, the file says where it is.
 """,
+        needed=Needed(("address", "port")),
     ),
     Task(
         "tag",

@@ -105,7 +105,7 @@ its file stays as it is. An old map does no harm: each node leads to the one tha
     ),
     Task(
         "adopt",
-        "fleet.moving:adopt_folder",
+        "fleet.moving:adopt",
         "take the controller of a data folder into a node that is stopped",
         (
             argument("folder", metavar="FOLDER", type=Path, help="its data folder"),
@@ -121,7 +121,7 @@ uploads, waiting messages, audit trail and history. Both are stopped. The folder
     ),
     Task(
         "release",
-        "fleet.moving:release_controller",
+        "fleet.moving:release",
         "move a controller of a node that is stopped to a data folder of its own",
         (
             MEMBER,

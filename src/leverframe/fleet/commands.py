@@ -199,6 +199,16 @@ def rename_controller(
         print_json([told])
     else:
         print(f"{name} is {to} now, at {told['url']}")
+        # A node of an older program does not tell.
+        if told.get("is_made_anew"):
+            print(named_in_file("The file of the node", name))
+
+
+def named_in_file(file: str, name: str) -> str:
+    return (
+        f"{file} names {name}: take it out there, or the next start makes another controller of"
+        " that name, which has nothing of this one."
+    )
 
 
 def place_controller(

@@ -3,6 +3,9 @@
 from pathlib import Path
 
 from leverframe.commands.table.refusals import Refusal
+from leverframe.config.sources import Sources
+from leverframe.fleet.commands import named_in_file
+from leverframe.fleet.fleet_file import read_fleet
 from leverframe.fleet.records import MemberRecord, Taken, checked_name, checked_tags
 from leverframe.fleet.stopped_node import StoppedNode, stopped_node
 from leverframe.storage.datafolder import folder_with_store
@@ -15,6 +18,19 @@ from leverframe.storage.fleet.moving import (
 )
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.shared_chunks import SharedChunks
+
+
+async def adopt(sources: Sources, folder: Path, name: str | None, tag: list[str]) -> None:
+    await adopt_folder(Path(read_fleet(sources).config.data), folder, name, tag)
+
+
+async def release(sources: Sources, name: str, to: Path) -> None:
+    fleet = read_fleet(sources)
+    await release_controller(Path(fleet.config.data), name, to)
+    if any(one.record.name == name for one in fleet.controllers):
+        print(named_in_file(str(sources.file), name))
+    elif sources.file is None:
+        print(named_in_file("Where a fleet file", name))
 
 
 async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: list[str]) -> None:

@@ -445,7 +445,7 @@ class FleetNode:
     async def rename(self, member: Member, name: str) -> None:
         async with self.changing:
             check_that_all_are_here([member])
-            renamed = msgspec.structs.replace(member.record, name=checked_name(name))
+            renamed = msgspec.structs.replace(member.record, name=checked_name(name, "to"))
             if any(one.name == name for one in self.registry.records.values()):
                 raise Conflict(f"There is a controller {name} already.", field="to")
             await self.registry.put({member.number: renamed})

@@ -82,9 +82,9 @@ class SnapshotRecord(Struct, frozen=True):
     parts: dict[int, int] = {}
 
 
-def checked_name(name: str) -> str:
+def checked_name(name: str, field: str = "name") -> str:
     if not _NAME.fullmatch(name) or name in _TAKEN:
-        raise BadValue(f"{name[:40]!r} cannot be a name.", field="name", allowed=NAME)
+        raise BadValue(f"{name[:40]!r} cannot be a name.", field=field, allowed=NAME)
     return name
 
 
@@ -111,19 +111,19 @@ def checked_address(address: str | None) -> str | None:
     return str(parsed)
 
 
-def names_from(pattern: str, first: int, count: int) -> list[str]:
+def names_from(pattern: str, first: int, count: int, field: str = "name") -> list[str]:
     """Make the names of new controllers: `gh-{n}` gives gh-1, gh-2 and so on."""
     if count > 1 and not _NUMBER.search(pattern):
         raise BadValue(
             f"{count} controllers cannot all be called {pattern[:40]!r}.",
-            field="name",
+            field=field,
             allowed="a name with {n}, or {n:03}, for the number",
         )
 
     def written(number: int) -> str:
         return _NUMBER.sub(lambda found: f"{number:0{found[1] or 1}}", pattern)
 
-    return [checked_name(written(number)) for number in range(first, first + count)]
+    return [checked_name(written(number), field) for number in range(first, first + count)]
 
 
 def numbered(records: Sequence[MemberRecord]) -> list[MemberRecord]:

@@ -32,7 +32,13 @@ from leverframe.fleet.api.context import (
     Texts,
 )
 from leverframe.fleet.api.making import NEW_PLACE, PLACES, MadeReport
-from leverframe.fleet.api.reading import AdvanceReport, MemberDetails, MemberReport, NodeHealth
+from leverframe.fleet.api.reading import (
+    AdvanceReport,
+    MemberDetails,
+    MemberReport,
+    NodeHealth,
+    RenamedReport,
+)
 from leverframe.fleet.api.rolling_out import RolloutPlanned
 from leverframe.fleet.api.tenancy import AccountMade, FleetAccountReport, TenantReport
 from leverframe.fleet.api.watching import PLACE
@@ -210,7 +216,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/rename",
         role=ADMIN,
         for_tenants=True,
-        reply=MemberReport,
+        reply=RenamedReport,
         methods=_POST,
         query=(
             QueryParameter("name", str, "The name of a controller."),

@@ -9,7 +9,12 @@ from msgspec import Meta, Struct
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import BadValue, Malformed, NotAllowed
 from leverframe.fleet.api.context import CHOSEN, FleetContext, Texts
-from leverframe.fleet.api.reading import MemberReport, changed_settings_of, report_of_member
+from leverframe.fleet.api.reading import (
+    MemberReport,
+    RenamedReport,
+    changed_settings_of,
+    report_of_member,
+)
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
 from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.live import fork
@@ -96,8 +101,9 @@ def _new_records(
         raise NotAllowed("Addresses and ports of the machine are given by the operator alone.")
     tags = checked_tags(context.texts("tags"))
     address = checked_address(given.get("address"))
-    pattern = context.needed("name" if "to" not in given else "to", "a name, such as gh-{n}")
-    names = names_from(pattern, given.get("first", 1), given.get("count", 1))
+    field = "name" if "to" not in given else "to"
+    pattern = context.needed(field, "a name, such as gh-{n}")
+    names = names_from(pattern, given.get("first", 1), given.get("count", 1), field)
     return numbered(
         [
             MemberRecord(name, tags, hw, sw, address, given.get("port"), _tenant(context))
@@ -145,10 +151,12 @@ async def removed(context: FleetContext) -> BulkReport:
     return _all_done(members)
 
 
-async def renamed(context: FleetContext) -> MemberReport:
+async def renamed(context: FleetContext) -> RenamedReport:
     member = context.one()
+    is_made_anew = member.name in context.node.names_in_file
     await context.node.rename(member, context.needed("to", "the new name"))
-    return report_of_member(context.node, member)
+    report = report_of_member(context.node, member)
+    return RenamedReport(**msgspec.structs.asdict(report), is_made_anew=is_made_anew)
 
 
 async def placed(context: FleetContext) -> MemberReport:

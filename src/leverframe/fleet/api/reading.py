@@ -57,6 +57,16 @@ class MemberReport(Struct, frozen=True):
     ] = None
 
 
+class RenamedReport(MemberReport, frozen=True):
+    is_made_anew: Annotated[
+        bool,
+        Meta(
+            description="Whether the file of the node names the old one: as long as it does, each"
+            " start makes another controller of that name where there is none."
+        ),
+    ] = False
+
+
 class MemberDetails(Struct, frozen=True):
     report: MemberReport
     mac: str
