@@ -11,7 +11,7 @@ take, so that a flood of them at one controller leaves some for the others.
 
 import socket
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
@@ -21,10 +21,16 @@ from typing import Any
 from leverframe.commands.table.refusals import Conflict
 from leverframe.fleet import refusal_pages
 from leverframe.fleet.cluster.directory import Directory
+from leverframe.fleet.entrance import (
+    CROWDED_OUT,
+    MISDIRECTED,
+    Entrance,
+    StartingControllers,
+    not_yet,
+)
 from leverframe.fleet.loopback import bound_to_loopback
-from leverframe.fleet.records import MemberRecord
-from leverframe.log_context import CONTROLLER, LoggedName, finished_within
-from leverframe.loop_shares import LoopShare, LoopShares
+from leverframe.log_context import CONTROLLER, finished_within
+from leverframe.loop_shares import LoopShares
 from leverframe.servers.accounts.cross_site import OwnNames, without_port
 from leverframe.servers.descriptors import DescriptorBudget, Lease
 from leverframe.servers.fair_shares import FairShares
@@ -34,18 +40,15 @@ from leverframe.servers.http.listener import BACKLOG, HttpListener, listening_so
 from leverframe.servers.http.messages import (
     Answer,
     Handler,
-    Headers,
     Reply,
     Request,
     SentAnswer,
     problem_reply,
 )
-from leverframe.servers.http.parsing import RETRY
 from leverframe.servers.http.server import TOO_MANY
 from leverframe.servers.http.server_state import ServerState
 from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.servers.routes.added_headers import by_tls_only
-from leverframe.servers.routes.sentence_page import PageSentence
 from leverframe.servers.routes.sign_in import redirect_to_https
 
 ConnectionFactory = Callable[["Door", ServerState, "Entrance | None", Lease], Connection]
@@ -63,19 +66,6 @@ NO_SUCH_NAME = (
     "No controller has this name here. `leverframe fleet list` shows all of them; each answers at"
     " NAME.localhost, and below the names in `hosts` of the configuration."
 )
-MOVED = (
-    "The controller has moved to another node while the request was on its way. Nothing was done:"
-    " send it again."
-)
-CROWDED = "Too many connections are open to this controller. Close some, or try again later."
-NOT_YET = (
-    "The node is starting, and its controllers one after the other. Nothing was done. Try again in"
-    " a few seconds."
-)
-NOBODY_HAS_IT = (
-    "No node has this controller at present: it is being moved, or its node has failed. Nothing was"
-    " done. Try again in a few seconds."
-)
 
 
 class DoorNames(OwnNames):
@@ -86,75 +76,6 @@ class DoorNames(OwnNames):
 
     def check_host(self, request: Request) -> None:
         """Do nothing: only its own requests are led to a controller."""
-
-
-class Entrance:
-    """What stands behind the door under one name; as an HTTP server does, it can be faulty."""
-
-    def __init__(
-        self,
-        name: str | LoggedName,
-        handler: Handler,
-        admission: Handler,
-        share: LoopShare | None = None,
-    ) -> None:
-        #: The name that it has, also in log lines of what stands behind it.
-        self.logged = LoggedName(name) if isinstance(name, str) else name
-        self.handler: Callable[[Request], SentAnswer] = handler
-        self.admission = admission
-        self.address: str | None = None
-        #: Of its own, where that was opened before it was there.
-        self.port: int | None = None
-        self.listener: HttpListener | None = None
-        #: Connections that were used for it last.
-        self.connections: set[DoorConnection] = set()
-        #: It is off: who comes gets a reset.
-        self.is_closed = False
-        self.share = share or LoopShare()
-
-    @property
-    def name(self) -> str:
-        return self.logged.name
-
-    @property
-    def state(self) -> "Entrance":
-        return self
-
-    def pause(self) -> None:
-        """Reset connections, as a unit does that is off."""
-        self.is_closed = True
-        for connection in tuple(self.connections):
-            connection.reset()
-
-    def resume(self) -> None:
-        self.is_closed = False
-
-
-class StartingControllers(Entrance):
-    """Answers for controllers that a node has yet to start, by whatever leads to them."""
-
-    def __init__(self) -> None:
-        super().__init__("", _not_yet, _not_yet)
-        #: A name that nobody has may be that of one of them.
-        self.is_under_way = False
-        self.addresses: frozenset[str] = frozenset()
-        self.ports: frozenset[int] = frozenset()
-        #: What listens at ports of theirs until they are there.
-        self.listeners: dict[int, HttpListener] = {}
-
-    def expect(self, records: Iterable[MemberRecord]) -> None:
-        known = list(records)
-        self.is_under_way = True
-        self.addresses = frozenset(one.address for one in known if one.address is not None)
-        self.ports = frozenset(one.port for one in known if one.port is not None)
-
-    def end(self) -> list[HttpListener]:
-        """Expect nobody any more; return what listens for those that did not come."""
-        for connection in tuple(self.connections):
-            connection.stop()
-        left, self.listeners = list(self.listeners.values()), {}
-        self.is_under_way, self.addresses, self.ports = False, frozenset(), frozenset()
-        return left
 
 
 class Door:
@@ -419,7 +340,7 @@ class Door:
         """Refuse a name that no controller has; from one of our domains the node is not far."""
         host = request.headers.get("host", "")
         if self.starting.is_under_way and self._label_of(_host_name(host)):
-            return _not_yet(request)
+            return not_yet(request)
         _, _, node_host = host.partition(".")
         link = f"//{node_host}/" if _host_name(node_host) in self._domains else None
         reply = problem_reply(404, NO_SUCH_NAME)
@@ -543,31 +464,6 @@ def _nobody(request: Request) -> Reply:
 def _admit(request: Request) -> Answer:
     entrance: Entrance = request.meant
     return entrance.admission(request)
-
-
-def _refusal(
-    status: int, detail: str, sentences: dict[str, PageSentence], headers: Headers = ()
-) -> Callable[[Request], Reply]:
-    def refuse(request: Request) -> Reply:
-        reply = problem_reply(status, detail)
-        reply = Reply(reply.status, reply.content_type, reply.body, headers)
-        return refusal_pages.for_people(request, reply, sentences)
-
-    return refuse
-
-
-def _refusing(
-    status: int, detail: str, sentences: dict[str, PageSentence], headers: Headers = ()
-) -> Entrance:
-    refuse = _refusal(status, detail, sentences, headers)
-    return Entrance("", refuse, refuse)
-
-
-_not_yet = _refusal(503, NOT_YET, refusal_pages.NOT_YET, RETRY)
-MISDIRECTED = _refusing(421, MOVED, refusal_pages.MOVED)
-CROWDED_OUT = _refusing(503, CROWDED, refusal_pages.CROWDED, RETRY)
-#: Whom those get to whose controller is at none of several nodes.
-HELD_BY_NOBODY = _refusing(503, NOBODY_HAS_IT, refusal_pages.NOBODY, RETRY)
 
 
 def _host_name(host: str) -> str:

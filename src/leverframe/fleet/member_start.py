@@ -5,7 +5,8 @@ from msgspec import Struct
 from leverframe.clock import Clock, SystemClock, VirtualClock
 from leverframe.controller.hand_over import SavedLive, resumption
 from leverframe.controller.hooks import SettingsWatcher
-from leverframe.fleet.door import Door, DoorNames, Entrance
+from leverframe.fleet.door import Door, DoorNames
+from leverframe.fleet.entrance import Entrance
 from leverframe.fleet.members import Member, MemberOptions
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort

@@ -12,7 +12,7 @@ from leverframe.config import NodeConfig
 from leverframe.controller import Controller
 from leverframe.controller.findings import FindingSource
 from leverframe.controller.hindrance import Hindrance
-from leverframe.fleet.door import Entrance
+from leverframe.fleet.entrance import Entrance
 from leverframe.fleet.first_passwords import TellPassword, say_password
 from leverframe.fleet.records import MemberRecord, Moved, NoSuchController
 from leverframe.process.build import BuiltController

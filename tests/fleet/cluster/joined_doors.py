@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 from leverframe.fleet.cluster.directory import Directory, Place
 from leverframe.fleet.cluster.doors import FleetDoor
-from leverframe.fleet.door import Door, Entrance
+from leverframe.fleet.door import Door
+from leverframe.fleet.entrance import Entrance
 from leverframe.servers.http.limits import MIB, HttpLimits
 from leverframe.servers.http.messages import CONTINUE, Answer, Reply, Request, StreamReply
 from tests.patience import PATIENCE_S

@@ -20,7 +20,8 @@ from leverframe.fleet.cluster.introduction import (
     length_of,
 )
 from leverframe.fleet.cluster.node_calls import Answering, IncomingCall
-from leverframe.fleet.door import MISDIRECTED, Door, DoorConnection, Entrance
+from leverframe.fleet.door import Door, DoorConnection
+from leverframe.fleet.entrance import MISDIRECTED, Entrance
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import Lease
 from leverframe.servers.http.listener import HttpListener, listening_sockets

@@ -22,14 +22,8 @@ from leverframe.fleet.cluster.introduction import (
     Verdict,
 )
 from leverframe.fleet.cluster.joint import Joint, OwnerCall
-from leverframe.fleet.door import (
-    CROWDED_OUT,
-    HELD_BY_NOBODY,
-    MISDIRECTED,
-    Door,
-    DoorConnection,
-    Entrance,
-)
+from leverframe.fleet.door import Door, DoorConnection
+from leverframe.fleet.entrance import CROWDED_OUT, HELD_BY_NOBODY, MISDIRECTED, Entrance
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import Lease
 from leverframe.servers.http.connection import (

@@ -1,0 +1,141 @@
+"""Who is behind the front door of a node: a controller, those yet to start, or a refusal."""
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from leverframe.fleet import refusal_pages
+from leverframe.fleet.records import MemberRecord
+from leverframe.log_context import LoggedName
+from leverframe.loop_shares import LoopShare
+from leverframe.servers.http.listener import HttpListener
+from leverframe.servers.http.messages import (
+    Handler,
+    Headers,
+    Reply,
+    Request,
+    SentAnswer,
+    problem_reply,
+)
+from leverframe.servers.http.parsing import RETRY
+from leverframe.servers.routes.sentence_page import PageSentence
+
+MOVED = (
+    "The controller has moved to another node while the request was on its way. Nothing was done:"
+    " send it again."
+)
+CROWDED = "Too many connections are open to this controller. Close some, or try again later."
+NOT_YET = (
+    "The node is starting, and its controllers one after the other. Nothing was done. Try again in"
+    " a few seconds."
+)
+NOBODY_HAS_IT = (
+    "No node has this controller at present: it is being moved, or its node has failed. Nothing was"
+    " done. Try again in a few seconds."
+)
+
+
+class LedConnection(Protocol):
+    """A connection that the door has led to an entrance."""
+
+    def stop(self) -> None:
+        """Complete the answer that is being made, then close."""
+
+    def reset(self) -> None:
+        """Close at once and without an orderly end."""
+
+    def controller_left(self) -> None:
+        """Close, or be led anew: the controller has gone."""
+
+
+class Entrance:
+    """What stands behind the door under one name; as an HTTP server does, it can be faulty."""
+
+    def __init__(
+        self,
+        name: str | LoggedName,
+        handler: Handler,
+        admission: Handler,
+        share: LoopShare | None = None,
+    ) -> None:
+        #: The name that it has, also in log lines of what stands behind it.
+        self.logged = LoggedName(name) if isinstance(name, str) else name
+        self.handler: Callable[[Request], SentAnswer] = handler
+        self.admission = admission
+        self.address: str | None = None
+        #: Of its own, where that was opened before it was there.
+        self.port: int | None = None
+        self.listener: HttpListener | None = None
+        #: Connections that were used for it last.
+        self.connections: set[LedConnection] = set()
+        #: It is off: who comes gets a reset.
+        self.is_closed = False
+        self.share = share or LoopShare()
+
+    @property
+    def name(self) -> str:
+        return self.logged.name
+
+    @property
+    def state(self) -> "Entrance":
+        return self
+
+    def pause(self) -> None:
+        """Reset connections, as a unit does that is off."""
+        self.is_closed = True
+        for connection in tuple(self.connections):
+            connection.reset()
+
+    def resume(self) -> None:
+        self.is_closed = False
+
+
+class StartingControllers(Entrance):
+    """Answers for controllers that a node has yet to start, by whatever leads to them."""
+
+    def __init__(self) -> None:
+        super().__init__("", not_yet, not_yet)
+        #: A name that nobody has may be that of one of them.
+        self.is_under_way = False
+        self.addresses: frozenset[str] = frozenset()
+        self.ports: frozenset[int] = frozenset()
+        #: What listens at ports of theirs until they are there.
+        self.listeners: dict[int, HttpListener] = {}
+
+    def expect(self, records: Iterable[MemberRecord]) -> None:
+        known = list(records)
+        self.is_under_way = True
+        self.addresses = frozenset(one.address for one in known if one.address is not None)
+        self.ports = frozenset(one.port for one in known if one.port is not None)
+
+    def end(self) -> list[HttpListener]:
+        """Expect nobody any more; return what listens for those that did not come."""
+        for connection in tuple(self.connections):
+            connection.stop()
+        left, self.listeners = list(self.listeners.values()), {}
+        self.is_under_way, self.addresses, self.ports = False, frozenset(), frozenset()
+        return left
+
+
+def _refusal(
+    status: int, detail: str, sentences: dict[str, PageSentence], headers: Headers = ()
+) -> Callable[[Request], Reply]:
+    def refuse(request: Request) -> Reply:
+        reply = problem_reply(status, detail)
+        reply = Reply(reply.status, reply.content_type, reply.body, headers)
+        return refusal_pages.for_people(request, reply, sentences)
+
+    return refuse
+
+
+def _refusing(
+    status: int, detail: str, sentences: dict[str, PageSentence], headers: Headers = ()
+) -> Entrance:
+    refuse = _refusal(status, detail, sentences, headers)
+    return Entrance("", refuse, refuse)
+
+
+not_yet = _refusal(503, NOT_YET, refusal_pages.NOT_YET, RETRY)
+MISDIRECTED = _refusing(421, MOVED, refusal_pages.MOVED)
+CROWDED_OUT = _refusing(503, CROWDED, refusal_pages.CROWDED, RETRY)
+#: Whom those get to whose controller is at none of several nodes.
+HELD_BY_NOBODY = _refusing(503, NOBODY_HAS_IT, refusal_pages.NOBODY, RETRY)
