@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -12,8 +13,11 @@ from leverframe.fleet.fleet_file import read_fleet
 from leverframe.testing import AnyFleet, Fleet, NodeRefused, NodeTwin, TwinRefused, faults
 from leverframe.testing.fleet import BadFleet
 from leverframe.testing.loop_thread import LOOP_THREAD
+from leverframe.testing.twin_client import fetched
 from tests.fleet.loop_node import LoopNode, loop_node
+from tests.ports import free_port
 
+ALL = "/json/all.json"
 FROST = "stm.cgi?eventname=1Frost"
 
 
@@ -71,6 +75,27 @@ def test_controllers_are_added_found_renamed_tagged_and_removed(fleet: AnyFleet[
     assert fleet.remove(tag="north").done == 2
     assert [one.name for one in fleet.listed()] == ["twin-2", "twin-3"]
     assert fleet.overview().controllers == fleet.health().controllers == 2
+
+
+def test_a_controller_is_given_an_address_and_a_port_and_loses_them(fleet: AnyFleet[Any]) -> None:
+    port = free_port()
+    told = fleet.place("twin-1", address="127.0.0.41", port=port)
+    assert (told.address, told.port) == ("127.0.0.41", port)
+    door = urlsplit(fleet.url)
+    for where in (f"http://127.0.0.41:{door.port}", f"http://127.0.0.1:{port}"):
+        assert '"sname":"twin-1"' in fetched(where, ALL, None, None)
+    # What is not given stays; by its name it is found all the same, also by another one.
+    assert fleet.place("twin-1", address="none").port == port
+    assert fleet.place("twin-1", port=0).address is None
+    fleet.rename("twin-1", "attic")
+    (attic,) = fleet.find("attic")
+    attic.command("outs.cgi?out0=1")
+    assert '"sname":"attic"' in attic.get(ALL)
+    assert attic.state["OUT0"] == 1
+    with pytest.raises(NodeRefused, match="No place is named"):
+        fleet.place("attic")
+    with pytest.raises(NodeRefused, match="the node itself answers"):
+        fleet.place("attic", address="127.0.0.1")
 
 
 def test_what_a_node_refuses_is_told_in_its_words(fleet: AnyFleet[Any]) -> None:

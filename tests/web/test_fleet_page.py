@@ -18,6 +18,7 @@ from tests.clients.served_twin import HOST, LoopThread
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.still_nodes import StillNodes
 from tests.fleet.tenant_fleet import TenantFleet
+from tests.ports import free_port
 
 from .conftest import DESKTOP, PATIENCE_MS, PHONE, REFUSALS, Look, Tabs, watched
 from .test_pages import AXE, grave_violations
@@ -215,7 +216,7 @@ def test_controllers_of_three_versions_are_listed_by_health_and_commanded(
 
 
 @pytest.mark.thorough
-def test_controllers_are_found_compared_gone_back_tagged_renamed_copied_and_removed(
+def test_controllers_are_found_compared_gone_back_tagged_renamed_placed_copied_and_removed(
     tabs: Tabs, serve_fleet: Callable[..., Site], tmp_path: Path
 ) -> None:
     site = serve_fleet()
@@ -298,6 +299,23 @@ def test_controllers_are_found_compared_gone_back_tagged_renamed_copied_and_remo
         page.locator(".bulk .words").fill("pump-house")
         do(page, "rename")
         expect(row(page, "pump-house")).to_be_visible()
+        # An address of its own, which is told where it cannot be.
+        choose(page, "garden")
+        page.locator(".bulk select").first.select_option("place")
+        expect(page.locator(".bulk [data-do=place]")).to_be_disabled()
+        page.locator(".bulk [name=address]").fill("127.0.0.1")
+        do(page, "place")
+        expect(page.locator(".bulk .refusal")).to_contain_text("odpowiada sam węzeł")
+        page.locator(".bulk [name=address]").fill("127.0.0.42")
+        page.locator(".bulk [name=port]").fill(str(free_port()))
+        do(page, "place")
+        expect(row(page, "garden").locator("small").first).to_contain_text("127.0.0.42 :")
+        choose(page, "garden")
+        page.locator(".bulk select").first.select_option("place")
+        expect(page.locator(".bulk [name=address]")).to_have_value("127.0.0.42")
+        page.locator(".bulk [name=address]").fill("")
+        do(page, "place")
+        expect(row(page, "garden").locator("small").first).to_contain_text(re.compile("^:"))
         # Copies of one, and new ones from a template.
         choose(page, "garden")
         page.locator(".bulk select").first.select_option("fork")

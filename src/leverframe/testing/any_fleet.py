@@ -138,6 +138,17 @@ class AnyFleet(ABC, Generic[TwinOf]):
         """Give a controller another name, by which it answers from then on."""
         return self._told(MemberReport, "POST", "rename", {"name": name, "to": to})
 
+    def place(
+        self, name: str, *, address: str | None = None, port: int | None = None
+    ) -> MemberReport:
+        """Give a controller an address or a port of its own: `place("gh-1", address="127.0.0.7")`.
+
+        The address `"none"` and the port 0 take away what it has; what is not given stays. It goes
+        on with what it does, its connections end.
+        """
+        given = {"name": name, "address": address, "port": port}
+        return self._told(MemberReport, "POST", "place", given)
+
     def tag(self, *names: str, tag: Tags = (), add: Tags = (), remove: Tags = ()) -> BulkReport:
         """Give tags to controllers, and take tags from them: `tag("gh-1", add="north")`."""
         changed = {"add": _listed(add), "remove": _listed(remove)}

@@ -26,7 +26,6 @@ from leverframe.fleet.node_client import NodeAnswer, NodeAsking
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.testing.any_fleet import AnyFleet, Tags
-from leverframe.testing.any_twin import HOST
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.member_twin import MemberTwin, TwinNode
 from leverframe.testing.node_fleet import NodeFleet
@@ -138,19 +137,19 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
     @property
     def url(self) -> str:
         self._members()
-        return f"http://{HOST}:{self._node.port}"
+        return self._node.url
 
     @property
     def now(self) -> datetime:
         return self._twins[0].now
 
-    def _named(self, name: str) -> Twin:
+    def _named(self, name: str) -> MemberTwin:
         for twin, member in zip(self._twins, self._members(), strict=True):
             if member.name == name:
                 return twin
         raise KeyError(name)
 
-    def _twin_of(self, report: MemberReport) -> Twin:
+    def _twin_of(self, report: MemberReport) -> MemberTwin:
         try:
             return self._named(report.name)
         except KeyError:
@@ -169,7 +168,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
                 self._joined(name)
         return made
 
-    def _joined(self, name: str) -> Twin:
+    def _joined(self, name: str) -> MemberTwin:
         """Take a controller that the node has to the twins."""
         member = self._node.member(name)
         profile = member.controller.profile
@@ -183,6 +182,18 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         self._twins = [twin for twin in self._twins if twin not in left]
         for twin in left:
             twin.close()
+        return report
+
+    def rename(self, name: str, to: str) -> MemberReport:
+        report = super().rename(name, to)
+        self._twin_of(report).find_place()
+        return report
+
+    def place(
+        self, name: str, *, address: str | None = None, port: int | None = None
+    ) -> MemberReport:
+        report = super().place(name, address=address, port=port)
+        self._twin_of(report).find_place()
         return report
 
     # --- together ---------------------------------------------------------------------------------

@@ -130,6 +130,15 @@ class TwinNode:
         assert self._web is not None
         return self._web.node.door.port
 
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+    def url_of(self, name: str) -> str:
+        """Return where a controller answers by its name."""
+        assert self._web is not None
+        return self._web.node.door.url_of(name).rstrip("/")
+
 
 def _address(number: int) -> str:
     return str(FIRST_ADDRESS + number)
@@ -172,10 +181,19 @@ class MemberTwin(Twin):
                 member.built.mqtt.start()
                 parts.push_async_callback(member.built.mqtt.close)
             self._memory = self._node.store_of(member)
-            self.url = f"http://{member.record.address}:{self._node.port}"
             self._first = await take_snapshot(member.controller)
             self.member, self._built = member, member.built
+            self.find_place()
             self._parts = parts.pop_all()
+
+    def find_place(self) -> None:
+        """Be asked where its controller answers now: at its address, or by its name."""
+        assert self.member is not None
+        record = self.member.record
+        if record.address is None:
+            self.url, self.door = self._node.url_of(record.name), self._node.url
+        else:
+            self.url, self.door = f"http://{record.address}:{self._node.port}", None
 
     async def _removed(self, member: Member) -> None:
         self.member = None

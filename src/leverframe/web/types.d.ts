@@ -279,6 +279,7 @@ interface FleetPageLike {
   readonly node: FleetNode | null;
   readonly time: number;
   readonly cluster: FleetCluster | null;
+  readonly rows: FleetRow[];
   readonly rowNames: string[];
   chooseNone(): void;
   fork(): null;

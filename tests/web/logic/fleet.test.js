@@ -11,6 +11,7 @@ import { lastHour, levers, list } from "../../../src/leverframe/web/fleet/list.j
 import * as node from "../../../src/leverframe/web/fleet/node_api.js";
 import { Nodes, stateOf, troublesOf } from "../../../src/leverframe/web/fleet/nodes.js";
 import { paging } from "../../../src/leverframe/web/fleet/paging.js";
+import { PlaceChoice } from "../../../src/leverframe/web/fleet/place_choice.js";
 import { comparison, effectWords, results } from "../../../src/leverframe/web/fleet/results.js";
 import { Rollouts, underWay } from "../../../src/leverframe/web/fleet/rollouts.js";
 import { withChange } from "../../../src/leverframe/web/fleet/view.js";
@@ -218,6 +219,51 @@ test("only the operator gives controllers to tenants, where there are some", () 
   assert.doesNotMatch(bulk({ tenants, tenant: "acme" }), /tenant/);
   assert.match(bulk({ tenants }), /acmezuluThe operator alone Give 2/);
   assert.match(bulk({ tenants }), /From then on the people of acme see and command them\./);
+});
+
+test("the operator gives one controller a place, and nobody else does", () => {
+  const bulk = (more, count = 1) => {
+    const about = { snapshots: [], role: "administrator", tenant: null, tenants: {}, ...more };
+    const [choice, rows] = [{ names: ["a"] }, [row("a", { address: "127.0.0.7", port: 9007 })]];
+    const shown = new Bulk({ ...page, node: about, cluster: null, count, choice, rows });
+    shown.what = "place";
+    return shown.view();
+  };
+  assert.doesNotMatch(textOf(bulk({ tenant: "acme" })), /port/);
+  assert.doesNotMatch(textOf(bulk({}, 2)), /port/);
+  assert.match(textOf(bulk({})), /Set address and port.*an empty field takes away/);
+  assert.match(markup(bulk({})), /127\.0\.0\.7.*9007.*data-do=place \?disabled=true/s);
+});
+
+test("of a place only what somebody has typed is set, and nothing takes it away", async () => {
+  const sent = [];
+  const asIs = globalThis.fetch;
+  globalThis.fetch = async (target, { body }) => {
+    sent.push(`${target} ${body}`);
+    return Response.json({});
+  };
+  const place = new PlaceChoice(page, () => {});
+  const type = (at, value) => {
+    const field = place.view(row("a", { address: "127.0.0.7", port: 9007 })).values[at];
+    field.values.find((one) => typeof one === "function")({ target: { value } });
+  };
+  assert.equal(place.isMade, false);
+  type(0, " ");
+  await node.place("a", place.params);
+  type(1, "9008");
+  await node.place("a", place.params);
+  place.forget();
+  // Of one that is not in view nobody knows what it has.
+  assert.equal(place.isMade, false);
+  assert.doesNotMatch(markup(place.view(undefined)), /undefined|null/);
+  type(1, "");
+  await node.place("a", place.params);
+  globalThis.fetch = asIs;
+  assert.deepEqual(sent, [
+    "/api/fleet/place name=a&address=none",
+    "/api/fleet/place name=a&address=none&port=9008",
+    "/api/fleet/place name=a&port=0",
+  ]);
 });
 
 const changed = (name, time, more = {}) => ({

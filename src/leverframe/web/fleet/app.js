@@ -111,6 +111,10 @@ class FleetPage {
     return this.#stream.view?.cluster ?? null;
   }
 
+  get rows() {
+    return this.#stream.view?.rows ?? [];
+  }
+
   get rowNames() {
     return this.#stream.view?.order ?? [];
   }
@@ -123,20 +127,20 @@ class FleetPage {
       if (on) this.#names.add(name);
       else this.#names.delete(name);
     }
-    this.#bulk.forget();
+    this.#bulk.forChoice();
     this.redraw();
   }
 
   chooseNone() {
     this.#names.clear();
     this.#isAll = false;
-    this.#bulk.forget();
+    this.#bulk.forChoice();
     this.redraw();
   }
 
   #chooseAll() {
     this.#isAll = true;
-    this.#bulk.forget();
+    this.#bulk.forChoice();
     this.redraw();
   }
 

@@ -8,11 +8,13 @@ import { clock, t } from "../lib/words.js";
 import { addressWith } from "./address.js";
 import { Confirmed } from "./confirmed.js";
 import * as node from "./node_api.js";
+import { PlaceChoice } from "./place_choice.js";
 import { comparison, effectWords, results } from "./results.js";
 import { TemplateChoice } from "./template_choice.js";
 
 // What needs a text, and what else.
 const TEXT = ["command", "rollout", "tag", "untag", "snapshot", "rename"];
+const HINTED = ["compare", "place"];
 
 export class Bulk {
   #page;
@@ -26,6 +28,7 @@ export class Bulk {
   /** @type {string | null} */
   #owner = null;
   #template;
+  #place;
   /** @type {MemberDrift[] | null} */
   #drift = null;
   #allOrNone = false;
@@ -42,6 +45,13 @@ export class Bulk {
     this.#page = page;
     this.#confirmed = new Confirmed(() => page.redraw());
     this.#template = new TemplateChoice(page, () => this.forget());
+    this.#place = new PlaceChoice(page, () => this.forget());
+  }
+
+  // Others are chosen: what was said of those before holds no longer.
+  forChoice() {
+    this.#place.forget();
+    this.forget();
   }
 
   // What was tried holds for those that were chosen then.
@@ -61,7 +71,9 @@ export class Bulk {
         ${this.#chooser()} ${this.#fields()} ${this.#isAsking ? nothing : this.#buttons()}
       </form>
       ${this.what === "give" ? this.#consequence(count) : nothing}
-      ${this.what === "compare" ? html`<p class="quiet">${t("compare_hint")}</p>` : nothing}
+      ${HINTED.includes(this.what)
+        ? html`<p class="quiet">${t(`hint_${this.what}`)}</p>`
+        : nothing}
       ${this.what === "restore" ? this.#confirmed.refusal(aboutSnapshot(this.#text)) : nothing}
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
       ${this.#report ? this.#told(this.#report) : nothing}
@@ -85,6 +97,8 @@ export class Bulk {
     // Whose controllers are is the operator's affair.
     if (about?.tenant === null && Object.keys(about.tenants).length) whats.push("give");
     if (count === 1) whats.push("rename", "fork");
+    // So are the addresses and ports of the machine.
+    if (count === 1 && about?.tenant === null) whats.push("place");
     whats.push("remove");
     // A user sees and switches.
     if (about?.role === "user") whats.splice(2);
@@ -94,7 +108,7 @@ export class Bulk {
       @change=${(event) => {
         this.what = event.target.value;
         this.#text = "";
-        this.forget();
+        this.forChoice();
         this.#page.redraw();
       }}
     >
@@ -138,6 +152,9 @@ export class Bulk {
     }
     if (this.what === "compare") {
       return this.#template.view(t("make_file"), t("choose_template"), true);
+    }
+    if (this.what === "place") {
+      return this.#place.view(this.#page.rows.find(({ name }) => name === this.#name));
     }
     if (this.what === "give") {
       const options = [...this.#tenants.map((name) => [name, name]), ["", t("operator_alone")]];
@@ -218,6 +235,11 @@ export class Bulk {
     </select>`;
   }
 
+  // Of the one that is chosen.
+  get #name() {
+    return this.#page.choice.names?.[0] ?? "";
+  }
+
   get #tenants() {
     return Object.keys(this.#page.node?.tenants ?? {});
   }
@@ -256,12 +278,16 @@ export class Bulk {
       </button>`;
   }
 
+  get #isReady() {
+    if (this.what === "remove") return this.#sure.trim() === String(this.#page.count);
+    return this.what !== "place" || this.#place.isMade;
+  }
+
   #doing() {
     const { count } = this.#page;
     if (!this.#isCommand) {
-      const isSure = this.what !== "remove" || this.#sure.trim() === String(count);
       return html`<span class="gap"></span
-        ><button class="primary" data-do=${this.what} ?disabled=${this.#isBusy || !isSure}>
+        ><button class="primary" data-do=${this.what} ?disabled=${this.#isBusy || !this.#isReady}>
           ${this.#now(count)}
         </button>`;
     }
@@ -312,6 +338,7 @@ export class Bulk {
       move: () => this.#move(),
       give: () => node.give(choice, this.#toWhom),
       rename: () => this.#rename(text),
+      place: () => this.#putAt(this.#place.params),
       fork: async () => this.#page.fork(),
       remove: () => this.#remove(),
     };
@@ -380,7 +407,14 @@ export class Bulk {
 
   /** @param {string} to */
   async #rename(to) {
-    await node.rename(this.#page.choice.names?.[0] ?? "", to);
+    await node.rename(this.#name, to);
+    this.#page.chooseNone();
+    return null;
+  }
+
+  /** @param {Params} place */
+  async #putAt(place) {
+    await node.place(this.#name, place);
     this.#page.chooseNone();
     return null;
   }

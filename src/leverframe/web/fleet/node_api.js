@@ -67,6 +67,8 @@ export const give = async (choice, tenant) =>
   post("tenant/give", { ...chosen(await named(choice)), ...given({ tenant }) });
 /** @param {string} name @param {string} to @returns {Promise<unknown>} */
 export const rename = (name, to) => post("rename", { name, to });
+/** @param {string} name @param {Params} at @returns {Promise<unknown>} */
+export const place = (name, at) => post("place", { name, ...at });
 /** @param {Params} params @returns {Promise<FleetNode>} */
 export const advance = (params) => post("advance", params);
 /**
