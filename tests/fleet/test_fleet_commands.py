@@ -144,11 +144,11 @@ def test_the_list_ends_with_whom_it_lacks_since_they_did_not_start(
 ) -> None:
     fleet("add", "--name", "gh-1")
     assert "did not start" not in fleet("list")
-    fleet.node.note_not_started("table 2", "line 5: b.hwx is unknown.")
-    fleet.node.note_not_started("table 2", "line 6: b.tags must be a list of texts.")
+    fleet.node.not_started.note("table 2", "line 5: b.hwx is unknown.")
+    fleet.node.not_started.note("table 2", "line 6: b.tags must be a list of texts.")
     one = "  line 5: b.hwx is unknown. line 6: b.tags must be a list of texts.\n"
     assert fleet("list").endswith("leverframe: 1 controller did not start:\n" + one)
-    fleet.node.note_not_started("new c", "c does not start: its port is taken.")
+    fleet.node.not_started.note("new c", "c does not start: its port is taken.")
     assert "leverframe: 2 controllers did not start:\n" in fleet("list")
     assert "did not start" not in fleet("list", "gh-1")
     # A script reads objects from the output; this is beside it.

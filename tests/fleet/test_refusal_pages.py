@@ -97,6 +97,8 @@ async def test_who_has_not_signed_in_is_told_so_by_a_page() -> None:
         refusal_pages.NO_NAME,
         refusal_pages.MOVED,
         refusal_pages.NOBODY,
+        refusal_pages.NOT_YET,
+        refusal_pages.NOT_STARTED,
         refusal_pages.CROWDED,
         refusal_pages.SIGN_IN,
         refusal_pages.TOO_MANY,

@@ -29,6 +29,7 @@ from leverframe.fleet.entrance import (
     not_yet,
 )
 from leverframe.fleet.loopback import bound_to_loopback
+from leverframe.fleet.not_started import NotStarted
 from leverframe.log_context import CONTROLLER, finished_within
 from leverframe.loop_shares import LoopShares
 from leverframe.servers.accounts.cross_site import OwnNames, without_port
@@ -92,6 +93,8 @@ class Door:
         #: Whom a name means that no controller has.
         self.unknown = Entrance("", self._no_such_name, self._no_such_name)
         self.starting = StartingControllers()
+        #: Those that are expected no more; the node sets whom it knows of.
+        self.not_started = NotStarted({})
         self._limits = limits
         self.descriptors = descriptors or DescriptorBudget()
         self.is_secure = False
@@ -339,10 +342,13 @@ class Door:
     def _no_such_name(self, request: Request) -> Reply:
         """Refuse a name that no controller has; from one of our domains the node is not far."""
         host = request.headers.get("host", "")
-        if self.starting.is_under_way and self._label_of(_host_name(host)):
+        name = self._label_of(_host_name(host))
+        if self.starting.is_under_way and name:
             return not_yet(request)
         _, _, node_host = host.partition(".")
         link = f"//{node_host}/" if _host_name(node_host) in self._domains else None
+        if (refusal := self.not_started.refusal(request, name, link)) is not None:
+            return refusal
         reply = problem_reply(404, NO_SUCH_NAME)
         return refusal_pages.for_people(request, reply, refusal_pages.NO_NAME, link)
 
@@ -358,7 +364,9 @@ class Door:
         found = self._by_address.get(address)
         if found is not None:
             return found
-        return self.starting if address in self.starting.addresses else self.node
+        if address in self.starting.addresses:
+            return self.starting
+        return self.not_started.at_address(address) or self.node
 
     def at_port(self, port: int) -> Entrance:
         """Return who is at a port by now that was opened for a controller yet to start."""

@@ -88,6 +88,8 @@ class FileMistake(Struct, frozen=True):
     sentence: str
     #: Its table, and its name where that makes several; a table may have several mistakes.
     who: str
+    #: As it is written, with `{n}` where its table makes several.
+    name: str
 
 
 class FleetFile(Struct, frozen=True):
@@ -185,7 +187,7 @@ def _controllers(
         wrong = list(misshapen_table(table, ControllerTable, (name,)))
         for mistake in wrong:
             where = sources.line((CONTROLLERS, index, *mistake.place[1:]))
-            mistakes.append(FileMistake(f"{where}: {mistake.sentence}", who))
+            mistakes.append(FileMistake(f"{where}: {mistake.sentence}", who, name))
         if wrong:
             continue
         line_of = partial(_line_of, sources, index)
@@ -193,7 +195,7 @@ def _controllers(
             made = _new(msgspec.convert(table, ControllerTable), folder, config, tenants)
         except WrongKey as wrong_key:
             sentence = f"{line_of(wrong_key.key)}: {name}: {wrong_key}"
-            mistakes.append(FileMistake(sentence, who))
+            mistakes.append(FileMistake(sentence, who, name))
             continue
         for one in made:
             try:
@@ -202,7 +204,7 @@ def _controllers(
                 # Of two controllers with the same name, address or port.
                 where, refused = line_of(refusal.field or "name"), one.record.name
                 sentence = f"{where}: {refused}: {refusal.at_its_place}"
-                mistakes.append(FileMistake(sentence, f"{who} {refused}"))
+                mistakes.append(FileMistake(sentence, f"{who} {refused}", refused))
             else:
                 found.append(replace(one, line_of=line_of))
     return found, mistakes

@@ -92,7 +92,7 @@ def _of_findings(node: FleetNode) -> Iterable[Family]:
         GAUGE,
         "Controllers of the node that did not start; a table of the fleet file with a mistake"
         " counts as one.",
-        [(NO_LABELS, len(node.not_started()))],
+        [(NO_LABELS, len(node.not_started.sentences()))],
     )
     faults = [one.is_fault for one in node_findings(node)]
     yield Family(

@@ -34,6 +34,7 @@ from leverframe.fleet.members import (
     selected,
 )
 from leverframe.fleet.node_start import NodeStart
+from leverframe.fleet.not_started import NOT_STARTED, NotStarted
 from leverframe.fleet.other_nodes import CallHandler, OtherNodes
 from leverframe.fleet.progress import count_done
 from leverframe.fleet.records import (
@@ -57,8 +58,7 @@ from leverframe.wiring import Wiring
 
 log = logging.getLogger(__name__)
 
-#: Before whom a trouble is about: one that does not start, or starts without its place.
-NOT_STARTED = "start "
+#: Before whom a trouble is about that starts without its place.
 WITHOUT_PLACE = "place "
 OF_CONTROLLERS = (NOT_STARTED, WITHOUT_PLACE)
 #: Controllers whose rows are read at once.
@@ -96,6 +96,7 @@ class FleetNode:
         self.names_in_file: Collection[str] = ()
         #: What is wrong with parts of the node itself, a sentence each.
         self.troubles: dict[str, str] = {}
+        self.not_started = door.not_started = NotStarted(self.troubles)
         #: With which it speaks TLS.
         self.certificate: Certificate | None = None
         #: Called for every controller with its old and new settings.
@@ -392,20 +393,6 @@ class FleetNode:
         await self._stop(tuple(self.members.values()))
         shared = [] if self._history is None else [self._history.close]
         await close_all([*shared, self.services.close, self.lane.close])
-
-    # --- what does not start ----------------------------------------------------------------------
-
-    def note_not_started(self, who: str, sentence: str) -> None:
-        """Keep a reason why a controller that is not stored does not start."""
-        self.troubles[f"{NOT_STARTED}{who}: {sentence}"] = sentence
-
-    def not_started(self) -> list[str]:
-        """Tell for each controller that did not start why, with all reasons that it has."""
-        reasons: dict[str, list[str]] = {}
-        for part, sentence in sorted(self.troubles.items()):
-            if part.startswith(NOT_STARTED):
-                reasons.setdefault(part.partition(": ")[0], []).append(sentence)
-        return [" ".join(sentences) for sentences in reasons.values()]
 
     # --- names and tags ---------------------------------------------------------------------------
 

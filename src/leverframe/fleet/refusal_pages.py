@@ -157,6 +157,39 @@ NOT_YET = {
         "Zkusit znovu",
     ),
 }
+#: The controller did not start, and nothing tries it again while the node runs.
+NOT_STARTED = {
+    "en": PageSentence(
+        "This controller did not start",
+        "Something was in its way when the node started it; the page of the node tells what. When"
+        " that is put right, start the node again.",
+        "Show the controllers",
+    ),
+    "pl": PageSentence(
+        "Ten sterownik się nie uruchomił",
+        "Coś mu przeszkodziło, gdy węzeł go uruchamiał; strona węzła mówi co. Po usunięciu"
+        " przeszkody uruchom węzeł ponownie.",
+        "Pokaż sterowniki",
+    ),
+    "fr": PageSentence(
+        "Ce contrôleur n’a pas démarré",
+        "Quelque chose l’en a empêché quand le nœud l’a démarré ; la page du nœud dit quoi. Une"
+        " fois l’obstacle levé, redémarrez le nœud.",
+        "Montrer les contrôleurs",
+    ),
+    "hu": PageSentence(
+        "Ez a vezérlő nem indult el",
+        "Valami az útjában állt, amikor a csomópont indította; a csomópont oldala megmondja, mi."
+        " Ha elhárult, indítsa újra a csomópontot.",
+        "A vezérlők mutatása",
+    ),
+    "cs": PageSentence(
+        "Tato řídicí jednotka se nespustila",
+        "Něco jí bránilo, když ji uzel spouštěl; stránka uzlu říká co. Až to odstraníte, spusťte"
+        " uzel znovu.",
+        "Ukázat řídicí jednotky",
+    ),
+}
 #: Too many connections to one controller are open.
 CROWDED = {
     "en": PageSentence(
@@ -244,15 +277,19 @@ TOO_MANY = {
 
 
 def for_people(
-    request: Request, reply: Reply, sentences: dict[str, PageSentence], link: str | None = ""
+    request: Request,
+    reply: Reply,
+    sentences: dict[str, PageSentence],
+    link: str | None = "",
+    cause: str = "",
 ) -> Reply:
     """Return a refusal as a page to a browser; to programs as it is.
 
-    Without a link the way on is the same address again. What may be possible soon is tried again
-    by the page itself, without a script.
+    Without a link the way on is the same address again. A cause is told in the words of the node.
+    What may be possible soon is tried again by the page itself, without a script.
     """
     if not wants_page(request):
         return reply
     wait = dict(reply.headers).get("Retry-After")
     again: Headers = () if wait is None or request.method != "GET" else (("Refresh", wait),)
-    return sentence_page(request, reply.status, sentences, link, (*reply.headers, *again))
+    return sentence_page(request, reply.status, sentences, link, (*reply.headers, *again), cause)

@@ -26,7 +26,7 @@ from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.fleet_mdns import FleetMdns
 from leverframe.fleet.members import MemberOptions, NewController
-from leverframe.fleet.node import NOT_STARTED, WITHOUT_PLACE, FleetNode
+from leverframe.fleet.node import WITHOUT_PLACE, FleetNode
 from leverframe.fleet.node_storage import FileStorage, NodeStorage
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import Registry
@@ -163,13 +163,16 @@ async def start_controllers(
         f"{WITHOUT_PLACE}{name}": written[name].starts_without(why)
         for name, why in contradictions.items()
     }
-    for number, trouble in (await node.start_stored(wirings)).items():
-        said = written.get(node.registry.records[number].name)
-        noted[f"{NOT_STARTED}{number}"] = (
-            trouble.sentence if said is None else said.at_its_line(trouble.sentence, trouble.key)
-        )
     node.troubles |= noted
     troubles = [*noted.values()]
+    for number, trouble in (await node.start_stored(wirings)).items():
+        record = node.registry.records[number]
+        said = written.get(record.name)
+        sentence = (
+            trouble.sentence if said is None else said.at_its_line(trouble.sentence, trouble.key)
+        )
+        node.not_started.note_stored(number, sentence, record.name, record.address)
+        troubles.append(sentence)
     await web.jobs.start_stored()
     known = {record.name for record in node.registry.records.values()}
     new = [
@@ -197,7 +200,8 @@ async def start_controllers(
                 refusals[one.record.name] = refusal
     for name, why in refusals.items():
         sentence = written[name].why_not(why)
-        node.note_not_started(f"new {name}", sentence)
+        address = written[name].record.address
+        node.not_started.note(f"new {name}", sentence, name, address)
         troubles.append(sentence)
     if password is not None and as_json:
         names = [one.record.name for one in made]
@@ -253,7 +257,7 @@ async def _serve(fleet: FleetFile) -> None:
                     tenants=fleet.tenants,
                 )
             for mistake in fleet.mistakes:
-                node.note_not_started(mistake.who, mistake.sentence)
+                node.not_started.note(mistake.who, mistake.sentence, mistake.name)
             sentences = [*(mistake.sentence for mistake in fleet.mistakes), *troubles]
             for sentence in sentences:
                 print(f"leverframe: {sentence}", file=sys.stderr, flush=True)

@@ -177,7 +177,7 @@ async def test_a_controller_of_another_node_is_placed_there_and_who_lost_it_does
 
 
 async def test_whom_a_node_could_not_start_is_told_with_the_node(cluster: Cluster) -> None:
-    cluster.nodes["b"].note_not_started("table 2", "line 5: x.hwx is unknown.")
+    cluster.nodes["b"].not_started.note("table 2", "line 5: x.hwx is unknown.")
     told = (await cluster.asked["a"].get(""))["not_started"]
     assert told == ["b: line 5: x.hwx is unknown."]
 

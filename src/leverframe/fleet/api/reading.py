@@ -203,7 +203,7 @@ def node_report(context: FleetContext) -> NodeReport:
         dict(sorted(versions.items())),
         dict(sorted(tenants.items())),
         str(node.options.timezone),
-        node.not_started() if of_operator else [],
+        node.not_started.sentences() if of_operator else [],
         node.start.progress(context.tenant),
     )
 

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Collection, MutableMapping
 
-from leverframe.fleet.node import NOT_STARTED
+from leverframe.fleet.not_started import NOT_STARTED
 
 log = logging.getLogger(__name__)
 

@@ -36,12 +36,17 @@ def sentence_page(
     sentences: dict[str, PageSentence],
     link: str | None,
     headers: Headers = (),
+    cause: str = "",
 ) -> Reply:
-    """Say it in the language of the browser; without a link there is no way on."""
+    """Say it in the language of the browser; without a link there is no way on.
+
+    What caused it is known in English only.
+    """
     language = language_of(request.headers.get("accept-language", ""))
     words = sentences[language]
     style, digest = _style()
     way = "" if link is None else f'<p><a href="{escaped(link)}">{words.way}</a></p>\n'
+    why = f'<p lang="en">{escaped(cause)}</p>\n' if cause else ""
     page = f"""<!doctype html>
 <html lang="{language}">
 <head>
@@ -57,7 +62,7 @@ def sentence_page(
 <p class="product">{MARK}Leverframe</p>
 <h1>{words.title}</h1>
 <p>{words.advice}</p>
-{way}</main>
+{why}{way}</main>
 {RAIL}
 </body>
 </html>

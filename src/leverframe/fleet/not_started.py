@@ -1,0 +1,96 @@
+"""Controllers of a node that did not start: told with its troubles, and to who asks for them."""
+
+import re
+from collections.abc import Callable, MutableMapping
+from functools import partial
+
+from leverframe.fleet import refusal_pages
+from leverframe.fleet.entrance import Entrance
+from leverframe.servers.http.messages import Reply, Request, problem_reply
+
+#: Before whom a trouble is about that does not start.
+NOT_STARTED = "start "
+_NUMBER = re.compile(r"\d+")
+
+TOLD_ELSEWHERE = (
+    "This controller did not start. `leverframe fleet list` and the page of the node tell its"
+    " operator why."
+)
+
+
+class NotStarted:
+    def __init__(self, troubles: MutableMapping[str, str]) -> None:
+        self._troubles = troubles
+        #: The parts of the troubles that are about them, by name; several may be made by one with
+        #: `{n}` for the number.
+        self._parts: dict[str, str] = {}
+        self._names_by_address: dict[str, str] = {}
+        #: Whether strangers may be told why: it may be about files and ports of the machine.
+        self.is_told_to_all: Callable[[], bool] = lambda: True
+
+    def note(self, who: str, sentence: str, name: str = "", address: str | None = None) -> None:
+        """Keep a reason why a controller does not start, or those that a file makes together."""
+        self._troubles[f"{NOT_STARTED}{who}: {sentence}"] = sentence
+        self._expect(who, name, address)
+
+    def note_stored(
+        self, number: int, sentence: str, name: str, address: str | None = None
+    ) -> None:
+        """Keep the reason why a controller that is stored does not start."""
+        self._troubles[f"{NOT_STARTED}{number}"] = sentence
+        self._expect(str(number), name, address)
+
+    def _expect(self, who: str, name: str, address: str | None) -> None:
+        if name:
+            self._parts[name] = f"{NOT_STARTED}{who}"
+        if address is not None:
+            self._names_by_address[address] = name
+
+    def sentences(self) -> list[str]:
+        """Tell for each that did not start why, with all reasons that it has."""
+        return list(self._reasons().values())
+
+    def _reasons(self) -> dict[str, str]:
+        reasons: dict[str, list[str]] = {}
+        for part, sentence in sorted(self._troubles.items()):
+            if part.startswith(NOT_STARTED):
+                reasons.setdefault(part.partition(": ")[0], []).append(sentence)
+        return {part: " ".join(sentences) for part, sentences in reasons.items()}
+
+    def _why(self, name: str) -> str | None:
+        parts = [self._parts.get(one) for one in (name, *_as_written(name))]
+        reasons = self._reasons() if any(parts) else {}
+        return next((reasons[part] for part in parts if part in reasons), None)
+
+    def refusal(self, request: Request, name: str, link: str | None) -> Reply | None:
+        """Refuse what is asked of one that did not start; None where there is no such one."""
+        why = self._why(name)
+        if why is None:
+            return None
+        cause = why if self.is_told_to_all() else ""
+        detail = (
+            f"This controller did not start. {cause} It is tried again when the node is started."
+            if cause
+            else TOLD_ELSEWHERE
+        )
+        reply = problem_reply(503, detail)
+        return refusal_pages.for_people(request, reply, refusal_pages.NOT_STARTED, link, cause)
+
+    def at_address(self, address: str) -> Entrance | None:
+        """Return who answers for one that did not start at an address of its own."""
+        name = self._names_by_address.get(address)
+        if name is None or self._why(name) is None:
+            return None
+        refuse = partial(self._refuse, name=name)
+        return Entrance(name, refuse, refuse)
+
+    def _refuse(self, request: Request, name: str) -> Reply:
+        # It was there when the client connected.
+        return self.refusal(request, name, None) or problem_reply(503, TOLD_ELSEWHERE)
+
+
+def _as_written(name: str) -> list[str]:
+    """Return how a table may be named that makes this controller among others."""
+    return [
+        f"{name[: found.start()]}{{n}}{name[found.end() :]}" for found in _NUMBER.finditer(name)
+    ]

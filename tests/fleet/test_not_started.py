@@ -1,0 +1,127 @@
+"""Who asks for a controller that did not start is told so, and why."""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from leverframe.fleet import refusal_pages
+from leverframe.fleet.not_started import TOLD_ELSEWHERE
+from leverframe.fleet.serve import start_controllers
+from leverframe.storage.fleet.lane import MemoryLane
+from tests.cases import for_each
+from tests.fleet.http_client import Answered, ask_once
+from tests.fleet.loop_node import LoopNode, loop_node
+from tests.fleet.tenant_fleet import tenant_fleet
+from tests.fleet.test_door import HOME, named
+from tests.fleet.test_fleet_file import read
+from tests.ports import free_port
+
+ADDRESS = "127.0.0.51"
+FILE = """\
+[[controllers]]
+name = "a"
+address = "127.0.0.51"
+port = {port}
+[[controllers]]
+name = "b"
+[[controllers]]
+name = "gh-{{n}}-x"
+count = 20
+sw = "7"
+"""
+
+
+async def start(node: LoopNode, folder: Path, port: int) -> None:
+    """Start a node as the command does, with what is wrong in its file."""
+    fleet = read(folder, FILE.format(port=port))
+    await node.node.door.listen(HOME, 0)
+    await start_controllers(node.web, fleet.controllers, as_json=False)
+    for mistake in fleet.mistakes:
+        node.node.not_started.note(mistake.who, mistake.sentence, mistake.name)
+
+
+async def asked(node: LoopNode, host: str, address: str = HOME, **headers: str) -> Answered:
+    return await ask_once(address, node.node.door.port, "/json/all.json", host, **headers)
+
+
+def detail(answer: Answered) -> str:
+    sentence: str = msgspec.json.decode(answer.body)["detail"]
+    return sentence
+
+
+@asynccontextmanager
+async def failed_node(folder: Path, *, is_stored: bool) -> AsyncIterator[LoopNode]:
+    """Start a node whose file names a port in use; perhaps it was free when the node was made."""
+    lane, port = MemoryLane(), free_port()
+    if is_stored:
+        async with loop_node(lane) as before:
+            await start(before, folder, port)
+            assert before.node.members.keys() == {"a", "b"}
+    with socket.create_server((HOME, port)):
+        async with loop_node(lane) as node:
+            await start(node, folder, port)
+            yield node
+
+
+@pytest.fixture
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fleet")
+
+
+@for_each("is_stored", [False, True])
+async def test_by_its_name_and_its_address_the_cause_is_told(folder: Path, is_stored: bool) -> None:
+    async with failed_node(folder, is_stored=is_stored) as node:
+        for answer in (await asked(node, "a.localhost"), await asked(node, ADDRESS, ADDRESS)):
+            assert answer.status == 503
+            told = detail(answer)
+            assert told.startswith("This controller did not start. ")
+            assert "fleet.toml, line 4: a does not start: port " in told
+            assert told.endswith(" It is tried again when the node is started.")
+            # Nothing retries it, so there is nothing to wait for.
+            assert "retry-after" not in answer.head.lower()
+        assert named((await asked(node, "b.localhost")).body) == "b"
+
+
+async def test_all_that_a_mistaken_table_would_have_made_are_told_of_it(folder: Path) -> None:
+    async with failed_node(folder, is_stored=False) as node:
+        answer = await asked(node, "gh-12-x.localhost")
+        assert answer.status == 503
+        assert "fleet.toml, line 10: gh-{n}-x: " in detail(answer)
+        for host in ("c.localhost", "gh-12.localhost", "a.evil.example", "evil.example"):
+            assert (await asked(node, host)).status == 404
+
+
+async def test_a_browser_gets_a_page_with_the_cause_and_the_way_to_the_node(folder: Path) -> None:
+    page = {"Accept": "text/html", "Accept-Language": "fr"}
+    async with failed_node(folder, is_stored=False) as node:
+        node.node.not_started.note("new c", "It has <b> & more.", "c")
+        answer = await asked(node, "c.localhost:8081", **page)
+        assert answer.status == 503
+        assert f"<h1>{refusal_pages.NOT_STARTED['fr'].title}</h1>" in answer.body
+        assert '<p lang="en">It has &lt;b&gt; &amp; more.</p>' in answer.body
+        assert 'href="//localhost:8081/"' in answer.body
+        assert "refresh:" not in answer.head.lower()
+
+
+async def test_where_people_sign_in_strangers_are_not_told_the_cause() -> None:
+    async with tenant_fleet() as fleet:
+        await fleet.node.node.door.listen(HOME, 0)
+        fleet.node.node.not_started.note("new c", "/home/x/fleet.toml is wrong.", "c")
+        answer = await asked(fleet.node, "c.localhost")
+        assert (answer.status, detail(answer)) == (503, TOLD_ELSEWHERE)
+        answer = await asked(fleet.node, "c.localhost", Accept="text/html")
+        assert "fleet.toml" not in answer.body
+
+
+async def test_one_that_has_started_after_all_answers_and_its_address_may_be_another_s(
+    folder: Path,
+) -> None:
+    async with failed_node(folder, is_stored=False) as node:
+        await node.post("add", name="d", address=ADDRESS)
+        assert named((await asked(node, ADDRESS, ADDRESS)).body) == "d"
+        await node.post("add", name="a")
+        assert named((await asked(node, "a.localhost")).body) == "a"
