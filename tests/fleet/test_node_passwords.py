@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from leverframe.config import Config, NodeConfig
+from leverframe.config import NodeConfig
+from leverframe.config.sources import Sources
 from leverframe.fleet.cluster.cluster_table import ClusterTable
 from leverframe.fleet.fleet_file import read_fleet
 from leverframe.fleet.moving import adopt_folder
@@ -21,7 +22,7 @@ from leverframe.fleet.stopped_node import NotInFolder, stopped_node
 from leverframe.fleet.tenants import FleetAccount
 from leverframe.process.administrator import PasswordRefused
 from leverframe.servers.accounts.passwords import Passwords
-from leverframe.storage.datafolder import DataFolder, FolderInUse
+from leverframe.storage.datafolder import DataFolder, FolderInUse, FolderOfController
 from leverframe.storage.fleet.opening import FleetFolder
 from tests.fleet.http_client import ask_once
 from tests.fleet.test_fleet_serve import fleet_file
@@ -83,7 +84,8 @@ def files_in(folder: Path) -> list[str]:
 async def passwd(
     folder: Path, account: str | None = None, *, generate: bool = False, of: str | None = None
 ) -> None:
-    await change_password(Config(data=str(folder)), account, generate, of)
+    sources = Sources(None, {}, {"data": str(folder)})
+    await change_password(sources, account, generate, of)
 
 
 async def test_passwd_changes_the_password_that_the_first_start_of_a_node_told(
@@ -129,9 +131,9 @@ async def test_passwd_changes_further_accounts_of_a_node_and_those_of_its_contro
 async def test_a_store_that_passwd_once_made_beside_a_node_is_left_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await lived_in(tmp_path)
     async with stopped_node(tmp_path):
         pass
+    (tmp_path / "store.db").touch()
     before = (tmp_path / "store.db").read_bytes()
     await passwd(tmp_path)
     assert capsys.readouterr().out == "The password of admin of the node is changed.\n"
@@ -179,6 +181,42 @@ async def test_a_controller_is_named_only_in_the_folder_of_a_node(tmp_path: Path
     with pytest.raises(PasswordRefused, match="is not the folder of a node; leave --controller"):
         await passwd(tmp_path, of="cellar")
     assert files_in(tmp_path) == []
+
+
+async def test_the_file_of_a_node_says_which_folder_is_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as node:
+        old = node.password("Sign in as admin")
+    file = tmp_path / "fleet.toml"
+    await change_password(Sources(file, {}, {}), None, False, None)
+    assert capsys.readouterr().out == "The password of admin of the node is changed.\n"
+    async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as node:
+        assert await node.asked(old) == 401
+        assert await node.asked(NEW) == 200
+
+
+async def test_the_folder_of_a_single_controller_is_no_folder_of_a_node(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    await lived_in(data)
+    before = files_in(data)
+    sources = fleet_file(tmp_path, free_port(), CELLAR)
+    told = f"`leverframe run --data {data}` runs it.* `leverframe fleet adopt {data} --data FOLDER`"
+    with pytest.raises(FolderOfController, match=told):
+        await _serve(read_fleet(fleet_file(tmp_path, free_port(), CELLAR)))
+    with pytest.raises(FolderOfController, match=told):
+        await change_password(sources, None, False, None)
+    assert files_in(data) == before
+
+
+async def test_a_node_that_has_run_beside_a_controller_runs_there_as_ever(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with running(tmp_path, capsys, CELLAR):
+        pass
+    (tmp_path / "data" / "store.db").touch()
+    async with running(tmp_path, capsys, CELLAR) as node:
+        assert await node.asked(None, "cellar") == 200
 
 
 async def test_a_node_with_a_database_has_its_accounts_there_and_nothing_is_made(

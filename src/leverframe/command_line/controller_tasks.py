@@ -219,11 +219,13 @@ PASSWD = Task(
     """\
 Set the password of an account; the controller requires sign-in from then on. The password is asked
 for, or read from standard input. The controller must be stopped. In the folder of a node that is
-stopped it is an account of the node itself, or with --controller one of that controller.
+stopped, or with its fleet file, it is an account of the node itself, or with --controller one of that
+controller.
 
   leverframe passwd --data cellar
   leverframe passwd --data house                          the administrator of a node
   leverframe passwd --data house --controller cellar      the administrator of its controller cellar
+  leverframe passwd --config fleet.toml                   the administrator of the node of a file
 """,
     takes_config=True,
     config_keys=DATA,

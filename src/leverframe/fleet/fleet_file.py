@@ -127,6 +127,11 @@ def read_fleet(sources: Sources, of_cluster: Mapping[str, Any] = NOTHING_GIVEN) 
     return FleetFile(config, controllers, mistakes, cluster, tenants)
 
 
+def is_of_fleet(sources: Sources) -> bool:
+    """Tell whether a file says what only the file of a node does."""
+    return not sources.values.keys().isdisjoint((CONTROLLERS, TENANTS, CLUSTER))
+
+
 def is_tables(value: Any) -> bool:
     """Tell whether this is written as `[[...]]` tables."""
     return isinstance(value, list) and all(isinstance(table, dict) for table in value)

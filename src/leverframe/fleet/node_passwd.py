@@ -5,6 +5,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from leverframe.config import AskedVersion, Config
+from leverframe.config.reading import checked
+from leverframe.config.sources import Sources
+from leverframe.fleet.fleet_file import is_of_fleet, read_fleet
 from leverframe.fleet.stopped_node import StoppedNode, stopped_node
 from leverframe.maintenance import passwd
 from leverframe.process.administrator import (
@@ -21,20 +24,31 @@ from leverframe.storage.fleet.lane import OF_NODE
 
 
 async def change_password(
-    config: Config, account: str | None, generate: bool, controller: str | None
+    sources: Sources, account: str | None, generate: bool, controller: str | None
 ) -> None:
+    if is_of_fleet(sources):
+        folder = Path(read_fleet(sources).config.data)
+        await _change_in_folder(folder, account, generate, controller)
+        return
+    config = checked(sources, Config)
     folder = Path(config.data)
     if is_of_node(folder):
-        async with stopped_node(folder) as node:
-            if controller is None:
-                told = await _change_at_node(node, account, generate)
-            else:
-                told = await _change_at_controller(node, controller, account, generate)
-        print(told)
+        await _change_in_folder(folder, account, generate, controller)
     elif controller is None:
         await passwd.change_password(config, account, generate)
     else:
         raise PasswordRefused(f"{folder} is not the folder of a node; leave --controller out.")
+
+
+async def _change_in_folder(
+    folder: Path, account: str | None, generate: bool, controller: str | None
+) -> None:
+    async with stopped_node(folder) as node:
+        if controller is None:
+            told = await _change_at_node(node, account, generate)
+        else:
+            told = await _change_at_controller(node, controller, account, generate)
+    print(told)
 
 
 async def _change_at_node(node: StoppedNode, account: str | None, generate: bool) -> str:

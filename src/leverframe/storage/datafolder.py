@@ -58,6 +58,10 @@ class FolderOfNode(ErrorForPeople):
     """The folder of a node is no folder of a single controller: two sentences."""
 
 
+class FolderOfController(ErrorForPeople):
+    """The folder of a single controller is no folder of a node: two sentences."""
+
+
 class DataFolder:
     """A data folder, held from construction to `close`.
 
@@ -143,6 +147,17 @@ def _refuse_node(path: Path) -> None:
             f"{path} is the folder of a node, not of a single controller; `leverframe fleet run"
             f" --data {path}` runs it. `leverframe fleet release NAME --to FOLDER --data {path}`"
             " moves one of its controllers to a folder of its own."
+        )
+
+
+def refuse_controller(path: Path) -> None:
+    """Raise FolderOfController for a folder in which a node would be a stranger."""
+    # A node that has run there before is served as ever.
+    if (path / STORE_NAME).exists() and not is_of_node(path):
+        raise FolderOfController(
+            f"{path} is the folder of a single controller, not of a node; `leverframe run --data"
+            f" {path}` runs it. Choose another folder for the node with --data FOLDER, where"
+            f" `leverframe fleet adopt {path} --data FOLDER` takes this controller along."
         )
 
 

@@ -8,7 +8,12 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from leverframe.storage.datafolder import NODE_KEY_NAME, NODE_STORE_NAME, DataFolder
+from leverframe.storage.datafolder import (
+    NODE_KEY_NAME,
+    NODE_STORE_NAME,
+    DataFolder,
+    refuse_controller,
+)
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
 from leverframe.storage.opening import prepare
 
@@ -17,7 +22,7 @@ class FleetFolder(DataFolder):
     """The folder that belongs to one running node."""
 
     def refuse_what_is_of_others(self) -> None:
-        """Do nothing: it is a node that asks for it."""
+        refuse_controller(self.path)
 
     @property
     def store_path(self) -> Path:
