@@ -11,7 +11,6 @@ import gc
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ import pytest
 from leverframe.servers.accounts import passwords
 from leverframe.storage import backup
 from tests import effort
-from tests.dealing import dealt
 from tools.checks import TRIES_MORE
 
 # Servers such as snmpd live in the sbin folders, which an ordinary user's path leaves out.
@@ -78,37 +76,18 @@ def pytest_collection() -> Iterator[None]:
     """Look for no garbage among the thousands of tests, while they are found and ever after."""
     gc.disable()
     try:
-        with _compiled_once():
-            yield
+        yield
     finally:
         gc.freeze()
         gc.enable()
 
 
-@contextmanager
-def _compiled_once() -> Iterator[None]:
-    """Let one worker read the tests before the others, which then have them compiled.
-
-    In a fresh clone, to compile them takes more time than all the rest of finding tests.
-    """
-    with Path(__file__).open() as turn:
-        try:
-            fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            fcntl.flock(turn, fcntl.LOCK_SH)
-        yield
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """See that `make test-all`, which reads some files only, misses nothing; deal the tests out."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """See that `make test-all`, which reads some files only, misses nothing."""
     more = {item.path for item in items if not MORE.isdisjoint(item.keywords)}
     missed = [path for path in more if not TRIES_MORE.search(path.read_text(encoding="utf-8"))]
     if missed:
         raise pytest.UsageError(f"make test-all would miss {missed}: see tools/checks.py")
-    workers = getattr(config, "workerinput", {}).get("workercount", 1)
-    if workers > 1:
-        items[:] = dealt(items, workers)
 
 
 @functools.cache

@@ -7,7 +7,9 @@ and each worker of the test run has a part of them for itself.
 
 import os
 import socket
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from functools import cache
 from itertools import cycle
 
 FIRST, PORTS_EACH, PARTS = 12_000, 1_000, 18
@@ -23,7 +25,10 @@ def _part() -> range:
     return range(first, first + PORTS_EACH)
 
 
-_candidates = cycle(_part())
+@cache
+def _candidates() -> Iterator[int]:
+    """Begin at the first use: a worker gets its number after this was imported."""
+    return cycle(_part())
 
 
 def free_port() -> int:
@@ -36,7 +41,7 @@ def free_ports(count: int) -> list[int]:
     ports: list[int] = []
     with ExitStack() as held:
         while len(ports) < count:
-            address = "127.0.0.1", next(_candidates)
+            address = "127.0.0.1", next(_candidates())
             stream = held.enter_context(socket.socket(type=socket.SOCK_STREAM))
             datagrams = held.enter_context(socket.socket(type=socket.SOCK_DGRAM))
             with suppress(OSError):

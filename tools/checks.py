@@ -24,8 +24,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 CORES = 2
-#: More than cores: tests of browsers and of other processes wait a third of their time. Each more
-#: takes 10 s of the processor to find the tests and to start a browser.
+#: More than cores: tests of browsers and of other processes wait a third of their time.
 WORKERS = 4
 
 #: The longest first, so that none is left at the end when all others are done.
@@ -39,19 +38,12 @@ LINT = {
 
 
 PYTEST = [
-    # Tests differ in length by a thousand times: a worker without any takes some of another's.
-    *("pytest", "-n", str(WORKERS), "--dist", "worksteal"),
+    *("pytest", "-p", "tools.workers", "--workers", str(WORKERS)),
     # What new tests cost shows before it adds up.
     *("--durations", "12", "--durations-min", "3"),
 ]
 
 
-#: Where tests take longest, and wait most: tests/conftest.py has every worker begin with them.
-LONGEST = (
-    *("tests/soak", "tests/docs", "tests/fleet/faults", "tests/fleet/cluster", "tests/crash"),
-    *("tests/process", "tests/servers/snmp", "tests/servers/discovery", "tests/notify"),
-    *("tests/recording", "tests/units", "tests/servers/test_refused_secrets.py", "tests/web"),
-)
 #: Is in every file of tests that try more in a thorough run; tests/conftest.py sees to it.
 TRIES_MORE = re.compile(r"\b(thorough|hypothesis|effort)\b")
 

@@ -1,0 +1,48 @@
+"""Say which test each worker of a test run has next, so that all of them are busy to the end."""
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import groupby
+
+#: Where tests take longest, and wait most: they begin first.
+LONGEST = (
+    *("tests/soak", "tests/docs", "tests/fleet/faults", "tests/fleet/cluster", "tests/crash"),
+    *("tests/process", "tests/servers/snmp", "tests/servers/discovery", "tests/notify"),
+    *("tests/recording", "tests/units", "tests/servers/test_refused_secrets.py", "tests/web"),
+)
+
+
+class Turns:
+    """Deals out tests by their place in a list; each worker keeps to a file as long as it can.
+
+    Every second worker begins at the other end: what waits runs beside what takes a core.
+    """
+
+    def __init__(self, names: Sequence[str], workers: int) -> None:
+        order = sorted(range(len(names)), key=lambda place: _rank(names[place]))
+        files = groupby(order, key=lambda place: names[place].partition("::")[0])
+        self._files = deque(deque(places) for _, places in files)
+        self._begun: list[deque[int]] = [deque() for _ in range(workers)]
+
+    def next_of(self, worker: int) -> int | None:
+        """Take the next test of a worker; None if nothing is left to do."""
+        if not self._begun[worker]:
+            self._begun[worker] = self._another_file(worker)
+        own = self._begun[worker]
+        return own.popleft() if own else None
+
+    def give_back(self, worker: int, places: Sequence[int]) -> None:
+        """Let the worker's successor begin with what it did not get to."""
+        self._begun[worker].extendleft(reversed(places))
+
+    def _another_file(self, worker: int) -> deque[int]:
+        if self._files:
+            return self._files.pop() if worker % 2 else self._files.popleft()
+        longest = max(self._begun, key=len)
+        return deque(reversed([longest.pop() for _ in range((len(longest) + 1) // 2)]))
+
+
+def _rank(name: str) -> int:
+    """Tell which of the longest places the test is from; their number if from none."""
+    ranks = (rank for rank, place in enumerate(LONGEST) if name.startswith(place))
+    return next(ranks, len(LONGEST))
