@@ -52,6 +52,7 @@ class Run:
     def __init__(self, session: pytest.Session, count: int) -> None:
         self._session = session
         self._count = count
+        self._reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
         # Made before there are workers, so that their folders are in one.
         session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
         self._turns = Turns([item.nodeid for item in session.items], count)
@@ -59,11 +60,8 @@ class Run:
         self._processes: list[int] = []
 
     def to_the_end(self) -> bool:
-        reporter: Any = self._session.config.pluginmanager.get_plugin("terminalreporter")
         # Tests of several files run at the same time.
-        reporter.showfspath = False
-        # Workers would show again what waits to be shown.
-        reporter.flush()
+        self._reporter.showfspath = False
         for number in range(self._count):
             if self._start(number):
                 return True
@@ -85,6 +83,8 @@ class Run:
         """Become two processes; True in the worker when it has done its tests."""
         others = [thread for thread in threading.enumerate() if thread.name != "MainThread"]
         assert not others, f"what was imported has started {others}, which no worker would have"
+        # What waits to be shown would be shown by the worker as well.
+        self._reporter.flush()
         here, there = Pipe()
         process = os.fork()
         if process == 0:

@@ -44,14 +44,8 @@ def outcome(pytester: pytest.Pytester) -> pytest.RunResult:
 
 def test_each_test_is_run_once_and_told(outcome: pytest.RunResult) -> None:
     outcome.assert_outcomes(passed=21, failed=2)
-    outcome.stdout.fnmatch_lines(
-        [
-            "*assert 1 == 2*",
-            "*said before*",
-            "*test_ending_its_worker*",
-            "Worker ? ended while it ran this test.",
-        ]
-    )
+    for line in ("*assert 1 == 2*", "said before", "Worker ? ended while it ran this test."):
+        outcome.stdout.fnmatch_lines(line)
     assert outcome.ret == pytest.ExitCode.TESTS_FAILED
 
 
