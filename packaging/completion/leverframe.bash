@@ -65,7 +65,7 @@ _leverframe() {
             "unit take-over") words="--data --config-out --host --port --file --user --ca-file -h --help" ;;
             "unit give-back") words="--data --to --out --user --ca-file -h --help" ;;
             "commands "*) words="--hw --sw -h --help" ;;
-            "passwd "*) words="--generate --controller --config --data -h --help" ;;
+            "passwd "*) words="--generate --controller --database --node --config --data -h --help" ;;
             "config check") words="--config --host --port --data --history-days --history-max-mb --timezone --hosts --proxies --tls --no-tls --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --capture --no-capture --allow-local-targets --no-allow-local-targets --ca-file --modbus-port --modbus-writers --snmp-port --log-level --log-format --syslog --discovery --no-discovery --mdns --no-mdns --hw --sw --name --mac --cors-origins --trusted --trusted-role --redirect-port --recorded --mqtt-certificate --mqtt-key --serial-port --serial-modbus --udp-bootloader --no-udp-bootloader --tftp-port --firmware-key --firmware-check-url --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address -h --help" ;;
             "config example") words=" -h --help" ;;
             "board check") words="--account --config -h --help" ;;

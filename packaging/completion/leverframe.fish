@@ -402,6 +402,8 @@ complete -c leverframe -n '__fish_seen_subcommand_from commands' -l hw -d 'hardw
 complete -c leverframe -n '__fish_seen_subcommand_from commands' -l sw -d 'software version, like 1.49d (default the newest of the hardware)'
 complete -c leverframe -n '__fish_seen_subcommand_from passwd' -l generate -d 'make a random password and show it'
 complete -c leverframe -n '__fish_seen_subcommand_from passwd' -l controller -d 'in the folder of a node: an account of this controller (default: of the node)'
+complete -c leverframe -n '__fish_seen_subcommand_from passwd' -l database -d 'of a node that shares one: as for `fleet run`, where no file names it'
+complete -c leverframe -n '__fish_seen_subcommand_from passwd' -l node -d 'its name there (default: the machine\'s)'
 complete -c leverframe -n '__fish_seen_subcommand_from passwd' -l config -d 'TOML file with the configuration; leverframe config example prints one'
 complete -c leverframe -n '__fish_seen_subcommand_from passwd' -l data -d 'Folder in which settings, counters and history are kept (default data)'
 complete -c leverframe -n '__fish_seen_subcommand_from config; and __fish_seen_subcommand_from check' -l config -d 'TOML file with the configuration; leverframe config example prints one'

@@ -232,7 +232,8 @@ async def test_a_node_with_a_database_has_its_accounts_there_and_nothing_is_made
     with pytest.raises(NotInFolder, match="keeps controllers and accounts in a database"):
         await adopt_folder(tmp_path, own, "cellar", [])
     assert files_in(tmp_path) == before
-    assert "passwd" not in _way_on(ClusterTable(database="host=db"), NodeConfig())
+    told = _way_on(ClusterTable(database="host=db password=x"), NodeConfig())
+    assert "`leverframe passwd --data data --database WHERE`" in told
 
 
 async def test_who_was_open_gets_a_password_when_strangers_can_reach_the_node(

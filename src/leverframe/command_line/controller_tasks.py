@@ -215,17 +215,26 @@ PASSWD = Task(
             metavar="NAME",
             help="in the folder of a node: an account of this controller (default: of the node)",
         ),
+        argument(
+            "--database",
+            metavar="WHERE",
+            help="of a node that shares one: as for `fleet run`, where no file names it",
+        ),
+        argument("--node", metavar="NAME", help="its name there (default: the machine's)"),
     ),
     """\
 Set the password of an account; the controller requires sign-in from then on. The password is asked
 for, or read from standard input. The controller must be stopped. In the folder of a node that is
-stopped, or with its fleet file, it is an account of the node itself, or with --controller one of that
-controller.
+stopped, or with its fleet file, it is an account of the node itself, or with --controller one of
+that controller.
 
   leverframe passwd --data cellar
   leverframe passwd --data house                          the administrator of a node
   leverframe passwd --data house --controller cellar      the administrator of its controller cellar
   leverframe passwd --config fleet.toml                   the administrator of the node of a file
+
+Where nodes share a database, one administrator is that of all: of these only the one whose file or
+folder is named must be stopped.
 """,
     takes_config=True,
     config_keys=DATA,

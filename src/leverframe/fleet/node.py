@@ -115,6 +115,8 @@ class FleetNode:
         #: Called when this node is to go on with jobs of others, and when it has lost its own.
         self.jobs_taken: Callable[[], Coroutine[Any, Any, None]] = _nothing_to_do
         self.jobs_lost: Callable[[], Coroutine[Any, Any, None]] = _nothing_to_do
+        #: Called when another node may have changed an account of the nodes.
+        self.look_at_accounts: Callable[[], Coroutine[Any, Any, None]] = _nothing_to_do
         #: Called in this order when the node closes.
         self.endings: list[Callable[[], None]] = []
         #: One change of the fleet at a time.

@@ -108,6 +108,10 @@ class NodeAccounts:
         self._take(stored)
         return password
 
+    async def look_again(self) -> None:
+        """Read the administrator's account, which a command may have changed in a database."""
+        self._take((await self._lane.fetch([OF_NODE]))[OF_NODE].settings)
+
     def _take(self, leaves: dict[str, Any]) -> None:
         self._settings, _ = settings_from_leaves(_NODE, leaves)
         self._known = None

@@ -7,7 +7,10 @@ from msgspec.structs import replace
 from leverframe.config import AskedVersion, Config
 from leverframe.config.reading import checked
 from leverframe.config.sources import Sources
+from leverframe.fleet.cluster.cluster_table import ClusterTable
+from leverframe.fleet.cluster.driver import needing_driver
 from leverframe.fleet.fleet_file import is_of_fleet, read_fleet
+from leverframe.fleet.records import Registry
 from leverframe.fleet.stopped_node import StoppedNode, stopped_node
 from leverframe.maintenance import passwd
 from leverframe.process.administrator import (
@@ -19,16 +22,28 @@ from leverframe.process.administrator import (
 from leverframe.process.stored_profile import stored_profile
 from leverframe.profile import Profile
 from leverframe.servers.accounts.passwords import Passwords
-from leverframe.storage.datafolder import is_of_node
-from leverframe.storage.fleet.lane import OF_NODE
+from leverframe.storage.datafolder import is_of_node, refuse_missing
+from leverframe.storage.fleet.lane import OF_NODE, Lane
+from leverframe.storage.fleet.opening import FleetFolder
 
 
 async def change_password(
-    sources: Sources, account: str | None, generate: bool, controller: str | None
+    sources: Sources,
+    account: str | None,
+    generate: bool,
+    controller: str | None,
+    database: str | None = None,
+    node: str | None = None,
 ) -> None:
-    if is_of_fleet(sources):
-        folder = Path(read_fleet(sources).config.data)
-        await _change_in_folder(folder, account, generate, controller)
+    given = {"database": database, "node": node}
+    of_cluster = {key: value for key, value in given.items() if value is not None}
+    if of_cluster or is_of_fleet(sources):
+        fleet = read_fleet(sources, of_cluster)
+        folder = Path(fleet.config.data)
+        if fleet.cluster is None:
+            await _change_in_folder(folder, account, generate, controller)
+        else:
+            await _change_in_database(fleet.cluster, folder, account, generate, controller)
         return
     config = checked(sources, Config)
     folder = Path(config.data)
@@ -44,30 +59,70 @@ async def _change_in_folder(
     folder: Path, account: str | None, generate: bool, controller: str | None
 ) -> None:
     async with stopped_node(folder) as node:
-        if controller is None:
-            told = await _change_at_node(node, account, generate)
-        else:
+        if controller is not None:
             told = await _change_at_controller(node, controller, account, generate)
+        else:
+            name = _account_at(node.lane, node.registry, account)
+            password = passwd.new_password(name, generate=generate)
+            await _set_at_node(node.lane, node.registry, name, password)
+            told = _told_of_node(name, password, generate)
     print(told)
 
 
-async def _change_at_node(node: StoppedNode, account: str | None, generate: bool) -> str:
-    own = node.lane.store(OF_NODE)
-    administrator = administrator_name(own)
+async def _change_in_database(
+    table: ClusterTable,
+    data: Path,
+    account: str | None,
+    generate: bool,
+    controller: str | None,
+) -> None:
+    if controller is not None:
+        raise PasswordRefused(
+            f"{controller} is in a database that nodes share, and one of them may have it."
+            f" `leverframe fleet send 'stm.cgi?auth=...' {controller}` sets its accounts while a"
+            " node runs."
+        )
+    with needing_driver():
+        from leverframe.fleet.cluster.beginning import NameTaken
+        from leverframe.fleet.cluster.short_life import short_life
+    refuse_missing(data)
+    with FleetFolder(data) as folder:
+        try:
+            async with short_life(table, folder) as life:
+                name = _account_at(life.lane, life.registry, account)
+            # A life cannot wait until somebody has typed.
+            password = passwd.new_password(name, generate=generate)
+            async with short_life(table, folder) as life:
+                await _set_at_node(life.lane, life.registry, name, password)
+        except NameTaken as error:
+            raise PasswordRefused(f"The node {table.node_name()} runs; stop it first.") from error
+    print(_told_of_node(name, password, generate))
+
+
+def _account_at(lane: Lane, registry: Registry, account: str | None) -> str:
+    """Return the account of a node that is meant, the administrator if none is named."""
+    administrator = administrator_name(lane.store(OF_NODE))
     name = account or administrator
-    others = node.registry.accounts
+    others = registry.accounts
     if name not in (administrator, *others):
         raise PasswordRefused(
             f"The node has no account {name!r}; it has {', '.join((administrator, *others))}. Those"
             " of a controller are reached with --controller NAME."
         )
-    password = passwd.new_password(name, generate=generate)
-    if name == administrator:
+    return name
+
+
+async def _set_at_node(lane: Lane, registry: Registry, name: str, password: str) -> None:
+    own = lane.store(OF_NODE)
+    if name == administrator_name(own):
         await set_password(own, Profile(), name, password)
     else:
         check_length(password)
         hashed = await Passwords().hash(password)
-        await node.registry.put_account(replace(others[name], password=hashed))
+        await registry.put_account(replace(registry.accounts[name], password=hashed))
+
+
+def _told_of_node(name: str, password: str, generate: bool) -> str:
     return _told(f"{name} of the node", password if generate else None)
 
 

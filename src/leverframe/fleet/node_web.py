@@ -115,6 +115,7 @@ class NodeWeb:
             passwords,
             must_sign_in=node.options.must_sign_in,
         )
+        node.look_at_accounts = self.accounts.look_again
         node.not_started.is_told_to_all = lambda: not self.accounts.must_sign_in
         node.calls["api"] = self._asked_by_node
         self.handle: Handler = node.options.marked(partial(self._admitted, only_admit=False))

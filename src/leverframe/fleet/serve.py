@@ -15,9 +15,9 @@ from leverframe.clock import Clock
 from leverframe.commands.table.refusals import Refusal
 from leverframe.config import NodeConfig
 from leverframe.config.sources import Sources
-from leverframe.errors import ErrorForPeople
 from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.fleet.cluster.cluster_table import ClusterTable
+from leverframe.fleet.cluster.driver import needing_driver
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.stale_reads import marked_when_stale
 from leverframe.fleet.door import Door
@@ -65,10 +65,6 @@ from leverframe.storage.fleet.opening import FleetFolder
 from leverframe.storage.history.shared import SharedHistory
 
 log = logging.getLogger(__name__)
-
-
-class NoDriver(ErrorForPeople):
-    """What a database needs is not installed: one sentence."""
 
 
 #: Paths of the node that take a form, a template or the body of a command.
@@ -281,10 +277,11 @@ async def _serve(fleet: FleetFile) -> None:
 
 
 def _way_on(cluster: ClusterTable | None, config: NodeConfig) -> str:
-    """Tell what to do about the first password: it can be changed only in a folder."""
-    if cluster is not None:
-        return "`leverframe fleet account` makes further accounts"
-    return f"change it with `leverframe passwd --data {config.data}` while the node is stopped"
+    """Tell what to do about the first password."""
+    # Where the database is may be nobody's business who sees this.
+    where = "" if cluster is None else " --database WHERE"
+    command = f"leverframe passwd --data {config.data}{where}"
+    return f"change it with `{command}` while the node is stopped"
 
 
 async def _open_door(web: NodeWeb, config: NodeConfig, folder: FleetFolder) -> asyncio.Event:
@@ -308,13 +305,8 @@ async def _open_door(web: NodeWeb, config: NodeConfig, folder: FleetFolder) -> a
 async def _opened_storage(cluster: ClusterTable | None, folder: FleetFolder) -> NodeStorage:
     if cluster is None:
         return FileStorage(folder)
-    try:
-        # Its driver is an extra of the package.
+    with needing_driver():
         from leverframe.fleet.cluster.storage import open_database
-    except ImportError as error:
-        raise NoDriver(
-            "The driver for PostgreSQL is missing; install it with `pip install leverframe[fleet]`."
-        ) from error
     return await open_database(cluster, folder)
 
 

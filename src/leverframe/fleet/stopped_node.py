@@ -39,7 +39,8 @@ async def stopped_node(data_folder: Path) -> AsyncIterator[StoppedNode]:
             raise NotInFolder(
                 f"{data_folder} has no {folder.store_path.name}: its node keeps controllers and"
                 " accounts in a database. Ask the node while it runs; `leverframe fleet account`"
-                " makes accounts and passwords there."
+                " makes accounts and passwords there. `leverframe passwd` sets that of its"
+                " administrator with --database WHERE, or --config with the node's file."
             )
         lane = open_lane(folder).lane
         try:

@@ -1,10 +1,20 @@
 """Passwords where nodes share a database: the first ones, and what a node's folder says of them."""
 
+import asyncio
+import io
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.fleet.test_node_passwords import CELLAR, EVERYWHERE, running
+from leverframe.config.sources import Sources
+from leverframe.fleet.cluster.membership import seen_nodes
+from leverframe.fleet.node_passwd import change_password
+from leverframe.process.administrator import PasswordRefused
+from leverframe.storage.datafolder import FolderInUse
+from leverframe.storage.fleet.postgres_schema import opened
+from tests.fleet.test_node_passwords import CELLAR, EVERYWHERE, NEW, running
+from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
 
 
@@ -16,7 +26,6 @@ async def test_who_was_open_gets_a_password_when_strangers_can_reach_a_node_of_s
         assert await node.asked(None, "cellar") == 200
     async with running(tmp_path, capsys, EVERYWHERE + cluster) as node:
         own = node.password("Sign in as admin")
-        assert "this once; `leverframe fleet account` makes further accounts." in node.printed
         assert await node.asked(own) == 200
         password = node.password("The administrator of cellar")
         assert await node.asked(None, "cellar") == 401
@@ -24,3 +33,58 @@ async def test_who_was_open_gets_a_password_when_strangers_can_reach_a_node_of_s
     async with running(tmp_path, capsys, EVERYWHERE + cluster) as node:
         assert "password" not in node.printed
         assert await node.asked(password, "cellar") == 200
+
+
+async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    postgres: PostgresServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also at another node, which runs meanwhile."""
+    database = postgres.new_fleet()
+    other = tmp_path / "other"
+    other.mkdir()
+    keys = f'{EVERYWHERE}[cluster]\ndatabase = "{database}"\nnode = '
+    async with running(tmp_path, capsys, f"{keys}'north'\n") as node:
+        first = node.password("Sign in as admin")
+        data = tmp_path / "data"
+        told = f"`leverframe passwd --data {data} --database WHERE` while the node is stopped"
+        assert told in node.printed
+        with pytest.raises(FolderInUse):
+            await change_password(Sources(tmp_path / "fleet.toml", {}, {}), None, False, None)
+    (other / "data").mkdir(0o700)
+    shutil.copy(data / "fleet.key", other / "data")
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{NEW}\n"))
+    async with running(other, capsys, f"{keys}'south'\n") as south:
+        assert await south.asked(first) == 200
+        await change_password(Sources(tmp_path / "fleet.toml", {}, {}), None, False, None)
+        assert capsys.readouterr().out == "The password of admin of the node is changed.\n"
+        async with asyncio.timeout(PATIENCE_S):
+            status = 200
+            while status == 200:
+                status = await south.asked(first)
+        assert (status, await south.asked(NEW)) == (401, 200)
+        # The folder is another one, the node is not.
+        sources = Sources(None, {}, {"data": str(data)})
+        with pytest.raises(PasswordRefused, match="The node south runs; stop it first"):
+            await change_password(sources, None, True, None, database, "south")
+        with opened(database) as connection:
+            assert {one.name: one.is_alive for one in seen_nodes(connection)} == {
+                "north": False,
+                "south": True,
+            }
+    async with running(tmp_path, capsys, f"{keys}'north'\n") as node:
+        assert "password" not in node.printed
+        assert await node.asked(NEW) == 200
+
+
+async def test_what_passwd_cannot_do_in_a_database_is_told(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    database = postgres.new_fleet()
+    sources = Sources(None, {}, {"data": str(tmp_path)})
+    with pytest.raises(PasswordRefused, match="`leverframe fleet send 'stm.cgi.auth=...' cellar`"):
+        await change_password(sources, None, True, "cellar", database, "north")
+    with pytest.raises(PasswordRefused, match="The node has no account 'bob'; it has admin"):
+        await change_password(sources, "bob", True, None, database, "north")

@@ -318,6 +318,7 @@ class ClusterMember(AskingNode):
             self._registry.take_jobs(seen.jobs)
             with suppress(psycopg.Error, StoreUnavailable):
                 await self._registry.load_accounts()
+                await self._node.look_at_accounts()
         if seen.placed is not None or self._own.is_unsettled:
             self._changed.set()
 
