@@ -125,7 +125,6 @@ class Controller(Hooks):
         self._watched_version = NEVER_WATCHED
         self._round_end: asyncio.Handle | None = None
         self._carry_out: dict[type, Callable[[Any], None]] = {
-            effects.DriveOutput: lambda effect: board.drive_output(effect.index, effect.on),
             effects.DrivePwm: lambda effect: board.drive_pwm(effect.index, effect.level),
             effects.SetPwmFrequency: lambda effect: board.set_pwm_frequency(
                 effect.group, effect.hz
@@ -350,7 +349,7 @@ class Controller(Hooks):
         if actions:
             self.action_audit.note(self.engine.machine, actions, at.wall, cause)
         # A fault may have kept the engine from adopting what is on disk.
-        settings = self.pending if self.writer.is_idle else self.engine.settings
+        settings = self.commits.pending if self.writer.is_idle else self.engine.settings
         return self._apply(settings, actions, at, cause)
 
     def _apply(
@@ -432,10 +431,11 @@ class Controller(Hooks):
         messages: asyncio.Future[None] | None = None
         answer: asyncio.Future[None] | None = None
         for effect in emitted:
-            if type(effect) in PINS:
+            if type(effect) in PINS and self.bootloader_until is not None:
+                continue
+            if type(effect) is effects.DriveOutput:
                 # More frequent than all others together.
-                if self.bootloader_until is None:
-                    self._carry_out[type(effect)](effect)
+                self.board.drive_output(effect.index, effect.on)
             elif type(effect) is effects.Persist:
                 persisted[effect.name] = effect.value
             elif type(effect) is effects.Notify:

@@ -17,7 +17,8 @@ then.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from operator import attrgetter
+from typing import NamedTuple, Protocol, TypeVar
 
 from leverframe.engine.actions import (
     AUTO_SWITCH,
@@ -64,6 +65,11 @@ class _Order(NamedTuple):
     cause: Cause
 
 
+class _Switchable(Protocol):
+    def switch(self, index: int, value: int, cause: Cause) -> None:
+        """Set (0, 1) or reverse (2) one of several targets."""
+
+
 class Actuator:
     __slots__ = ("_display", "_energy", "_machine", "_outputs", "_pid", "_pwm", "_variables")
 
@@ -96,8 +102,8 @@ class Actuator:
 
     def switch(self, label: str, value: int, cause: Cause) -> None:
         """Set (0, 1) or reverse (2) an output, PWM output or event variable."""
-        carry_out, index = SWITCHES[label]
-        carry_out(self, index, value, cause)
+        part, index = SWITCHES[label]
+        part(self).switch(index, value, cause)
 
     def perform(
         self,
@@ -143,15 +149,6 @@ class Actuator:
         """Have an output that remembers come back in this state after a power cut."""
         if label in OUTPUTS:
             self._outputs.remember_as(OUTPUTS.index(label), bool(state))
-
-    def _switch_output(self, index: int, value: int, cause: Cause) -> None:
-        self._outputs.switch(index, value, cause)
-
-    def _switch_pwm(self, index: int, value: int, cause: Cause) -> None:
-        self._pwm.switch(index, value, cause)
-
-    def _switch_variable(self, index: int, value: int, cause: Cause) -> None:
-        self._variables.switch(index, value, cause)
 
     def _switch_periodic(self, order: _Order) -> None:
         was_on = self._outputs.is_periodic(order.which)
@@ -231,12 +228,12 @@ def _numbered(names: tuple[str, ...], carry_out: _CarryOut) -> dict[str, tuple[_
     return {name: (carry_out, index) for index, name in enumerate(names)}
 
 
-#: What can be set to a value or reversed: the method, and the index of the target. The most
-#: frequent actions, so no `_Order` is built for them.
-SWITCHES: dict[str, tuple[Callable[[Actuator, int, int, Cause], None], int]] = {
-    **_numbered(OUTPUTS, Actuator._switch_output),
-    **_numbered(PWMS, Actuator._switch_pwm),
-    **_numbered(EVENT_VARIABLES, Actuator._switch_variable),
+#: What can be set to a value or reversed: the part that does it, and the index of the target. The
+#: most frequent actions, so no `_Order` is built for them.
+SWITCHES: dict[str, tuple[Callable[[Actuator], _Switchable], int]] = {
+    **_numbered(OUTPUTS, attrgetter("_outputs")),
+    **_numbered(PWMS, attrgetter("_pwm")),
+    **_numbered(EVENT_VARIABLES, attrgetter("_variables")),
 }
 
 #: Actions that do something else to the machine: the method, and the index of the target.

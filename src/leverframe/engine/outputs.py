@@ -33,6 +33,8 @@ _RETURN: tuple[Key, ...] = tuple(("outputs", "return", index) for index in range
 _PULSE: tuple[Key, ...] = tuple(("outputs", "pulse", index) for index in range(len(OUTPUTS)))
 _PHASE: tuple[Key, ...] = tuple(("outputs", "phase", index) for index in range(len(OUTPUTS)))
 _DELAY: tuple[Key, ...] = tuple(("outputs", "delay", index) for index in range(len(OUTPUTS)))
+#: What waits for an output, by its index, and has nothing to wait for once it is switched.
+_ENDED_BY_SWITCHING = tuple(zip(_DELAY, _PULSE, _RETURN, strict=True))
 
 #: Made once: outputs are switched more often than anything else is done. By index, then by state.
 _DRIVE = tuple(
@@ -176,8 +178,7 @@ class Outputs:
 
     def _set(self, index: int, on: bool, cause: Cause, fact: Fact | None = None) -> None:
         machine = self._machine
-        machine.timers.cancel(_DELAY[index])
-        machine.timers.cancel(_PULSE[index])
+        machine.timers.cancel(*_ENDED_BY_SWITCHING[index])
         if machine.put(OUTPUTS[index], int(on)):
             machine.emit(_DRIVE[index][on])
             machine.log_switching(OUTPUTS[index], cause, fact or _TOLD[index][on])
@@ -185,8 +186,6 @@ class Outputs:
                 self._keep(index)
         if on:
             self._note_switched_on(index)
-        else:
-            machine.timers.cancel(_RETURN[index])
 
     def _note_switched_on(self, index: int) -> None:
         self._switched_on_at[index] = self._machine.at.now

@@ -41,9 +41,10 @@ class Timers:
         else:
             self._drop_stale()
 
-    def cancel(self, key: Key) -> None:
-        if self._deadlines.pop(key, None) is not None:
-            self._drop_stale()
+    def cancel(self, *keys: Key) -> None:
+        for key in keys:
+            if self._deadlines.pop(key, None) is not None:
+                self._drop_stale()
 
     def cancel_others(self, features: Collection[str | int]) -> None:
         """Cancel all deadlines but those of some features."""

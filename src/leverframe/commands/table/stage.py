@@ -71,7 +71,7 @@ class Stage:
         #: Hashes of passwords known so far; hashing is slow and random, so it is done outside.
         self.hashes = hashes
         #: Passwords that must be hashed before this stage can be used: stage again with them.
-        self.unhashed: set[str] = set()
+        self.unhashed: frozenset[str] = frozenset()
 
     def set(self, path: str, value: object) -> None:
         self.given.append(path)
@@ -99,7 +99,7 @@ class Stage:
     def set_password(self, path: str, password: str) -> None:
         """Store the hash of a password, never the password."""
         if password not in self.hashes:
-            self.unhashed.add(password)
+            self.unhashed |= {password}
         self.set(path, self.hashes.get(password, "not hashed yet"))
 
     def forget_redirected(self) -> None:
@@ -123,7 +123,7 @@ class Stage:
     def switch_output(self, label: str, value: int) -> None:
         """Switch from outside, which the lock forbids."""
         self.check_unlocked(label)
-        self.do(Switch(label, value))
+        self.actions.append(Switch(label, value))
 
     def check_unlocked(self, label: str) -> None:
         """Refuse what could move an output or its pin from outside while the outputs are locked."""

@@ -393,6 +393,7 @@ class Connection(asyncio.Protocol):
         return self._parser.is_done and not self._pending
 
     def _send(self, request: Request, reply: Reply) -> None:
+        """Send with the other replies of this round; at once the last, or what is too much."""
         is_last = self._is_last()
         try:
             data = reply.encode(close=is_last, head_only=request.method == "HEAD")
@@ -404,9 +405,14 @@ class Connection(asyncio.Protocol):
         if is_last:
             self._held.append(data)
             self._close(LAST_ANSWERED)
-        else:
-            self._change(ANSWERED)
-            self._hold(data)
+            return
+        self._change(ANSWERED)
+        held = self._held
+        if not held:
+            self._server.flush_later(self)
+        held.append(data)
+        if len(held) > MAX_HELD_REPLIES or len(data) > MAX_HELD_BYTES:
+            self.flush()
 
     def _refuse(self, reply: Reply, request: Request | None = None) -> None:
         """Answer a request of which no more is read, as far as it is known."""
@@ -422,15 +428,6 @@ class Connection(asyncio.Protocol):
             self._close(CLOSE)
 
     # Writing
-
-    def _hold(self, data: bytes) -> None:
-        """Send it with the other replies of this round; at once what would be too much to hold."""
-        held = self._held
-        if not held:
-            self._server.flush_later(self)
-        held.append(data)
-        if len(held) > MAX_HELD_REPLIES or len(data) > MAX_HELD_BYTES:
-            self.flush()
 
     def _write(self, data: bytes) -> None:
         self._held.append(data)

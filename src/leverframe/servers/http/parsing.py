@@ -268,19 +268,17 @@ class RequestParser:
         path, mark, query = target.partition("?")
         if len(path) > self._limits.path_bytes or len(query) > self._limits.query_bytes:
             raise self._target_too_long()
-        is_http10 = self._is_http10()
+        self._is_last = not self._http.should_keep_alive()
+        # Only a header, or the lack of one, makes a difference.
+        is_http10 = (self._is_last or self._names_connection) and self._is_http10()
         return Request(method, path, query if mark else None, headers, b"", self._client, is_http10)
 
     def _is_http10(self) -> bool:
         """Tell whether this is HTTP/1.0, and note whether the connection ends with this request."""
-        http = self._http
-        self._is_last = not http.should_keep_alive()
-        if not (self._is_last or self._names_connection):
-            return False  # only a header, or the lack of one, makes a difference
-        version = http.get_http_version()
+        version = self._http.get_http_version()
         if version == "1.1":
             # Who leaves out the Host that HTTP/1.1 demands is answered, but not kept.
-            self._is_last = self._is_last or http.should_upgrade() or not self._has_host
+            self._is_last = self._is_last or self._http.should_upgrade() or not self._has_host
         elif version == "1.0":
             self._is_last = True
         elif version == "0.9":

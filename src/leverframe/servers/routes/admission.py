@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 from leverframe.commands.table.rights import ANONYMOUS, UNRESTRICTED, Account
 from leverframe.controller import Controller
-from leverframe.engine.settings import Settings
 from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.trusted import NOBODY_TRUSTED, TrustedNetworks
 from leverframe.servers.http.messages import Request
@@ -30,10 +29,9 @@ class Admission:
 
     def account(self, request: Request) -> Account | None:
         """Return the account, or None where a password must be checked first."""
-        settings = self._controller.pending
-        if self._is_open(settings):
+        if self._is_open():
             return UNRESTRICTED
-        account = self._access.recognise(request, settings)
+        account = self._access.recognise(request, self._controller.pending)
         return self.trusted.account_of(request) if account is ANONYMOUS else account
 
     async def check_password(self, request: Request) -> Account:
@@ -43,7 +41,7 @@ class Admission:
 
     def site_key(self, request: Request) -> str | None:
         """Return the key that an uploaded page acts with for who asks; None without a session."""
-        if self._is_open(self._controller.pending):
+        if self._is_open():
             return self._open_site_key
         if "authorization" in request.headers:
             return None
@@ -51,25 +49,23 @@ class Admission:
 
     def account_of_site(self, site_key: str) -> Account | None:
         """Return the account that an uploaded page with this key acts for, if there is one."""
-        settings = self._controller.pending
-        if self._is_open(settings):
+        if self._is_open():
             return UNRESTRICTED if site_key == self._open_site_key else None
-        return self._access.sessions.account_of_site(site_key, settings)
+        return self._access.sessions.account_of_site(site_key, self._controller.pending)
 
     def watch(self, request: Request) -> Callable[[], bool]:
         """Return a test of whether the account may still read; each call keeps a session in use."""
         begun = self._controller.pending.access
 
         def is_still_admitted() -> bool:
-            settings = self._controller.pending
-            if self._is_open(settings):
+            if self._is_open():
                 return True
             if "authorization" in request.headers:
                 # Passwords are not checked over and over: with other accounts one asks again.
-                return settings.access is begun
+                return self._controller.pending.access is begun
             return self.account(request) is not ANONYMOUS
 
         return is_still_admitted
 
-    def _is_open(self, settings: Settings) -> bool:
-        return not (settings.access.required or self._must_sign_in)
+    def _is_open(self) -> bool:
+        return not (self._must_sign_in or self._controller.commits.pending.access.required)

@@ -18,7 +18,8 @@ from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ACCOUNT, ANYBODY, CONTROL
 from leverframe.commands.table.rules import with_sources_of_hw_30
 from leverframe.commands.table.stage import NO_HASHES
-from leverframe.controller import Command, Controller, NeedsHashing, Outstanding
+from leverframe.commands.table.system import RESTORE_ROW
+from leverframe.controller import Command, Controller, NeedsHashing
 from leverframe.engine.engine import Engine
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
@@ -50,6 +51,7 @@ class Commands(msgspec.Struct, frozen=True):
     takes_file: bool
     #: Signing in or out, or one's own password.
     is_about_account: bool
+    is_restore: bool
 
     @classmethod
     def of(cls, calls: tuple[Call, ...]) -> "Commands":
@@ -60,6 +62,7 @@ class Commands(msgspec.Struct, frozen=True):
             bool(bodies),
             bool(bodies) and any(isinstance(body, Upload) for body in bodies),
             bool(calls) and calls[0].row.role in (ANYBODY, ACCOUNT),
+            len(calls) == 1 and calls[0].row is RESTORE_ROW,
         )
 
 
@@ -184,17 +187,26 @@ class CommandEndpoint:
         return self.status_reply()
 
     def _carry_out(
-        self, commands: Sequence[Command], request: Request, account: Account
+        self,
+        commands: Sequence[Command],
+        request: Request,
+        account: Account,
+        hashes: Mapping[str, str] = NO_HASHES,
     ) -> Reply | Coroutine[Any, Any, Reply]:
         peer, name, cause = request.peer, account.name, self._cause
         if cause.source != peer or cause.account != name:
             # The journal keeps many; those of one client in a row are one object.
             cause = Cause("command", f"{name} {peer}" if name else peer, name, peer)
             self._cause = cause
+        skipped: list[Refusal] | None = [] if self._lenient else None
         try:
-            outstanding = self._submit(commands, cause, account, NO_HASHES)
+            outstanding = self._controller.submit(
+                commands, cause, hashes, account=account, skipped=skipped
+            )
         except NeedsHashing as needed:
-            return self._hash_and_perform(commands, cause, account, needed.passwords)
+            return self._hash_and_carry_out(commands, request, account, needed.passwords)
+        for refusal in skipped or ():
+            self._skip(refusal, cause)
         if outstanding is None:
             return self.status_reply()
         return reply_when_done(outstanding, self.status_reply)
@@ -220,36 +232,19 @@ class CommandEndpoint:
             raise refusal.of(call.row.line) from None
         return [(call, body)]
 
-    def _submit(
+    async def _hash_and_carry_out(
         self,
         commands: Sequence[Command],
-        cause: Cause,
-        account: Account,
-        hashes: Mapping[str, str],
-    ) -> Outstanding | None:
-        skipped: list[Refusal] | None = [] if self._lenient else None
-        outstanding = self._controller.submit(
-            commands, cause, hashes, account=account, skipped=skipped
-        )
-        for refusal in skipped or ():
-            self._skip(refusal, cause)
-        return outstanding
-
-    async def _hash_and_perform(
-        self,
-        commands: Sequence[Command],
-        cause: Cause,
+        request: Request,
         account: Account,
         passwords: Sequence[str],
     ) -> Reply:
         hashes = {password: await self._passwords.hash(password) for password in passwords}
         try:
-            outstanding = self._submit(commands, cause, account, hashes)
+            reply = self._carry_out(commands, request, account, hashes)
+            return reply if isinstance(reply, Reply) else await reply
         except Refusal as refusal:
             return reply_to_refusal(refusal)
-        if outstanding is None:
-            return self.status_reply()
-        return await reply_when_done(outstanding, self.status_reply)
 
     def form(self, request: Request) -> dict[str, Any]:
         """Read the fields of a command whose body is a form."""

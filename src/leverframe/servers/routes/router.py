@@ -19,7 +19,6 @@ from leverframe.commands.table.matching import COMMAND_PATHS
 from leverframe.commands.table.refusals import NotAllowed, Refusal, SignInRequired
 from leverframe.commands.table.rights import ANONYMOUS, Account, check_calls, require
 from leverframe.commands.table.row import ANYBODY, CONTROL
-from leverframe.commands.table.system import RESTORE_ROW
 from leverframe.controller import Controller
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
@@ -321,18 +320,18 @@ class Web:
 
     def _permitted_commands(self, request: Request, account: Account) -> Commands:
         commands = self._commands.commands(request)
-        check_calls(account, commands.calls, self._controller.pending)
-        if not commands.calls:
+        if commands.calls:
+            check_calls(account, commands.calls, self._controller.pending)
+        else:
             require(account, CONTROL)
         return commands
 
     def _command(self, request: Request, account: Account) -> Answer:
         commands = self._permitted_commands(request, account)
-        calls = commands.calls
         if commands.is_about_account:
             return self._signing_in.handle(request, commands, account)
-        if len(calls) == 1 and calls[0].row is RESTORE_ROW:
-            return self._backups.restore(request, calls[0], account)
+        if commands.is_restore:
+            return self._backups.restore(request, commands.calls[0], account)
         return self._commands.handle(request, commands, account)
 
     def _refused(self, request: Request, refusal: Refusal) -> Reply:
