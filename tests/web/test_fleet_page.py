@@ -160,6 +160,14 @@ def test_times_of_all_are_those_of_the_node(tabs: Tabs, serve_fleet: Callable[..
         page.get_by_label("To which moment").fill("2026-01-05T05:00:00")
         page.locator("[data-do=go]").click()
         expect(page.locator(".common-time b")).to_contain_text("Jan 5, 2026, 05:00")
+        # Whether there was something to come to is told.
+        page.locator("[data-do=step]").click()
+        expect(page.locator(".time [role=status]")).to_have_text(
+            "Nothing was due; time stands where it stood."
+        )
+        site.ask(site.loop_node.post("send", name="pump", command="outs.cgi?ortime=07&out0=1"))
+        page.locator("[data-do=step]").click()
+        expect(page.locator(".time [role=status]")).to_contain_text("Controllers concerned: 1 of 3")
 
 
 def test_controllers_of_three_versions_are_listed_by_health_and_commanded(

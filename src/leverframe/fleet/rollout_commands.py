@@ -115,7 +115,8 @@ def _list(found: list[Told], zone: tzinfo) -> None:
             str(one["failed"]),
             str(one["controllers"]),
             one["by"],
-            moment_words(one["made"], zone),
+            # By the time of the node, as all else; one of an older program does not tell it.
+            moment_words(one.get("at", one["made"]), zone),
         )
     tables().print(table)
 

@@ -170,6 +170,8 @@ type FleetNode = {
   // How many controllers run; null when the node has started all of them.
   starting: { done: number; of: number } | null;
 };
+// What became of moving time: for how many controllers, by how much, for how many something was due.
+type FleetMoved = { moved: number; moved_s: number; due: number | null };
 type FleetView = {
   node: FleetNode;
   // Where there is one node, nothing is unknown.

@@ -7,6 +7,7 @@ import { addressWith, readAddress } from "../../../src/leverframe/web/fleet/addr
 import { Bulk } from "../../../src/leverframe/web/fleet/bulk.js";
 import { Changes, together } from "../../../src/leverframe/web/fleet/changes.js";
 import { Confirmed } from "../../../src/leverframe/web/fleet/confirmed.js";
+import { GroupTime } from "../../../src/leverframe/web/fleet/group_time.js";
 import { lastHour, levers, list } from "../../../src/leverframe/web/fleet/list.js";
 import * as node from "../../../src/leverframe/web/fleet/node_api.js";
 import { Nodes, stateOf, troublesOf } from "../../../src/leverframe/web/fleet/nodes.js";
@@ -497,6 +498,34 @@ test("roll-outs and dry runs are told by the time of the node, which may be virt
   globalThis.fetch = asIs;
   assert.match(textOf(bulk.view()), /12:00:00/);
 });
+
+test("a step tells whether something was due, and other moves of time do not", async () => {
+  const about = { virtual: true, role: "administrator", tenant: null, rate: 0, time: 0 };
+  const told = async (due, control) => {
+    const asIs = globalThis.fetch;
+    globalThis.fetch = async () => Response.json({ moved: 3, moved_s: due ? 90 : 0, due });
+    let time;
+    await new Promise((answered) => {
+      let drawings = 0;
+      time = new GroupTime({ node: about, redraw: () => ++drawings === 2 && answered() });
+      // Opens the tools, goes on, goes there, steps.
+      const presses = functionsOf(time.view());
+      presses[control]({ preventDefault() {} });
+    });
+    globalThis.fetch = asIs;
+    return textOf(time.view());
+  };
+  const [ADVANCE, STEP] = [1, 5];
+  assert.match(await told(0, STEP), /Nothing was due; time stands where it stood\./);
+  assert.match(await told(2, STEP), /due after 1 min 30 s is done\. Controllers concerned: 2 of 3/);
+  assert.doesNotMatch(await told(null, ADVANCE), /due after|Nothing was due/);
+});
+
+const functionsOf = (template) =>
+  template.values.flatMap((one) => {
+    if (typeof one === "function") return [one];
+    return one?.strings ? functionsOf(one) : [];
+  });
 
 test("a snapshot that somebody has removed is no longer the one to go back to", () => {
   const sent = [];

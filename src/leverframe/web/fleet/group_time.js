@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
+import { durationText } from "../lib/durations.js";
 import { fullMoment } from "../lib/moments.js";
 import { t } from "../lib/words.js";
 import * as node from "./node_api.js";
@@ -14,6 +15,9 @@ export class GroupTime {
   #to = "";
   /** @type {string | null} */
   #refusal = null;
+  // What became of the last step; null where time was moved otherwise since.
+  /** @type {FleetMoved | null} */
+  #stepped = null;
   #isBusy = false;
   // On a phone the list comes first: the tools open when somebody wants them.
   #isOpen = false;
@@ -75,6 +79,7 @@ export class GroupTime {
         </div>
       </div>
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+      ${this.#stepped ? html`<p class="quiet" role="status">${toldOf(this.#stepped)}</p>` : nothing}
     </section>`;
   }
 
@@ -105,9 +110,12 @@ export class GroupTime {
   async #move(params) {
     this.#isBusy = true;
     this.#refusal = null;
+    this.#stepped = null;
     this.#page.redraw();
     try {
-      await node.advance(params);
+      const moved = await node.advance(params);
+      // Only a step tells for whom something was due.
+      if (moved.due !== null) this.#stepped = moved;
     } catch (error) {
       if (!api.mayPass(error)) throw error;
       this.#refusal = /** @type {Error} */ (error).message;
@@ -115,4 +123,10 @@ export class GroupTime {
     this.#isBusy = false;
     this.#page.redraw();
   }
+}
+
+/** @param {FleetMoved} moved */
+function toldOf({ due, moved, moved_s: seconds }) {
+  if (!due) return t("nothing_due");
+  return t("step_done", { time: durationText(seconds), due, of: moved });
 }

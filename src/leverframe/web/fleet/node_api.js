@@ -69,7 +69,7 @@ export const give = async (choice, tenant) =>
 export const rename = (name, to) => post("rename", { name, to });
 /** @param {string} name @param {Params} at @returns {Promise<unknown>} */
 export const place = (name, at) => post("place", { name, ...at });
-/** @param {Params} params @returns {Promise<FleetNode>} */
+/** @param {Params} params @returns {Promise<FleetMoved>} */
 export const advance = (params) => post("advance", params);
 /**
  * @param {"add" | "fork"} what
