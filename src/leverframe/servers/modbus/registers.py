@@ -60,6 +60,7 @@ _ENCODERS: tuple[tuple[int, Callable[[float | None, int], bytes]], ...] = (
 )
 
 
+#: The command of each coil and value; None where the value does nothing.
 Coils = dict[tuple[str, int], Call | Refusal | None]
 
 
@@ -68,17 +69,9 @@ class ModbusRegisters:
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
-        #: The command of each coil and value; None where the value does nothing.
-        self._coils: Coils = {}
-        self._learn_coils()
-        controller.profile_watchers.append(self._learn_coils)
         #: The input registers as bytes, by where they begin, and what they were made of.
         self._images: dict[int, bytes] = {}
         self._images_of: tuple[Engine, int] | None = None
-
-    def _learn_coils(self) -> None:
-        """Take the commands of the version that runs now."""
-        self._coils = _coils_of(self._controller.profile)
 
     def answer(
         self, pdu: bytes, peer: str, *, may_write: bool
@@ -173,9 +166,10 @@ class ModbusRegisters:
         return calls
 
     def _of_coils(self, values: dict[int, int]) -> Iterator[Call | Refusal]:
+        commands = _coils_of(self._controller.profile)
         for address, value in values.items():
             label = modbus_map.COILS[address]
-            call = self._coils[label, value]
+            call = commands[label, value]
             if isinstance(call, Refusal) and label in modbus_map.RESET:
                 # Versions that have the command may have fewer counters.
                 raise ModbusException(ILLEGAL_ADDRESS)
@@ -217,7 +211,7 @@ class ModbusRegisters:
 
 @lru_cache(maxsize=8)
 def _coils_of(profile: Profile) -> Coils:
-    """Look up the commands of a version, once for all twins of it: 2 ms."""
+    """Look up the commands of a version with the first write to a twin of it: 2 ms."""
     coils: Coils = {
         (label, value): _call("/outs.cgi", f"{name}={value}", profile)
         for label, name in _SWITCHES.items()
