@@ -8,7 +8,6 @@ given up; a refused login, a busy or a broken server is tried again.
 """
 
 import asyncio
-from http import HTTPStatus
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +116,9 @@ def _request(message: Message, call: HttpClient) -> OutgoingRequest:
 
 def _judged(status: int, place: str) -> str:
     """Return the answer in words, or raise `CannotSend` where it is no success."""
+    # Imported here, where what sent the request has loaded it.
+    from http import HTTPStatus
+
     try:
         answer = f"{status} {HTTPStatus(status).phrase}"
     except ValueError:

@@ -8,7 +8,6 @@ a fault over HTTP. What takes time here takes real time, in which clients live.
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
-from http import HTTPStatus
 from typing import Any, Protocol
 
 from msgspec.structs import replace
@@ -25,6 +24,7 @@ from leverframe.servers.http.messages import (
     problem_reply,
 )
 from leverframe.servers.http.request_journal import BENCH_HEADER, note_answer
+from leverframe.servers.http.status_phrases import PHRASES
 
 #: Paths that answer whatever is set.
 SPARED = ("/sim.cgi", "/api/sim")
@@ -193,8 +193,7 @@ def _wrong_length(active: ActiveFault, request: Request, reply: Reply) -> SentRe
 
 def _status(active: ActiveFault) -> Reply:
     code = int(active["code"])
-    known = code in {status.value for status in HTTPStatus}
-    title = HTTPStatus(code).phrase if known else "An error"
+    title = PHRASES.get(code, "An error")
     return problem_reply(code, f"{title}, by a fault that was set.")
 
 

@@ -11,18 +11,15 @@ one of each is made for every request.
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from enum import Enum
-from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
+from leverframe.servers.http.status_phrases import PHRASES
+
 Headers = tuple[tuple[str, str], ...]
 
 PROBLEM_TYPE = "application/problem+json"
-
-#: Names of the current standard where Python still has those of an older one.
-_NEWER_PHRASES = {413: "Content Too Large", 414: "URI Too Long", 422: "Unprocessable Content"}
-_PHRASES = {int(status): status.phrase for status in HTTPStatus} | _NEWER_PHRASES
 
 #: Browsers take the content type as it is said: a name with markup in it makes no page.
 NOT_GUESSED = ("X-Content-Type-Options", "nosniff")
@@ -147,7 +144,7 @@ def problem_reply(status: int, detail: str) -> Reply:
     """Make a refusal in the form of RFC 9457 that gives no more than the reason."""
     problem = {
         "type": "about:blank",
-        "title": _PHRASES.get(status, "Refused"),
+        "title": PHRASES.get(status, "Refused"),
         "status": status,
         "detail": detail,
     }
@@ -155,7 +152,7 @@ def problem_reply(status: int, detail: str) -> Reply:
 
 
 def _head(status: int, content_type: str, headers: Headers) -> bytes:
-    lines = [f"HTTP/1.1 {status} {_PHRASES.get(status, '')}"]
+    lines = [f"HTTP/1.1 {status} {PHRASES.get(status, '')}"]
     if content_type:
         lines.append(f"Content-Type: {content_type}")
         if NOT_GUESSED not in headers:
