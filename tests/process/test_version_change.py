@@ -3,7 +3,7 @@
 from leverframe.config import AskedVersion
 from leverframe.process.version_change import settle_version
 from leverframe.profile import Profile
-from leverframe.storage.store import MemoryStore
+from leverframe.storage.store import MemoryStore, Rows
 from leverframe.testing import LoopTwin
 
 
@@ -90,6 +90,25 @@ async def test_the_same_version_is_started_without_a_report() -> None:
     assert (await again.settings())["outputs"][0]["name"] == "Pump"
     assert await store.blob("restore-report") is None
     assert await store.blob("earlier-version") is None
+
+
+class ReadableStore(MemoryStore):
+    """Holds what it was given until writing is forbidden."""
+
+    may_write = True
+
+    async def write(self, rows: Rows) -> None:
+        assert self.may_write, "nothing was to be written"
+        await super().write(rows)
+
+
+async def test_the_same_version_is_settled_without_writing() -> None:
+    store = ReadableStore()
+    for asked in (AskedVersion(), AskedVersion("3.0", "1.58a")):
+        store.may_write = True
+        first = await settle_version(store, asked)
+        store.may_write = False
+        assert await settle_version(store, asked) == first
 
 
 async def test_settings_that_cannot_be_converted_do_not_keep_a_controller_from_starting() -> None:

@@ -30,6 +30,9 @@ async def settle_version(
     stored = store.load() if stored is None else stored
     hw, sw, configured_sw = profile_in(stored)
     profile = asked.profile(hw, sw, configured_sw)
+    if (hw, sw, configured_sw) == (profile.hw, profile.sw, asked.sw):
+        # As before: the start need not wait for the disk.
+        return profile
     old = Profile(hw or profile.hw, sw or profile.sw)
     present, _ = settings_from_leaves(old, stored.settings)
     earlier = None if old == profile else await store.blob(EARLIER)
