@@ -212,7 +212,7 @@ async def _serve(fleet: FleetFile) -> None:
     with FleetFolder(Path(config.data)) as folder:
         # Before a password is made and shown for a start that comes to nothing.
         with bind_errors_for_people(config):
-            await try_host(config.host, config.port)
+            try_host(config.host, config.port)
         storage = await _opened_storage(fleet.cluster, folder)
         own = storage.lane.store(OF_NODE)
         if reach_of_node(config).must_sign_in:

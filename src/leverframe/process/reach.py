@@ -4,7 +4,6 @@ On a loopback address it is open to this machine, without accounts: that is the 
 other address strangers can reach it, so there is an administrator before anything is served.
 """
 
-import asyncio
 import logging
 import socket
 from functools import partial
@@ -102,13 +101,11 @@ def certificate_of(config: NodeConfig, folder: Path, name: str) -> Certificate |
     return own_certificate(folder, name, (config.host, *config.hosts))
 
 
-async def try_host(host: str, port: int) -> None:
+def try_host(host: str, port: int) -> None:
     """Raise the `OSError` that listening there would raise."""
-    # By the loop: `socket.getaddrinfo` loads the tables of names with letters beyond ASCII first.
-    found = await asyncio.get_running_loop().getaddrinfo(
+    for family, kind, protocol, _, address in socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    for family, kind, protocol, _, address in found:
+    ):
         try_address(family, kind, protocol, address)
 
 

@@ -99,7 +99,7 @@ async def serve(config: Config) -> None:
     with DataFolder(Path(config.data), reading_will_do=True) as folder:
         # Before a password is made and shown for a start that comes to nothing.
         with bind_errors_for_people(config):
-            await try_host(config.host, config.port)
+            try_host(config.host, config.port)
         opened = open_store(folder.store_path, was_closed=folder.was_given_back)
         reach = reach_of(config)
         built = await _built(config, folder, EncryptingStore(opened.store, folder.key_path), reach)

@@ -72,7 +72,7 @@ async def open_database(table: ClusterTable, folder: FleetFolder) -> DatabaseSto
     place = table.inner_place()
     try:
         # Before the node is registered: one that the others cannot reach must not begin a life.
-        await try_host(place.host, place.port)
+        try_host(place.host, place.port)
     except OSError as error:
         raise CannotListen(
             f"{table.inner} cannot be used for the other nodes: {error.strerror or error}. Choose"
