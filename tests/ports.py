@@ -17,18 +17,13 @@ FIRST, PORTS_EACH, PARTS = 12_000, 1_000, 18
 WORKERS = 8
 
 
-def _part() -> range:
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+@cache
+def _candidates(worker: str) -> Iterator[int]:
+    """Go round the part of a worker; this may be imported before there are any."""
     # Whatever runs outside a worker, such as a soak, shares the remaining parts by chance.
     number = int(worker[2:]) if worker else WORKERS + os.getpid() % (PARTS - WORKERS)
     first = FIRST + number % PARTS * PORTS_EACH
-    return range(first, first + PORTS_EACH)
-
-
-@cache
-def _candidates() -> Iterator[int]:
-    """Begin at the first use: a worker gets its number after this was imported."""
-    return cycle(_part())
+    return cycle(range(first, first + PORTS_EACH))
 
 
 def free_port() -> int:
@@ -39,9 +34,10 @@ def free_port() -> int:
 def free_ports(count: int) -> list[int]:
     """Give ports that are free for TCP and UDP alike, none of them given lately."""
     ports: list[int] = []
+    candidates = _candidates(os.environ.get("PYTEST_XDIST_WORKER", ""))
     with ExitStack() as held:
         while len(ports) < count:
-            address = "127.0.0.1", next(_candidates())
+            address = "127.0.0.1", next(candidates)
             stream = held.enter_context(socket.socket(type=socket.SOCK_STREAM))
             datagrams = held.enter_context(socket.socket(type=socket.SOCK_DGRAM))
             with suppress(OSError):

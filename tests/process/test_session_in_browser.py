@@ -28,12 +28,19 @@ pytestmark = pytest.mark.needs_program("chromium")
 BOX = "box.example"
 ADMIN = ("admin", "long admin secret")
 FIELDS = "YWRtaW4=*bG9uZyBhZG1pbiBzZWNyZXQ=*dXNlcg==*"
-CORS_PORT, OTHER_PORT = free_ports(2)
 
 
 @pytest.fixture(scope="module")
-def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
-    names = ("--hosts", BOX, "--cors-origins", f"http://{BOX}:{CORS_PORT}")
+def ports() -> dict[str, int]:
+    """Where sites of others are: at an origin that was named to the controller, and elsewhere."""
+    return dict(zip(("configured", "other"), free_ports(2), strict=True))
+
+
+@pytest.fixture(scope="module")
+def process(
+    ports: dict[str, int], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControllerProcess]:
+    names = ("--hosts", BOX, "--cors-origins", f"http://{BOX}:{ports['configured']}")
     with controller_process(tmp_path_factory.mktemp("session"), *names) as running:
         assert running.ask(f"/stm.cgi?auth=11{FIELDS}")[0] == 200
         yield running
@@ -95,20 +102,21 @@ def test_the_own_page_switches_with_its_session(process: ControllerProcess, page
 )
 @pytest.mark.parametrize(
     ("name", "port"),
-    [(BOX, OTHER_PORT), (BOX, CORS_PORT), (FOREIGN, OTHER_PORT)],
+    [(BOX, "other"), (BOX, "configured"), (FOREIGN, "other")],
     ids=["other port", "configured origin", "other site"],
 )
 @pytest.mark.parametrize("attack", EACH_ATTACK)
 def test_a_page_of_others_switches_nothing_with_the_session(
     attack: str,
     name: str,
-    port: int,
+    port: str,
     referrer_policy: str,
+    ports: dict[str, int],
     process: ControllerProcess,
     page: Page,
 ) -> None:
     target = f"http://{BOX}:{process.port}/outs.cgi?out0=1"
-    with foreign_site(name, port, referrer_policy) as site:
+    with foreign_site(name, ports[port], referrer_policy) as site:
         page.goto(site)
         assert attack_from(page, attack, target) in (None, 303, 401, 403)
         assert outputs(process) == b"000000"
