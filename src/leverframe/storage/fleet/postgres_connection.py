@@ -59,6 +59,8 @@ _MAY_BE_SECRET = re.compile(r"""(?<=after )"[^"]*"|(?<=')[^']*@""")
 
 def why_not_connected(error: Exception) -> str:
     """Return in one line why each place could not be reached, without anything secret."""
+    if isinstance(error, UnicodeError):
+        return "the host in its address cannot be the name of one"
     tried = dict.fromkeys(_TRIED.findall(str(error)))
     if tried:
         return "; ".join(f"{why} (at {where})" for where, why in tried)
