@@ -116,7 +116,7 @@ def _list(found: list[Told], zone: tzinfo) -> None:
             str(one["controllers"]),
             one["by"],
             # By the time of the node, as all else; one of an older program does not tell it.
-            moment_words(one.get("at", one["made"]), zone),
+            moment_words(one["at"] if "at" in one else one["made"], zone),
         )
     tables().print(table)
 
