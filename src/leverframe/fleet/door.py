@@ -368,6 +368,10 @@ class Door:
             return self.starting
         return self.not_started.at_address(address) or self.node
 
+    def expects_at(self, address: str) -> bool:
+        """Tell whether a controller with this address is yet to start."""
+        return self.at_address(address) is self.starting
+
     def at_port(self, port: int) -> Entrance:
         """Return who is at a port by now that was opened for a controller yet to start."""
         return self._by_port.get(port, self.starting)

@@ -33,6 +33,7 @@ from leverframe.fleet.members import (
     check_that_all_are_here,
     selected,
 )
+from leverframe.fleet.modbus_not_yet import StartingModbus
 from leverframe.fleet.node_start import NodeStart
 from leverframe.fleet.not_started import NOT_STARTED, NotStarted
 from leverframe.fleet.other_nodes import CallHandler, OtherNodes
@@ -102,7 +103,8 @@ class FleetNode:
         #: Called for every controller with its old and new settings.
         self.settings_watchers: list[SettingsWatcher] = []
         #: Ports beside HTTP, which controllers with an address of their own share.
-        self.modbus = SharedTcpPort(options.ports.host, options.ports.modbus_port)
+        starting = StartingModbus(door.descriptors, door.expects_at)
+        self.modbus = SharedTcpPort(options.ports.host, options.ports.modbus_port, starting)
         self.snmp = SharedUdpPort(options.ports.host, options.ports.snmp_port)
         #: Called when controllers were made, removed, renamed or tagged.
         self.watchers: set[Callable[[], None]] = set()

@@ -12,6 +12,7 @@ from typing import cast
 
 from leverframe.commands.table.refusals import Conflict
 from leverframe.fleet.loopback import bound_to_loopback
+from leverframe.fleet.modbus_not_yet import BusyConnection, StartingModbus
 from leverframe.servers.modbus.listening_place import ListeningPlace
 from leverframe.servers.snmp.datagram_place import DatagramEndpoint, DatagramPlace, Receive
 from leverframe.servers.udp_socket import PACKET_INFO, datagrams, send_from, tell_addresses
@@ -47,9 +48,10 @@ def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
 class SharedTcpPort:
     """A TCP port; who connects to an address gets to the server that has it."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, starting: StartingModbus) -> None:
         self._host = host
         self._wanted_port = port
+        self._starting = starting
         self._factories: dict[str, Factory] = {}
         self._listener: asyncio.Server | None = None
         self._opening = asyncio.Lock()
@@ -75,9 +77,18 @@ class SharedTcpPort:
                 listening = _bound(socket.SOCK_STREAM, self._host, self._wanted_port)
                 loop = asyncio.get_running_loop()
                 self._listener = await loop.create_server(
-                    lambda: ArrivingConnection(self._factories), sock=listening
+                    lambda: ArrivingConnection(self.protocol_at), sock=listening
                 )
             self._factories[address] = factory
+
+    def protocol_at(self, address: str) -> asyncio.Protocol | None:
+        """Return what answers at an address; None where nobody does, nor will in a moment."""
+        factory = self._factories.get(address)
+        if factory is not None:
+            return factory()
+        if self._starting.is_expected(address):
+            return BusyConnection(self._starting, address, self._factories.get)
+        return None
 
     async def leave(self, address: str) -> None:
         async with self._opening:
@@ -85,23 +96,23 @@ class SharedTcpPort:
             if not self._factories and self._listener is not None:
                 listener, self._listener = self._listener, None
                 listener.close()
+                self._starting.drop()
                 await listener.wait_closed()
 
 
 class ArrivingConnection(asyncio.Protocol):
     """A connection until it is known whom it is for."""
 
-    def __init__(self, factories: dict[str, Factory]) -> None:
-        self._factories = factories
+    def __init__(self, protocol_at: Callable[[str], asyncio.Protocol | None]) -> None:
+        self._protocol_at = protocol_at
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         arrived = cast(asyncio.Transport, transport)
         name = arrived.get_extra_info("sockname")
-        factory = self._factories.get(name[0]) if name else None
-        if factory is None:
+        protocol = self._protocol_at(name[0]) if name else None
+        if protocol is None:
             arrived.abort()
             return
-        protocol = factory()
         arrived.set_protocol(protocol)
         protocol.connection_made(arrived)
 
