@@ -51,6 +51,7 @@ OF_FLEET_COMMANDS = (
     *("fleet/fleet_metrics.py", "fleet/fleet_scenario.py"),
     *("fleet/moving.py", "fleet/node_client.py", "fleet/serve.py", "fleet/api/endpoints.py"),
     *("fleet/node_passwd.py", "fleet/stopped_node.py", "fleet/first_passwords.py"),
+    "fleet/cluster/driver.py",
 )
 #: Whose sentences come to others: the command line, the start of the program.
 NOT_FOR_PAGES = (
