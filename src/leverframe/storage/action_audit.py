@@ -10,7 +10,7 @@ for.
 
 import asyncio
 import logging
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, takewhile
@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from leverframe.engine import actions
-from leverframe.engine.actuator import is_overridden
+from leverframe.engine.actuator import SWITCHES, is_overridden
 from leverframe.engine.engine import wall_of_local
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import ENERGIES, OUTPUTS
@@ -49,6 +49,9 @@ GATHER_S = 1.0
 LONGEST_PAUSE_S = 300.0
 #: Entries on disk, outlived ones too; then those that stay are written anew in one row.
 MAX_ON_DISK = 2 * MAX_ENTRIES
+
+#: Switching off and on, by label: made once, because nothing is done more often.
+_SWITCHED = {label: (AuditChange(label, 1, 0), AuditChange(label, 0, 1)) for label in SWITCHES}
 
 #: What is done rather than set, by what it is called in the trail.
 _DONE = {
@@ -96,7 +99,8 @@ class ActionAudit:
             return
         self._waiting.add(entry_of(self._trail.next_number(), wall, cause, changes))
         self._trail.entry_count += 1
-        self._write_soon()
+        if self._timer is None:
+            self._write_soon()
 
     async def entries(self) -> dict[int, msgspec.Raw]:
         """Return the newest entries by number, with those that are not on disk yet."""
@@ -188,21 +192,18 @@ class EntriesByAccount:
     """
 
     def __init__(self) -> None:
-        self._by_account: dict[str, deque[AuditEntry]] = {}
+        self._by_account: defaultdict[str, deque[AuditEntry]] = defaultdict(deque)
         self._count = 0
 
     def add(self, entry: AuditEntry) -> None:
-        own = self._by_account.get(entry.account)
-        if own is None:
-            own = self._by_account[entry.account] = deque()
+        own = self._by_account[entry.account]
         own.append(entry)
-        self._count += 1
-        if self._count > MAX_ENTRIES:
-            self._count -= 1
-            if len(own) * len(self._by_account) > MAX_ENTRIES:
-                own.popleft()
-            else:
-                max(self._by_account.values(), key=len).popleft()
+        if self._count < MAX_ENTRIES:
+            self._count += 1
+        elif len(own) * len(self._by_account) > MAX_ENTRIES:
+            own.popleft()
+        else:
+            max(self._by_account.values(), key=len).popleft()
 
     def forget_up_to(self, number: int) -> None:
         """Forget the entries up to this number."""
@@ -259,17 +260,15 @@ def _changes(
     machine: Machine, done: Iterable[actions.Action], wall: float
 ) -> tuple[AuditChange, ...]:
     found: list[AuditChange] = []
-    switched: dict[str, int] = {}
+    switched: dict[str, bool] = {}
     for action in done:
         if type(action) is actions.Switch:
             label = action.label
-            old = switched.get(label)
-            if old is None:
-                old = 1 if machine.values[label] else 0
-            new = int(actions.after_switching(action.value, old == 1))
-            if new != old:
-                switched[label] = new
-                found.append(AuditChange(label, old, new))
+            was_on = switched.get(label, bool(machine.values[label]))
+            is_on = actions.after_switching(action.value, was_on)
+            if is_on is not was_on:
+                switched[label] = is_on
+                found.append(_SWITCHED[label][is_on])
         elif type(action) is actions.FollowSetting:
             if is_overridden(machine, action.action):
                 found.append(AuditChange(action.action, "overridden", "as set"))

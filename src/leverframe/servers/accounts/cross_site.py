@@ -21,6 +21,8 @@ from ipaddress import ip_address
 from leverframe.servers.http.messages import Request
 from leverframe.servers.problems import ForeignPage
 
+#: Headers by which browsers tell which page a request comes from.
+_NAMES_OF_PAGES = frozenset(("origin", "referer", "sec-fetch-site"))
 #: What a browser states about requests that no other page caused.
 _NOT_FOREIGN = (None, "same-origin", "none")
 
@@ -81,6 +83,11 @@ class OwnNames:
     def check_page(self, request: Request, *, needs_source: bool) -> None:
         """Refuse what a foreign page has made a browser send; `needs_source` for a session's."""
         headers = request.headers
+        if _NAMES_OF_PAGES.isdisjoint(headers):
+            # A program, as nearly always.
+            if needs_source:
+                raise _without_source()
+            return
         if self.origins and not needs_source and headers.get("origin") in self.origins:
             return
         source = headers.get("origin") or headers.get("referer")
