@@ -75,6 +75,7 @@ def repeated(request: Request) -> Reply:
 async def answer_to(connection: Connection, wire: Wire, *pieces: bytes) -> bytes:
     for piece in pieces:
         connection.data_received(piece)
+        connection.answer_pending()
         while connection.input_paused:  # noqa: ASYNC110
             await asyncio.sleep(0)  # what is long is read by and by
     connection.flush()
@@ -134,6 +135,7 @@ class ConnectedTwin:
         async with asyncio.timeout(PATIENCE_S):
             for piece in pieces:
                 connection.data_received(piece)
+                connection.answer_pending()
                 while connection.input_paused and not wire.ended:  # noqa: ASYNC110
                     await asyncio.sleep(0)
             while connection.state in BUSY:  # noqa: ASYNC110

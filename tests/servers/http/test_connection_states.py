@@ -93,15 +93,18 @@ async def test_replies_of_one_round_leave_together_and_no_more_than_a_few_are_he
     (sent,) = wire.written
     assert sent.count(b"HTTP/1.1 200") == 3
     connection.data_received(b"".join(GET % number for number in range(7)))
-    assert wire.written[1].count(b"HTTP/1.1 200") == connections.MAX_HELD_REPLIES + 1
     await asyncio.sleep(0)
+    assert wire.written[1].count(b"HTTP/1.1 200") == connections.MAX_HELD_REPLIES + 1
     assert b"".join(wire.written).count(b"HTTP/1.1 200") == 10
 
 
 async def test_a_large_reply_is_not_held() -> None:
     body = bytes(connections.MAX_HELD_BYTES)
     connection, wire = connected(lambda _: Reply(200, "", body))
-    connection.data_received(GET % 1)
+    for number in range(2):
+        connection.data_received(GET % number)
+    await asyncio.sleep(0)
+    assert len(wire.written) == 2
     assert wire.written[0].endswith(body)
 
 
@@ -116,8 +119,61 @@ async def test_held_replies_leave_before_what_ends_the_connection(last: bytes) -
     connection, wire = connected()
     connection.data_received(GET % 1)
     connection.data_received(last)
+    await asyncio.sleep(0)
     assert wire.ended or wire.closed
     assert b"".join(wire.written).count(b"HTTP/1.1 ") == 2
+
+
+async def test_requests_of_a_round_are_answered_when_all_have_been_read() -> None:
+    asked: list[str] = []
+
+    def note(request: Request) -> Reply:
+        asked.append(request.path)
+        return path_as_text(request)
+
+    server = ServerState(note, HttpLimits())
+    connections_and_wires = [connected_to(server) for _ in range(3)]
+    for number, (connection, _) in enumerate(connections_and_wires):
+        connection.data_received(GET % number)
+    assert asked == []
+    await asyncio.sleep(0)
+    assert asked == ["/0", "/1", "/2"]
+    assert [len(wire.written) for _, wire in connections_and_wires] == [1, 1, 1]
+
+
+@for_each("tls", [False, True])
+async def test_a_request_right_before_its_client_leaves_is_carried_out(tls: bool) -> None:
+    asked: list[str] = []
+
+    def note(request: Request) -> Reply:
+        asked.append(request.path)
+        return path_as_text(request)
+
+    connection, _ = connected(note, tls=tls)
+    connection.data_received(GET % 1)
+    connection.eof_received()
+    assert asked == ["/1"]
+
+
+async def test_a_request_right_before_a_stop_is_answered() -> None:
+    connection, wire = connected()
+    connection.data_received(GET % 1)
+    connection.stop()
+    assert b"".join(wire.written).count(b"HTTP/1.1 200") == 1
+
+
+async def test_a_connection_that_fails_takes_no_answer_from_the_others() -> None:
+    def fail(status: int, detail: str) -> Reply:
+        raise RuntimeError("a fault of this program")
+
+    server = ServerState(path_as_text, HttpLimits(), problem=fail)
+    (failing, ended), (sound, wire) = connected_to(server), connected_to(server)
+    failing.data_received(b"no request\r\n\r\n")
+    for number in range(2):
+        sound.data_received(GET % number)
+        await asyncio.sleep(0)
+        assert wire.written[number].endswith(b"/%d" % number)
+    assert ended.closed
 
 
 async def test_a_burst_has_its_turn_and_then_others_have_theirs() -> None:

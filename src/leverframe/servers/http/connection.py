@@ -176,6 +176,7 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Keep the connection open for outstanding answers, though not for a stream."""
+        self.answer_pending()
         self._parser.end()
         answers_due = self.state is ANSWERING or (self.state in READY and bool(self._pending))
         if answers_due and self._transport.get_extra_info("sslcontext") is None:
@@ -185,6 +186,7 @@ class Connection(asyncio.Protocol):
 
     def stop(self) -> None:
         """Complete the answer that is being made, then close."""
+        self.answer_pending()
         self._close(STOP)
 
     def abort(self) -> None:
@@ -244,7 +246,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if len(data) <= MAX_FEED_BYTES and not self._unread:
             self._pending.extend(self._parser.feed(data))
-            self._answer_pending()
+            self._server.answer_later(self)
         elif not self._parser.is_done:
             self._unread = memoryview(bytes(self._unread) + data)
             self._read_slices()
@@ -256,7 +258,7 @@ class Connection(asyncio.Protocol):
             self._pending.extend(self._parser.feed(data))
             if self._pending or self.state is not BODY:
                 break
-        is_ready = self._answer_pending()
+        is_ready = self.answer_pending()
         if self._parser.is_done:
             self._unread = _NOTHING
         elif self._unread:
@@ -277,12 +279,12 @@ class Connection(asyncio.Protocol):
 
     def _proceed(self) -> None:
         """Continue after an answer, after a turn of other connections, or when the client reads."""
-        if self._answer_pending() and self.input_paused:
+        if self.answer_pending() and self.input_paused:
             self._read_slices()
 
     # Answering
 
-    def _answer_pending(self) -> bool:
+    def answer_pending(self) -> bool:
         """Answer pending requests in order; return True if none is left and more may come."""
         pending = self._pending
         while pending:
