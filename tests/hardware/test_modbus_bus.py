@@ -59,7 +59,7 @@ class TerminalLine(SerialLine):
     async def ask(
         self, line: SerialParameters, slave: int, request: Read | Write
     ) -> Answer | NoAnswer:
-        return await super().ask(line._replace(parity="none"), slave, request)
+        return await super().ask(replace(line, parity="none"), slave, request)
 
 
 def raw_number(reading: ModuleReading) -> float:

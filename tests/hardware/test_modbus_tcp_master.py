@@ -19,7 +19,7 @@ from leverframe.process.ports import connect_modbus
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.testing import LoopTwin
 from leverframe.wire.modbus import Read, exception_answer
-from leverframe.wire.modbus_modules import COMMON_LINE
+from leverframe.wire.modbus_modules import COMMON_LINE, SerialParameters
 from leverframe.wire.modbus_rtu import Data, ExceptionReply, NoAnswer
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
@@ -127,12 +127,12 @@ def test_bitrate_parity_and_stop_bits_of_a_slot_win_over_the_modules() -> None:
         await twin.ok("/stm.cgi?modbus_sensor=06&modbusline0=5*2*2")
         bench = Bench(SimulatedBus(s1=1), twin.controller.engine.settings)
         await asyncio.sleep(0.5)
-        assert {line for *_, line in bench.bus.asked} == {(19200, "even", 2)}
+        assert {line for *_, line in bench.bus.asked} == {SerialParameters(19200, "even", 2)}
         await twin.ok("/stm.cgi?modbusline0=0*0*0")
         bench.adopt(twin.controller.engine.settings)
         bench.bus.asked.clear()
         await asyncio.sleep(0.5)
-        assert {line for *_, line in bench.bus.asked} == {(9600, "none", 1)}
+        assert {line for *_, line in bench.bus.asked} == {SerialParameters(9600, "none", 1)}
         await bench.master.close()
         await twin.controller.stop()
 

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import (
@@ -191,7 +192,7 @@ def test_a_second_keeps_its_extremes_and_its_last_value(
     compactor = Compactor(in_memory(), BOUNDS)
     fill(compactor, points, label, at_once=1000)
     came = [value for _, value in changes(points)]
-    _, kept = raw(compactor, span(START, START + 2)._replace(labels=(label,)), label)
+    _, kept = raw(compactor, replace(span(START, START + 2), labels=(label,)), label)
     if label == "OUT0":
         assert kept == came
     else:

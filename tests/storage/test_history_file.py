@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from leverframe.clock import SystemClock, VirtualClock
 from leverframe.engine.samples import Traced
@@ -71,7 +72,7 @@ def test_a_file_written_by_an_earlier_release_opens_unchanged(tmp_path: Path) ->
             samples: list[Traced] = [(START + 30 * k, "DS1", value) for k, value in values]
             now_written.add([*samples, (START + 30 * (n + 9), "OUT0", n % 20 // 10)])
         for points in (2, 60, 100_000):
-            asked = both._replace(points=points)
+            asked = replace(both, points=points)
             assert str(answer(earlier, asked)) == str(answer(now_written, asked))
 
 

@@ -5,7 +5,9 @@ here are those of the pages; `words/parts.json` has them in the other languages.
 """
 
 import re
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from leverframe.commands.table.codes import I2C_SENSORS
 from leverframe.engine.findings import page_of
@@ -13,7 +15,7 @@ from leverframe.engine.labels import LABELS
 from leverframe.hardware.module_mapping import SLOT_TROUBLES
 
 
-class TroubledPart(NamedTuple):
+class TroubledPart(Struct, frozen=True):
     #: The places are what stands in the groups of the pattern.
     name: str
     page: str
@@ -73,5 +75,5 @@ def part_of(noted: str) -> TroubledPart:
         return TroubledPart(noted, page_of(noted))
     for pattern, part in PARTS.items():
         if found := re.fullmatch(pattern, noted):
-            return part._replace(name=part.name.format(*found.groups()))
+            return replace(part, name=part.name.format(*found.groups()))
     return TroubledPart(noted, _JOURNAL)

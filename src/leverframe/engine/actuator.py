@@ -18,7 +18,9 @@ then.
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
 
 from leverframe.engine.actions import (
     AUTO_SWITCH,
@@ -55,7 +57,7 @@ MESSAGES = {
 }
 
 
-class _Order(NamedTuple):
+class _Order(Struct, frozen=True):
     """One activation or deactivation of an action."""
 
     #: The index of the target.

@@ -7,9 +7,9 @@ cause of its beginning.
 
 from collections.abc import Iterator, Sequence
 from heapq import merge
-from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from leverframe.engine.conditions import Condition
 from leverframe.engine.engine import Engine
@@ -42,7 +42,7 @@ class Bar(Struct, frozen=True):
     count: int = 1
 
 
-class _Held(NamedTuple):
+class _Held(Struct, frozen=True):
     """What holds from a moment on."""
 
     time: float
@@ -71,17 +71,17 @@ def _held(values: Course, causes: Causes, first: float, last: float) -> Iterator
         now = held
         for change in together:
             if isinstance(change, tuple):
-                now = now._replace(value=change[0])
+                now = replace(now, value=change[0])
             else:
-                now = now._replace(cause=change)
+                now = replace(now, cause=change)
         if now.value is None:
             # Nobody knows what held, so nobody caused it.
-            now = now._replace(cause=None)
+            now = replace(now, cause=None)
         if (now.value, now.cause) == (held.value, held.cause):
             continue
         if time > first:
             yield held
-        held = now._replace(time=max(time, first))
+        held = replace(now, time=max(time, first))
     yield held
 
 

@@ -22,8 +22,8 @@ met.
 
 from collections import deque
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from leverframe.engine.actions import (
@@ -92,7 +92,7 @@ def _with_number(rule: Rule, numbers: dict[int, int]) -> Rule:
     return replace(rule, depends=rule.depends + moved_by) if moved_by else rule
 
 
-class WantedState(NamedTuple):
+class WantedState(Struct, frozen=True):
     """The state that a rule wants an output to have, and the number of the rule."""
 
     rule: int

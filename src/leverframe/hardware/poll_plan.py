@@ -13,9 +13,9 @@ late meets no other request to the same slave.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 #: A slave's requests are all made once in this time, if the bus is fast enough.
 PERIOD_S = 1.0
@@ -35,21 +35,21 @@ _POWER = 4
 _BETTER, _WORSE = 0.5, 0.1
 
 
-class Work(NamedTuple):
+class Work(Struct, frozen=True):
     """The requests to a slave: how many, and the pause between two of them."""
 
     requests: int
     delay_s: float = 0.0
 
 
-class Turn(NamedTuple):
+class Turn(Struct, frozen=True):
     slave: int
     request: int
     #: Not before this moment.
     at: float
 
 
-class Spent(NamedTuple):
+class Spent(Struct, frozen=True):
     """The time that a request took, and how long the line needs for its bytes alone."""
 
     took_s: float
@@ -120,7 +120,7 @@ class PollPlan:
         turns = [Turn(slave, *state.upcoming()) for slave, state in self._slaves.items()]
         due = [turn for turn in turns if turn.at <= now]
         if due:
-            return min(due, key=self._precedence)._replace(at=now)
+            return replace(min(due, key=self._precedence), at=now)
         return min(turns, key=lambda turn: turn.at) if turns else None
 
     def asked(self, turn: Turn, now: float) -> None:

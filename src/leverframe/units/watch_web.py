@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
+from msgspec.structs import replace
 
 from leverframe import __version__
 from leverframe.clock import Clock
@@ -199,7 +200,7 @@ class WatchWeb:
         span = span_of(urlencode(given), self._clock.wall(), USUAL_POINTS)
         labels = span.labels or tuple(health.values)
         prefix = f"{health.name}/"
-        asked = span._replace(labels=tuple(prefix + label for label in labels))
+        asked = replace(span, labels=tuple(prefix + label for label in labels))
         try:
             found = await self._history.ask(lambda compactor: answer(compactor, asked))
         except StoreUnavailable as error:

@@ -8,7 +8,9 @@ scales the makers' client library knows.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from leverframe.engine.settings import ModbusDevice, ModbusMapping, Settings
 from leverframe.wire.modbus import BIT_READS, READ_HOLDING_REGISTERS, READ_INPUT_REGISTERS
@@ -18,7 +20,7 @@ from leverframe.wire.modbus_numbers import register_count
 STALE_S = 15.0
 
 
-class SerialParameters(NamedTuple):
+class SerialParameters(Struct, frozen=True):
     """The parameters of a serial line; always eight data bits."""
 
     bitrate: int = 9600
@@ -29,7 +31,7 @@ class SerialParameters(NamedTuple):
 COMMON_LINE = SerialParameters()
 
 
-class ModuleReading(NamedTuple):
+class ModuleReading(Struct, frozen=True):
     number: int
     name: str
     unit: str
@@ -45,7 +47,7 @@ class ModuleReading(NamedTuple):
         return 1 if self.function in BIT_READS else register_count(self.type)
 
 
-class Module(NamedTuple):
+class Module(Struct, frozen=True):
     readings: tuple[ModuleReading, ...]
     line: SerialParameters = COMMON_LINE
     #: Seconds between two reads.
@@ -56,7 +58,7 @@ class Module(NamedTuple):
     is_sdm: bool = False
 
 
-class _Row(NamedTuple):
+class _Row(Struct, frozen=True):
     name: str
     unit: str
     register: int
@@ -304,7 +306,7 @@ def module_in_slot(settings: Settings, slot: int) -> Module | None:
         module.line.parity if chosen.parity == "module" else chosen.parity,
         chosen.stop_bits or module.line.stop_bits,
     )
-    return module._replace(line=line)
+    return replace(module, line=line)
 
 
 def _module_in_slot(settings: Settings, slot: int) -> Module | None:
@@ -316,7 +318,7 @@ def _module_in_slot(settings: Settings, slot: int) -> Module | None:
         return _own_device(settings.modbus_devices[_CUSTOM[label]], mapped)
     module = MODULES.get(label)
     if module is not None and module.is_sdm:
-        return module._replace(line=SerialParameters(settings.serial.sdm_bitrate))
+        return replace(module, line=SerialParameters(settings.serial.sdm_bitrate))
     return module
 
 

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from leverframe.commands.describe.media_types import JSON
 from leverframe.commands.describe.openapi import QueryParameter
@@ -211,7 +212,7 @@ async def _streamed(
 
 def _filled(compactor: Compactor, span: TimeSpan) -> TimeSpan:
     """Select all recorded labels where the query names none."""
-    return span if span.labels else span._replace(labels=recorded_labels(compactor))
+    return span if span.labels else replace(span, labels=recorded_labels(compactor))
 
 
 # --- the query ------------------------------------------------------------------------------------

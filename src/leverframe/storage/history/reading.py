@@ -11,6 +11,9 @@ from itertools import repeat
 from math import ceil, isnan
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from leverframe.engine.labels import LABELS
 from leverframe.engine.pwm import DUTIES
 from leverframe.storage.history.columns import (
@@ -52,7 +55,7 @@ _RAW = ("times", "values")
 RECORDED = (*LABELS, *DUTIES)
 
 
-class TimeSpan(NamedTuple):
+class TimeSpan(Struct, frozen=True):
     """A question: labels from one time to another, in at most so many points each."""
 
     labels: tuple[str, ...]
@@ -244,7 +247,7 @@ def _mean(area: float, weight: float, low: float, high: float) -> float:
 # --- CSV -----------------------------------------------------------------------------------------
 
 
-class CsvStyle(NamedTuple):
+class CsvStyle(Struct, frozen=True):
     """How a table is written: for programs, or for people with names and local times."""
 
     #: What stands above a column instead of its label.
@@ -268,7 +271,7 @@ def csv_pieces(
     time = "time" if style.zone is None else f"time ({style.zone})"
     begun = since(compactor)
     # Decades before the first value would be millions of empty pieces.
-    span = span._replace(first=max(span.first, span.now if begun is None else begun))
+    span = replace(span, first=max(span.first, span.now if begun is None else begun))
     resolution = resolution_of(compactor, span)
     if resolution.step:
         names = [f"{title} {number}" for title in titles for number in _REDUCED]
@@ -313,7 +316,7 @@ def _parts(span: TimeSpan, start: float, width: int) -> Iterator[TimeSpan]:
     while start < span.known:
         end = start + width
         last = span.known if end >= span.known else end - INSTANT_S
-        yield span._replace(first=max(start, span.first), last=last)
+        yield replace(span, first=max(start, span.first), last=last)
         start = end
 
 
