@@ -139,6 +139,23 @@ def test_a_controller_that_is_there_is_given_an_address_and_a_port(fleet: Termin
     assert fleet.json("place", "gh-1", "--address", "none")[0]["address"] is None
 
 
+def test_several_are_given_addresses_and_ports_that_follow_each_other(fleet: Terminal) -> None:
+    fleet("add", "--name", "gh-{n}", "--count", "3")
+    port = free_ports(2)[0]
+    told = fleet("place", "gh-1", "gh-3", "--address", "127.0.1.9", "--port", str(port))
+    first, second = told.splitlines()
+    assert first.startswith("gh-1 answers at ")
+    assert first.endswith(f"/, 127.0.1.9, port {port}")
+    assert second.endswith(f"/, 127.0.1.10, port {port + 1}")
+    # Where one is refused its place, that ends it.
+    told = fleet("place", "gh-3", "gh-2", "gh-1", "--address", "127.0.1.8", ends_with=2)
+    assert "gh-3 answers at " in told
+    assert "--address: gh-2 cannot have 127.0.1.9: gh-1 has it." in told
+    taken_away = fleet.json("place", "gh-1", "gh-3", "--address", "none", "--port", "0")
+    assert [(one["address"], one["port"]) for one in taken_away] == [(None, None)] * 2
+    assert "'no' is no address" in fleet("place", "gh-1", "gh-2", "--address", "no", ends_with=2)
+
+
 def test_the_list_ends_with_whom_it_lacks_since_they_did_not_start(
     fleet: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,26 +84,27 @@ CONTROLLER_TASKS = (
     ),
     Task(
         "place",
-        "fleet.commands:place_controller",
-        "give a controller an address or a port of its own, or take it away",
+        "fleet.commands:place_controllers",
+        "give controllers addresses or ports of their own, or take them away",
         (
-            MEMBER,
+            argument("names", metavar="NAME", nargs="+", type=filled, help="controllers"),
             argument(
                 "--address",
                 metavar="ADDRESS",
-                help="at which it alone answers; none takes the one away that it has",
+                help="of the first, the others have the next ones; none takes away what they have",
             ),
             argument(
                 "--port",
                 type=int,
                 metavar="PORT",
-                help="at which it alone answers; 0 takes the one away that it has",
+                help="of the first, the others have the next ones; 0 takes away what they have",
             ),
             *NODE_JSON,
         ),
         """\
 Give a controller that is there an address or a port at which it alone answers. It goes on with what
-it does; its connections end. Where the fleet file names it, the file says where it is.
+it does; its connections end. Where the fleet file names it, the file says where it is. Of several,
+one after the other is given its place; where one cannot have it, those before it have theirs.
 """,
         needed=Needed(("address", "port")),
     ),

@@ -5,7 +5,7 @@ What concerns many controllers ends with 1 where some of them refused it, and te
 
 import sys
 from collections.abc import Callable, Iterator, Sized
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import tzinfo
 from ipaddress import ip_address
 from pathlib import Path
@@ -211,21 +211,30 @@ def named_in_file(file: str, name: str) -> str:
     )
 
 
-def place_controller(
+def place_controllers(
     node: str,
     user: str | None,
     ca_file: str | None,
     as_json: bool,
-    name: str,
+    names: list[str],
     address: str | None,
     port: int | None,
 ) -> None:
+    """Give the first its place and the others the next ones; a refusal ends it there."""
     with asked_node(node, user, ca_file) as client:
-        told = client.post("place", {"name": name, "address": address, "port": port})
-    if as_json:
-        print_json([told])
-    else:
-        print(f"{name} answers at {_places(told)}")
+        for count, name in enumerate(names):
+            wanted: JsonObject = {"name": name, "address": address, "port": port}
+            if address is not None:
+                # `none` is no address, and for all the same.
+                with suppress(ValueError):
+                    wanted["address"] = _later(address, count)
+            if port:
+                wanted["port"] = port + count
+            told = client.post("place", wanted)
+            if as_json:
+                print_json([told])
+            else:
+                print(f"{name} answers at {_places(told)}")
 
 
 def tag_controllers(
