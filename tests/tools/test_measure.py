@@ -167,7 +167,9 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def report(measured: coverage.Coverage, source: str) -> tuple[list[int], dict[int, Any]]:
     """Lines that were not run, and how many branches each line has and took."""
     _, _, _, missing, _ = measured.analysis2(source)
-    return missing, measured.branch_stats(source)
+    branches = measured.branch_stats(source)
+    measured.get_data().close(force=True)
+    return missing, branches
 
 
 def traced(source: str, calls: list[str]) -> tuple[list[int], dict[int, Any]]:
