@@ -109,18 +109,19 @@ class ServerState:
 
     def answer_later(self, connection: SharingConnection) -> None:
         """Have the connection answer when all that this round brings has been read."""
+        if not self._is_end_planned:
+            self._plan_end_of_round()
         self._unanswered.append(connection)
-        self._plan_end_of_round()
 
     def flush_later(self, connection: SharingConnection) -> None:
         """Send what the connection holds when all requests of this round were answered."""
+        if not self._is_end_planned:
+            self._plan_end_of_round()
         self._unsent.append(connection)
-        self._plan_end_of_round()
 
     def _plan_end_of_round(self) -> None:
-        if not self._is_end_planned:
-            self._is_end_planned = True
-            asyncio.get_running_loop().call_soon(self._end_round)
+        self._is_end_planned = True
+        asyncio.get_running_loop().call_soon(self._end_round)
 
     def _end_round(self) -> None:
         """Answer and then send, each for all connections that take part in this round.

@@ -97,7 +97,8 @@ class CommandEndpoint:
         self._kept: dict[tuple[str, str], Commands] = {}
         #: The last status reply, and the state it shows.
         self._reply = Reply(200, "text/xml", b"")
-        self._reply_of: tuple[Engine, int] | None = None
+        self._reply_engine: Engine | None = None
+        self._reply_version = 0
         controller.profile_watchers.append(self._kept.clear)
 
     def commands(self, request: Request) -> Commands:
@@ -256,7 +257,8 @@ class CommandEndpoint:
         engine = self._controller.engine
         if self._controller.bootloader_until is not None:
             return Reply(200, "text/xml", bootloader_reply(engine))
-        state = (engine, engine.machine.version)
-        if state != self._reply_of:
-            self._reply, self._reply_of = Reply(200, "text/xml", command_reply(engine)), state
+        version = engine.machine.version
+        if version != self._reply_version or engine is not self._reply_engine:
+            self._reply = Reply(200, "text/xml", command_reply(engine))
+            self._reply_engine, self._reply_version = engine, version
         return self._reply

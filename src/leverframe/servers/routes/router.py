@@ -247,6 +247,9 @@ class Web:
         if endpoint.fixed:
             return self._fixed_reply(endpoint, context).reply_to(context.request)
         value = endpoint.function(context)
+        if isinstance(value, Reply):
+            # As of the status files, which clients poll.
+            return value
         if isinstance(value, CoroutineType):
             return self._awaited(context.request, endpoint.content_type, value)
         return _as_reply(value, endpoint.content_type)
