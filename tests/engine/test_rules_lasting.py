@@ -47,6 +47,16 @@ def test_an_earlier_permanent_rule_has_its_way_when_a_later_one_undoes_nothing()
     assert bench.values["OUT0"] == 1
 
 
+def test_an_earlier_permanent_rule_has_its_way_while_a_later_one_waits_to_end() -> None:
+    later = rule(source="DS2", value=0, off_delay=10, permanent=True)
+    bench = bench_with(rule(value=1, permanent=True), later, DS1=WARM, DS2=WARM)
+    assert bench.values["OUT0"] == 0
+    bench.sense(DS2=COOL)
+    assert bench.values["OUT0"] == 1
+    bench.wait(10)
+    assert bench.values["OUT0"] == 1
+
+
 def test_a_permanent_rule_holds_nothing_before_it_acted() -> None:
     bench = bench_with(rule(permanent=True, on_delay=10, mode=1), DS1=WARM)
     bench.wait(10)

@@ -358,8 +358,8 @@ class Rules:
             self._drop_delay(live)
         elif live.rule.mode != ONLY_WHEN_IT_STARTS:
             self._act_after(live, DEACTIVATE, live.rule.off_delay)
-        else:
-            # Nothing is undone, but an earlier permanent rule may get its state back.
+        if live.pending or live.rule.mode == ONLY_WHEN_IT_STARTS:
+            # Nothing is undone now, but an earlier permanent rule may get its state back.
             self._hold(live.rule.action)
 
     def _act_after(self, live: LiveRule, what: str, delay_s: int) -> None:
