@@ -120,6 +120,17 @@ def test_a_thorough_test_runs_in_thorough_runs_only(
     result.assert_outcomes(**{outcome: 1})
 
 
+@pytest.mark.parametrize("count", [1, 2, 5, 23])
+def test_quick_and_thorough_runs_together_take_each_case_once(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: dict[str, list[int]] = {}
+    for name in effort.SHARES:
+        monkeypatch.setattr(effort, "EFFORT", name)
+        taken[name] = list(effort.some_of(range(count)))
+    assert sorted(taken["quick"] + taken["thorough"]) == taken["long"] == list(range(count))
+
+
 def test_what_depends_on_the_effort_is_found_through_functions_and_constants() -> None:
     source = """
 from tests.effort import EFFORT, SHARES, some_of
