@@ -20,7 +20,7 @@ SIMULATED = "simulated"
 #: The boards of this package; others come by entry points of `BOARDS_GROUP`.
 OWN_BOARDS = (SIMULATED, "linux")
 BOARDS_GROUP = "leverframe.boards"
-_SENSOR_ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
+_SENSOR_ID = r"[0-9A-F]{2}(:[0-9A-F]{2}){7}"
 
 Number = Annotated[int, Meta(ge=0)]
 Bus = Annotated[Number, Meta(description="Number of the I2C bus: 1 is /dev/i2c-1.", examples=[1])]
@@ -215,7 +215,7 @@ def _bad_ids(ids: tuple[str, ...]) -> Iterator[Miswired]:
             place, f"[board.onewire] extra names {len(ids)} sensors; there are 3 slots, 4-6."
         )
     for sensor_id in ids:
-        if not _SENSOR_ID.fullmatch(sensor_id):
+        if not re.fullmatch(_SENSOR_ID, sensor_id):
             yield Miswired(
                 place,
                 f"[board.onewire] extra: {sensor_id!r} is no ID;"

@@ -23,7 +23,7 @@ Place = tuple[str, ...]
 C = TypeVar("C", bound=NodeConfig)
 NOTHING: Mapping[str, str] = {}
 #: What browsers send as `Origin`: no path, lower case. Neither `*` nor `null` is one.
-_ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?")
+_ORIGIN = r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?"
 
 
 class Mistake(Struct, frozen=True):
@@ -111,7 +111,7 @@ def _contradictions(config: NodeConfig, wrong: set[str], sources: Sources) -> It
 
 def _check_origins(config: Config) -> None:
     for origin in config.cors_origins:
-        if not _ORIGIN.fullmatch(origin):
+        if not re.fullmatch(_ORIGIN, origin):
             raise BadConfiguration(
                 f"cors_origins: {origin!r} is no origin; write each as browsers send it, such as "
                 "https://panel.example or http://192.168.1.5:3000."

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from leverframe.commands.table.bodies import Upload
-from leverframe.commands.table.masked_query import SECRET_NAME, masked_items
+from leverframe.commands.table.masked_query import masked_items, names_secret
 from leverframe.commands.table.matching import TABLE
 from leverframe.engine.tree import MASK, is_confidential
 from leverframe.exchanges.exchange import MAX_TEXT_BYTES, NO_BODY, LeftOut, RecordedBody
@@ -185,16 +185,16 @@ def _masked_text(text: str, kind: str) -> str:
 
 
 def _masked_pair(pair: re.Match[str]) -> str:
-    return f'{pair[1]}"{MASK}"' if SECRET_NAME.search(pair[2]) else pair[0]
+    return f'{pair[1]}"{MASK}"' if names_secret(pair[2]) else pair[0]
 
 
 def _masked_tag(tag: re.Match[str]) -> str:
     name = tag[1]
-    return f"<{name}>{MASK}</{name}>" if SECRET_NAME.search(name) else tag[0]
+    return f"<{name}>{MASK}</{name}>" if names_secret(name) else tag[0]
 
 
 def _masked_input(tag: re.Match[str]) -> str:
-    return _VALUE_OF_INPUT.sub(rf'\1"{MASK}"', tag[0]) if SECRET_NAME.search(tag[0]) else tag[0]
+    return _VALUE_OF_INPUT.sub(rf'\1"{MASK}"', tag[0]) if names_secret(tag[0]) else tag[0]
 
 
 def _masked_json(text: str) -> str | None:
@@ -224,7 +224,7 @@ def _masked_value(value: Any, path: str) -> Any:
 
 def _masked_member(value: Any, path: str) -> Any:
     name = path.rpartition(".")[2]
-    is_secret = is_confidential(path.removeprefix("settings.")) or SECRET_NAME.search(name)
+    is_secret = is_confidential(path.removeprefix("settings.")) or names_secret(name)
     if isinstance(value, str) and value and is_secret:
         return MASK
     if path.startswith("sms.received.") and name == "text":

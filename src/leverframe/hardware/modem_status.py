@@ -27,12 +27,12 @@ _REGISTERED = ("home", "roaming")
 _MAX_SIGNAL = 31
 _KEPT_UNASKED = 20
 #: Commands whose values are secrets.
-_SECRET = re.compile(r"(AT\+(?:CPIN|CPWD|CLCK|CSTT|SAPBR)=).*", re.IGNORECASE)
+_SECRET = r"(AT\+(?:CPIN|CPWD|CLCK|CSTT|SAPBR)=).*"
 
 
 def shown_command(command: str) -> str:
     """Show a typed command without a PIN or password."""
-    return _SECRET.sub(r"\1***", command)
+    return re.sub(_SECRET, r"\1***", command, flags=re.IGNORECASE)
 
 
 class ModemState(Struct, frozen=True):

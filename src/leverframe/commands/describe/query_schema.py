@@ -19,7 +19,7 @@ from leverframe.profile import Profile
 Schema = dict[str, Any]
 
 #: Python's `re.escape` escapes more than JavaScript allows to be escaped.
-_SYNTAX = re.compile(r"[\\^$.*+?()\[\]{}|]")
+_SYNTAX = r"[\\^$.*+?()\[\]{}|]"
 
 
 def value_schema(item: Item, params: Mapping[str, Param], profile: Profile) -> Schema:
@@ -67,7 +67,7 @@ def list_body_schema(body: ListBody, profile: Profile) -> Schema:
 
 
 def _literal(text: str) -> str:
-    return _SYNTAX.sub(r"\\\g<0>", text)
+    return re.sub(_SYNTAX, r"\\\g<0>", text)
 
 
 def _index_texts(schema: Schema) -> list[str]:

@@ -10,15 +10,19 @@ from leverframe.commands.table.matching import TABLE, may_hold_secret, without_v
 from leverframe.engine.tree import MASK
 
 #: Names of values that are secret, wherever they stand: also in answers, and of other programs.
-SECRET_NAME = re.compile(
+_SECRET_NAME = (
     r"pass(?!ed|ive)|pwd|secret|token|credential|cookie|authorization"
     r"|api_?key|community|authentication_key|privacy_key"
-    r"|^(em4|gsmapn|gsmcode|httpauth\d?|httppost\d?|http\d|mqtt|snmp\w*)$",
-    re.IGNORECASE,
+    r"|^(em4|gsmapn|gsmcode|httpauth\d?|httppost\d?|http\d|mqtt|snmp\w*)$"
 )
 #: Commands of one item each.
 _SINGLE_ROWS = tuple(row for row in TABLE if len(row.form.items) == 1)
-_NAME = re.compile(r"[A-Za-z_]{1,20}\d?")
+_NAME = r"[A-Za-z_]{1,20}\d?"
+
+
+def names_secret(name: str) -> bool:
+    """Tell whether what is called so is secret."""
+    return re.search(_SECRET_NAME, name, re.IGNORECASE) is not None
 
 
 def masked_items(query: str) -> tuple[str, list[str]]:
@@ -33,7 +37,7 @@ def masked_items(query: str) -> tuple[str, list[str]]:
 def _may_hold_secret(item: str) -> bool:
     name, equals, _ = item.partition("=")
     name = name.lower()
-    if not (name.startswith("sms") or may_hold_secret(name) or SECRET_NAME.search(name)):
+    if not (name.startswith("sms") or may_hold_secret(name) or names_secret(name)):
         return False
     if not equals and without_value(name) is not None:
         # A command with a body, such as `signin`, or one that only asks.
@@ -52,6 +56,6 @@ def _masked(item: str) -> str:
     shown = without_value(item)
     if shown is not None:
         return f"{shown.partition('=')[0]}={MASK}" if equals else item
-    if equals and _NAME.fullmatch(name):
+    if equals and re.fullmatch(_NAME, name):
         return f"{name}={MASK}"
     return MASK if item else ""

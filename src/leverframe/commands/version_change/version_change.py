@@ -39,10 +39,10 @@ EARLIER = "earlier-version"
 _ENTRIES = ("rules", "schedule")
 #: Settings below a path that are meaningful only together.
 _TOGETHER = (
-    (re.compile(r"pid"), Pid.__struct_fields__),
-    (re.compile(r"differentials\.\d+"), ("first", "operator", "second")),
-    (re.compile(r"modbus_devices\.\d+\.readings\.\d+"), ModbusReading.__struct_fields__),
-    (re.compile(r"modbus_mapping\.\d+"), ModbusMapping.__struct_fields__),
+    ("pid", Pid.__struct_fields__),
+    (r"differentials\.\d+", ("first", "operator", "second")),
+    (r"modbus_devices\.\d+\.readings\.\d+", ModbusReading.__struct_fields__),
+    (r"modbus_mapping\.\d+", ModbusMapping.__struct_fields__),
 )
 _ACCESS = "access"
 
@@ -106,7 +106,7 @@ def _with_changes(
 def _said_together(path: str) -> tuple[str, ...]:
     branch, _, name = path.rpartition(".")
     for pattern, names in _TOGETHER:
-        if name in names and pattern.fullmatch(branch):
+        if name in names and re.fullmatch(pattern, branch):
             return tuple(f"{branch}.{one}" for one in names)
     return (path,)
 

@@ -63,8 +63,8 @@ BARCODE_LETTERS = 64
 MAX_UNREACHABLE_S = 3600.0
 #: Four parts of a long SMS.
 SMS_LETTERS = 612
-_SENDER = re.compile(r"\+?[0-9]{1,20}")
-_SENSOR_ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
+_SENDER = r"\+?[0-9]{1,20}"
+_SENSOR_ID = r"[0-9A-F]{2}(:[0-9A-F]{2}){7}"
 
 _OTHER_TEXT = Annotated[str, Meta(pattern=f"^({NONE}|{PLANT}|{RAW}.+)$")]
 #: Labels that can be set, in the order of the reference.
@@ -197,7 +197,7 @@ class SimCommands:
             return self._receive(text)
         if name in ("outbox", "requests"):
             return self._clear(name, text)
-        if _SENSOR_ID.fullmatch(name):
+        if re.fullmatch(_SENSOR_ID, name):
             return self._one_sensor(name, text)
         if name == "onewire":
             if text == NONE:
@@ -301,7 +301,7 @@ class SimCommands:
 
     def _receive(self, text: str) -> Arrival:
         sender, colon, message = text.partition(":")
-        if not colon or not _SENDER.fullmatch(sender):
+        if not colon or not re.fullmatch(_SENDER, sender):
             raise BadValue("An SMS has a sender.", value=text[:40], allowed="NUMBER:TEXT")
         if not 0 < len(message) <= SMS_LETTERS:
             raise BadValue(

@@ -25,10 +25,10 @@ from leverframe.storage.store import StoreUnavailable
 
 MAX_SNAPSHOTS = 20
 NAME = "1 to 40 letters, digits, spaces and the characters . _ -"
-_NAME = re.compile(r"[\w. -]{1,40}")
+_NAME = r"[\w. -]{1,40}"
 TAKE, RESTORE, DELETE = "take", "restore", "delete"
 
-_Name = Annotated[str, Meta(pattern=f"^{_NAME.pattern}$")]
+_Name = Annotated[str, Meta(pattern=f"^{_NAME}$")]
 PARAMETERS = (
     QueryParameter(TAKE, _Name, "Take a snapshot of this name; it replaces an older one."),
     QueryParameter(RESTORE, _Name, "Go back to the snapshot of this name."),
@@ -80,7 +80,7 @@ class SimSnapshots:
                     "There is no such item.", allowed=f"{TAKE}=NAME, {RESTORE}=NAME, {DELETE}=NAME"
                 )
             name = decoded(raw)
-            if not _NAME.fullmatch(name):
+            if not re.fullmatch(_NAME, name):
                 raise BadValue("A snapshot cannot have this name.", field=what, allowed=NAME)
             if what == TAKE:
                 names.append(name)
