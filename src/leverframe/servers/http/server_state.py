@@ -37,9 +37,6 @@ def admit_every_body(_request: Request) -> Reply:
 class SharingConnection(Protocol):
     """What the shared state asks of a connection."""
 
-    def answer_pending(self) -> bool:
-        """Answer the requests that have been read; return True if more may come."""
-
     def flush(self) -> None:
         """Send what is held back."""
 
@@ -54,6 +51,13 @@ class SharingConnection(Protocol):
 
     def reset(self) -> None:
         """Close at once and without an orderly end."""
+
+
+class AnsweringConnection(SharingConnection, Protocol):
+    """A connection that reads requests."""
+
+    def answer_pending(self) -> bool:
+        """Answer the requests that have been read; return True if more may come."""
 
 
 class ServerState:
@@ -88,7 +92,7 @@ class ServerState:
         self._empty = asyncio.Event()
         self._empty.set()
         #: Of this round of the event loop.
-        self._unanswered: list[SharingConnection] = []
+        self._unanswered: list[AnsweringConnection] = []
         self._unsent: list[SharingConnection] = []
         self._is_end_planned = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -107,7 +111,7 @@ class ServerState:
                 self.next_sweep.cancel()
                 self.next_sweep = None
 
-    def answer_later(self, connection: SharingConnection) -> None:
+    def answer_later(self, connection: AnsweringConnection) -> None:
         """Have the connection answer when all that this round brings has been read."""
         if not self._is_end_planned:
             self._plan_end_of_round()
