@@ -37,6 +37,7 @@ LARGE = {
 NOT_FOR_ALL = {
     "dataclasses",
     "gzip",
+    "http",
     "leverframe.controller.hand_over",
     "leverframe.fleet",
     "leverframe.hardware.linux",
