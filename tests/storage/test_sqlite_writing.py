@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import resource
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ import pytest
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.sqlite_file import reason
 from leverframe.storage.store import DELETED, Changes, StoreUnavailable
+from leverframe.storage.watched_file import WatchedFile
+from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 
 MARK = b"swordfish"
 
@@ -197,3 +201,20 @@ async def test_a_secret_that_was_replaced_is_gone_from_the_file_and_from_the_log
     await store.commit(Changes(settings={"email.password": MARK.decode()}))
     await store.commit(Changes(settings={"email.password": ""}))
     assert files_with_mark(tmp_path) == []
+
+
+async def test_a_long_log_is_folded_after_who_waited_was_told(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, fold = threading.Event(), WatchedFile.fold_log
+
+    def fold_afterwards(file: WatchedFile) -> None:
+        assert told.wait(PATIENCE_S)
+        fold(file)
+
+    monkeypatch.setattr(WatchedFile, "fold_log", fold_afterwards)
+    size = 5_000_000
+    await store.commit(Changes(blobs={"large": bytes(size)}))
+    assert (tmp_path / "store.db").stat().st_size < size
+    told.set()
+    await until(lambda: (tmp_path / "store.db").stat().st_size > size)

@@ -29,9 +29,10 @@ class SqliteStore(Store):
     """The store in a file. Raises StoreTooNew, StoreDamaged or StoreUnavailable when opened."""
 
     def __init__(self, path: Path) -> None:
-        self._file = WatchedFile(path, MIGRATIONS)
-        self._is_closed = False
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
+        # Behind the transaction in the same thread, and so after its outcome was told.
+        self._file = WatchedFile(path, MIGRATIONS, do_later=self._thread.submit)
+        self._is_closed = False
 
     @property
     def transactions(self) -> int:

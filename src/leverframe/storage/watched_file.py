@@ -11,7 +11,7 @@ import contextlib
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from leverframe.storage.sqlite_file import (
@@ -36,8 +36,15 @@ _FOLD_PAGES = 1000
 class WatchedFile:
     """The file of a store. Raises StoreTooNew, StoreDamaged or StoreUnavailable when opened."""
 
-    def __init__(self, path: Path, migrations: Path) -> None:
+    def __init__(
+        self,
+        path: Path,
+        migrations: Path,
+        do_later: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
+        """Open the file; where given, `do_later` does what no transaction need wait for."""
         self._path = path
+        self._do_later = do_later
         self._writing = open_file(path, migrations)
         self._reading = connect(path)
         self._reads = threading.Lock()
@@ -104,7 +111,7 @@ class WatchedFile:
             raise
 
     def _tidy_up(self, statements: Sequence[Statement], erases: bool, scattered: int) -> None:
-        """Note the state of the files after a transaction; fold the log when it is long.
+        """Note the state of the files after a transaction; have the log folded when it is long.
 
         What was removed is still in the log as it was written, so that is emptied. If it cannot be,
         because a foreign program reads it or the disk has trouble, the old values go with a later
@@ -117,6 +124,14 @@ class WatchedFile:
             self._checkpoint("TRUNCATE")
             self._watch.note_log()
         elif self._pages >= _FOLD_PAGES:
+            if self._do_later is None:
+                self._checkpoint("PASSIVE")
+            else:
+                self._do_later(self.fold_log)
+
+    def fold_log(self) -> None:
+        """Write the log into the main file."""
+        with self._in_use:
             self._checkpoint("PASSIVE")
 
     def _check_files(self) -> None:
