@@ -1,8 +1,17 @@
 """Tests that run in several workers are told as if they ran in one process."""
 
+from pathlib import Path
+
 import pytest
 
+PROJECT = Path(__file__).parents[2]
 WORKERS = ("-p", "tools.workers", "--workers", "3", "-p", "no:cacheprovider")
+
+
+@pytest.fixture(autouse=True)
+def project_in_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the runs find the plug-in from whatever folder they begin in."""
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
 
 
 @pytest.fixture
