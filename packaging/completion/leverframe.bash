@@ -6,7 +6,7 @@ _leverframe() {
         words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data help -V --version -h --help"
     else
         case "$first" in
-            fleet) words="run migrate nodes drain forget move simulate add list show remove rename place tag send rollout drift changes advance snapshot snapshots remove-snapshot restore fork fault export tenant account map adopt release" ;;
+            fleet) words="run migrate nodes drain forget move simulate add list show remove rename place start tag send rollout drift changes advance snapshot snapshots remove-snapshot restore fork fault export tenant account map adopt release" ;;
             unit) words="find pull diff check schema plan apply rollback watch take-over give-back" ;;
             config) words="check example" ;;
             board) words="check" ;;
@@ -31,6 +31,7 @@ _leverframe() {
             "fleet remove") words="--tag --node --user --ca-file --json -h --help" ;;
             "fleet rename") words="--node --user --ca-file --json -h --help" ;;
             "fleet place") words="--address --port --node --user --ca-file --json -h --help" ;;
+            "fleet start") words="--node --user --ca-file --json -h --help" ;;
             "fleet tag") words="--tag --add --remove --node --user --ca-file --json -h --help" ;;
             "fleet send") words="--tag --dry-run --all-or-none --node --user --ca-file --json -h --help" ;;
             "fleet rollout") words="--command --template --name --tag --groups --success --errors --pause --no-health-check --no-snapshot --dry-run --node --user --ca-file --json -h --help" ;;

@@ -27,7 +27,9 @@ from leverframe.fleet.commands import _tell_made, table_of
 from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_file import read_fleet
 from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
+from leverframe.fleet.members import NewController
 from leverframe.fleet.node import FleetNode
+from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.time_words import moment_words, with_zone, zone_named
 from leverframe.testing import Twin
 from leverframe.testing.loop_thread import LOOP_THREAD
@@ -595,9 +597,28 @@ def test_a_node_that_cannot_be_asked_is_told(
     assert fleet("list", "--user", "admin")
 
 
+def test_those_that_did_not_start_are_tried_again(fleet: Terminal) -> None:
+    assert fleet("start").startswith("There is nothing to start")
+    port = free_port()
+    fleet("add", "--name", "gh-{n}", "--count", "2")
+    fleet("place", "gh-1", "--port", str(port))
+    member, node = fleet.node.members["gh-1"], fleet.node
+    LOOP_THREAD.run(node.drop([member]))
+    with socket.create_server(("127.0.0.1", port)):
+        LOOP_THREAD.run(node.start_stored())
+        assert f"gh-1 does not start: port {port} of" in fleet("start", "gh-1", ends_with=1)
+        assert fleet("list").endswith("\n`leverframe fleet start` tries again.\n")
+        told = "This controller did not start. gh-1 does not start: "
+        assert told in fleet("show", "gh-1", ends_with=2)
+    assert fleet("start", "gh-2", "gh-1") == "gh-2 runs already.\ngh-1 runs now.\n"
+    assert fleet.json("start", "gh-1")[0]["status"] == 200
+    assert "There is no controller 'gh-9'" in fleet("start", "gh-9", ends_with=2)
+
+
 def test_who_renames_one_of_the_file_is_told_what_the_next_start_does(fleet: Terminal) -> None:
     fleet("add", "--name", "cellar")
-    fleet.node.names_in_file = frozenset({"cellar"})
+    profile = fleet.node.members["cellar"].controller.profile
+    fleet.node.in_file = {"cellar": NewController(MemberRecord("cellar"), profile)}
     told = "The file of the node names cellar: take it out there, or the next start makes another"
     assert told in fleet("rename", "cellar", "depot")
     assert "take it out" not in fleet("rename", "depot", "store")

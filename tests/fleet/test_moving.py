@@ -89,7 +89,7 @@ async def test_a_controller_is_the_same_in_a_node_and_afterwards_by_itself(
         lane = open_lane(folder).lane
         assert lane.store(1).messages() == {7: {"a": 1}}
         web = await node_of(Config(), lane, VirtualClock())
-        assert await web.node.start_stored({}) == {}
+        assert await web.node.start_stored() == {}
         member = web.node.members["cellar"]
         assert (member.record.tags, member.controller.profile) == (("north",), PROFILE)
         twin = LoopTwin(member.controller, member.built.web)

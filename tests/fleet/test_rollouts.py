@@ -226,7 +226,7 @@ async def test_a_pause_goes_on_after_the_node_was_stopped() -> None:
         await node.post("rollout/start", id=job.plan.id)
         await waiting(job)
     async with loop_node(disk) as node:
-        await node.node.start_stored({})
+        await node.node.start_stored()
         await node.web.jobs.start_stored()
         again = node.web.jobs.find(job.plan.id)
         assert (again.state.status, again.state.go_on_at) == ("waiting", job.state.go_on_at)
@@ -341,7 +341,7 @@ async def die(disk: Disk, id: str, what: str, writes: int, *, is_last_stored: bo
     """Operate a roll-out with a node that dies after so many writes; tell whether it has."""
     lane = MortalLane(disk, 10**6, is_last_stored=is_last_stored)
     async with loop_node(lane) as node:
-        assert await node.node.start_stored({}) == {}
+        assert await node.node.start_stored() == {}
         await node.web.jobs.start_stored()
         job = node.web.jobs.find(id)
         lane._left = writes
@@ -377,7 +377,7 @@ async def test_a_roll_out_and_its_way_back_are_done_once_wherever_the_node_was_k
         disk = begin.copy()
         has_died = await die(disk, job.plan.id, what, writes, is_last_stored=is_last_stored)
         async with loop_node(disk) as node:
-            assert await node.node.start_stored({}) == {}
+            assert await node.node.start_stored() == {}
             await node.web.jobs.start_stored()
             again = node.web.jobs.find(job.plan.id)
             if what in again.can():

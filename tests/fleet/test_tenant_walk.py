@@ -116,6 +116,7 @@ RULES: dict[str, tuple[For, tuple[str, ...]]] = {
         ("?name=acme-1&to=copy", "?name=zeta-1&to=copied", "?name=acme-1&to=c&port=9"),
     ),
     "/api/fleet/place": ("operator", ("?name=acme-1&port=9", "?name=zeta-1&address=none")),
+    "/api/fleet/start": ("operator", ("", "?name=acme-1", "?name=zeta-1")),
     "/api/fleet/tag": (
         "administrators",
         ("?add=south", "?add=south&name=zeta-1", "?remove=zulutag&tag=zulutag"),

@@ -77,6 +77,13 @@ def test_controllers_are_added_found_renamed_tagged_and_removed(fleet: AnyFleet[
     assert fleet.overview().controllers == fleet.health().controllers == 2
 
 
+def test_a_controller_that_runs_is_told_to_when_it_is_started_again(fleet: AnyFleet[Any]) -> None:
+    assert fleet.start_again().results == []
+    (one,) = fleet.start_again("twin-1").results
+    assert (one.status, one.detail) == (200, "twin-1 runs already.")
+    assert fleet.overview().can_start == []
+
+
 def test_a_controller_is_given_an_address_and_a_port_and_loses_them(fleet: AnyFleet[Any]) -> None:
     port = free_port()
     told = fleet.place("twin-1", address="127.0.0.41", port=port)

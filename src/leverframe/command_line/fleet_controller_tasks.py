@@ -104,9 +104,25 @@ CONTROLLER_TASKS = (
         """\
 Give a controller that is there an address or a port at which it alone answers. It goes on with what
 it does; its connections end. Where the fleet file names it, the file says where it is. Of several,
-one after the other is given its place; where one cannot have it, those before it have theirs.
+one after the other is given its place; where one cannot have it, those before it have theirs. One
+that did not start is started at its new place.
 """,
         needed=Needed(("address", "port")),
+    ),
+    Task(
+        "start",
+        "fleet.commands:start_controllers_again",
+        "try again to start controllers that did not start; ends with 1 if some still do not",
+        (
+            argument(
+                "names",
+                metavar="NAME",
+                nargs="*",
+                type=filled,
+                help="controllers; without a name all that did not start",
+            ),
+            *NODE_JSON,
+        ),
     ),
     Task(
         "tag",

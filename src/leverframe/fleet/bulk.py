@@ -31,6 +31,7 @@ from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import NOT_DONE
 from leverframe.fleet.members import Member, check_that_all_are_here
 from leverframe.fleet.progress import count_done
+from leverframe.fleet.records import NotRunning
 from leverframe.log_context import finished_within, within
 from leverframe.naming.names import name_of
 from leverframe.servers.accounts.passwords import Passwords
@@ -49,11 +50,6 @@ _NOTHING = Reply(DONE, "", b"")
 _NOT_DONE = "Nothing was changed here, because others refuse it."
 
 
-class NotRunning(Refusal):
-    status = 503
-    title = "The controller does not run"
-
-
 class CommandEffect(Struct, frozen=True):
     """What a command would change: a state or a setting, which may stay as it is."""
 
@@ -66,7 +62,9 @@ class CommandEffect(Struct, frozen=True):
 class MemberResult(Struct, frozen=True, omit_defaults=True):
     name: str
     status: Annotated[int, Meta(description="200, or the status of the refusal.")]
-    detail: Annotated[str | None, Meta(description="Why it was refused.")] = None
+    detail: Annotated[str | None, Meta(description="Why it was refused, or what became of it.")] = (
+        None
+    )
     effects: Annotated[
         list[CommandEffect], Meta(description="What it would change, the first of it; if tried.")
     ] = []

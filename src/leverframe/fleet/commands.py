@@ -61,13 +61,13 @@ def list_controllers(
     with asked_node(node, user, ca_file) as client:
         found = client.get("list", {"name": names, "tag": tag})
         about = client.get("", {})
-    # Who asks for some by name misses nobody else; a node of an older program tells none.
-    not_started = [] if names else about.get("not_started", [])
     if as_json:
         print_json(found)
     else:
         _print_table(found, zone_of(about))
-    _tell_not_started(not_started)
+    # Who asks for some by name misses nobody else.
+    if not names:
+        _tell_not_started(about)
 
 
 def zone_of(about: JsonObject) -> tzinfo:
@@ -95,14 +95,18 @@ def _print_table(found: list[JsonObject], zone: tzinfo) -> None:
     tables().print(table)
 
 
-def _tell_not_started(sentences: list[str]) -> None:
+def _tell_not_started(about: JsonObject) -> None:
     """Say to people whom the list lacks; scripts find it in the overview, and in the metrics."""
+    # A node of an older program tells none.
+    sentences: list[str] = about.get("not_started", [])
     if not sentences:
         return
     some = "1 controller" if len(sentences) == 1 else f"{len(sentences)} controllers"
     print(f"leverframe: {some} did not start:", file=sys.stderr)
     for sentence in sentences:
         print(f"  {sentence}", file=sys.stderr)
+    if about.get("can_start"):
+        print("`leverframe fleet start` tries again.", file=sys.stderr)
 
 
 def _places(one: JsonObject) -> str:
@@ -235,6 +239,22 @@ def place_controllers(
                 print_json([told])
             else:
                 print(f"{name} answers at {_places(told)}")
+
+
+def start_controllers_again(
+    node: str, user: str | None, ca_file: str | None, as_json: bool, names: list[str]
+) -> int:
+    """Have controllers tried again that did not start, and say of each whether it runs."""
+    with asked_node(node, user, ca_file) as client, _followed(client, "starting"):
+        told = client.post("start", {"name": names})
+    if as_json:
+        print_json(told["results"])
+    else:
+        for one in told["results"]:
+            print(one["detail"])
+        if not told["results"]:
+            print("There is nothing to start: all controllers that are stored run.")
+    return NO if told["refused"] else DONE
 
 
 def tag_controllers(

@@ -1,5 +1,7 @@
 """The start of one controller of a node, with what it shares with the others."""
 
+from functools import partial
+
 from msgspec import Struct
 
 from leverframe.clock import Clock, SystemClock, VirtualClock
@@ -110,7 +112,8 @@ class MemberStarter(Struct, frozen=True):
             snmp = await connect_snmp(built, options.ports, self.snmp.place(record.address))
             beside.append(snmp)
         except BaseException:
-            await close_all([*(one.close for one in beside), built.stop])
+            leave = partial(self.door.close, entrance)
+            await close_all([*(one.close for one in beside), leave, built.stop])
             raise
 
         async def move_ports(address: str | None) -> None:

@@ -128,10 +128,7 @@ def check_that_all_are_here(members: Iterable[Member]) -> None:
 
 
 def selected(seen: Mapping[str, Member], names: Sequence[str], tags: Sequence[str]) -> list[Member]:
-    """Choose by name, and those that have all of the tags; refuse an unknown name or tag."""
-    for name in names:
-        if name not in seen:
-            raise no_such_name(name)
+    """Choose by name, and those that have all of the tags; refuse an unknown tag."""
     chosen = [seen[name] for name in dict.fromkeys(names)] or seen.values()
     known = {tag for member in seen.values() for tag in member.record.tags}
     for tag in tags:

@@ -31,6 +31,7 @@ from leverframe.fleet.members import (
     NewController,
     StartTrouble,
     check_that_all_are_here,
+    no_such_name,
     selected,
 )
 from leverframe.fleet.modbus_not_yet import StartingModbus
@@ -41,6 +42,7 @@ from leverframe.fleet.progress import count_done
 from leverframe.fleet.records import (
     MAX_CONTROLLERS,
     MemberRecord,
+    NotRunning,
     Registry,
     Taken,
     checked_name,
@@ -93,8 +95,8 @@ class FleetNode:
         self.start = NodeStart(door, self.registry, self.seen_by)
         #: The common time; controllers that are made later begin there.
         self.clock = clock
-        #: The names in the fleet file, which says again at every start where these are.
-        self.names_in_file: Collection[str] = ()
+        #: What the fleet file says by name, and says again at every start.
+        self.in_file: Mapping[str, NewController] = {}
         #: What is wrong with parts of the node itself, a sentence each.
         self.troubles: dict[str, str] = {}
         self.not_started = door.not_started = NotStarted(self.troubles)
@@ -141,9 +143,52 @@ class FleetNode:
 
     # --- making and removing ----------------------------------------------------------------------
 
-    async def start_stored(self, wirings: Mapping[str, Wiring]) -> dict[int, StartTrouble]:
-        """Start what the store knows; return why one cannot be."""
-        return await self.start_some(sorted(self.registry.records), wirings)
+    async def start_stored(self) -> dict[int, str]:
+        """Start what the store knows; note, and return, why one cannot be."""
+        return await self.start_noted(sorted(self.registry.records))
+
+    async def start_noted(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Start controllers that are stored, as the file says; note, and return, why one cannot be.
+
+        Whose start has failed before is no longer told of where it runs now.
+        """
+        wirings = {name: one.wiring for name, one in self.in_file.items()}
+        troubles = await self.start_some(numbers, wirings)
+        told: dict[int, str] = {}
+        # Somebody else may have started, or removed, one that has failed here.
+        running = {member.number for member in self.members.values()}
+        for number in numbers:
+            trouble, record = troubles.get(number), self.registry.records.get(number)
+            if trouble is None or record is None or number in running:
+                self.not_started.forget_stored(number)
+                continue
+            said = self.in_file.get(record.name)
+            told[number] = (
+                trouble.sentence
+                if said is None
+                else said.at_its_line(trouble.sentence, trouble.key)
+            )
+            self.not_started.note_stored(number, told[number], record.name, record.address)
+        self.tell_watchers()
+        return told
+
+    def not_running(self, tenant: str | None = None) -> dict[str, int]:
+        """Return the numbers of a tenant's controllers that did not start, by name; all for None.
+
+        Where there are other nodes, all such controllers are tried again without being asked.
+        """
+        if self.cluster is not None:
+            return {}
+        records = self.registry.records
+        found = [(records[one], one) for one in self.not_started.stored() if one in records]
+        return {one.name: number for one, number in found if is_seen(tenant, one.tenant)}
+
+    def unknown(self, name: str, tenant: str | None) -> Refusal:
+        """Return what is said of a name that no controller has which runs."""
+        told = self.not_started.sentence(name, with_cause=tenant is None)
+        if told is None or (tenant is not None and name not in self.not_running(tenant)):
+            return no_such_name(name)
+        return NotRunning(told)
 
     async def start_some(
         self,
@@ -185,6 +230,7 @@ class FleetNode:
                         )
                     except Exception as error:
                         troubles[number] = _why_not(record.name, error)
+                    count_done()
                     await asyncio.sleep(0)
                 gc.freeze()
         self.tell_watchers()
@@ -358,24 +404,30 @@ class FleetNode:
         self.members[member.name] = member
         return member
 
-    async def remove(self, members: Sequence[Member]) -> None:
+    async def remove(self, members: Sequence[Member], not_running: Sequence[int] = ()) -> None:
         """Remove controllers from the records, then stop them and remove all that is stored.
 
         Where the records cannot be written, they run on as if nothing had been asked.
         """
         async with self.changing:
             check_that_all_are_here(members)
-            parts = await self.registry.remove([member.number for member in members])
-            await self._clear_away(members, parts)
+            # Some may have been started meanwhile.
+            running = [*members, *self.by_number(not_running)]
+            numbers = [*(member.number for member in members), *not_running]
+            parts = await self.registry.remove(numbers)
+            for number in not_running:
+                self.not_started.forget_stored(number)
+            await self._clear_away(running, numbers, parts)
         self.tell_watchers()
 
-    async def _clear_away(self, members: Sequence[Member], parts: Sequence[int]) -> None:
+    async def _clear_away(
+        self, running: Sequence[Member], numbers: Sequence[int], parts: Sequence[int]
+    ) -> None:
         """Stop controllers that are removed; what they have written until then goes after them.
 
         That they are removed stays so: what cannot be erased belongs to nobody any more.
         """
-        numbers = [member.number for member in members]
-        await self._stop(members)
+        await self._stop(running)
         erasing: list[End] = [partial(self.lane.forget, [*numbers, *parts])]
         if self._history is not None:
             erasing.append(partial(self._history.forget, numbers))
@@ -431,7 +483,11 @@ class FleetNode:
 
         An unknown name or tag is refused, and so is what another tenant has.
         """
-        return selected(self.seen_by(tenant), names, tags)
+        seen = self.seen_by(tenant)
+        for name in names:
+            if name not in seen:
+                raise self.unknown(name, tenant)
+        return selected(seen, names, tags)
 
     async def rename(self, member: Member, name: str) -> None:
         async with self.changing:
@@ -453,15 +509,8 @@ class FleetNode:
         """Let a controller alone have an address and a port, instead of those it has."""
         async with self.changing:
             check_that_all_are_here([member])
-            if member.name in self.names_in_file:
-                raise Conflict(
-                    f"{member.name} is in the fleet file, which decides where it is: write address"
-                    " or port there, and start the node again."
-                )
             before = member.record
-            record = msgspec.structs.replace(before, address=address, port=port)
-            others = [one for one in self.registry.records.values() if one.name != before.name]
-            Taken(others).add(record)
+            record = self._with_place(before, address, port)
             keeps_port = port == before.port
             sockets = await self.door.sockets_for(
                 record.name, address, None if keeps_port else port
@@ -477,6 +526,41 @@ class FleetNode:
             if address != before.address:
                 await member.move_ports(address)
         self.tell_watchers()
+
+    async def place_and_start(self, number: int, address: str | None, port: int | None) -> Member:
+        """Let a controller that did not start have an address and a port, and start it.
+
+        Where it cannot be reached at these, they stay as they are.
+        """
+        async with self.changing:
+            before = self.registry.records.get(number)
+            if before is None or self.by_number([number]):
+                raise Conflict("It was started or removed meanwhile. Nothing was done: ask again.")
+            record = self._with_place(before, address, port)
+            await self.door.check_place(record.name, address, port)
+            await self.registry.put({number: record})
+            self.not_started.leave(before.address)
+        why = await self.start_noted([number])
+        if why:
+            raise NotRunning(f"Its place is set. {why[number]}")
+        if record.name not in self.members:
+            # It was removed meanwhile.
+            raise no_such_name(record.name)
+        return self.members[record.name]
+
+    def _with_place(
+        self, before: MemberRecord, address: str | None, port: int | None
+    ) -> MemberRecord:
+        """Return what is said of a controller with another place; refuse what others decide."""
+        if before.name in self.in_file:
+            raise Conflict(
+                f"{before.name} is in the fleet file, which decides where it is: write address"
+                " or port there, and start the node again."
+            )
+        record = msgspec.structs.replace(before, address=address, port=port)
+        others = [one for one in self.registry.records.values() if one.name != before.name]
+        Taken(others).add(record)
+        return record
 
     async def tag(
         self, members: Sequence[Member], added: Sequence[str], removed: Sequence[str]

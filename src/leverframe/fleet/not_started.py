@@ -6,6 +6,7 @@ from functools import partial
 
 from leverframe.fleet import refusal_pages
 from leverframe.fleet.entrance import Entrance
+from leverframe.fleet.records import NotRunning
 from leverframe.servers.http.messages import Reply, Request, problem_reply
 
 #: Before whom a trouble is about that does not start.
@@ -40,6 +41,21 @@ class NotStarted:
         self._troubles[f"{NOT_STARTED}{number}"] = sentence
         self._expect(str(number), name, address)
 
+    def forget_stored(self, number: int) -> None:
+        """Forget that a controller did not start: it has by now, or was removed."""
+        self._troubles.pop(f"{NOT_STARTED}{number}", None)
+
+    def leave(self, address: str | None) -> None:
+        """Answer no longer for one that did not start at an address which was taken from it."""
+        if address is not None:
+            self._names_by_address.pop(address, None)
+
+    def stored(self) -> list[int]:
+        """Return the numbers of those that are stored; the others were never made."""
+        parts = [part for part in self._troubles if part.startswith(NOT_STARTED)]
+        who = [part.removeprefix(NOT_STARTED) for part in parts]
+        return [int(one) for one in who if one.isdecimal()]
+
     def _expect(self, who: str, name: str, address: str | None) -> None:
         if name:
             self._parts[name] = f"{NOT_STARTED}{who}"
@@ -64,17 +80,30 @@ class NotStarted:
 
     def refusal(self, request: Request, name: str, link: str | None) -> Reply | None:
         """Refuse what is asked of one that did not start; None where there is no such one."""
+        is_told = self.is_told_to_all()
+        detail = self.sentence(name, with_cause=is_told)
+        if detail is None:
+            return None
+        reply = problem_reply(NotRunning.status, detail)
+        cause = (self._why(name) or "") if is_told else ""
+        return refusal_pages.for_people(request, reply, refusal_pages.NOT_STARTED, link, cause)
+
+    def sentence(self, name: str, *, with_cause: bool) -> str | None:
+        """Tell that a controller did not start; None where there is no such one.
+
+        The cause names files and ports of the machine.
+        """
         why = self._why(name)
         if why is None:
             return None
-        cause = why if self.is_told_to_all() else ""
-        detail = (
-            f"This controller did not start. {cause} It is tried again when the node is started."
-            if cause
-            else TOLD_ELSEWHERE
-        )
-        reply = problem_reply(503, detail)
-        return refusal_pages.for_people(request, reply, refusal_pages.NOT_STARTED, link, cause)
+        if not with_cause:
+            return TOLD_ELSEWHERE
+        if self._parts.get(name, "").removeprefix(NOT_STARTED).isdecimal():
+            return (
+                f"This controller did not start. {why} `leverframe fleet start {name}` tries it"
+                " again."
+            )
+        return f"This controller did not start. {why} It is tried again when the node is started."
 
     def at_address(self, address: str) -> Entrance | None:
         """Return who answers for one that did not start at an address of its own."""

@@ -39,6 +39,11 @@ class NoSuchController(Refusal):
     title = "There is no such controller"
 
 
+class NotRunning(Refusal):
+    status = 503
+    title = "The controller does not run"
+
+
 class Moved(Refusal):
     """A controller has gone to another node; there it can be asked for again."""
 

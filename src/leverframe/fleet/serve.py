@@ -153,22 +153,13 @@ async def start_controllers(
             await node.registry.put_tenant(TenantRecord(name))
     contradictions = await node.take_over([one.record for one in controllers])
     written = {one.record.name: one for one in controllers}
-    node.names_in_file = written.keys()
-    wirings = {name: one.wiring for name, one in written.items()}
+    node.in_file = written
     noted = {
         f"{WITHOUT_PLACE}{name}": written[name].starts_without(why)
         for name, why in contradictions.items()
     }
     node.troubles |= noted
-    troubles = [*noted.values()]
-    for number, trouble in (await node.start_stored(wirings)).items():
-        record = node.registry.records[number]
-        said = written.get(record.name)
-        sentence = (
-            trouble.sentence if said is None else said.at_its_line(trouble.sentence, trouble.key)
-        )
-        node.not_started.note_stored(number, sentence, record.name, record.address)
-        troubles.append(sentence)
+    troubles = [*noted.values(), *(await node.start_stored()).values()]
     await web.jobs.start_stored()
     known = {record.name for record in node.registry.records.values()}
     new = [
@@ -318,8 +309,8 @@ def _say_where(node: FleetNode, config: NodeConfig, failed: int) -> None:
         said = {"event": "ready", "url": own, "controllers": count, "failed": failed}
         print_json(said)
         return
+    some = "1 controller" if count == 1 else f"{count} controllers"
     print(
-        f"A node with {count} controllers answers at {own}, each controller at {url}"
-        " - stop with Ctrl+C",
+        f"A node with {some} answers at {own}, each controller at {url} - stop with Ctrl+C",
         flush=True,
     )

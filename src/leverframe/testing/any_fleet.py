@@ -149,6 +149,10 @@ class AnyFleet(ABC, Generic[TwinOf]):
         given = {"name": name, "address": address, "port": port}
         return self._told(MemberReport, "POST", "place", given)
 
+    def start_again(self, *names: str) -> BulkReport:
+        """Try again to start controllers that did not start with the node; all without names."""
+        return self._bulk("start", {"name": list(names)})
+
     def tag(self, *names: str, tag: Tags = (), add: Tags = (), remove: Tags = ()) -> BulkReport:
         """Give tags to controllers, and take tags from them: `tag("gh-1", add="north")`."""
         changed = {"add": _listed(add), "remove": _listed(remove)}

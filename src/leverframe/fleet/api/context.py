@@ -100,6 +100,16 @@ class FleetContext(Struct, frozen=True):
     def _by_number(self, numbers: Collection[int]) -> list[Member]:
         return [member for member in self.members.values() if member.number in numbers]
 
+    def not_running_of_names(self) -> dict[str, int]:
+        """Return the numbers of controllers that did not start, where they are chosen by name only.
+
+        Whatever else would choose them is known of those that run.
+        """
+        if self.texts("tag") or self.is_looked_for:
+            return {}
+        found, names = self.node.not_running(self.tenant), self.texts("name")
+        return {name: found[name] for name in names if name in found}
+
     async def chosen(self) -> list[Member]:
         """Find the controllers of this node that are meant."""
         if self.numbers is None:

@@ -210,7 +210,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         query=CHOSEN,
         function=making.removed,
         across=spread_bulk,
-        doc="Remove the chosen controllers with all that is stored of them.",
+        doc="Remove the chosen controllers with all that is stored of them; of those that did not "
+        "start the ones that are named.",
     ),
     FleetEndpoint(
         "/api/fleet/rename",
@@ -235,7 +236,22 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         function=making.placed,
         across=at_owner,
         doc="Give a controller another address or port, at which it alone answers from then on. "
-        "What it does goes on; its connections end.",
+        "What it does goes on; its connections end. One that did not start is started there.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/start",
+        role=ADMIN,
+        reply=BulkReport,
+        methods=_POST,
+        query=(
+            QueryParameter(
+                "name", Texts, "The names of controllers; without it all that did not start."
+            ),
+        ),
+        function=making.started,
+        doc="Try again to start controllers that did not start with the node, such as one whose "
+        "port was in use; `detail` tells of each whether it runs. 409 where several nodes share a "
+        "database: they try it by themselves.",
     ),
     FleetEndpoint(
         "/api/fleet/tag",

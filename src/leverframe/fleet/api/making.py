@@ -1,13 +1,14 @@
 """Controllers of a node made, removed, renamed, tagged and copied."""
 
 import tomllib
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 
 from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.commands.table.refusals import BadValue, Malformed, NotAllowed
+from leverframe.commands.table.refusals import BadValue, Conflict, Malformed, NotAllowed
 from leverframe.fleet.api.context import CHOSEN, FleetContext, Texts
 from leverframe.fleet.api.reading import (
     MemberReport,
@@ -18,10 +19,12 @@ from leverframe.fleet.api.reading import (
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
 from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.live import fork
-from leverframe.fleet.members import Member, NewController
+from leverframe.fleet.members import Member, NewController, no_such_name
+from leverframe.fleet.progress import expect
 from leverframe.fleet.records import (
     MAX_PORT,
     MemberRecord,
+    NotRunning,
     checked_address,
     checked_tags,
     names_from,
@@ -146,29 +149,73 @@ def read_template(body: bytes) -> BackupFile:
 async def removed(context: FleetContext) -> BulkReport:
     if not any(context.given.get(one.name) for one in CHOSEN):
         raise Malformed("Nothing is chosen.", allowed="name=NAME, tag=TAG, search or health")
-    members = await context.chosen()
-    await context.node.remove(members)
-    return _all_done(members)
+    not_running = context.not_running_of_names()
+    running = [name for name in context.texts("name") if name not in not_running]
+    members: list[Member] = []
+    if running or not not_running:
+        given = {**context.given, "name": ",".join(running)}
+        members = await msgspec.structs.replace(context, given=given).chosen()
+    await context.node.remove(members, list(not_running.values()))
+    return _all_done([*(member.name for member in members), *not_running])
+
+
+async def started(context: FleetContext) -> BulkReport:
+    """Try again to start controllers that did not start, all of them where none is named."""
+    node = context.node
+    if node.cluster is not None:
+        raise Conflict(
+            "Nodes that share a database try every few seconds to start controllers that did not"
+            " start, without being asked."
+        )
+    not_running = node.not_running()
+    names = list(dict.fromkeys(context.texts("name"))) or list(not_running)
+    for name in names:
+        if name not in not_running and name not in node.members:
+            raise node.unknown(name, context.tenant)
+    expect(len(names))
+    why = await node.start_noted([not_running[one] for one in names if one in not_running])
+    results = []
+    for name in names:
+        if name not in not_running:
+            results.append(MemberResult(name, DONE, f"{name} runs already."))
+        elif name in node.members:
+            results.append(MemberResult(name, DONE, f"{name} runs now."))
+        else:
+            # Without a reason it was removed meanwhile.
+            trouble = why.get(not_running[name]) or no_such_name(name).detail
+            results.append(MemberResult(name, NotRunning.status, trouble))
+    return report_of(results)
 
 
 async def renamed(context: FleetContext) -> RenamedReport:
     member = context.one()
-    is_made_anew = member.name in context.node.names_in_file
+    is_made_anew = member.name in context.node.in_file
     await context.node.rename(member, context.needed("to", "the new name"))
     report = report_of_member(context.node, member)
     return RenamedReport(**msgspec.structs.asdict(report), is_made_anew=is_made_anew)
 
 
 async def placed(context: FleetContext) -> MemberReport:
-    member, given = context.one(), context.given
+    given = context.given
     if not given.keys() & {one.name for one in NEW_PLACE}:
         raise Malformed("No place is named.", allowed="an address, a port, or both")
-    address, port = given.get("address", member.record.address), member.record.port
+    node = context.node
+    number = node.not_running(context.tenant).get(given.get("name", ""))
+    if number is None:
+        member = context.one()
+        await node.place(member, *_new_place(given, member.record))
+    else:
+        place = _new_place(given, node.registry.records[number])
+        member = await node.place_and_start(number, *place)
+    return report_of_member(node, member)
+
+
+def _new_place(given: dict[str, Any], before: MemberRecord) -> tuple[str | None, int | None]:
+    """Return the address and the port that are asked for; what is not named stays."""
+    address, port = given.get("address", before.address), before.port
     if "port" in given:
         port = given["port"] or None
-    wanted = None if address == NONE else checked_address(address)
-    await context.node.place(member, wanted, port)
-    return report_of_member(context.node, member)
+    return None if address == NONE else checked_address(address), port
 
 
 async def tagged(context: FleetContext) -> BulkReport:
@@ -177,12 +224,11 @@ async def tagged(context: FleetContext) -> BulkReport:
         raise Malformed("No tag is named.", allowed="add=TAG, remove=TAG")
     members = await context.chosen()
     await context.node.tag(members, add, remove)
-    return _all_done(members)
+    return _all_done([member.name for member in members])
 
 
-def _all_done(members: list[Member]) -> BulkReport:
-    results = [MemberResult(member.name, DONE) for member in members]
-    return report_of(results)
+def _all_done(names: Sequence[str]) -> BulkReport:
+    return report_of([MemberResult(name, DONE) for name in names])
 
 
 async def forked(context: FleetContext) -> MadeReport:

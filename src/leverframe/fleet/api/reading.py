@@ -105,6 +105,13 @@ class NodeReport(Struct, frozen=True):
         list[str],
         Meta(description="Why, for each controller that did not start; told to the operator."),
     ] = []
+    can_start: Annotated[
+        list[str],
+        Meta(
+            description="The names of those that `/api/fleet/start` tries again; told to the"
+            " operator."
+        ),
+    ] = []
     starting: Annotated[
         ProgressReport | None,
         Meta(description="How many controllers run, until all were started; null after that."),
@@ -204,6 +211,7 @@ def node_report(context: FleetContext) -> NodeReport:
         dict(sorted(tenants.items())),
         str(node.options.timezone),
         node.not_started.sentences() if of_operator else [],
+        list(node.not_running()) if of_operator else [],
         node.start.progress(context.tenant),
     )
 

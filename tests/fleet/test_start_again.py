@@ -1,0 +1,252 @@
+"""Controllers that did not start with their node are mended while the others run."""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from leverframe.fleet import member_start
+from leverframe.fleet.not_started import TOLD_ELSEWHERE
+from leverframe.fleet.serve import start_controllers
+from leverframe.process.build import BuiltController, build
+from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.wiring import Wiring
+from tests.cases import for_each
+from tests.fleet.loop_node import LoopNode, loop_node
+from tests.fleet.still_nodes import StillNodes
+from tests.fleet.tenant_fleet import tenant_fleet
+from tests.fleet.test_door import HOME, listening
+from tests.fleet.test_fleet_file import read
+from tests.fleet.test_places import who_answers
+from tests.ports import free_port
+
+NOT_STARTED = b"leverframe_node_controllers_not_started "
+
+
+class BlockedNode:
+    """A node whose controller `a` did not start, because something else has its port; `b` runs."""
+
+    def __init__(self, node: LoopNode, lane: MemoryLane, port: int, other: socket.socket) -> None:
+        self.node = node
+        self.lane = lane
+        self.port = port
+        self.free_port = other.close
+
+
+@asynccontextmanager
+async def blocked_node() -> AsyncIterator[BlockedNode]:
+    lane, port = MemoryLane(), free_port()
+    async with loop_node(lane) as before:
+        await listening(before)
+        await before.post("add", name="a", port=port, tags="north")
+        await before.post("add", name="b", tags="north")
+        await before.post("send", command="stm.cgi?oname=0Pump", name="a")
+        await before.post("snapshot", label="old")
+    with socket.create_server((HOME, port)) as other:
+        async with loop_node(lane) as node:
+            await listening(node)
+            await start_controllers(node.web, [], as_json=False)
+            assert node.node.members.keys() == {"b"}
+            yield BlockedNode(node, lane, port, other)
+
+
+async def not_started_figure(node: LoopNode) -> bytes:
+    figures = (await node.ask("/metrics", method="GET")).body
+    (line,) = [one for one in figures.splitlines() if one.startswith(NOT_STARTED)]
+    return line.removeprefix(NOT_STARTED)
+
+
+async def test_one_whose_port_is_free_by_now_starts_and_is_no_longer_told_of() -> None:
+    async with blocked_node() as blocked:
+        node = blocked.node
+        assert (await node.get(""))["can_start"] == ["a"]
+        assert await not_started_figure(node) == b"1"
+        told = await node.post("start", name="a,b")
+        assert (told["done"], told["refused"]) == (1, 1)
+        a, b = told["results"]
+        assert a["status"] == 503
+        assert a["detail"].startswith(f"a does not start: port {blocked.port} of {HOME} cannot be")
+        assert b == {"name": "b", "status": 200, "detail": "b runs already."}
+        seen = []
+        node.node.watchers.add(lambda: seen.append(dict(node.node.troubles)))
+        blocked.free_port()
+        told = await node.post("start")
+        assert told["results"] == [{"name": "a", "status": 200, "detail": "a runs now."}]
+        assert await who_answers(HOME, blocked.port) == "a"
+        assert node.member("a").controller.engine.settings.outputs[0].name == "Pump"
+        overview = await node.get("")
+        assert [overview[key] for key in ("troubles", "not_started", "can_start")] == [[], [], []]
+        assert await not_started_figure(node) == b"0"
+        health = msgspec.json.decode((await node.ask("/health", method="GET")).body)
+        assert health == {"status": "ok", "controllers": 2}
+        # Pages look again when it is forgotten, not before.
+        assert seen[-1] == {}
+        assert (await node.post("start"))["results"] == []
+
+
+async def test_it_starts_with_what_the_fleet_file_says_of_it(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane, port = MemoryLane(), free_port()
+    text = f'[[controllers]]\nname = "a"\nport = {port}\n'
+    fleet = read(tmp_path_factory.mktemp("fleet"), text)
+    wired = [replace(one, wiring=Wiring(sysfs="/elsewhere")) for one in fleet.controllers]
+    wirings: list[Wiring] = []
+
+    async def noted(*given: Any, wiring: Wiring, **keys: Any) -> BuiltController:
+        wirings.append(wiring)
+        return await build(*given, wiring=wiring, **keys)
+
+    async with loop_node(lane) as before:
+        await listening(before)
+        await start_controllers(before.web, wired, as_json=False)
+    with socket.create_server((HOME, port)) as other:
+        async with loop_node(lane) as node:
+            await listening(node)
+            await start_controllers(node.web, wired, as_json=False)
+            (one,) = (await node.post("start"))["results"]
+            assert "fleet.toml, line 3: a does not start: port" in one["detail"]
+            other.close()
+            monkeypatch.setattr(member_start, "build", noted)
+            assert (await node.post("start"))["done"] == 1
+    assert [one.sysfs for one in wirings] == ["/elsewhere"]
+
+
+async def test_one_that_is_placed_elsewhere_starts_there() -> None:
+    async with blocked_node() as blocked:
+        node, port = blocked.node, free_port()
+        told = await node.post("place", name="a", port=port)
+        assert (told["name"], told["port"]) == ("a", port)
+        assert await who_answers(HOME, port) == "a"
+        assert (await node.get(""))["not_started"] == []
+
+
+async def test_a_place_at_which_it_cannot_be_reached_is_refused_and_the_old_one_stays() -> None:
+    async with blocked_node() as blocked:
+        node = blocked.node
+        told = await node.refused(409, "place", name="a", address="127.0.0.31")
+        assert f"a: port {blocked.port} of {HOME} cannot be used" in told
+        await node.refused(404, "place", name="a,b", port=free_port())
+        assert (await node.get(""))["can_start"] == ["a"]
+        (number,) = node.node.not_running().values()
+        assert node.node.registry.records[number].address is None
+
+
+async def test_one_that_does_not_start_for_another_reason_has_its_place_and_that_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with blocked_node() as blocked:
+        node, port = blocked.node, free_port()
+
+        async def fail(*_: object) -> None:
+            raise ValueError("The agent is broken.")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(member_start, "connect_snmp", fail)
+            told = await node.refused(503, "place", name="a", port=port)
+        assert told == "Its place is set. a does not start: The agent is broken."
+        # What it had opened by then is free again.
+        assert (await node.post("start"))["done"] == 1
+        assert await who_answers(HOME, port) == "a"
+
+
+@for_each("names", ["a", "a,b"])
+async def test_one_that_is_removed_leaves_nothing_and_its_name_is_free(names: str) -> None:
+    async with blocked_node() as blocked:
+        node = blocked.node
+        (number,) = node.node.not_running().values()
+        told = await node.post("remove", name=names)
+        assert {one["name"] for one in told["results"]} == set(names.split(","))
+        assert ("b" in node.node.members) == (names == "a")
+        assert number not in node.node.registry.records
+        stored = (await blocked.lane.fetch([number]))[number]
+        assert (stored.settings, stored.kept) == ({}, {})
+        parts = [one.parts for one in node.node.registry.snapshots.values()]
+        assert not any(number in one for one in parts)
+        overview = await node.get("")
+        assert [overview[key] for key in ("troubles", "not_started", "can_start")] == [[], [], []]
+        await node.post("add", name="a")
+
+
+async def test_tags_and_searches_remove_only_what_runs() -> None:
+    async with blocked_node() as blocked:
+        told = await blocked.node.post("remove", tag="north")
+        assert [one["name"] for one in told["results"]] == ["b"]
+        assert (await blocked.node.get(""))["can_start"] == ["a"]
+
+
+@for_each(
+    ("what", "given"),
+    [
+        ("rename", {"to": "c"}),
+        ("fork", {"to": "c"}),
+        ("tag", {"add": "south"}),
+        ("send", {"command": "outs.cgi?out0=1"}),
+        ("snapshot", {"label": "new"}),
+        ("remove", {"tag": "north"}),
+    ],
+)
+async def test_whatever_else_is_asked_of_it_by_name_is_refused_with_the_cause(
+    what: str, given: dict[str, str]
+) -> None:
+    async with blocked_node() as blocked:
+        told = await blocked.node.refused(503, what, name="a", **given)
+        assert told.startswith("This controller did not start. a does not start: port ")
+        assert told.endswith(" `leverframe fleet start a` tries it again.")
+
+
+@for_each("what", ["show", "list", "export"])
+async def test_who_looks_at_it_is_told_the_cause(what: str) -> None:
+    async with blocked_node() as blocked:
+        reply = await blocked.node.ask(f"/api/fleet/{what}?name=a", method="GET")
+        assert reply.status == 503
+        assert str(blocked.port) in msgspec.json.decode(reply.body)["detail"]
+        await blocked.node.refused(404, "start", name="c")
+
+
+async def test_one_that_was_never_made_is_told_of_and_not_started() -> None:
+    async with blocked_node() as blocked:
+        blocked.node.node.not_started.note("new c", "c does not start: no.", "c")
+        told = await blocked.node.refused(503, "start", name="c")
+        assert told.endswith("c does not start: no. It is tried again when the node is started.")
+
+
+async def test_nodes_that_share_a_database_do_it_by_themselves() -> None:
+    async with blocked_node() as blocked:
+        node = blocked.node
+        node.node.cluster = StillNodes(node.node)
+        assert "every few seconds" in await node.refused(409, "start")
+
+
+async def test_an_address_that_was_taken_from_it_is_the_nodes() -> None:
+    async with blocked_node() as blocked:
+        node = blocked.node.node
+        (number,) = node.not_running().values()
+        node.not_started.note_stored(number, "a does not start: no.", "a", "127.0.0.31")
+        node.registry.records[number] = replace(node.registry.records[number], address="127.0.0.31")
+        assert node.door.at_address("127.0.0.31") is not node.door.node
+        await blocked.node.post("place", name="a", address="none", port=0)
+        assert node.door.at_address("127.0.0.31") is node.door.node
+
+
+async def test_tenants_hear_of_their_own_without_the_cause_and_may_remove_them() -> None:
+    async with tenant_fleet([("acme", ["acme-1"], ""), ("zeta", ["zeta-1"], "")]) as fleet:
+        node = fleet.node.node
+        for name in ("acme-1", "zeta-1"):
+            member = node.members[name]
+            await node.drop([member])
+            node.not_started.note_stored(member.number, "/home/x is wrong.", name)
+        shown = await fleet.ask("acme-chief", "show?name=acme-1")
+        assert (shown.status, shown.detail) == (503, TOLD_ELSEWHERE)
+        assert "/home/x is wrong." in (await fleet.ask("oscar", "show?name=acme-1")).detail
+        assert (await fleet.ask("acme-chief", "/api/fleet")).json["can_start"] == []
+        for what, method in (("show?name=zeta-1", "GET"), ("remove?name=zeta-1", "POST")):
+            refused = await fleet.ask("acme-chief", what, method=method)
+            assert refused.status == 404
+            assert "There is no controller 'zeta-1'." in refused.detail
+        assert (await fleet.done("acme-chief", "remove?name=acme-1"))["done"] == 1
+        assert node.not_running().keys() == {"zeta-1"}
