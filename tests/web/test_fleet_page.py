@@ -1,6 +1,7 @@
 """The page of a node with many controllers, in a real browser."""
 
 import re
+import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -168,6 +169,30 @@ def test_times_of_all_are_those_of_the_node(tabs: Tabs, serve_fleet: Callable[..
         site.ask(site.loop_node.post("send", name="pump", command="outs.cgi?ortime=07&out0=1"))
         page.locator("[data-do=step]").click()
         expect(page.locator(".time [role=status]")).to_contain_text("Controllers concerned: 1 of 3")
+
+
+def test_the_operator_starts_again_what_did_not_start(
+    tabs: Tabs, serve_fleet: Callable[..., Site]
+) -> None:
+    site, port = serve_fleet(), free_port()
+    three(site)
+    node = site.loop_node.node
+    site.ask(site.loop_node.post("place", name="pump", port=port))
+    site.ask(node.drop([node.members["pump"]]))
+    with tabs.fresh(Look("en", DESKTOP, "light", False)) as page:
+        page.set_default_timeout(PATIENCE_MS)
+        told = page.locator("main [role=status]")
+        with socket.create_server((HOST, port)):
+            site.ask(node.start_stored())
+            page.goto(site.origin)
+            expect(page.locator(".problem")).to_contain_text(f"pump does not start: port {port}")
+            page.locator("[data-do=start-again]").click()
+            expect(told).to_have_text("Started: 0. Still not started: 1.")
+        page.locator("[data-do=start-again]").click()
+        expect(told).to_have_text("Started: 1. Still not started: 0.")
+        expect(row(page, "pump")).to_have_attribute("data-health", "fine")
+        expect(page.locator(".problem")).to_have_count(0)
+        expect(page.locator("[data-do=start-again]")).to_have_count(0)
 
 
 def test_controllers_of_three_versions_are_listed_by_health_and_commanded(

@@ -167,6 +167,8 @@ type FleetNode = {
   role: "administrator" | "user";
   // Whose people look at it; null for the operator.
   tenant: string | null;
+  // The controllers that did not start and can be tried again.
+  can_start: string[];
   // How many controllers run; null when the node has started all of them.
   starting: { done: number; of: number } | null;
 };

@@ -19,6 +19,7 @@ import { Making } from "./making.js";
 import { Nodes } from "./nodes.js";
 import { paging } from "./paging.js";
 import { Rollouts } from "./rollouts.js";
+import { StartAgain } from "./start_again.js";
 import { Tenants } from "./tenants.js";
 import { FleetStream } from "./view.js";
 
@@ -34,6 +35,7 @@ class FleetPage {
   #bulk = new Bulk(this);
   #making = new Making(this);
   #time = new GroupTime(this);
+  #startAgain = new StartAgain(this);
   #nodes = new Nodes(this);
   #rollouts = new Rollouts(this);
   #tenants = new Tenants(this);
@@ -187,6 +189,7 @@ class FleetPage {
       (sentence) =>
         html`<p class="problem" role="alert">${icon("attention")} ${serverText(sentence)}</p>`,
     );
+    problems.push(this.#startAgain.view(view.node));
     const { starting } = view.node;
     if (starting) {
       problems.unshift(html`<p class="note" role="status">${t("starting", starting)}</p>`);

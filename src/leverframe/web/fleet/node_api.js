@@ -69,6 +69,9 @@ export const give = async (choice, tenant) =>
 export const rename = (name, to) => post("rename", { name, to });
 /** @param {string} name @param {Params} at @returns {Promise<unknown>} */
 export const place = (name, at) => post("place", { name, ...at });
+// All that did not start with the node.
+/** @returns {Promise<BulkReport>} */
+export const startAgain = () => post("start", {});
 /** @param {Params} params @returns {Promise<FleetMoved>} */
 export const advance = (params) => post("advance", params);
 /**
