@@ -21,26 +21,26 @@ export class StartAgain {
 
   /** @param {FleetNode} about */
   view({ can_start: names, role }) {
-    return html`${names.length && role === "administrator" ? this.#button() : nothing}
-    ${this.#report
-      ? html`<p class="note" role="status">
-          ${t("started_sum", { done: this.#report.done, refused: this.#report.refused })}
-        </p>`
-      : nothing}
-    ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}`;
+    return html`<div class="again">
+      ${names.length && role === "administrator" ? this.#button() : nothing}
+      ${this.#report
+        ? html`<p class="note" role="status">
+            ${t("started_sum", { done: this.#report.done, refused: this.#report.refused })}
+          </p>`
+        : nothing}
+      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+    </div>`;
   }
 
   #button() {
-    return html`<p>
-      <button
-        type="button"
-        data-do="start-again"
-        ?disabled=${this.#isBusy}
-        @click=${() => this.#start()}
-      >
-        ${t("start_again")}
-      </button>
-    </p>`;
+    return html`<button
+      type="button"
+      data-do="start-again"
+      ?disabled=${this.#isBusy}
+      @click=${() => this.#start()}
+    >
+      ${t("start_again")}
+    </button>`;
   }
 
   async #start() {
