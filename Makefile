@@ -35,7 +35,7 @@ run: $(RUN_READY) ## start a controller; options in ARGS, e.g. make run ARGS="--
 fleet-demo: $(TEST_READY) ## two nodes on a PostgreSQL of their own, to kill one; until Ctrl+C
 	@$(BIN)/python -m tools.fleet_demo $(ARGS)
 
-test: $(TEST_READY) ## run every check and the tests; about six minutes on two cores
+test: $(TEST_READY) ## run every check and the tests; about five minutes on two cores
 	@tools/debian-packages requirements/debian.txt
 	@$(BIN)/python tools/checks.py test
 
