@@ -61,6 +61,14 @@ def test_requests_of_one_connection_have_the_addresses_of_their_clients() -> Non
     assert budget.used == 0
 
 
+def test_a_request_without_a_body_has_the_address_that_its_headers_say() -> None:
+    parser = RequestParser(HttpLimits(), BodyBudget(HttpLimits()), PROXY, PROXIES)
+    sent = ["192.0.2.1", "192.0.2.2", "192.0.2.2", "192.0.2.1"]
+    heads = [f"GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {one}\r\n\r\n" for one in sent]
+    found = [parser.feed(head.encode())[0] for head in heads]
+    assert [request.peer for request in found if isinstance(request, Request)] == sent
+
+
 def test_what_a_stranger_says_about_its_address_counts_for_nothing() -> None:
     parser = RequestParser(HttpLimits(), BodyBudget(HttpLimits()), "192.0.2.66")
     (request,) = parser.feed(b"GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 127.0.0.1\r\n\r\n")

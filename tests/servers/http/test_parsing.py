@@ -156,6 +156,9 @@ fragments = st.sampled_from(
         *[POLL, POLL, POLL, OTHER, POLL + OTHER, POLL + POLL, POLL[:7], POLL[7:], POLL + POLL[:7]],
         *[POLL[:-2], b"\r\n", POLL.replace(b"Host", b"X"), POLL_HEAD, POLL_ADDRESS, UNFINISHED],
         POLL.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 4\r\n\r\n"),
+        *[POLL.replace(b"?a", odd) for odd in (b"", b"?", b"?\xe9", b'"|', b"#a", b" a", b"\x7f")],
+        *[POLL.replace(b"1.1", odd) for odd in (b"1.0", b"1.2", b"1.1 ")],
+        *[POLL[:-2] + b"X: 1\r\n\r\n", POLL + b"\r\n", POLL.replace(b" /", b" ")],
     ]
 )
 
@@ -268,6 +271,22 @@ def test_the_same_headers_in_an_older_version_mean_a_close() -> None:
         for version in (b"0.9", b"1.2", b"2.0"):
             reader = read(kept, kept.replace(b"1.1", version))
             assert [bad.status for bad in reader.refused] == [400 if version == b"0.9" else 505]
+
+
+def test_headers_are_those_of_the_request_also_where_they_change() -> None:
+    more = POLL[:-2] + b"X: 1\r\n\r\n"
+    sent = (POLL, OTHER, more, OTHER, OTHER, more, more, POLL)
+    assert ["x" in request.headers for request in read(*sent).requests] == [
+        b"X" in one for one in sent
+    ]
+
+
+def test_the_limits_hold_for_a_request_with_the_same_headers() -> None:
+    for field, limit in ((b"/poll", 1024), (b"a", 8192)):
+        longest = POLL.replace(field, field + b"a" * (limit - len(field)))
+        reader = read(POLL, longest, longest.replace(field, field + b"a"))
+        assert len(reader.taken) == 2
+        assert [bad.status for bad in reader.refused] == [414]
 
 
 def test_headers_are_not_shared_between_connections() -> None:

@@ -255,7 +255,7 @@ class Connection(asyncio.Protocol):
         """Parse what is unread: a body at once, of requests one slice before others have a turn."""
         while self._unread:
             data, self._unread = self._unread[:MAX_FEED_BYTES], self._unread[MAX_FEED_BYTES:]
-            self._pending.extend(self._parser.feed(data))
+            self._pending.extend(self._parser.feed(bytes(data)))
             if self._pending or self.state is not BODY:
                 break
         is_ready = self.answer_pending()

@@ -3,9 +3,10 @@
 llhttp, through httptools and in its strict mode, tells well-formed requests from others; no
 leniency is switched on. This file adds the limits and the few rules that llhttp leaves to its user.
 
-A client's headers are mostly those of its request before: the last header block of the connection
-is compared, and read anew only where it differs. That is 2 us with one header and more with the
-ten of a browser; nothing is shared with other connections.
+A client's headers are mostly those of its request before. So llhttp is asked about a header block
+once: where a plain request line is followed by the very bytes that followed the last one on this
+connection, only the line is read. That is half of the time to read a request with one header, and
+more with the ten of a browser; nothing is shared with other connections.
 """
 
 import logging
@@ -37,6 +38,10 @@ METHODS = {b"GET": "GET", b"HEAD": "HEAD", b"POST": "POST", b"OPTIONS": "OPTIONS
 ALLOW: Headers = (("Allow", "GET, HEAD, POST"),)
 RETRY: Headers = (("Retry-After", "5"),)
 
+#: Characters of a target that stand for themselves; llhttp decides about all others.
+_PLAIN = rb"A-Za-z0-9_~!$%&'()*+,\-./:;=@"
+#: The line of nearly all requests.
+_PLAIN_LINE = re.compile(rb"(GET|HEAD) (/[%b]*+)(?:\?([%b?]*+))? HTTP/1\.1\r\n" % (_PLAIN, _PLAIN))
 _UNKNOWN_METHOD = re.compile(rb"([A-Z]{1,32}) ")
 _ADDRESS = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#]+)(.*)", re.IGNORECASE)
 #: Room for `http://host:port` in front of a path.
@@ -117,10 +122,12 @@ class RequestParser:
         self._found: list[Request | BadRequest] = []
         self._unfinished = 0  # bytes since the last complete request or piece of a body
         self._max_target = limits.path_bytes + limits.query_bytes + _AUTHORITY_BYTES
+        self._max_line = min(limits.path_bytes, limits.query_bytes)  # of a plain one
 
         self._target = b""
         self._raw_headers: list[bytes] = []  # name, value, name, value ...
-        self._last_raw: list[bytes] = []
+        #: What followed the last request line, where that is all there was; and what it says.
+        self._last_block: bytes | None = None
         self._last_headers: dict[str, str] = {}
         self._has_host = False
         self._names_connection = True  # these headers say what becomes of the connection
@@ -140,10 +147,36 @@ class RequestParser:
         """The request whose body is being read, without it."""
         return self._request
 
-    def feed(self, data: bytes | memoryview) -> list[Request | BadRequest]:
+    def feed(self, data: bytes) -> list[Request | BadRequest]:
         """Return the requests that these bytes, at most MAX_FEED_BYTES, have completed."""
         if self.is_done:
             return []
+        if self.reading is not NOTHING:
+            return self._feed_llhttp(data)
+        line = _PLAIN_LINE.match(data)
+        if line is None or line.end() > self._max_line:
+            return self._feed_llhttp(data)
+        block = data[line.end() :]
+        if block == self._last_block:
+            return [self._with_last_headers(line)]
+        found = self._feed_llhttp(data)
+        if self.reading is NOTHING and len(found) == 1 and not self._is_framed:
+            self._last_block = block
+        return found
+
+    def _with_last_headers(self, line: re.Match[bytes]) -> Request:
+        method, path, query = line.groups()
+        return Request(
+            METHODS[method],
+            path.decode("ascii"),
+            None if query is None else query.decode("ascii"),
+            self._last_headers,
+            b"",
+            self._client,
+        )
+
+    def _feed_llhttp(self, data: bytes) -> list[Request | BadRequest]:
+        self._last_block = None
         if self.reading is NOTHING:
             self.reading = HEAD
         try:
@@ -171,7 +204,7 @@ class RequestParser:
             self.end()
             self._found.append(bad)
 
-    def _check_unfinished(self, data: bytes | memoryview) -> None:
+    def _check_unfinished(self, data: bytes) -> None:
         """Bound what llhttp swallows without a word: a long header, a trailer, empty lines."""
         if len(self._target) > self._max_target:
             raise self._target_too_long()
@@ -198,9 +231,7 @@ class RequestParser:
         if self.is_done:
             raise BadRequest(400, "Something follows the last request of a connection.")
         raw, self._raw_headers = self._raw_headers, []
-        if raw != self._last_raw:
-            self._last_headers = self._read_headers(raw)
-            self._last_raw = raw
+        self._last_headers = self._read_headers(raw)
         self._request = request = self._read_head(self._last_headers)
         if self._is_framed:
             self._begin_body(request)
@@ -342,7 +373,7 @@ def _method_not_allowed(verb: bytes) -> BadRequest:
     return BadRequest(405, f"The method {verb.decode()} is not served here, only {allowed}.", ALLOW)
 
 
-def _bad_request(error: HttpParserError, data: bytes | memoryview) -> BadRequest:
+def _bad_request(error: HttpParserError, data: bytes) -> BadRequest:
     """Return what is wrong when llhttp has stopped, by itself or because a callback raised."""
     if isinstance(error, HttpParserCallbackError):
         cause = error.__context__
