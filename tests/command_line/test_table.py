@@ -23,6 +23,8 @@ def tasks() -> Iterator[tuple[str, Task]]:
 
 
 TASKS = dict(tasks())
+#: The arguments that a client is made from.
+OF_CLIENT = {"node", "user", "ca_file"}
 every_task = for_each("task", TASKS.values(), ids=list(TASKS))
 
 
@@ -30,11 +32,14 @@ every_task = for_each("task", TASKS.values(), ids=list(TASKS))
 def test_the_parameters_of_a_function_are_the_arguments_of_its_task(task: Task) -> None:
     module, _, name = task.function.partition(":")
     function = getattr(import_module(f"leverframe.{module}"), name)
-    given = set(MADE) if task.takes_config else set()
+    given = set(MADE) - {"client"} if task.takes_config else set()
     for argument in task.arguments:
         longest = max(argument.names, key=len).lstrip("-").replace("-", "_")
         given.add(argument.settings.get("dest", longest))
     taken = set(inspect.signature(function).parameters)
+    if "client" in taken:
+        assert given >= OF_CLIENT
+        given = (given - OF_CLIENT) | {"client"}
     assert taken <= given
     # The options of `run` are keys of the configuration, also where they have another name.
     assert given - taken - set(MADE) <= {"log_level"}

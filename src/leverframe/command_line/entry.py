@@ -18,11 +18,18 @@ from leverframe.command_line.task import Task
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, INTERRUPTED, NOBODY_READS, NOT_DONE
 
+
+def _client_of(options: Namespace) -> Any:
+    made = _named("fleet.node_client:CommandLineClient")
+    return made(options.node, options.user, options.ca_file)
+
+
 #: Parameters that are made from several options.
 MADE: dict[str, Callable[[Namespace], Any]] = {
     "config": config_of,
     "sources": sources_of,
     "data_folder": folder_of,
+    "client": _client_of,
 }
 _ADVICE = {
     errno.ENOENT: "check the name",
@@ -72,8 +79,7 @@ def carry_out(arguments: Sequence[str] | None) -> int:
 
 def _run(task: Task, options: Namespace) -> int:
     """Call the function of a task with the options that its parameters name."""
-    module, _, name = task.function.partition(":")
-    function = getattr(import_module(f"leverframe.{module}"), name)
+    function = _named(task.function)
     values = {
         parameter: MADE[parameter](options) if parameter in MADE else getattr(options, parameter)
         for parameter in inspect.signature(function).parameters
@@ -85,6 +91,12 @@ def _run(task: Task, options: Namespace) -> int:
 
         result = asyncio.run(result)
     return DONE if result is None else int(result)
+
+
+def _named(place: str) -> Any:
+    """Return what is at `package.module:name` below `leverframe`, loaded when it is needed."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"leverframe.{module}"), name)
 
 
 def _in_arguments(error: ErrorForPeople, parser: OneLineParser) -> str:

@@ -1,7 +1,8 @@
 """What a command of the program is, as data: its arguments, its words of help, who does the work.
 
-The parameters of a function are the arguments of its task, by name. Three are made for it: `config`
-is the whole configuration, `sources` what it was read from, and `data_folder` the folder it names.
+The parameters of a function are the arguments of its task, by name. Some are made for it: `config`
+is the whole configuration, `sources` what it was read from, `data_folder` the folder it names, and
+`client` asks the node that the options name.
 """
 
 import argparse

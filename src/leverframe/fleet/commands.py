@@ -40,25 +40,11 @@ _DOING = {
 JsonObject = dict[str, Any]
 
 
-@contextmanager
-def asked_node(node: str, user: str | None, ca_file: str | None) -> Iterator[NodeClient]:
-    client = CommandLineClient(node, user, ca_file)
-    try:
-        yield client
-    finally:
-        client.close()
-
-
 def list_controllers(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
-    as_json: bool,
-    names: list[str],
-    tag: list[str],
+    client: CommandLineClient, as_json: bool, names: list[str], tag: list[str]
 ) -> None:
     """Print the chosen controllers as a table, or one JSON object a line."""
-    with asked_node(node, user, ca_file) as client:
+    with client:
         found = client.get("list", {"name": names, "tag": tag})
         about = client.get("", {})
     if as_json:
@@ -115,10 +101,8 @@ def _places(one: JsonObject) -> str:
     return ", ".join([one["url"], *filter(None, own)])
 
 
-def show_controller(
-    node: str, user: str | None, ca_file: str | None, as_json: bool, name: str
-) -> None:
-    with asked_node(node, user, ca_file) as client:
+def show_controller(client: CommandLineClient, as_json: bool, name: str) -> None:
+    with client:
         told = client.get("show", {"name": name})
         if as_json:
             print_json([told])
@@ -136,9 +120,7 @@ def show_controller(
 
 
 def add_controllers(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
+    client: CommandLineClient,
     as_json: bool,
     name: str,
     count: int,
@@ -155,7 +137,7 @@ def add_controllers(
     """Make controllers, some at a time; all are checked before the first is made."""
     body = None if template is None else _template(template)
     asked: JsonObject = {"name": name, "hw": hw, "sw": sw, "tags": tag, "tenant": tenant}
-    with asked_node(node, user, ca_file) as client:
+    with client:
         whole = {**asked, "count": count, "first": first, "address": address, "port": port}
         told = client.post("add", {**whole, "dry_run": True}, body)
         if dry_run:
@@ -184,20 +166,13 @@ def _later(address: str, places: int) -> str:
 
 
 def remove_controllers(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
-    as_json: bool,
-    names: list[str],
-    tag: list[str],
+    client: CommandLineClient, as_json: bool, names: list[str], tag: list[str]
 ) -> int:
-    return do_for_chosen(node, user, ca_file, as_json, "remove", {"name": names, "tag": tag})
+    return do_for_chosen(client, as_json, "remove", {"name": names, "tag": tag})
 
 
-def rename_controller(
-    node: str, user: str | None, ca_file: str | None, as_json: bool, name: str, to: str
-) -> None:
-    with asked_node(node, user, ca_file) as client:
+def rename_controller(client: CommandLineClient, as_json: bool, name: str, to: str) -> None:
+    with client:
         told = client.post("rename", {"name": name, "to": to})
     if as_json:
         print_json([told])
@@ -216,16 +191,14 @@ def named_in_file(file: str, name: str) -> str:
 
 
 def place_controllers(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
+    client: CommandLineClient,
     as_json: bool,
     names: list[str],
     address: str | None,
     port: int | None,
 ) -> None:
     """Give the first its place and the others the next ones; a refusal ends it there."""
-    with asked_node(node, user, ca_file) as client:
+    with client:
         for count, name in enumerate(names):
             wanted: JsonObject = {"name": name, "address": address, "port": port}
             if address is not None:
@@ -241,11 +214,9 @@ def place_controllers(
                 print(f"{name} answers at {_places(told)}")
 
 
-def start_controllers_again(
-    node: str, user: str | None, ca_file: str | None, as_json: bool, names: list[str]
-) -> int:
+def start_controllers_again(client: CommandLineClient, as_json: bool, names: list[str]) -> int:
     """Have controllers tried again that did not start, and say of each whether it runs."""
-    with asked_node(node, user, ca_file) as client, _followed(client, "starting"):
+    with client, _followed(client, "starting"):
         told = client.post("start", {"name": names})
     if as_json:
         print_json(told["results"])
@@ -258,9 +229,7 @@ def start_controllers_again(
 
 
 def tag_controllers(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
+    client: CommandLineClient,
     as_json: bool,
     names: list[str],
     tag: list[str],
@@ -268,13 +237,11 @@ def tag_controllers(
     remove: list[str],
 ) -> int:
     given = {"name": names, "tag": tag, "add": add, "remove": remove}
-    return do_for_chosen(node, user, ca_file, as_json, "tag", given)
+    return do_for_chosen(client, as_json, "tag", given)
 
 
 def send_command(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
+    client: CommandLineClient,
     as_json: bool,
     command: str,
     names: list[str],
@@ -290,13 +257,11 @@ def send_command(
         "dry_run": dry_run,
         "all_or_none": all_or_none,
     }
-    return do_for_chosen(node, user, ca_file, as_json, "send", given, body.encode() or None)
+    return do_for_chosen(client, as_json, "send", given, body.encode() or None)
 
 
 def advance_time(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
+    client: CommandLineClient,
     as_json: bool,
     duration: str | None,
     to: str | None,
@@ -307,7 +272,7 @@ def advance_time(
 ) -> None:
     """Move the time of all together; in steps where somebody watches."""
     given: JsonObject = {"tag": tag, "to": to, "step": step}
-    with asked_node(node, user, ca_file) as client:
+    with client:
         if freeze or rate is not None:
             told = client.post("advance", {**given, "rate": 0 if freeze else rate})
         elif duration is None:
@@ -351,9 +316,7 @@ def _time_of_moved(told: JsonObject) -> str:
 
 
 def fork_controller(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
+    client: CommandLineClient,
     as_json: bool,
     name: str,
     to: str,
@@ -364,15 +327,13 @@ def fork_controller(
     port: int | None,
 ) -> None:
     given: JsonObject = {"name": name, "to": to, "count": count, "first": first, "tags": tag}
-    with asked_node(node, user, ca_file) as client:
+    with client:
         told = client.post("fork", {**given, "address": address, "port": port})
     _tell_made([told], as_json)
 
 
 def set_faults(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
+    client: CommandLineClient,
     as_json: bool,
     fault: str,
     seed: int,
@@ -380,17 +341,11 @@ def set_faults(
     tag: list[str],
 ) -> int:
     given = {"fault": fault, "seed": seed, "name": names, "tag": tag}
-    return do_for_chosen(node, user, ca_file, as_json, "fault", given)
+    return do_for_chosen(client, as_json, "fault", given)
 
 
 def export_controllers(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
-    as_json: bool,
-    folder: Path,
-    names: list[str],
-    tag: list[str],
+    client: CommandLineClient, as_json: bool, folder: Path, names: list[str], tag: list[str]
 ) -> None:
     """Write a fleet file and a settings file for each controller into a new folder."""
     # Imported here, as below: to load a whole controller takes most commands twice their time.
@@ -398,7 +353,7 @@ def export_controllers(
     from leverframe.fleet.export_folder import FLEET_FILE, write_export
 
     given = {"name": names, "tag": tag}
-    with asked_node(node, user, ca_file) as client, _followed(client, "collecting"):
+    with client, _followed(client, "collecting"):
         told = client.get("export", given)
     _check_chosen(told, given)
     found = msgspec.convert(told, list[ExportedController])
@@ -423,15 +378,13 @@ def _template(file: Path) -> bytes:
 
 
 def do_for_chosen(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
+    client: CommandLineClient,
     as_json: bool,
     what: str,
     given: JsonObject,
     body: bytes | None = None,
 ) -> int:
-    with asked_node(node, user, ca_file) as client, _followed(client, _DOING[what]):
+    with client, _followed(client, _DOING[what]):
         told = client.post(what, given, body)
     _check_chosen(told["results"], given)
     if as_json:

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from functools import cache
 from http import HTTPStatus
 from secrets import token_hex
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -165,8 +165,11 @@ class NodeClient(NodeAsking):
             raise NodeRefused(
                 f"{url!r} is no address of a node; write it like http://127.0.0.1:8080."
             )
-        self._account, self._ca_file = account, ca_file
-        self._headers = {} if account is None else _signed(account)
+        self._account: Credentials | None = None
+        self._headers: dict[str, str] = {}
+        if account is not None:
+            self._sign_in(account)
+        self._ca_file = ca_file
         if parts.scheme == "https":
             context = ssl.create_default_context(cafile=ca_file)
             self._connection: http.client.HTTPConnection = http.client.HTTPSConnection(
@@ -174,6 +177,10 @@ class NodeClient(NodeAsking):
             )
         else:
             self._connection = http.client.HTTPConnection(parts.hostname, port, timeout=answer_s)
+
+    def _sign_in(self, account: Credentials) -> None:
+        token = b64encode(":".join(account).encode()).decode()
+        self._account, self._headers = account, {"Authorization": f"Basic {token}"}
 
     def _exchange(
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
@@ -227,14 +234,25 @@ class NodeClient(NodeAsking):
 
 
 class CommandLineClient(NodeClient):
-    """Asks a node for the command line, and tells people which of its options help."""
+    """Asks a node for the command line, and tells people which of its options help.
+
+    Whoever enters it is asked for the password: what is wrong with a command is told before.
+    """
 
     advice = "`leverframe fleet run` starts a node, and --node says where one is."
 
     def __init__(self, url: str, user: str | None, ca_file: str | None) -> None:
-        account = None if user is None else (user, asked_secret(f"Password of {user}"))
         # Whoever is silent for several requests of a command is named once.
-        super().__init__(url, account, ca_file, cache(say_silent))
+        super().__init__(url, None, ca_file, cache(say_silent))
+        self._user = user
+
+    def __enter__(self) -> Self:
+        if self._user is not None:
+            self._sign_in((self._user, asked_secret(f"Password of {self._user}")))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _ask(self, method: str, what: str, given: Mapping[str, Any], body: bytes | None) -> Any:
         try:
@@ -249,8 +267,3 @@ def _text(value: Any) -> str:
     if value is True:
         return "1"
     return ",".join(value) if isinstance(value, list) else str(value)
-
-
-def _signed(account: Credentials) -> dict[str, str]:
-    token = b64encode(":".join(account).encode()).decode()
-    return {"Authorization": f"Basic {token}"}

@@ -9,14 +9,8 @@ import msgspec
 
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
-from leverframe.fleet.commands import (
-    asked_node,
-    print_json,
-    say_results,
-    table_of,
-    tables,
-    zone_of,
-)
+from leverframe.fleet.commands import print_json, say_results, table_of, tables, zone_of
+from leverframe.fleet.node_client import CommandLineClient
 from leverframe.fleet.time_words import moment_words, with_zone
 
 Told = dict[str, Any]
@@ -27,9 +21,7 @@ class RolloutMisspelt(ErrorForPeople):
 
 
 def roll_out(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
+    client: CommandLineClient,
     as_json: bool,
     what: str,
     id: str | None,
@@ -48,7 +40,7 @@ def roll_out(
     """Plan, list, show or operate roll-outs."""
     if id is None and what not in ("plan", "list"):
         raise RolloutMisspelt(f"fleet rollout {what} needs the ID of a roll-out.")
-    with asked_node(node, user, ca_file) as client:
+    with client:
         if what == "list":
             found = client.get("rollouts", {})
             if as_json:
@@ -138,17 +130,11 @@ def _show(told: Told) -> int:
 
 
 def show_drift(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
-    as_json: bool,
-    template: Path,
-    names: list[str],
-    tag: list[str],
+    client: CommandLineClient, as_json: bool, template: Path, names: list[str], tag: list[str]
 ) -> int:
     """Tell in what controllers differ from a template; end with 1 where some do."""
     body = _text_of(template).encode()
-    with asked_node(node, user, ca_file) as client:
+    with client:
         found = client.post("drift", {"name": names, "tag": tag}, body)
     differing = [one for one in found if one.get("differs") or one["status"] != 200]
     if as_json:
@@ -168,9 +154,7 @@ def show_drift(
 
 
 def show_changes(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
+    client: CommandLineClient,
     as_json: bool,
     names: list[str],
     tag: list[str],
@@ -180,7 +164,7 @@ def show_changes(
 ) -> None:
     """Tell who changed what on which controller, newest first."""
     given = {"name": names, "tag": tag, "by": by, "since": since, "count": count}
-    with asked_node(node, user, ca_file) as client:
+    with client:
         found = client.get("changes", given)
         if as_json:
             print_json(found)

@@ -2,38 +2,30 @@
 
 from functools import partial
 
-from leverframe.fleet.commands import (
-    asked_node,
-    do_for_chosen,
-    print_json,
-    table_of,
-    tables,
-    zone_of,
-)
+from leverframe.fleet.commands import do_for_chosen, print_json, table_of, tables, zone_of
+from leverframe.fleet.node_client import CommandLineClient
 from leverframe.fleet.time_words import moment_words, with_zone
 
 
 def _of_snapshot(
     what: str,
-    node: str,
-    user: str | None,
-    ca_file: str | None,
+    client: CommandLineClient,
     as_json: bool,
     label: str,
     names: list[str],
     tag: list[str],
 ) -> int:
     given = {"label": label, "name": names, "tag": tag}
-    return do_for_chosen(node, user, ca_file, as_json, what, given)
+    return do_for_chosen(client, as_json, what, given)
 
 
 take_snapshot_of = partial(_of_snapshot, "snapshot")
 restore_snapshot = partial(_of_snapshot, "restore")
 
 
-def list_snapshots(node: str, user: str | None, ca_file: str | None, as_json: bool) -> None:
+def list_snapshots(client: CommandLineClient, as_json: bool) -> None:
     """Print the snapshots that the node keeps as a table, or one JSON object a line."""
-    with asked_node(node, user, ca_file) as client:
+    with client:
         found = client.get("snapshots", {})
         if as_json:
             print_json(found)
@@ -45,10 +37,8 @@ def list_snapshots(node: str, user: str | None, ca_file: str | None, as_json: bo
     tables().print(table)
 
 
-def remove_snapshot(
-    node: str, user: str | None, ca_file: str | None, as_json: bool, label: str
-) -> None:
-    with asked_node(node, user, ca_file) as client:
+def remove_snapshot(client: CommandLineClient, as_json: bool, label: str) -> None:
+    with client:
         told = client.post("snapshot/remove", {"label": label})
     if as_json:
         print_json([told])

@@ -4,13 +4,8 @@ from typing import Any
 
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
-from leverframe.fleet.commands import (
-    asked_node,
-    print_json,
-    say_results,
-    table_of,
-    tables,
-)
+from leverframe.fleet.commands import print_json, say_results, table_of, tables
+from leverframe.fleet.node_client import CommandLineClient
 
 Told = dict[str, Any]
 
@@ -20,9 +15,7 @@ class TenantMisspelt(ErrorForPeople):
 
 
 def tenants(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
+    client: CommandLineClient,
     as_json: bool,
     what: str,
     tenant: str | None,
@@ -35,7 +28,7 @@ def tenants(
         raise TenantMisspelt(f"fleet tenant {what} needs the NAME of a tenant.")
     if what == "give" and not (names or tag):
         raise TenantMisspelt("fleet tenant give needs the NAME of a controller, or --tag.")
-    with asked_node(node, user, ca_file) as client:
+    with client:
         if what == "list":
             found = client.get("tenants", {})
         elif what == "give":
@@ -63,9 +56,7 @@ def _list_tenants(found: list[Told]) -> None:
 
 
 def accounts(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
+    client: CommandLineClient,
     as_json: bool,
     what: str,
     name: str | None,
@@ -75,7 +66,7 @@ def accounts(
     """Make, list and remove accounts of a node, and make passwords for them."""
     if name is None and what in ("add", "remove"):
         raise TenantMisspelt(f"fleet account {what} needs the NAME of an account.")
-    with asked_node(node, user, ca_file) as client:
+    with client:
         if what == "list":
             found = client.get("accounts", {})
         else:

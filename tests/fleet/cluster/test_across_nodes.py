@@ -17,6 +17,7 @@ from leverframe.fleet.cluster.commands import drain_node, forget_node, list_node
 from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
 from leverframe.fleet.commands import list_controllers
 from leverframe.fleet.node_accounts import THE_OPERATOR
+from leverframe.fleet.node_client import CommandLineClient
 from leverframe.fleet.progress import ProgressReport, RequestsUnderWay
 from leverframe.fleet.records import Moved
 from leverframe.servers.http.messages import StreamReply
@@ -470,7 +471,8 @@ async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
     url = f"http://{HOME}:{door.port}"
 
     async def said(command: Any, *given: Any, **named: Any) -> str:
-        await asyncio.to_thread(command, url, None, None, *given, **named)
+        client = CommandLineClient(url, None, None)
+        await asyncio.to_thread(command, client, *given, **named)
         return capsys.readouterr().out
 
     try:
@@ -487,7 +489,8 @@ async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
         with pytest.raises(ErrorForPeople, match="no node 'b' that has ended"):
             await said(forget_node, "b")
         await cluster._doors["b"].inner.close()
-        await asyncio.to_thread(list_controllers, url, None, None, False, [], [])
+        client = CommandLineClient(url, None, None)
+        await asyncio.to_thread(list_controllers, client, False, [], [])
         told = capsys.readouterr()
         # Once, although the time zone is asked for, too.
         assert told.err.count("their part is missing, since they do not answer: b") == 1

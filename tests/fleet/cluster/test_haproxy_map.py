@@ -12,6 +12,7 @@ import pytest
 from leverframe.command_line.entry import carry_out
 from leverframe.fleet.cluster import haproxy_map
 from leverframe.fleet.cluster.directory import Directory
+from leverframe.fleet.node_client import CommandLineClient
 from tests.fleet.loop_node import loop_node
 from tests.patience import PATIENCE_S
 
@@ -78,8 +79,8 @@ async def test_the_map_follows_the_directory(
         once = ("New version created: 7\n\n", "\n", "\n")
         with haproxy_at(path, *once, *once) as heard, pytest.raises(Stopped):
             await asyncio.to_thread(
-                *(haproxy_map.map_controllers, url, None, None, "fleet.example", str(path)),
-                *("/m", 2.0),
+                *(haproxy_map.map_controllers, CommandLineClient(url, None, None)),
+                *("fleet.example", str(path), "/m", 2.0),
             )
         assert heard == [
             "prepare map /m\n",

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.commands import asked_node, table_of, tables
+from leverframe.fleet.commands import table_of, tables
+from leverframe.fleet.node_client import CommandLineClient
 
 #: Between two looks at a node that is being emptied.
 LOOK_S = 0.5
@@ -25,9 +26,9 @@ def migrate_tables(database: str) -> None:
     print(f"Done: {', '.join(done)}." if done else "The tables are up to date.")
 
 
-def list_nodes(node: str, user: str | None, ca_file: str | None, as_json: bool) -> None:
+def list_nodes(client: CommandLineClient, as_json: bool) -> None:
     """Print the nodes as a table, or the whole report as JSON."""
-    with asked_node(node, user, ca_file) as client:
+    with client:
         report = client.get("nodes", {})
     if as_json:
         print(msgspec.json.encode(report).decode())
@@ -58,11 +59,9 @@ def _state(node: dict[str, Any]) -> str:
     return "is emptied" if drained and node["controllers"] else f"runs{drained}"
 
 
-def drain_node(
-    node: str, user: str | None, ca_file: str | None, drained: str, *, undo: bool
-) -> None:
+def drain_node(client: CommandLineClient, drained: str, *, undo: bool) -> None:
     """Empty a node and wait; say how many are left as long as there are any."""
-    with asked_node(node, user, ca_file) as client:
+    with client:
         report = client.post("drain", {"node": drained, "undo": undo})
         if undo:
             print(f"{drained} takes its share again.")
@@ -83,15 +82,13 @@ def drain_node(
     print(f"{drained} is empty and stays so; `fleet drain {drained} --undo` gives it its share.")
 
 
-def forget_node(node: str, user: str | None, ca_file: str | None, forgotten: str) -> None:
-    with asked_node(node, user, ca_file) as client:
+def forget_node(client: CommandLineClient, forgotten: str) -> None:
+    with client:
         client.post("forget", {"node": forgotten})
     print(f"{forgotten} is forgotten.")
 
 
-def move_controller(
-    node: str, user: str | None, ca_file: str | None, name: str, to: str | None
-) -> None:
-    with asked_node(node, user, ca_file) as client:
+def move_controller(client: CommandLineClient, name: str, to: str | None) -> None:
+    with client:
         client.post("move", {"name": name, "node": to})
     print(f"{name} goes to {to}." if to else f"{name} may be anywhere.")

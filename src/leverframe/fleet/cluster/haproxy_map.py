@@ -9,7 +9,6 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from itertools import islice
 
 from leverframe.errors import ErrorForPeople
@@ -27,16 +26,10 @@ class HaproxyRefused(ErrorForPeople):
 
 
 def map_controllers(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
-    domain: str,
-    haproxy: str | None,
-    file: str,
-    every: float | None,
+    client: CommandLineClient, domain: str, haproxy: str | None, file: str, every: float | None
 ) -> None:
     """Print the map, or give it to a running HAProxy, once or again and again."""
-    with closing(CommandLineClient(node, user, ca_file)) as client:
+    with client:
         told: list[str] | None = None
         trouble = ""
         while True:
