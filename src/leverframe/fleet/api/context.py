@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Coroutine, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import force_setattr
 
 from leverframe.commands.describe.openapi import EndpointDescription, QueryParameter
 from leverframe.commands.table.refusals import Malformed, Refusal
@@ -180,6 +181,11 @@ class FleetEndpoint(EndpointDescription, frozen=True, kw_only=True):
     while_starting: bool = False
     #: It takes a body, and changes nothing.
     is_question: bool = False
+
+    def __post_init__(self) -> None:
+        if self.reply is None:
+            # What it answers is said once, at its function.
+            force_setattr(self, "reply", self.function.__annotations__["return"])
 
     @property
     def takes_form(self) -> bool:

@@ -1,5 +1,6 @@
 """The endpoints of a node's API, with what each takes and answers."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -21,7 +22,6 @@ from leverframe.fleet.api import (
 )
 from leverframe.fleet.api.across import at_holder, at_owner, spread_bulk
 from leverframe.fleet.api.acting import JOB_ID, KEPT_LABEL, SNAPSHOT_LABEL
-from leverframe.fleet.api.comparing import FleetChange, MemberDrift
 from leverframe.fleet.api.context import (
     CHOSEN,
     LOOKED_FOR,
@@ -31,22 +31,10 @@ from leverframe.fleet.api.context import (
     FleetEndpoint,
     Texts,
 )
-from leverframe.fleet.api.making import NEW_PLACE, PLACES, MadeReport
-from leverframe.fleet.api.reading import (
-    AdvanceReport,
-    MemberDetails,
-    MemberReport,
-    NodeHealth,
-    RenamedReport,
-)
-from leverframe.fleet.api.rolling_out import RolloutPlanned
-from leverframe.fleet.api.tenancy import AccountMade, FleetAccountReport, TenantReport
+from leverframe.fleet.api.making import NEW_PLACE, PLACES
+from leverframe.fleet.api.reading import NodeHealth
 from leverframe.fleet.api.watching import PLACE
-from leverframe.fleet.bulk import BulkReport
-from leverframe.fleet.group_snapshots import KeptSnapshot
-from leverframe.fleet.jobs.job_state import JobReport
-from leverframe.fleet.other_nodes import ClusterReport
-from leverframe.fleet.progress import ProgressReport
+from leverframe.fleet.jobs.job_state import JobReport, Operation
 from leverframe.servers.routes.metrics import METRICS
 from leverframe.servers.routes.stream import EVENT_STREAM
 
@@ -62,8 +50,34 @@ def openapi_of_node(context: FleetContext) -> dict[str, Any]:
 
 
 _POST = ("POST",)
+#: For administrators: those of tenants have to do with what is theirs alone.
+_read = partial(FleetEndpoint, role=ADMIN, for_tenants=True)
+_change = partial(_read, methods=_POST)
+_operator_read = partial(FleetEndpoint, role=ADMIN)
+_operator_change = partial(_operator_read, methods=_POST)
+
 _NODE = QueryParameter("node", str, "The name of a node.")
 _DRY_RUN = QueryParameter("dry_run", bool, "Change nothing; tell what would become of it.")
+
+_OPERATIONS: dict[Operation, str] = {
+    "start": "Start a roll-out that was planned.",
+    "stop": "Stop a roll-out after the controllers that are being asked.",
+    "resume": "Go on with a roll-out that has stopped, or end its pause.",
+    "retry": "Try those again that have failed, and only those.",
+    "undo": "Take the settings back that those had which were changed.",
+}
+
+
+def _operation(what: Operation, doc: str) -> FleetEndpoint:
+    return _change(
+        f"/api/fleet/rollout/{what}",
+        reply=JobReport,
+        query=(rolling_out.ID,),
+        function=partial(rolling_out.operated, what),
+        across=at_holder,
+        doc=doc,
+    )
+
 
 ENDPOINTS: tuple[FleetEndpoint, ...] = (
     FleetEndpoint(
@@ -74,10 +88,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         function=reading.node_health,
         doc="Tell supervisors whether the node runs.",
     ),
-    FleetEndpoint(
+    _read(
         "/metrics",
-        role=ADMIN,
-        for_tenants=True,
         reply=str,
         content_type=METRICS,
         query=(TAGS,),
@@ -89,24 +101,18 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/openapi.json",
         role=CONTROL,
         for_tenants=True,
-        reply=dict[str, Any],
         while_starting=True,
         function=openapi_of_node,
         doc="Describe this interface as OpenAPI.",
     ),
     anywhere.OVERVIEW,
-    FleetEndpoint(
+    _operator_read(
         "/api/fleet/nodes",
-        role=ADMIN,
-        reply=ClusterReport,
         function=nodes.reported,
         doc="Show the nodes that share the database, and how this one stands with it.",
     ),
-    FleetEndpoint(
+    _operator_change(
         "/api/fleet/drain",
-        role=ADMIN,
-        reply=ClusterReport,
-        methods=_POST,
         query=(
             _NODE,
             QueryParameter("undo", bool, "Let it have its share again."),
@@ -115,20 +121,14 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         doc="Empty a node: the others take its controllers over, one after the other. It stays "
         "empty, also when it is started anew, until that is undone.",
     ),
-    FleetEndpoint(
+    _operator_change(
         "/api/fleet/forget",
-        role=ADMIN,
-        reply=ClusterReport,
-        methods=_POST,
         query=(_NODE,),
         function=nodes.forgotten,
         doc="Take a node that has ended off the list; started again it is a new one.",
     ),
-    FleetEndpoint(
+    _operator_change(
         "/api/fleet/move",
-        role=ADMIN,
-        reply=ClusterReport,
-        methods=_POST,
         query=(
             NAMES,
             QueryParameter("node", str, "The node that shall have them; any without it."),
@@ -137,10 +137,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         doc="Let a node have controllers as long as it lives.",
     ),
     anywhere.LIST,
-    FleetEndpoint(
+    _operator_read(
         "/api/fleet/owners",
-        role=ADMIN,
-        reply=dict[str, str | None],
         function=reading.owners,
         doc="Tell which node has which controller, null for none at present; 409 where there is one"
         " node only.",
@@ -162,30 +160,22 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/progress",
         role=CONTROL,
         for_tenants=True,
-        reply=ProgressReport,
         query=(QueryParameter("id", str, f"What the header `{PROGRESS}` of the request says."),),
         while_starting=True,
         function=reading.progress,
         doc="Tell how far a request has come that is still under way, of the controllers that it "
         "concerns; 404 for any other.",
     ),
-    FleetEndpoint(
+    _read(
         "/api/fleet/show",
-        role=ADMIN,
-        for_tenants=True,
-        reply=MemberDetails,
         query=(QueryParameter("name", str, "The name of a controller."),),
         function=reading.shown,
         across=at_owner,
         doc="Show one controller, with the settings that differ from the factory settings.",
     ),
     anywhere.EXPORT,
-    FleetEndpoint(
+    _change(
         "/api/fleet/add",
-        role=ADMIN,
-        for_tenants=True,
-        reply=MadeReport,
-        methods=_POST,
         query=(
             QueryParameter("name", str, "Their name, with `{n}` for the number: `gh-{n}`."),
             QueryParameter("hw", str, "Their hardware version, that of the template or newest."),
@@ -201,24 +191,16 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         across=anywhere.added,
         doc="Make controllers with simulated boards, all of them or none.",
     ),
-    FleetEndpoint(
+    _change(
         "/api/fleet/remove",
-        role=ADMIN,
-        for_tenants=True,
-        reply=BulkReport,
-        methods=_POST,
         query=CHOSEN,
         function=making.removed,
         across=spread_bulk,
         doc="Remove the chosen controllers with all that is stored of them; of those that did not "
         "start the ones that are named.",
     ),
-    FleetEndpoint(
+    _change(
         "/api/fleet/rename",
-        role=ADMIN,
-        for_tenants=True,
-        reply=RenamedReport,
-        methods=_POST,
         query=(
             QueryParameter("name", str, "The name of a controller."),
             QueryParameter("to", str, "Its new name."),
@@ -227,22 +209,16 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         across=at_owner,
         doc="Give a controller another name, by which it answers from then on.",
     ),
-    FleetEndpoint(
+    _operator_change(
         "/api/fleet/place",
-        role=ADMIN,
-        reply=MemberReport,
-        methods=_POST,
         query=(QueryParameter("name", str, "The name of a controller."), *NEW_PLACE),
         function=making.placed,
         across=at_owner,
         doc="Give a controller another address or port, at which it alone answers from then on. "
         "What it does goes on; its connections end. One that did not start is started there.",
     ),
-    FleetEndpoint(
+    _operator_change(
         "/api/fleet/start",
-        role=ADMIN,
-        reply=BulkReport,
-        methods=_POST,
         query=(
             QueryParameter(
                 "name", Texts, "The names of controllers; without it all that did not start."
@@ -253,12 +229,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "port was in use; `detail` tells of each whether it runs. 409 where several nodes share a "
         "database: they try it by themselves.",
     ),
-    FleetEndpoint(
+    _change(
         "/api/fleet/tag",
-        role=ADMIN,
-        for_tenants=True,
-        reply=BulkReport,
-        methods=_POST,
         query=(
             *CHOSEN,
             QueryParameter("add", Texts, "Tags to give them."),
@@ -272,7 +244,6 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/send",
         role=CONTROL,
         for_tenants=True,
-        reply=BulkReport,
         methods=_POST,
         query=(
             QueryParameter("command", str, "A command, such as `outs.cgi?out0=1`, encoded."),
@@ -293,22 +264,15 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "What was begun goes on after a node was killed, and each controller does it once.",
     ),
     anywhere.ROLLOUTS,
-    FleetEndpoint(
+    _read(
         "/api/fleet/rollout",
-        role=ADMIN,
-        for_tenants=True,
-        reply=JobReport,
         query=(rolling_out.ID,),
         function=rolling_out.shown,
         across=at_holder,
         doc="Show a roll-out with the result of every controller that has answered.",
     ),
-    FleetEndpoint(
+    _change(
         "/api/fleet/rollout/plan",
-        role=ADMIN,
-        for_tenants=True,
-        reply=RolloutPlanned,
-        methods=_POST,
         query=(
             QueryParameter("command", str, "A command; else the body says what to do."),
             rolling_out.WHAT,
@@ -324,78 +288,16 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         doc="Plan a roll-out in groups for the chosen controllers, and tell what each would say to "
         "it. Nothing is changed before it is started.",
     ),
-    FleetEndpoint(
-        "/api/fleet/rollout/start",
-        role=ADMIN,
-        for_tenants=True,
-        reply=JobReport,
-        methods=_POST,
-        query=(rolling_out.ID,),
-        function=rolling_out.started,
-        across=at_holder,
-        doc="Start a roll-out that was planned.",
-    ),
-    FleetEndpoint(
-        "/api/fleet/rollout/stop",
-        role=ADMIN,
-        for_tenants=True,
-        reply=JobReport,
-        methods=_POST,
-        query=(rolling_out.ID,),
-        function=rolling_out.stopped,
-        across=at_holder,
-        doc="Stop a roll-out after the controllers that are being asked.",
-    ),
-    FleetEndpoint(
-        "/api/fleet/rollout/resume",
-        role=ADMIN,
-        for_tenants=True,
-        reply=JobReport,
-        methods=_POST,
-        query=(rolling_out.ID,),
-        function=rolling_out.resumed,
-        across=at_holder,
-        doc="Go on with a roll-out that has stopped, or end its pause.",
-    ),
-    FleetEndpoint(
-        "/api/fleet/rollout/retry",
-        role=ADMIN,
-        for_tenants=True,
-        reply=JobReport,
-        methods=_POST,
-        query=(rolling_out.ID,),
-        function=rolling_out.retried,
-        across=at_holder,
-        doc="Try those again that have failed, and only those.",
-    ),
-    FleetEndpoint(
-        "/api/fleet/rollout/undo",
-        role=ADMIN,
-        for_tenants=True,
-        reply=JobReport,
-        methods=_POST,
-        query=(rolling_out.ID,),
-        function=rolling_out.undone,
-        across=at_holder,
-        doc="Take the settings back that those had which were changed.",
-    ),
-    FleetEndpoint(
+    *(_operation(what, doc) for what, doc in _OPERATIONS.items()),
+    _change(
         "/api/fleet/rollout/remove",
-        role=ADMIN,
-        for_tenants=True,
-        reply=JobReport,
-        methods=_POST,
         query=(rolling_out.ID,),
         function=rolling_out.forgotten,
         across=at_holder,
         doc="Forget a roll-out, and the snapshots it could go back to.",
     ),
-    FleetEndpoint(
+    _change(
         "/api/fleet/drift",
-        role=ADMIN,
-        for_tenants=True,
-        reply=list[MemberDrift],
-        methods=_POST,
         query=CHOSEN,
         body=Annotated[str, Meta(description="A template: a settings backup in JSON or TOML.")],
         function=comparing.drift,
@@ -404,22 +306,15 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         doc="Tell in which settings the chosen controllers differ from a template; nothing is "
         "changed.",
     ),
-    FleetEndpoint(
+    _read(
         "/api/fleet/changes",
-        role=ADMIN,
-        for_tenants=True,
-        reply=list[FleetChange],
         query=(*CHOSEN, *comparing.CHANGES_OF),
         function=comparing.changes,
         across=anywhere.changes,
         doc="List who changed or switched what on the chosen controllers, newest first.",
     ),
-    FleetEndpoint(
+    _change(
         "/api/fleet/advance",
-        role=ADMIN,
-        for_tenants=True,
-        reply=AdvanceReport,
-        methods=_POST,
         query=(
             *CHOSEN,
             QueryParameter("for", str, "A duration such as `1h30m`."),
@@ -432,12 +327,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         doc="Move virtual time of the chosen controllers together, or each to one moment; what is "
         "due happens on the way.",
     ),
-    FleetEndpoint(
+    _change(
         "/api/fleet/snapshot",
-        role=ADMIN,
-        for_tenants=True,
-        reply=BulkReport,
-        methods=_POST,
         query=(SNAPSHOT_LABEL, *CHOSEN),
         function=acting.snapshot_taken,
         across=anywhere.snapshot_taken,
@@ -445,34 +336,22 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "virtual time all of their state as long as the process runs; up to 20 labels.",
     ),
     anywhere.SNAPSHOTS,
-    FleetEndpoint(
+    _change(
         "/api/fleet/snapshot/remove",
-        role=ADMIN,
-        for_tenants=True,
-        reply=KeptSnapshot,
-        methods=_POST,
         query=(KEPT_LABEL,),
         function=acting.snapshot_removed,
         across=anywhere.snapshot_removed,
         doc="Remove a snapshot with all that is stored of it, so that its label is free.",
     ),
-    FleetEndpoint(
+    _change(
         "/api/fleet/restore",
-        role=ADMIN,
-        for_tenants=True,
-        reply=BulkReport,
-        methods=_POST,
         query=(KEPT_LABEL, *CHOSEN),
         function=acting.restored,
         across=spread_bulk,
         doc="Let the chosen controllers go on from a snapshot, or start anew with it.",
     ),
-    FleetEndpoint(
+    _change(
         "/api/fleet/fork",
-        role=ADMIN,
-        for_tenants=True,
-        reply=MadeReport,
-        methods=_POST,
         query=(
             QueryParameter("name", str, "The name of a controller."),
             QueryParameter("to", str, "The name of the copies, with `{n}` for the number."),
@@ -483,12 +362,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         doc="Make controllers that go on from where another one is; on real time they begin with "
         "its settings.",
     ),
-    FleetEndpoint(
+    _change(
         "/api/fleet/fault",
-        role=ADMIN,
-        for_tenants=True,
-        reply=BulkReport,
-        methods=_POST,
         query=(
             QueryParameter("fault", str, "As `/sim.cgi` takes it; `none` ends all."),
             QueryParameter("seed", Annotated[int, Meta(ge=0)], "What chance is made from."),
@@ -498,66 +373,47 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         across=spread_bulk,
         doc="Set a fault on the chosen controllers, each with a seed of its own.",
     ),
-    FleetEndpoint(
+    _operator_read(
         "/api/fleet/tenants",
-        role=ADMIN,
-        reply=list[TenantReport],
         function=tenancy.listed,
         doc="List tenants, with how many controllers and accounts they have.",
     ),
-    FleetEndpoint(
+    _operator_change(
         "/api/fleet/tenant/add",
-        role=ADMIN,
-        reply=TenantReport,
-        methods=_POST,
         query=(tenancy.TENANT, tenancy.MAX),
         function=tenancy.added,
         doc="Make a tenant, or change how many controllers it may make.",
     ),
-    FleetEndpoint(
+    _operator_change(
         "/api/fleet/tenant/remove",
-        role=ADMIN,
-        reply=TenantReport,
-        methods=_POST,
         query=(tenancy.TENANT,),
         function=tenancy.removed,
         doc="Remove a tenant that has neither controllers nor accounts, and its roll-outs.",
     ),
-    FleetEndpoint(
+    _operator_change(
         "/api/fleet/tenant/give",
-        role=ADMIN,
-        reply=BulkReport,
-        methods=_POST,
         query=(*CHOSEN, tenancy.GIVEN_TO),
         function=tenancy.given,
         across=spread_bulk,
         doc="Let the chosen controllers belong to a tenant, with all that they hold, or to the "
         "operator alone. They leave their snapshots.",
     ),
-    FleetEndpoint(
+    _operator_read(
         "/api/fleet/accounts",
-        role=ADMIN,
-        reply=list[FleetAccountReport],
         while_starting=True,
         function=tenancy.accounts_listed,
         doc="List the accounts of the node, without its first administrator.",
     ),
-    FleetEndpoint(
+    _operator_change(
         "/api/fleet/account/add",
-        role=ADMIN,
-        reply=AccountMade,
-        methods=_POST,
         query=(tenancy.ACCOUNT_NAME, tenancy.ROLE, tenancy.OF_TENANT),
         while_starting=True,
         function=tenancy.account_added,
         doc="Make an account, with a password that is shown this once. From the first one on "
         "everybody has to sign in.",
     ),
-    FleetEndpoint(
+    _operator_change(
         "/api/fleet/account/remove",
-        role=ADMIN,
-        reply=FleetAccountReport,
-        methods=_POST,
         query=(tenancy.ACCOUNT_NAME,),
         while_starting=True,
         function=tenancy.account_removed,
@@ -567,7 +423,6 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/account/password",
         role=ACCOUNT,
         for_tenants=True,
-        reply=AccountMade,
         methods=_POST,
         query=(tenancy.WHOSE,),
         while_starting=True,

@@ -148,18 +148,11 @@ def _carefulness(context: FleetContext) -> Carefulness:
     )
 
 
-async def _operated(operation: Operation, context: FleetContext) -> JobReport:
+async def operated(operation: Operation, context: FleetContext) -> JobReport:
     job = _job(context)
     await job.operate(operation, context.account.name)
     context.tell_pages()
     return report_for(context, job)
-
-
-started = partial(_operated, "start")
-stopped = partial(_operated, "stop")
-resumed = partial(_operated, "resume")
-retried = partial(_operated, "retry")
-undone = partial(_operated, "undo")
 
 
 async def forgotten(context: FleetContext) -> JobReport:
