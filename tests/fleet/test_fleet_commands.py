@@ -316,7 +316,7 @@ def test_time_snapshots_forks_and_faults(fleet: Terminal, monkeypatch: pytest.Mo
     assert "running at 0.5" in fleet("advance", "--rate", "0.5")
     assert fleet.json("advance", "--freeze")[0]["rate"] == 0
     assert "is not a duration" in fleet("advance", "soon", ends_with=2)
-    monkeypatch.setattr("leverframe.fleet.commands._watched", lambda: True)
+    monkeypatch.setattr("leverframe.fleet.commands.is_watched", lambda: True)
     fleet("advance", "1m")
     assert "done: 2" in fleet("restore", "before")
     assert "made: 2 (c-1 to c-2)" in fleet("fork", "gh-1", "c-{n}", "--count", "2", "--tag", "c")
@@ -460,8 +460,8 @@ class Bar:
 def bar(monkeypatch: pytest.MonkeyPatch) -> Bar:
     """Let somebody watch, at a terminal."""
     shown = Bar()
-    monkeypatch.setattr("leverframe.fleet.commands._watched", lambda: True)
-    monkeypatch.setattr("leverframe.fleet.commands.Progress", shown)
+    monkeypatch.setattr("leverframe.fleet.commands.is_watched", lambda: True)
+    monkeypatch.setattr("leverframe.process.progress_bar.Progress", shown)
     monkeypatch.setattr("leverframe.fleet.node_client.LOOK_S", 0.001)
     return shown
 

@@ -19,7 +19,13 @@ from leverframe.commands.table.bodies import Upload
 from leverframe.commands.table.masked_query import masked_items, names_secret
 from leverframe.commands.table.matching import TABLE
 from leverframe.engine.tree import MASK, is_confidential
-from leverframe.exchanges.exchange import MAX_TEXT_BYTES, NO_BODY, LeftOut, RecordedBody
+from leverframe.exchanges.exchange import (
+    MAX_TEXT_BYTES,
+    NO_BODY,
+    LeftOut,
+    RecordedAnswer,
+    RecordedBody,
+)
 
 JSON_TYPES = ("application/json", "application/problem+json")
 FORM_TYPE = "application/x-www-form-urlencoded"
@@ -103,6 +109,23 @@ def masked_answer(
     if any(secret in text for secret in hidden):
         return _left_out("secret", size)
     return RecordedBody(text, encoding=read.encoding)
+
+
+def recorded_answer(
+    path: str,
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    hidden: Iterable[str],
+    *,
+    size: int,
+) -> RecordedAnswer:
+    """Return an answer as it is written down."""
+    kept = masked_headers(headers, ANSWER_HEADERS, SECRET_ANSWER_HEADERS)
+    if "location" in headers:
+        kept["location"] = masked_address(headers["location"])
+    shown = masked_answer(path, headers.get("content-type", ""), body, hidden, size=size)
+    return RecordedAnswer(status, kept, shown)
 
 
 def masked_headers(

@@ -4,7 +4,7 @@ What concerns many controllers ends with 1 where some of them refused it, and te
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager, suppress
 from datetime import tzinfo
 from ipaddress import ip_address
@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from leverframe.durations import seconds_from_text, text_from_seconds
@@ -21,6 +20,7 @@ from leverframe.exit_codes import DONE, NO
 from leverframe.fleet.answer_headers import NOT_DONE
 from leverframe.fleet.node_client import CommandLineClient, NodeClient, NodeRefused
 from leverframe.fleet.time_words import moment_words, with_zone, zone_named
+from leverframe.process.progress_bar import bar_of, is_watched, progress_bar
 
 #: Controllers that are made by one request.
 AT_A_TIME = 50
@@ -145,7 +145,7 @@ def add_controllers(
             return
         made: list[JsonObject] = []
         try:
-            with _progress("making", count) as advance:
+            with progress_bar("making", count) as advance:
                 for begin in range(0, count, AT_A_TIME):
                     part = min(AT_A_TIME, count - begin)
                     places: JsonObject = {"count": part, "first": first + begin}
@@ -279,9 +279,9 @@ def advance_time(
             told = client.post("advance", given)
         else:
             seconds = seconds_from_text(duration)
-            steps = STEPS if _watched() else 1
+            steps = STEPS if is_watched() else 1
             told = client.post("advance", {**given, "for": "0s"})
-            with _progress("advancing", steps) as advance:
+            with progress_bar("advancing", steps) as advance:
                 for _ in range(steps):
                     told = client.post("advance", {**given, "for": f"{seconds / steps:.9f}"})
                     advance(1)
@@ -357,7 +357,7 @@ def export_controllers(
         told = client.get("export", given)
     _check_chosen(told, given)
     found = msgspec.convert(told, list[ExportedController])
-    with _progress("writing", len(found)) as wrote:
+    with progress_bar("writing", len(found)) as wrote:
         files = write_export(folder, found, wrote)
     if as_json:
         fleet = str(folder / FLEET_FILE)
@@ -450,31 +450,13 @@ def tables() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() else 200)
 
 
-def _watched() -> bool:
-    return Console(stderr=True).is_terminal
-
-
-@contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar on the error output, for people who look at a terminal."""
-    with _bar(what) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda steps: bar.update(task, advance=steps)
-
-
 @contextmanager
 def _followed(client: NodeClient, what: str) -> Iterator[None]:
     """Show how far the node is with what it is asked for, to people who look at a terminal."""
-    if not _watched():
+    if not is_watched():
         yield
         return
-    with _bar(what) as bar:
+    with bar_of(what) as bar:
         task = bar.add_task("", total=None)
         with client.followed(lambda done, of: bar.update(task, completed=done, total=of or None)):
             yield
-
-
-def _bar(what: str) -> Progress:
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True)
-    return Progress(*columns, console=console, transient=True, disable=not _watched())

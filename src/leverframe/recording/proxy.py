@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime
 
 import httpx
+from msgspec.structs import replace
 
 from leverframe.commands.table.bodies import UPLOAD_LIMIT
 from leverframe.commands.table.refusals import Refusal
@@ -21,14 +22,11 @@ from leverframe.exchanges.exchange import (
     RecordedBody,
 )
 from leverframe.exchanges.masking import (
-    ANSWER_HEADERS,
     REQUEST_HEADERS,
-    SECRET_ANSWER_HEADERS,
     SECRET_REQUEST_HEADERS,
-    masked_address,
-    masked_answer,
     masked_headers,
     masked_request,
+    recorded_answer,
 )
 from leverframe.recording.unit_client import UnitClient, UnitSilent
 from leverframe.servers.accounts.cross_site import OwnNames
@@ -208,20 +206,17 @@ class _ExchangeAccount:
         """Tell an answer that came to its end."""
         response = self._response
         assert response is not None
-        headers = dict(response.headers)
-        kept = masked_headers(headers, ANSWER_HEADERS, SECRET_ANSWER_HEADERS)
-        if "location" in headers:
-            kept["location"] = masked_address(headers["location"])
-        body = masked_answer(
+        answer = recorded_answer(
             self._request.path,
-            headers.get("content-type", ""),
+            response.status_code,
+            response.headers,
             bytes(self.beginning),
             self._shown.hidden,
             size=self._size,
         )
-        if self.is_cut and body.left_out != "stream":
-            body = RecordedBody(left_out="cut", size=self._size)
-        self.close(RecordedAnswer(response.status_code, kept, body))
+        if self.is_cut and answer.body.left_out != "stream":
+            answer = replace(answer, body=RecordedBody(left_out="cut", size=self._size))
+        self.close(answer)
 
     def cut(self) -> None:
         """Tell an answer that did not come to its end."""

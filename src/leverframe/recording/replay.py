@@ -2,16 +2,12 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from leverframe.exchanges.comparison import VARYING, ComparisonRules, Difference, Tolerance
 from leverframe.exit_codes import DONE, NO
 from leverframe.process.json_lines import print_json
+from leverframe.process.progress_bar import progress_bar
 from leverframe.recording.asked_login import asked_login
 from leverframe.recording.replayer import (
     Pace,
@@ -42,10 +38,10 @@ async def replay(
     login = asked_login(user)
     report = JsonReport() if as_json else Report()
     async with unit_client(against, ca_file) as client:
-        with _progress(len(exchanges)) as advance:
+        with progress_bar("replaying", len(exchanges)) as advance:
             async for one in Replayer(client, rules, pace, login).replay(exchanges):
                 report.add(one)
-                advance()
+                advance(1)
     report.close()
     if login is None and report.differing and needs_login(exchanges):
         print("The recorded client had signed in; --user NAME does so here, too.", file=sys.stderr)
@@ -124,15 +120,3 @@ class JsonReport(Report):
 
 def _listed(counted: Counter[str]) -> str:
     return ", ".join(sorted(counted))
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    """Show a bar while the replay goes on, for people who look at a terminal."""
-    console = Console(stderr=True)
-    columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda: bar.advance(task)

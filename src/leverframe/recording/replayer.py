@@ -15,14 +15,10 @@ from leverframe.errors import ErrorForPeople
 from leverframe.exchanges.comparison import ComparisonRules, Difference, differences
 from leverframe.exchanges.exchange import MAX_TEXT_BYTES, Exchange, RecordedAnswer
 from leverframe.exchanges.masking import (
-    ANSWER_HEADERS,
     EVENT_STREAM,
-    SECRET_ANSWER_HEADERS,
-    masked_address,
-    masked_answer,
-    masked_headers,
     masked_request,
     media_type,
+    recorded_answer,
 )
 from leverframe.recording.unit_client import UnitClient, UnitSilent
 
@@ -119,14 +115,9 @@ class Replayer:
             )
         except UnitSilent as failure:
             return RecordedAnswer(0, problem=str(failure))
-        headers = dict(response.headers)
-        kept = masked_headers(headers, ANSWER_HEADERS, SECRET_ANSWER_HEADERS)
-        if "location" in headers:
-            kept["location"] = masked_address(headers["location"])
-        request = masked_request(exchange.path, exchange.query, "", b"")
-        kind = headers.get("content-type", "")
-        shown = masked_answer(exchange.path, kind, body, request.hidden, size=size)
-        return RecordedAnswer(response.status_code, kept, shown)
+        hidden = masked_request(exchange.path, exchange.query, "", b"").hidden
+        status, headers = response.status_code, response.headers
+        return recorded_answer(exchange.path, status, headers, body, hidden, size=size)
 
     def _count_silence(self, answer: RecordedAnswer, number: int, total: int) -> None:
         self._silent = 0 if answer.status else self._silent + 1

@@ -1,15 +1,14 @@
 """`leverframe unit apply` and `unit rollback`: plans carried out on units, and taken back."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from leverframe.exit_codes import DONE, NO, NOT_DONE
+from leverframe.process.progress_bar import progress_bar
 from leverframe.units.apply_journal import (
     ApplyJournal,
     abandon,
@@ -155,14 +154,14 @@ async def _apply_all(
     def may_go_on(left: int) -> bool:
         return order.yes or _agrees(f"The first went well. Go on with the other {left}?")
 
-    with _progress(sum(len(plan.steps) for plan in plans)) as advance:
+    with progress_bar("sending", sum(len(plan.steps) for plan in plans)) as advance:
 
         async def one(plan: UnitPlan) -> None:
             journal = journals[plan.unit] or ApplyJournal.begin(order.folder, plan)
             try:
                 login = order.logins.at(plan.address)
                 async with polite_client(plan.address, login, order.ca_file) as client:
-                    await Applier(plan, client, journal, advance).run()
+                    await Applier(plan, client, journal, partial(advance, 1)).run()
             finally:
                 journal.close()
 
@@ -190,15 +189,3 @@ def _agrees(question: str) -> bool:
     if not sys.stdin.isatty():
         raise BadPlan("Nobody can be asked here; say --yes to send it.")
     return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    """Show a bar while commands are sent, for people who look at a terminal."""
-    console = Console(stderr=True)
-    columns = (TextColumn("sending"), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda: bar.advance(task)

@@ -51,23 +51,6 @@ def load_unit_file(
     `profile` is the version of the unit, for a file that names none; without either it is the
     newest. Without `need_secrets`, a secret that is not there is as if the file did not name it.
     """
-    file, problems = examined_unit_file(
-        path, profile=profile, values=values, secrets=secrets, need_secrets=need_secrets
-    )
-    if file is None or problems:
-        raise BadUnitFile(problems)
-    return file
-
-
-def examined_unit_file(
-    path: Path,
-    *,
-    profile: Profile | None = None,
-    values: Mapping[str, Value] | None = None,
-    secrets: KnownSecrets | None = None,
-    need_secrets: bool = True,
-) -> tuple[UnitFile | None, list[FileProblem]]:
-    """Read a unit file; return it, if it can be read at all, and every mistake in it."""
     loading = _Loading(values or {}, secrets or KnownSecrets(os.environ))
     loading.gather(path, (), None)
     loading.read_all()
@@ -77,7 +60,7 @@ def examined_unit_file(
     own = loading.own
     version = _version(own, profile, loading)
     if version is None:
-        return None, problems
+        raise BadUnitFile(problems)
     unread = loading.unread_paths()
     entries = {key: e for key, e in loading.entries.items() if key not in loading.unresolved}
     file, unfit = unit_file_of(
@@ -89,7 +72,9 @@ def examined_unit_file(
         unread=unread,
         unresolved=loading.unresolved,
     )
-    return file, sorted([*problems, *unfit], key=lambda one: one.line)
+    if problems or unfit:
+        raise BadUnitFile(sorted([*problems, *unfit], key=lambda one: one.line))
+    return file
 
 
 class _Loading:

@@ -1,0 +1,26 @@
+"""A bar on the error output while something takes its time, for people who look at a terminal."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+
+@contextmanager
+def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar; what is yielded takes how many more are done."""
+    with bar_of(what) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda steps: bar.update(task, advance=steps)
+
+
+def bar_of(what: str) -> Progress:
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not is_watched())
+
+
+def is_watched() -> bool:
+    """Tell whether somebody looks at the error output."""
+    return Console(stderr=True).is_terminal
