@@ -84,7 +84,7 @@ async def _change_in_database(
         )
     with needing_driver():
         from leverframe.fleet.cluster.beginning import NameTaken
-        from leverframe.fleet.cluster.short_life import short_life
+        from leverframe.fleet.cluster.opening import short_life
     refuse_missing(data)
     with FleetFolder(data) as folder:
         try:

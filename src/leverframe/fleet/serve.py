@@ -18,8 +18,7 @@ from leverframe.config.sources import Sources
 from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.fleet.cluster.cluster_table import ClusterTable
 from leverframe.fleet.cluster.driver import needing_driver
-from leverframe.fleet.cluster.lease import NodeLease
-from leverframe.fleet.cluster.stale_reads import marked_when_stale
+from leverframe.fleet.cluster.lease import NodeLease, marked_when_stale
 from leverframe.fleet.door import Door
 from leverframe.fleet.first_passwords import say_password
 from leverframe.fleet.fleet_discovery import FleetDiscovery

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from leverframe.fleet.cluster.directory import Directory, Place
-from leverframe.fleet.cluster.doors import FleetDoor
+from leverframe.fleet.cluster.inner_port import FleetDoor
 from leverframe.fleet.door import Door
 from leverframe.fleet.entrance import Entrance
 from leverframe.servers.http.limits import MIB, HttpLimits

@@ -14,7 +14,7 @@ from leverframe.config import Config
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.beginning import NodeIdentity
 from leverframe.fleet.cluster.directory import Place
-from leverframe.fleet.cluster.doors import FleetDoor
+from leverframe.fleet.cluster.inner_port import FleetDoor
 from leverframe.fleet.cluster.member import ClusterMember
 from leverframe.fleet.cluster.opening import open_cluster
 from leverframe.fleet.cluster.registry import ClusterRegistry
@@ -65,7 +65,7 @@ class Cluster:
         await door.inner.listen(HOME, 0)
         identity = replace(identity, place=Place(name, HOME, door.inner.port))
         cluster = replace(cluster, identity=identity, live_state_every=live_state_every)
-        member = cluster.member(web.node, door.caller)
+        member = ClusterMember(cluster, web.node, door.caller)
         web.node.cluster = member
         self.members[name], self.nodes[name] = member, web.node
         self._registries[name] = cluster.registry

@@ -1,7 +1,6 @@
 """The figures of a node among others, and how quickly all of them write."""
 
-from leverframe.fleet.cluster.batch_rate import BatchRate
-from leverframe.fleet.cluster.cluster_metrics import MemberFigures, cluster_families
+from leverframe.fleet.cluster.cluster_metrics import BatchRate, MemberFigures, cluster_families
 from leverframe.fleet.cluster.directory import DoorFigures
 from leverframe.fleet.cluster.peer_watch import PeerWatch, SeenNode
 from leverframe.fleet.other_nodes import ClusterReport, DatabaseReport, PeerReport

@@ -1,6 +1,6 @@
 """Figures at `/metrics` of a node that shares a database with others."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -11,6 +11,8 @@ from leverframe.wire.prometheus import COUNTER, GAUGE, NO_LABELS, Family
 
 #: What the other nodes, and this one, can be.
 STATES = ("alive", "draining", "gone")
+#: So many readings back the number of batches is compared with: five seconds of beats.
+READINGS = 10
 
 
 class MemberFigures(Struct):
@@ -23,6 +25,26 @@ class MemberFigures(Struct):
     releases: int = 0
     #: How often it was declared dead itself.
     fenced: int = 0
+
+
+class BatchRate:
+    """How many batches a second all nodes write, by numbers that are read now and then."""
+
+    def __init__(self) -> None:
+        self._readings: deque[tuple[float, int]] = deque(maxlen=READINGS + 1)
+
+    def note(self, batches: int, now: float) -> None:
+        """Take a reading; begin anew where the number has gone back."""
+        if self._readings and batches < self._readings[-1][1]:
+            self._readings.clear()
+        self._readings.append((now, batches))
+
+    @property
+    def per_second(self) -> float:
+        if not self._readings:
+            return 0.0
+        (begin, before), (end, after) = self._readings[0], self._readings[-1]
+        return round((after - before) / (end - begin), 1) if end > begin else 0.0
 
 
 def state_of(node: PeerReport) -> str:

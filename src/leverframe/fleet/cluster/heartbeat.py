@@ -9,19 +9,15 @@ node only count up, whoever writes them: a database where one of them is smaller
 is missing, has gone back in time.
 """
 
-import asyncio
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from enum import Enum, auto
 
-import psycopg
-
 from leverframe.fleet.cluster import membership
+from leverframe.fleet.cluster.database_thread import DatabaseThread
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.storage.fleet.postgres_connection import Connection
 from leverframe.storage.fleet.postgres_lane import FENCED, Claim
-from leverframe.storage.fleet.postgres_schema import opened
 
 
 class BeatResult(Enum):
@@ -35,36 +31,27 @@ class BeatResult(Enum):
 
 class Heartbeat:
     def __init__(self, address: str, lease: NodeLease) -> None:
-        self._address = address
         self._lease = lease
-        self._thread = ThreadPoolExecutor(1, "heartbeat")
-        self._connection: Connection | None = None
+        self._thread = DatabaseThread("heartbeat", address)
         #: The last beat that was counted, in any life of this process.
         self._counted = 0
 
     @property
     def is_connected(self) -> bool:
-        return self._connection is not None
+        return self._thread.is_connected
 
     async def beat(
         self, claim: Claim, stored_batch: Callable[[], int], pause_s: float
     ) -> BeatResult:
         """Beat after a pause; raise what the database raises where it is away."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._beat, claim, stored_batch, pause_s)
+        # On a new connection at once: others look whether its session is there.
+        pause_s = pause_s if self.is_connected else 0.0
 
-    def _beat(self, claim: Claim, stored_batch: Callable[[], int], pause_s: float) -> BeatResult:
-        if self._connection is None:
-            # On a new connection at once: others look whether its session is there.
-            self._connection = opened(self._address)
-            membership.introduce(self._connection)
-        else:
+        def beat(connection: Connection) -> BeatResult:
             time.sleep(pause_s)
-        try:
-            return self._count(self._connection, claim, stored_batch())
-        except psycopg.Error:
-            self._drop_connection()
-            raise
+            return self._count(connection, claim, stored_batch())
+
+        return await self._thread.run(beat)
 
     def _count(self, connection: Connection, claim: Claim, stored_batch: int) -> BeatResult:
         sent_at = self._lease.now()
@@ -85,11 +72,5 @@ class Heartbeat:
         self._lease.renew(sent_at)
         return BeatResult.COUNTED
 
-    def _drop_connection(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
     def close(self) -> None:
-        self._thread.shutdown()
-        self._drop_connection()
+        self._thread.close()

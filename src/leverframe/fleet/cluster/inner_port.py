@@ -19,7 +19,8 @@ from leverframe.fleet.cluster.introduction import (
     Verdict,
     length_of,
 )
-from leverframe.fleet.cluster.node_calls import Answering, IncomingCall
+from leverframe.fleet.cluster.joining import HOLD_S, Joining, JoiningConnection
+from leverframe.fleet.cluster.node_calls import Answering, IncomingCall, NodeCaller
 from leverframe.fleet.door import Door, DoorConnection
 from leverframe.fleet.entrance import MISDIRECTED, Entrance
 from leverframe.log_throttle import LogThrottle
@@ -200,3 +201,18 @@ class InnerConnection(DoorConnection):
             self._figures.misdirected += 1
             return MISDIRECTED
         return meant
+
+
+class FleetDoor:
+    """Joins a door with those of the other nodes; made before the door listens."""
+
+    def __init__(
+        self, door: Door, directory: Directory, fleet_key: bytes, hold_s: float = HOLD_S
+    ) -> None:
+        introducer = Introducer(fleet_key)
+        self.directory = directory
+        self.inner = InnerPort(door, directory, introducer, hold_s)
+        self.joining = Joining(door, directory, introducer, hold_s)
+        self.caller = NodeCaller(directory, introducer)
+        door.connections_as = partial(JoiningConnection, self.joining)
+        door.directory = directory

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterator
 from leverframe.controller.findings import trouble_of
 from leverframe.controller.hindrance import Hindrance
 from leverframe.engine.findings import Finding
+from leverframe.fleet.answer_headers import STALE
 from leverframe.fleet.cluster.peer_watch import LEASE_S
+from leverframe.servers.http.messages import Answer, Handler, Request
+from leverframe.servers.routes.added_headers import with_headers
 
 #: The part that is in trouble.
 NODE = "node"
@@ -23,6 +26,16 @@ _MAY_BE_OLD = (
     "This node cannot reach the database that it shares with the others, and does not know whether"
     " it still has this controller. What is shown may be old, and nothing can be changed."
 )
+
+
+def marked_when_stale(handler: Handler, lease: "NodeLease") -> Handler:
+    """Return a handler whose answers say that they may be old, while the lease is in doubt."""
+
+    def handle(request: Request) -> Answer:
+        answer = handler(request)
+        return with_headers(answer, (STALE,)) if lease.is_in_doubt else answer
+
+    return handle
 
 
 def boot_time() -> float:

@@ -25,20 +25,18 @@ from msgspec.structs import replace
 from leverframe.commands.table.refusals import BadValue
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.asking import AskingNode
-from leverframe.fleet.cluster.batch_rate import BatchRate
-from leverframe.fleet.cluster.beginning import NameTaken, NodeIdentity, begin_life
-from leverframe.fleet.cluster.cluster_metrics import MemberFigures, cluster_families
-from leverframe.fleet.cluster.directory import Directory, Place
+from leverframe.fleet.cluster.beginning import NameTaken, begin_life
+from leverframe.fleet.cluster.cluster_metrics import BatchRate, MemberFigures, cluster_families
+from leverframe.fleet.cluster.database_thread import DatabaseThread
+from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.cluster.heartbeat import BeatResult, Heartbeat
-from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.leaving import leaving_members
 from leverframe.fleet.cluster.live_saver import LiveSaver
 from leverframe.fleet.cluster.membership import ClaimedJob, Placed
-from leverframe.fleet.cluster.membership_thread import MembershipThread
 from leverframe.fleet.cluster.node_calls import NodeCaller
+from leverframe.fleet.cluster.opening import OpenedCluster
 from leverframe.fleet.cluster.own_controllers import OwnControllers
 from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, PeerWatch, SeenNode
-from leverframe.fleet.cluster.registry import ClusterRegistry
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import ClusterReport, DatabaseReport, PeerReport
@@ -52,7 +50,7 @@ from leverframe.storage.fleet.postgres_connection import (
     is_broken,
     why_refused_for_all,
 )
-from leverframe.storage.fleet.postgres_lane import IN_DOUBT, Claim, Fenced, InDoubt, PostgresLane
+from leverframe.storage.fleet.postgres_lane import IN_DOUBT, Fenced, InDoubt
 from leverframe.storage.store import StoreUnavailable
 from leverframe.wire.prometheus import Family
 
@@ -79,29 +77,17 @@ class Seen(Struct, frozen=True):
 class ClusterMember(AskingNode):
     """The life of a node, from the moment that it is registered until it resigns."""
 
-    def __init__(
-        self,
-        address: str,
-        identity: NodeIdentity,
-        claim: Claim,
-        node: FleetNode,
-        lane: PostgresLane,
-        registry: ClusterRegistry,
-        directory: Directory,
-        lease: NodeLease,
-        caller: NodeCaller,
-        live_state_every: int | None = None,
-    ) -> None:
-        super().__init__(node, registry, directory, lease, caller)
-        self.identity = identity
-        self._address = address
-        self._claim = claim
-        self._lane = lane
-        self._saver = LiveSaver(address, node, lease, lambda: self._claim)
-        self._live_state_every = live_state_every
-        self._watch = PeerWatch(identity.name)
-        self._heart = Heartbeat(address, lease)
-        self._thread = MembershipThread(address, self._look_at_all_next)
+    def __init__(self, opened: OpenedCluster, node: FleetNode, caller: NodeCaller) -> None:
+        super().__init__(node, opened.registry, opened.directory, opened.lease, caller)
+        self.identity = opened.identity
+        self._address = opened.address
+        self._claim = opened.claim
+        self._lane = opened.lane
+        self._saver = LiveSaver(opened.address, node, opened.lease, lambda: self._claim)
+        self._live_state_every = opened.live_state_every
+        self._watch = PeerWatch(self.identity.name)
+        self._heart = Heartbeat(opened.address, opened.lease)
+        self._thread = DatabaseThread("membership", opened.address, self._hear_of_news)
         # Only the thread touches it.
         self._beats_until_all = -1
         self._changed = asyncio.Event()
@@ -111,13 +97,14 @@ class ClusterMember(AskingNode):
         self._is_doubt_told = False
         self.figures = MemberFigures()
         self._own = OwnControllers(
-            node, lane, registry, self._saver, self._thread, lambda: self._claim, self.figures
+            *(node, opened.lane, opened.registry, self._saver, self._thread),
+            *(lambda: self._claim, self.figures),
         )
         self._database = DatabaseReport()
         self._batch_rate = BatchRate()
         self._loop = asyncio.get_running_loop()
-        lane.on_end = self._tell_end
-        lane.on_stored_late = self._tell_late
+        opened.lane.on_end = self._tell_end
+        opened.lane.on_stored_late = self._tell_late
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -349,7 +336,8 @@ class ClusterMember(AskingNode):
         places = {one.name: _place(one) for one in self.nodes if one.is_alive and one.address}
         self._directory.replace({one.name: one.node for one in placed}, places)
 
-    def _look_at_all_next(self) -> None:
+    def _hear_of_news(self, connection: Connection) -> None:
+        connection.execute(f"LISTEN {membership.CHANNEL}")
         self._beats_until_all = -1
 
     def _look_and_claim(self, connection: Connection) -> Seen:

@@ -1,18 +1,20 @@
 """The opening of a node that shares a database with others: tables, key, name, lane."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
+from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.beginning import NodeIdentity, begin_life
+from leverframe.fleet.cluster.cluster_table import ClusterTable
 from leverframe.fleet.cluster.directory import Directory
 from leverframe.fleet.cluster.lease import NodeLease
-from leverframe.fleet.cluster.member import ClusterMember
-from leverframe.fleet.cluster.node_calls import NodeCaller
 from leverframe.fleet.cluster.registry import ClusterRegistry
-from leverframe.fleet.node import FleetNode
 from leverframe.storage.encrypting import KeyFile
+from leverframe.storage.fleet.opening import FleetFolder
 from leverframe.storage.fleet.postgres_history import DatabaseHistory
 from leverframe.storage.fleet.postgres_lane import Claim, PostgresLane
 from leverframe.storage.fleet.postgres_schema import check_key, check_tables, opened
@@ -37,20 +39,6 @@ class OpenedCluster(Struct, frozen=True):
         lane, directory = self.lane, self.directory
         return DatabaseHistory(
             self.address, lambda: lane.claim, bounds, lambda: len(directory.owners)
-        )
-
-    def member(self, node: FleetNode, caller: NodeCaller) -> ClusterMember:
-        return ClusterMember(
-            self.address,
-            self.identity,
-            self.claim,
-            node,
-            self.lane,
-            self.registry,
-            self.directory,
-            self.lease,
-            caller,
-            self.live_state_every,
         )
 
 
@@ -78,3 +66,26 @@ async def open_cluster(address: str, identity: NodeIdentity, key_path: Path) -> 
         raise
     directory = Directory(identity.name)
     return OpenedCluster(address, identity, claim, lane, registry, directory, NodeLease())
+
+
+@asynccontextmanager
+async def short_life(table: ClusterTable, folder: FleetFolder) -> AsyncIterator[OpenedCluster]:
+    """Let a node live without controllers, which no lease renews: what is done takes moments.
+
+    Raises NameTaken where the node runs.
+    """
+    place = table.inner_place()
+    identity = NodeIdentity(place.node, place, capacity=0)
+    cluster = await open_cluster(table.database, identity, folder.key_path)
+    try:
+        yield cluster
+    finally:
+        cluster.registry.close()
+        await cluster.lane.close()
+
+        def resign() -> None:
+            with opened(table.database) as connection:
+                # Whoever runs reads the accounts again when it is told.
+                membership.resign(connection, cluster.claim)
+
+        await asyncio.to_thread(resign)

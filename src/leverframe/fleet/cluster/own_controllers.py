@@ -12,9 +12,9 @@ from functools import partial
 from leverframe.controller.hand_over import SavedLive
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.cluster_metrics import MemberFigures
+from leverframe.fleet.cluster.database_thread import DatabaseThread
 from leverframe.fleet.cluster.live_saver import LiveSaver
 from leverframe.fleet.cluster.membership import Placed
-from leverframe.fleet.cluster.membership_thread import MembershipThread
 from leverframe.fleet.cluster.registry import ClusterRegistry
 from leverframe.fleet.cluster.start_attempts import StartAttempts
 from leverframe.fleet.members import Member
@@ -34,7 +34,7 @@ class OwnControllers:
         lane: PostgresLane,
         registry: ClusterRegistry,
         saver: LiveSaver,
-        thread: MembershipThread,
+        thread: DatabaseThread,
         claim: Callable[[], Claim],
         figures: MemberFigures,
     ) -> None:

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from leverframe.config import NodeConfig
 from leverframe.fleet.cluster.beginning import NodeIdentity
 from leverframe.fleet.cluster.cluster_table import ClusterTable
-from leverframe.fleet.cluster.doors import FleetDoor
+from leverframe.fleet.cluster.inner_port import FleetDoor
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.member import ClusterMember
 from leverframe.fleet.cluster.opening import OpenedCluster, open_cluster
@@ -52,7 +52,7 @@ class DatabaseStorage:
         await self._door.inner.listen(identity.place.host, identity.place.port)
         place = replace(identity.place, port=self._door.inner.port)
         opened = replace(self._opened, identity=replace(identity, place=place))
-        self.member = self._node.cluster = opened.member(self._node, self._door.caller)
+        self.member = self._node.cluster = ClusterMember(opened, self._node, self._door.caller)
         await self.member.start()
         self._door.inner.answer = self.member.answer
 

@@ -1,4 +1,4 @@
-"""The thread and the connection by which a node reads and changes who has what."""
+"""A thread with a connection to the database that nothing else uses."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,12 +14,14 @@ from leverframe.storage.fleet.postgres_schema import opened
 Result = TypeVar("Result")
 
 
-class MembershipThread:
-    def __init__(self, address: str, on_connected: Callable[[], None]) -> None:
-        """Take what is called, in the thread, when a connection has begun to hear of news."""
+class DatabaseThread:
+    def __init__(
+        self, name: str, address: str, on_connected: Callable[[Connection], None] = lambda _: None
+    ) -> None:
+        """Take what is called, in the thread, with every new connection."""
         self._address = address
         self._on_connected = on_connected
-        self._thread = ThreadPoolExecutor(1, "membership")
+        self._thread = ThreadPoolExecutor(1, name)
         # Only the thread touches it.
         self._connection: Connection | None = None
 
@@ -37,12 +39,11 @@ class MembershipThread:
         connection = self._connection = self._connection or opened(self._address)
         try:
             if is_new:
-                connection.execute(f"LISTEN {membership.CHANNEL}")
                 membership.introduce(connection)
-                self._on_connected()
+                self._on_connected(connection)
             return work(connection)
         except psycopg.Error:
-            # Also one that could not listen: it would never hear of news.
+            # Also one that could not be introduced: others would not know whose it is.
             connection.close()
             self._connection = None
             raise
