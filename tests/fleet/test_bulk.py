@@ -7,9 +7,10 @@ import msgspec
 import pytest
 
 from leverframe.commands.table.rights import Account
-from leverframe.fleet.bulk import AT_A_TIME, each
 from leverframe.fleet.bulk import BY_FLEET as FLEET
+from leverframe.fleet.bulk import each
 from leverframe.fleet.members import Member
+from leverframe.fleet.progress import AT_A_TIME
 from leverframe.log_context import CONTROLLER
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request

@@ -4,7 +4,6 @@ To try a command is to stage it without writing it, so the refusals are the very
 means that it is tried on all of them first, and carried out in the same round of the event loop.
 """
 
-import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
@@ -30,7 +29,7 @@ from leverframe.engine.tree import MISSING, is_confidential
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import NOT_DONE
 from leverframe.fleet.members import Member, check_that_all_are_here
-from leverframe.fleet.progress import count_done
+from leverframe.fleet.progress import count_done, in_turns
 from leverframe.fleet.records import NotRunning
 from leverframe.log_context import finished_within, within
 from leverframe.naming.names import name_of
@@ -41,8 +40,6 @@ from leverframe.storage.store import StoreUnavailable
 
 #: Who does it, in journals and audit trails.
 BY_FLEET = Account("fleet", ADMIN, joins_commands=True)
-#: So many controllers have their turn before other requests have theirs.
-AT_A_TIME = 50
 #: What is told of what a command would change.
 MAX_EFFECTS = 4
 DONE = 200
@@ -93,9 +90,7 @@ async def each(
 ) -> BulkReport:
     """Do something to controllers one after the other; those that refuse it are told."""
     results = []
-    for number, member in enumerate(members, start=1):
-        if number % AT_A_TIME == 0:
-            await asyncio.sleep(0)
+    async for member in in_turns(members):
         try:
             check_that_all_are_here([member])
             await finished_within(member.entrance.logged, work(member))
@@ -127,11 +122,7 @@ async def send(
         return await _all_or_none(members, command, source, by)
     if dry_run:
         return await try_out(members, partial(_perform, command, by))
-    answers = []
-    for number, member in enumerate(members, start=1):
-        answers.append(_ask(member, command, source, by))
-        if number % AT_A_TIME == 0:
-            await asyncio.sleep(0)
+    answers = [_ask(member, command, source, by) async for member in in_turns(members)]
     return await _answered(members, answers)
 
 
@@ -148,11 +139,9 @@ async def try_out(
 ) -> BulkReport:
     """Tell what would become of something on every controller; nothing is changed."""
     tried = []
-    for number, member in enumerate(members, start=1):
+    async for member in in_turns(members):
         tried.append(_tried(member, partial(perform, member.controller)))
         count_done()
-        if number % AT_A_TIME == 0:
-            await asyncio.sleep(0)
     return report_of(tried, dry_run=True)
 
 

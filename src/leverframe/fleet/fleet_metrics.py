@@ -5,7 +5,6 @@ them. So what can be summed up is, and `?tag=critical` adds all figures of the c
 a tag, each with its name as the label `controller`.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -14,6 +13,7 @@ from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_findings import node_findings
+from leverframe.fleet.progress import in_turns
 from leverframe.servers.routes.metrics import (
     controller_families,
     process_families,
@@ -50,17 +50,14 @@ async def node_families(
         found += [*server_families(node.door), *process_families()]
         found += [] if node.cluster is None else node.cluster.families()
     sums: dict[str, Family] = {}
-    for number, member in enumerate(members, start=1):
+    async for member in in_turns(members, AT_A_TIME):
         for family in controller_families(member.controller):
             if _is_summed(family):
                 _add(sums, family)
-        if number % AT_A_TIME == 0:
-            await asyncio.sleep(0)
     by_name: dict[str, Family] = {}
-    for member in single:
+    async for member in in_turns(single, 1):
         for family in controller_families(member.controller):
             _append(by_name, family, member.name)
-        await asyncio.sleep(0)
     return found + [_of_fleet(family) for family in sums.values()] + list(by_name.values())
 
 

@@ -18,6 +18,7 @@ from leverframe.config.fields import MAX_NAME_LETTERS
 from leverframe.controller.findings import FindingReport
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
+from leverframe.fleet.progress import in_turns
 from leverframe.fleet.tenants import is_seen
 from leverframe.naming.names import name_of
 
@@ -131,10 +132,8 @@ class HealthIndex:
         wanted += new
         others = [number for number in self._changed if number in members]
         wanted += others if at_most is None else others[:at_most]
-        for count, number in enumerate(dict.fromkeys(wanted), start=1):
+        async for number in in_turns(dict.fromkeys(wanted), ASKED_AT_A_TIME):
             self._ask(members[number])
-            if count % ASKED_AT_A_TIME == 0:
-                await asyncio.sleep(0)
         return bool(self._changed)
 
     def of(self, member: Member) -> MemberHealth:

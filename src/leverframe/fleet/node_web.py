@@ -30,7 +30,7 @@ from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import THE_OPERATOR, Asking, NodeAccounts
 from leverframe.fleet.node_start import NodeStarting
-from leverframe.fleet.other_nodes import NotUnderstood
+from leverframe.fleet.other_nodes import NotUnderstood, answering
 from leverframe.fleet.progress import RequestsUnderWay
 from leverframe.fleet.refusal_pages import NOTHING, SIGN_IN, TOO_MANY, for_people
 from leverframe.fleet.view_parts import ViewParts
@@ -117,7 +117,7 @@ class NodeWeb:
         )
         node.look_at_accounts = self.accounts.look_again
         node.not_started.is_told_to_all = lambda: not self.accounts.must_sign_in
-        node.calls["api"] = self._asked_by_node
+        node.calls["api"] = answering(ApiCall, self._asked_by_node)
         self.handle: Handler = node.options.marked(partial(self._admitted, only_admit=False))
 
     def admit_body(self, request: Request) -> Answer:
@@ -211,9 +211,8 @@ class NodeWeb:
         except StoreUnavailable as error:
             return _refused(context.request, endpoint.refusal(error))
 
-    async def _asked_by_node(self, content: bytes) -> bytes:
+    async def _asked_by_node(self, call: ApiCall) -> ApiAnswer:
         """Do for controllers of this node what a person has asked another node for."""
-        call = msgspec.msgpack.decode(content, type=ApiCall)
         endpoint = _BY_PATH.get(call.path)
         if endpoint is None:
             raise NotUnderstood
@@ -226,7 +225,7 @@ class NodeWeb:
             raise endpoint.refusal(error) from error
         others = self.node.cluster
         is_stale = others is not None and others.why_not() is not None
-        return msgspec.msgpack.encode(ApiAnswer(msgspec.json.encode(value), missing, is_stale))
+        return ApiAnswer(msgspec.json.encode(value), missing, is_stale)
 
     async def new_administrator(self) -> tuple[str | None, dict[str, Any]]:
         """Make a password for new controllers, where everybody has to sign in."""

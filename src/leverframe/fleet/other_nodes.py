@@ -173,6 +173,15 @@ def read_answer(node: str, content: bytes, kind: Any) -> Any:
         raise AnswerNotUnderstood(node) from error
 
 
+def answering(kind: Any, do: Callable[[Any], Coroutine[Any, Any, Any]]) -> CallHandler:
+    """Return what does something for another node, by the content of its call."""
+
+    async def answer(content: bytes) -> bytes:
+        return msgspec.msgpack.encode(await do(msgspec.msgpack.decode(content, type=kind)))
+
+    return answer
+
+
 class OtherNodes(Protocol):
     #: The name of this one.
     name: str

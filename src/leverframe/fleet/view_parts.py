@@ -24,7 +24,13 @@ from leverframe.fleet.health_index import (
     version_of,
 )
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.other_nodes import OtherNodes, SilentNode, Whereabouts, read_answer
+from leverframe.fleet.other_nodes import (
+    OtherNodes,
+    SilentNode,
+    Whereabouts,
+    answering,
+    read_answer,
+)
 from leverframe.fleet.page_stream import FleetRow, FleetView, ViewPlace, row_of
 from leverframe.fleet.tenants import is_seen
 from leverframe.storage.store import StoreUnavailable
@@ -185,10 +191,12 @@ class ViewParts:
         self._index = index
         #: Runs while this looks on.
         self._timer: asyncio.TimerHandle | None = None
-        node.calls |= {"view.keys": self._asked_for_keys, "view.rows": self._asked_for_rows}
+        node.calls |= {
+            "view.keys": answering(KeysCall, self._keys),
+            "view.rows": answering(set[int], self._rows),
+        }
 
-    async def _asked_for_keys(self, content: bytes) -> bytes:
-        call = msgspec.msgpack.decode(content, type=KeysCall)
+    async def _keys(self, call: KeysCall) -> KeysPart:
         self._look_on()
         await self._index.look()
         matching = self._index.matching(call.wanted)
@@ -203,13 +211,11 @@ class ViewParts:
         missing = [number for number in call.expected if number not in here]
         tenant = call.wanted.tenant
         counts, changes = self._index.counts(tenant), self._index.changes(tenant)
-        return msgspec.msgpack.encode(KeysPart(counts, len(matching), keys, missing, changes))
+        return KeysPart(counts, len(matching), keys, missing, changes)
 
-    async def _asked_for_rows(self, content: bytes) -> bytes:
-        numbers = msgspec.msgpack.decode(content, type=set[int])
+    async def _rows(self, numbers: set[int]) -> dict[int, FleetRow]:
         members = self._node.by_number(numbers)
-        rows = {one.number: row_of(self._node, self._index, one) for one in members}
-        return msgspec.msgpack.encode(rows)
+        return {one.number: row_of(self._node, self._index, one) for one in members}
 
     def _look_on(self) -> None:
         if self._timer is None:

@@ -10,7 +10,7 @@ from leverframe.commands.table.refusals import BadValue, Refusal
 from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.engine.tree import MISSING, difference, is_confidential
 from leverframe.fleet.api.context import FleetContext
-from leverframe.fleet.api.reading import in_turns
+from leverframe.fleet.api.reading import counted
 from leverframe.fleet.api.rolling_out import template_of
 from leverframe.fleet.bulk import DONE, CommandEffect
 from leverframe.fleet.jobs.job_work import with_template
@@ -58,7 +58,7 @@ class FleetChange(Struct, frozen=True):
 async def drift(context: FleetContext) -> list[MemberDrift]:
     template = template_of(context)
     members = await context.chosen()
-    return [_drift(member, template) async for member in in_turns(members)]
+    return [_drift(member, template) async for member in counted(members)]
 
 
 def _drift(member: Member, template: BackupFile) -> MemberDrift:
@@ -82,7 +82,7 @@ async def changes(context: FleetContext) -> list[FleetChange]:
     by, since, url_of = given.get("by"), _since(context), context.node.door.url_of
     count = given.get("count", USUAL_CHANGES)
     newest: list[FleetChange] = []
-    async for member in in_turns(await context.chosen()):
+    async for member in counted(await context.chosen()):
         for raw in (await member.controller.audit_entries()).values():
             entry = msgspec.json.decode(raw, type=AuditEntry)
             if entry.time >= since and by in (None, entry.account):

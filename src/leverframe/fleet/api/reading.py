@@ -1,6 +1,5 @@
 """What a node tells: of itself, of its controllers, and figures of all."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
@@ -14,13 +13,12 @@ from leverframe.controller.findings import trouble_sentences
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import MISSING, difference, is_confidential
 from leverframe.fleet.api.context import FleetContext
-from leverframe.fleet.bulk import AT_A_TIME
 from leverframe.fleet.fleet_metrics import MAX_SINGLE, node_families
 from leverframe.fleet.health_index import version_of
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import OF_CONTROLLERS, FleetNode
 from leverframe.fleet.node_findings import node_findings, node_sentences
-from leverframe.fleet.progress import ProgressReport, count_done
+from leverframe.fleet.progress import ProgressReport, count_done, in_turns
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.tenants import Role
 from leverframe.profile import HARDWARE, newest_software
@@ -238,17 +236,15 @@ def progress(context: FleetContext) -> ProgressReport:
 
 async def listed(context: FleetContext) -> list[MemberReport]:
     return [
-        report_of_member(context.node, member) async for member in in_turns(await context.chosen())
+        report_of_member(context.node, member) async for member in counted(await context.chosen())
     ]
 
 
-async def in_turns(members: list[Member]) -> AsyncIterator[Member]:
-    """Give other requests their turn now and then: there may be thousands."""
-    for number, member in enumerate(members, start=1):
+async def counted(members: list[Member]) -> AsyncIterator[Member]:
+    """Give other requests their turn now and then, and tell how far this one is."""
+    async for member in in_turns(members):
         yield member
         count_done()
-        if number % AT_A_TIME == 0:
-            await asyncio.sleep(0)
 
 
 def report_of_member(node: FleetNode, member: Member) -> MemberReport:
@@ -298,7 +294,7 @@ async def exported(context: FleetContext) -> list[ExportedController]:
             msgspec.structs.replace(member.record, hw=profile.hw, sw=profile.sw),
             BackupFile(profile.hw, profile.sw, changed_settings_of(member)),
         )
-        async for member in in_turns(await context.chosen())
+        async for member in counted(await context.chosen())
         if (profile := member.controller.profile)
     ]
 

@@ -19,6 +19,7 @@ from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.live_rows import put_live
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
+from leverframe.fleet.progress import in_turns
 from leverframe.log_throttle import LogThrottle
 from leverframe.storage.fleet.postgres_connection import SharedConnection, first_line
 from leverframe.storage.fleet.postgres_lane import Claim
@@ -100,15 +101,13 @@ class LiveSaver:
     async def _write(self, members: Sequence[Member]) -> None:
         live: dict[int, SavedLive] = {}
         saved: dict[int, _Known] = {}
-        for place, member in enumerate(members, start=1):
+        async for member in in_turns(members, EXPORTED_AT_A_TIME):
             controller = member.controller
             if controller.bootloader_until is None:
                 known = self._known_of(member)
                 export = exported_live(controller, known.digest, SAVED_ENTRIES)
                 if export is not None:
                     live[member.number], saved[member.number] = export, known
-            if place % EXPORTED_AT_A_TIME == 0:
-                await asyncio.sleep(0)
         if live:
             claim = self._claim()
             await _seen_through(

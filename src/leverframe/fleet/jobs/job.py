@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
-from leverframe.fleet.bulk import AT_A_TIME, MemberResult
+from leverframe.fleet.bulk import MemberResult
 from leverframe.fleet.jobs.job_outcomes import JobOutcomes
 from leverframe.fleet.jobs.job_plan import JobPlan
 from leverframe.fleet.jobs.job_state import (
@@ -34,7 +34,7 @@ from leverframe.fleet.jobs.job_state import (
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.reaching import Reaching
 from leverframe.fleet.jobs.steps import UNDECIDED, JobStep
-from leverframe.fleet.progress import count_done
+from leverframe.fleet.progress import AT_A_TIME, count_done
 from leverframe.fleet.tenants import as_told
 from leverframe.servers.problems import StoreFailed
 from leverframe.storage.encrypting import JOB_WORK

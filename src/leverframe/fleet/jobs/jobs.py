@@ -21,6 +21,7 @@ from leverframe.fleet.jobs.reaching import LocalReaching, Reaching
 from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
 from leverframe.fleet.jobs.steps import MemberSteps
 from leverframe.fleet.node import FleetNode
+from leverframe.fleet.other_nodes import answering
 from leverframe.fleet.records import JobTaken
 from leverframe.fleet.tenants import OPERATOR, as_told, is_seen, within_tenant
 from leverframe.servers.accounts.passwords import Passwords
@@ -107,7 +108,7 @@ class FleetJobs:
         #: By id, oldest first.
         self._jobs: dict[str, FleetJob] = {}
         self._making = asyncio.Lock()
-        node.calls["job.told"] = self._asked_to_tell
+        node.calls["job.told"] = answering(TellCall, self._tell_again)
         node.calls["job.forget_tenant"] = self._asked_to_forget_tenant
         node.jobs_taken, node.jobs_lost = self.start_stored, self.lose_all
 
@@ -164,9 +165,8 @@ class FleetJobs:
             raise JobIncomplete(job)
         return report_of(job.results())
 
-    async def _asked_to_tell(self, content: bytes) -> bytes:
-        call = msgspec.msgpack.decode(content, type=TellCall)
-        return msgspec.msgpack.encode(await self.told_again(call.id, call.work))
+    async def _tell_again(self, call: TellCall) -> BulkReport:
+        return await self.told_again(call.id, call.work)
 
     def find(self, id: str, tenant: str | None = None) -> FleetJob:
         job = self._jobs.get(within_tenant(tenant, id))

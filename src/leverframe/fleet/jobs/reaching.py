@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from leverframe.commands.table.refusals import Refusal
-from leverframe.fleet.bulk import AT_A_TIME, MemberResult, refused
+from leverframe.fleet.bulk import MemberResult, refused
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.jobs.job_work import TAKE_SETTINGS, JobWork
 from leverframe.fleet.jobs.steps import JobStep, MemberSteps, gone
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
+from leverframe.fleet.progress import in_turns
 from leverframe.fleet.tenants import is_seen, tenant_within
 
 Findings = dict[str, str] | None
@@ -86,12 +87,7 @@ class LocalReaching(Reaching):
         await self._snapshots.forget_of_job(job)
 
     async def findings(self, numbers: Sequence[int], tenant: str) -> Mapping[int, Findings]:
-        found: dict[int, Findings] = {}
-        for count, number in enumerate(numbers, start=1):
-            found[number] = self._findings(number, tenant)
-            if count % AT_A_TIME == 0:
-                await asyncio.sleep(0)
-        return found
+        return {number: self._findings(number, tenant) async for number in in_turns(numbers)}
 
     def _findings(self, number: int, tenant: str) -> Findings:
         member = self.member(number)

@@ -18,7 +18,13 @@ from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.reaching import Findings, LocalReaching, Reaching
 from leverframe.fleet.jobs.steps import NOT_SAVED, JobStep, gone
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.other_nodes import OtherNodes, OtherProgram, SilentNode, read_answer
+from leverframe.fleet.other_nodes import (
+    OtherNodes,
+    OtherProgram,
+    SilentNode,
+    answering,
+    read_answer,
+)
 from leverframe.fleet.records import Moved
 from leverframe.storage.store import StoreUnavailable
 
@@ -32,7 +38,6 @@ STEP_S = 20.0
 #: Before somebody is asked again.
 AGAIN_S = 0.2
 _UNDECIDED = (Moved.status, NOT_SAVED)
-_Results = dict[int, MemberResult]
 
 
 class NothingIsKnown(SilentNode):
@@ -72,11 +77,11 @@ class ReachingAnywhere(Reaching):
         self._node = node
         self._local = local
         node.calls |= {
-            "job.send": self._asked_to_send,
-            "job.undo": self._asked_to_undo,
-            "job.keep": self._asked_to_keep,
-            "job.forget": self._asked_to_forget,
-            "job.findings": self._asked_for_findings,
+            "job.send": answering(StepsCall, self._send_here),
+            "job.undo": answering(UndoCall, self._undo_here),
+            "job.keep": answering(SnapshotCall, self._keep_here),
+            "job.forget": answering(str, local.forget),
+            "job.findings": answering(FindingsCall, self._findings_here),
         }
 
     # --- asking -----------------------------------------------------------------------------------
@@ -85,23 +90,19 @@ class ReachingAnywhere(Reaching):
         if self._node.cluster is None:
             return await self._local.send(steps, work)
 
-        async def ask(node: str, numbers: Sequence[int]) -> dict[int, MemberResult]:
-            some = {number: steps[number] for number in numbers}
-            told: _Results = await self._asked(node, "job.send", StepsCall(some, work), _Results)
-            return told
+        def part(numbers: Sequence[int]) -> StepsCall:
+            return StepsCall({number: steps[number] for number in numbers}, work)
 
-        return await self._results(self._node.cluster, steps, ask)
+        return await self._results(self._node.cluster, steps, "job.send", part)
 
     async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
         if self._node.cluster is None:
             return await self._local.undo(labels, step)
 
-        async def ask(node: str, numbers: Sequence[int]) -> dict[int, MemberResult]:
-            some = {number: labels[number] for number in numbers}
-            told: _Results = await self._asked(node, "job.undo", UndoCall(some, step), _Results)
-            return told
+        def part(numbers: Sequence[int]) -> UndoCall:
+            return UndoCall({number: labels[number] for number in numbers}, step)
 
-        return await self._results(self._node.cluster, labels, ask)
+        return await self._results(self._node.cluster, labels, "job.undo", part)
 
     async def keep(self, numbers: Sequence[int], label: str) -> None:
         if self._node.cluster is None:
@@ -153,12 +154,14 @@ class ReachingAnywhere(Reaching):
         self,
         others: OtherNodes,
         numbers: Collection[int],
-        ask: _Asking[MemberResult],
+        what: str,
+        part: Callable[[Sequence[int]], Struct],
     ) -> dict[int, MemberResult]:
+        """Have each node do its part, the content of a call; return what became of all."""
         undecided: dict[int, MemberResult] = {}
 
         async def decided(node: str, some: Sequence[int]) -> dict[int, MemberResult]:
-            told = await ask(node, some)
+            told = await self._asked(node, what, part(some), dict[int, MemberResult])
             undecided.update(told)
             return {n: one for n, one in told.items() if one.status not in _UNDECIDED}
 
@@ -216,30 +219,21 @@ class ReachingAnywhere(Reaching):
 
     # --- asked by another node --------------------------------------------------------------------
 
-    async def _asked_to_send(self, content: bytes) -> bytes:
-        call = msgspec.msgpack.decode(content, type=StepsCall)
+    async def _send_here(self, call: StepsCall) -> Mapping[int, MemberResult]:
         here = {number: call.steps[number] for number in self._here(call.steps)}
-        return msgspec.msgpack.encode(await self._local.send(here, call.work))
+        return await self._local.send(here, call.work)
 
-    async def _asked_to_undo(self, content: bytes) -> bytes:
-        call = msgspec.msgpack.decode(content, type=UndoCall)
+    async def _undo_here(self, call: UndoCall) -> Mapping[int, MemberResult]:
         here = {number: call.labels[number] for number in self._here(call.labels)}
-        return msgspec.msgpack.encode(await self._local.undo(here, call.step))
+        return await self._local.undo(here, call.step)
 
-    async def _asked_to_keep(self, content: bytes) -> bytes:
-        call = msgspec.msgpack.decode(content, type=SnapshotCall)
+    async def _keep_here(self, call: SnapshotCall) -> list[int]:
         here = self._here(call.numbers)
         await self._local.keep(here, call.label)
-        return msgspec.msgpack.encode(here)
+        return here
 
-    async def _asked_to_forget(self, content: bytes) -> bytes:
-        await self._local.forget(msgspec.msgpack.decode(content, type=str))
-        return msgspec.msgpack.encode(None)
-
-    async def _asked_for_findings(self, content: bytes) -> bytes:
-        call = msgspec.msgpack.decode(content, type=FindingsCall)
-        found = await self._local.findings(self._here(call.numbers), call.tenant)
-        return msgspec.msgpack.encode(found)
+    async def _findings_here(self, call: FindingsCall) -> Mapping[int, Findings]:
+        return await self._local.findings(self._here(call.numbers), call.tenant)
 
     def _here(self, numbers: Collection[int]) -> list[int]:
         return [number for number in numbers if self._local.member(number) is not None]
