@@ -410,13 +410,17 @@ def say_results(told: JsonObject) -> None:
     held_back = sum(one["status"] == NOT_DONE for one in told["results"])
     refused = [one for one in told["results"] if one["status"] not in (200, NOT_DONE)]
     would = "would be " if told["dry_run"] else ""
+    print_refused(refused)
+    rest = f", held back: {held_back}" if held_back else ""
+    print(f"{would}done: {told['done']}, {would}refused: {told['refused'] - held_back}{rest}")
+
+
+def print_refused(refused: list[JsonObject]) -> None:
     if refused:
         table = table_of("name", "status", "why")
         for one in refused:
             table.add_row(one["name"], str(one["status"]), one.get("detail", ""))
         tables().print(table)
-    rest = f", held back: {held_back}" if held_back else ""
-    print(f"{would}done: {told['done']}, {would}refused: {told['refused'] - held_back}{rest}")
 
 
 def _tell_made(made: list[JsonObject], as_json: bool) -> None:

@@ -5,7 +5,6 @@ it gets an administrator before it is served, as a single controller does at its
 """
 
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Self
 
 from leverframe.process.administrator import ADMINISTRATOR, password_change, random_password
@@ -52,11 +51,6 @@ class FirstPasswords:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._made is not None and self._names:
             self._tell(self._names, self._made[0])

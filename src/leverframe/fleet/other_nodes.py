@@ -103,11 +103,12 @@ class SilentNode(Refusal):
 
     status = 503
     title = "A node does not answer"
+    sentence = "The node {node} does not answer. Nothing was done there."
     #: It may have done what it was asked for.
     has_taken_it = False
 
-    def __init__(self, node: str) -> None:
-        super().__init__(f"The node {node} does not answer. Nothing was done there.")
+    def __init__(self, node: str = "") -> None:
+        super().__init__(self.sentence.format(node=node))
         self.node = node
 
 
@@ -115,11 +116,8 @@ class CallUnanswered(SilentNode):
     """A node that has taken a call and does not answer it."""
 
     status = 504
+    sentence = "The node {node} has not answered in time: look whether it was done there."
     has_taken_it = True
-
-    def __init__(self, node: str) -> None:
-        super().__init__(node)
-        self.detail = f"The node {node} has not answered in time: look whether it was done there."
 
 
 class NotUnderstood(Exception):
@@ -130,39 +128,27 @@ class OtherProgram(SilentNode):
     """A node whose program is of another version, and does not understand a call."""
 
     title = "A node runs another version of the program"
+    sentence = (
+        "The node {node} runs another version of the program, which does not understand this."
+        " Nothing was done there: ask again when all nodes run the same."
+    )
 
-    def __init__(self, node: str, detail: str) -> None:
-        super().__init__(node)
-        self.detail = detail
 
-    @classmethod
-    def older(cls, node: str) -> "OtherProgram":
-        return cls(
-            node,
-            f"The node {node} runs an older program, which does not understand this. Nothing was"
-            " done there: ask again when all nodes run the same.",
-        )
-
-    @classmethod
-    def other(cls, node: str) -> "OtherProgram":
-        return cls(
-            node,
-            f"The node {node} runs another version of the program, which does not understand this."
-            " Nothing was done there: ask again when all nodes run the same.",
-        )
+class OlderProgram(OtherProgram):
+    sentence = (
+        "The node {node} runs an older program, which does not understand this. Nothing was done"
+        " there: ask again when all nodes run the same."
+    )
 
 
 class AnswerNotUnderstood(CallUnanswered):
     """A node whose answer is that of another version of the program."""
 
     title = OtherProgram.title
-
-    def __init__(self, node: str) -> None:
-        super().__init__(node)
-        self.detail = (
-            f"The node {node} runs another version of the program, and its answer is not"
-            " understood: look whether it was done there."
-        )
+    sentence = (
+        "The node {node} runs another version of the program, and its answer is not understood:"
+        " look whether it was done there."
+    )
 
 
 def read_answer(node: str, content: bytes, kind: Any) -> Any:

@@ -13,14 +13,19 @@ import msgspec
 from msgspec import Struct
 
 from leverframe.commands.table.refusals import BadValue, Conflict, Refusal
-from leverframe.fleet.tenants import OPERATOR, FleetAccount, TenantRecord, check_unused
+from leverframe.fleet.tenants import (
+    NAME,
+    OPERATOR,
+    FleetAccount,
+    TenantRecord,
+    check_unused,
+    is_label,
+)
 from leverframe.storage.store import DELETED, Changes, Store
 
-NAME = "1 to 31 small letters, digits and dashes, beginning and ending with a letter or digit"
 TAG = "1 to 40 small letters, digits, dots, dashes and underscores"
 #: More than fit into the memory of most machines.
 MAX_CONTROLLERS = 100_000
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,29}[a-z0-9])?")
 _TAG = re.compile(r"[a-z0-9._-]{1,40}")
 #: `{n}`, or with leading zeros `{n:03}`.
 _NUMBER = re.compile(r"\{n(?::0([1-9]))?\}")
@@ -88,7 +93,7 @@ class SnapshotRecord(Struct, frozen=True):
 
 
 def checked_name(name: str, field: str = "name") -> str:
-    if not _NAME.fullmatch(name) or name in _TAKEN:
+    if not is_label(name) or name in _TAKEN:
         raise BadValue(f"{name[:40]!r} cannot be a name.", field=field, allowed=NAME)
     return name
 
@@ -179,41 +184,31 @@ class Registry:
     def __init__(self, store: Store) -> None:
         self._store = store
         rows = store.load().kept
-        self.records = {
-            int(name.removeprefix(_ROW)): msgspec.convert(row, MemberRecord)
-            for name, row in rows.items()
-            if name.startswith(_ROW)
+
+        def under(prefix: str, kind: Any) -> dict[str, Any]:
+            """Return what rows hold that begin so, by the rest of their names."""
+            return {
+                name.removeprefix(prefix): msgspec.convert(row, kind, strict=False)
+                for name, row in rows.items()
+                if name.startswith(prefix)
+            }
+
+        self.records: dict[int, MemberRecord] = {
+            int(number): record for number, record in under(_ROW, MemberRecord).items()
         }
+        snapshots = under(_SNAPSHOT_ROW, SnapshotRecord)
         #: By label, oldest first.
-        self.snapshots = {
-            label: record
-            for label, record in sorted(
-                (
-                    (name.removeprefix(_SNAPSHOT_ROW), _snapshot(row))
-                    for name, row in rows.items()
-                    if name.startswith(_SNAPSHOT_ROW)
-                ),
-                key=lambda one: one[1].at,
-            )
-        }
+        self.snapshots: dict[str, SnapshotRecord] = dict(
+            sorted(snapshots.items(), key=lambda one: one[1].at)
+        )
         parts = [part for one in self.snapshots.values() for part in one.parts.values()]
         #: The ids of jobs by their numbers, oldest first; each has a part of the storage.
-        self.jobs = {
-            int(name.removeprefix(_JOB_ROW)): str(row)
-            for name, row in sorted(rows.items(), key=lambda one: (len(one[0]), one[0]))
-            if name.startswith(_JOB_ROW)
-        }
-        self.tenants = {
-            name.removeprefix(_TENANT_ROW): msgspec.convert(row, TenantRecord)
-            for name, row in rows.items()
-            if name.startswith(_TENANT_ROW)
-        }
+        self.jobs: dict[int, str] = dict(
+            sorted((int(number), id) for number, id in under(_JOB_ROW, str).items())
+        )
+        self.tenants: dict[str, TenantRecord] = under(_TENANT_ROW, TenantRecord)
         #: By name; another object whenever something about them has changed.
-        self.accounts = {
-            name.removeprefix(_ACCOUNT_ROW): msgspec.convert(row, FleetAccount)
-            for name, row in rows.items()
-            if name.startswith(_ACCOUNT_ROW)
-        }
+        self.accounts: dict[str, FleetAccount] = under(_ACCOUNT_ROW, FleetAccount)
         #: Numbers are not given again while the process runs.
         self._next = max((*self.records, *parts, *self.jobs), default=0) + 1
 
@@ -323,7 +318,3 @@ class Registry:
 
 def _snapshot_row(record: SnapshotRecord | None) -> Any:
     return DELETED if record is None else msgspec.to_builtins(record, str_keys=True)
-
-
-def _snapshot(row: object) -> SnapshotRecord:
-    return msgspec.convert(row, SnapshotRecord, strict=False)

@@ -9,7 +9,14 @@ import msgspec
 
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
-from leverframe.fleet.commands import print_json, say_results, table_of, tables, zone_of
+from leverframe.fleet.commands import (
+    print_json,
+    print_refused,
+    say_results,
+    table_of,
+    tables,
+    zone_of,
+)
 from leverframe.fleet.node_client import CommandLineClient
 from leverframe.fleet.time_words import moment_words, with_zone
 
@@ -120,12 +127,7 @@ def _show(told: Told) -> int:
     for number, group in enumerate(told["groups"], start=1):
         back = f", {group['undone']} back again" if group["undone"] else ""
         print(f"group {number}: {group['done']} of {group['size']}, {group['failed']} failed{back}")
-    failed = [one for one in told["results"] if one["status"] != 200]
-    if failed:
-        table = table_of("name", "status", "why")
-        for one in failed:
-            table.add_row(one["name"], str(one["status"]), one.get("detail", ""))
-        tables().print(table)
+    print_refused([one for one in told["results"] if one["status"] != 200])
     return NO if told["failed"] or told["status"] == "stopped" else DONE
 
 

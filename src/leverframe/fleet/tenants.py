@@ -56,8 +56,13 @@ class FleetAccount(Struct, frozen=True):
     tenant: str = OPERATOR
 
 
+def is_label(name: str) -> bool:
+    """Tell whether a name can stand in the name of a host: of a tenant, a controller or a node."""
+    return _NAME.fullmatch(name) is not None
+
+
 def checked_tenant(name: str) -> str:
-    if not _NAME.fullmatch(name):
+    if not is_label(name):
         raise BadValue(f"{name[:40]!r} cannot be a tenant.", field="tenant", allowed=NAME)
     return name
 

@@ -64,18 +64,14 @@ class ApiAnswer(Struct, frozen=True):
 
 
 class NobodyHasIt(SilentNode):
-    def __init__(self) -> None:
-        super().__init__("")
-        self.detail = (
-            "No node has this controller at present: it is being moved, or its node has failed."
-            " Nothing was done."
-        )
+    sentence = (
+        "No node has this controller at present: it is being moved, or its node has failed."
+        " Nothing was done."
+    )
 
 
 class NobodyHoldsIt(SilentNode):
-    def __init__(self) -> None:
-        super().__init__("")
-        self.detail = "No node goes on with this job at present. Nothing was done: ask again."
+    sentence = "No node goes on with this job at present. Nothing was done: ask again."
 
 
 class NodePart(Struct, frozen=True):

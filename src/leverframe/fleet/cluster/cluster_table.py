@@ -11,7 +11,6 @@ The password of the database is not written here but where PostgreSQL's programs
 as `~/.pgpass`.
 """
 
-import re
 import socket
 from typing import Annotated
 
@@ -19,10 +18,10 @@ from msgspec import Meta, Struct
 
 from leverframe.config import BadConfiguration
 from leverframe.fleet.cluster.directory import Place
+from leverframe.fleet.tenants import is_label
 
 CLUSTER = "cluster"
 NODE_NAME = "small letters, digits and dashes, at most 31"
-_NODE_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,29}[a-z0-9])?")
 
 
 class ClusterTable(Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,7 +33,7 @@ class ClusterTable(Struct, frozen=True, forbid_unknown_fields=True):
 
     def node_name(self) -> str:
         name = self.node or socket.gethostname().partition(".")[0].lower()
-        if not _NODE_NAME.fullmatch(name):
+        if not is_label(name):
             raise BadConfiguration(f"node: {name[:40]!r} is no name of a node; write {NODE_NAME}.")
         return name
 

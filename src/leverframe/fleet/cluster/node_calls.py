@@ -28,7 +28,7 @@ from leverframe.fleet.cluster.introduction import (
     Verdict,
 )
 from leverframe.fleet.cluster.joint import OwnerCall
-from leverframe.fleet.other_nodes import CallUnanswered, OtherProgram, SilentNode
+from leverframe.fleet.other_nodes import CallUnanswered, OlderProgram, OtherProgram, SilentNode
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import Lease
 
@@ -68,9 +68,8 @@ class CallAnswer(Struct, frozen=True, omit_defaults=True):
 
 def not_understood(node: str, asked_in: int) -> CallAnswer:
     """Return the answer of a node to what its program does not know."""
-    program = OtherProgram.older if asked_in > PROTOCOL else OtherProgram.other
-    refusal = program(node)
-    return CallAnswer(refusal=refusal_fields(refusal), is_understood=False)
+    program = OlderProgram if asked_in > PROTOCOL else OtherProgram
+    return CallAnswer(refusal=refusal_fields(program(node)), is_understood=False)
 
 
 def refusal_fields(refusal: Refusal) -> dict[str, Any]:
@@ -119,10 +118,12 @@ class NodeCaller:
         if answer.refusal is None:
             return answer.content
         if _is_too_new_for_first(answer):
-            raise OtherProgram.older(node)
+            raise OlderProgram(node)
         refusal = refusal_from(answer.refusal)
         if not answer.is_understood:
-            raise OtherProgram(node, refusal.detail)
+            other = OtherProgram(node)
+            other.detail = refusal.detail
+            raise other
         raise refusal
 
     async def _introduced(self, owner: OwnerCall, place: Place) -> bytes:

@@ -43,11 +43,7 @@ _UNDECIDED = (Moved.status, NOT_SAVED)
 class NothingIsKnown(SilentNode):
     """A controller that no node has, or whose node says nothing about it."""
 
-    def __init__(self) -> None:
-        super().__init__("")
-        self.detail = (
-            "No node has it at present, or its node does not answer; nothing more is known."
-        )
+    sentence = "No node has it at present, or its node does not answer; nothing more is known."
 
 
 class StepsCall(Struct, frozen=True):
