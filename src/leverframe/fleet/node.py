@@ -7,7 +7,7 @@ gives each a place at the front door. What a controller does is its own affair.
 import asyncio
 import gc
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -36,6 +36,7 @@ from leverframe.fleet.members import (
 )
 from leverframe.fleet.modbus_not_yet import StartingModbus
 from leverframe.fleet.node_start import NodeStart
+from leverframe.fleet.node_stop import NodeStop
 from leverframe.fleet.not_started import NOT_STARTED, NotStarted
 from leverframe.fleet.other_nodes import CallHandler, OtherNodes
 from leverframe.fleet.progress import count_done
@@ -66,7 +67,7 @@ WITHOUT_PLACE = "place "
 OF_CONTROLLERS = (NOT_STARTED, WITHOUT_PLACE)
 #: Controllers whose rows are read at once.
 READ_AT_A_TIME = 50
-#: So many are stopped before other requests have their turn.
+#: So many are stopped together, before other requests have their turn.
 STOPPED_AT_A_TIME = 50
 #: Controllers whose first rows share transactions; other requests have their turn after them.
 MADE_AT_A_TIME = 10
@@ -93,6 +94,7 @@ class FleetNode:
         #: By name, in the order in which they were made.
         self.members: dict[str, Member] = {}
         self.start = NodeStart(door, self.registry, self.seen_by)
+        self.stop = NodeStop(lambda: self.members)
         #: The common time; controllers that are made later begin there.
         self.clock = clock
         #: What the fleet file says by name, and says again at every start.
@@ -252,8 +254,7 @@ class FleetNode:
         return {member.number: live for member, live in handed if live is not None}
 
     async def _hand_over_one(self, member: Member) -> SavedLive | None:
-        member.has_left = True
-        self.members.pop(member.name, None)
+        self._let_go(member)
         await self.door.close(member.entrance)
         await member.controller.writer.settled()
         live = hand_over(member.controller)
@@ -433,14 +434,19 @@ class FleetNode:
             erasing.append(partial(self._history.forget, numbers))
         await close_all(erasing)
 
-    async def _stop(self, members: Iterable[Member]) -> None:
-        for number, member in enumerate(members, start=1):
-            member.has_left = True
-            self.members.pop(member.name, None)
-            await close_all([partial(self.door.close, member.entrance), member.end])
-            count_done()
-            if number % STOPPED_AT_A_TIME == 0:
-                await asyncio.sleep(0)
+    async def _stop(self, members: Sequence[Member]) -> None:
+        """Stop controllers, some together: each waits for the history and for its clients."""
+        for begin in range(0, len(members), STOPPED_AT_A_TIME):
+            await asyncio.gather(*map(self._stop_one, members[begin : begin + STOPPED_AT_A_TIME]))
+
+    async def _stop_one(self, member: Member) -> None:
+        self._let_go(member)
+        await close_all([partial(self.door.close, member.entrance), member.end])
+        count_done()
+
+    def _let_go(self, member: Member) -> None:
+        member.has_left = True
+        self.members.pop(member.name, None)
 
     async def close(self) -> None:
         """Stop all controllers, each by itself; what must be remembered is on disk then."""

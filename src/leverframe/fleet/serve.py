@@ -257,7 +257,7 @@ async def _serve(fleet: FleetFile) -> None:
             )
             supervisor.stopping()
         finally:
-            async with supervisor.given_time(lambda: len(node.members)):
+            async with supervisor.given_time(lambda: len(node.members)), node.stop.told():
                 await close_all(
                     [
                         *(web.time.freeze, discovery.close, mdns.close, web.jobs.close),

@@ -2,15 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from random import Random
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
+from unittest.mock import Mock
 
+import msgspec
 import psycopg
 import pytest
 
-from leverframe.engine.journal import Cause
+from leverframe.clock import SystemClock
+from leverframe.engine.facts import Fact
+from leverframe.engine.journal import Cause, Journal
 from leverframe.engine.samples import Traced
 from leverframe.engine.traces import CAUSE_TRACES
 from leverframe.fleet.cluster import membership
@@ -20,18 +25,21 @@ from leverframe.storage.fleet.postgres_history import (
     ChunksInDatabase,
     DatabaseHistory,
     HistorySession,
+    RunEnd,
+    WorkerInDatabase,
 )
 from leverframe.storage.history import shared
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import TIERS
 from leverframe.storage.history.compactor import MERGED, SIZES, Bounds, Compactor
 from leverframe.storage.history.entries import EntryQuestion, EntryRow
+from leverframe.storage.history.journal_keeper import JournalKeeper
 from leverframe.storage.history.reading import answer, raw
-from leverframe.storage.history.worker import WaitingRoom
+from leverframe.storage.history.worker import HistoryRecorder, WaitingRoom
 from leverframe.storage.store import StoreUnavailable
 from tests.hardware.waiting import until
 from tests.patience import PATIENCE_S
-from tests.storage.fleet.postgres_histories import HistoryDatabase, chunks_in
+from tests.storage.fleet.postgres_histories import CONTROLLERS, HistoryDatabase, chunks_in
 from tests.storage.history_model import START, fill, span
 
 BOUNDS = Bounds()
@@ -49,6 +57,20 @@ def session(database: HistoryDatabase) -> Iterator[HistorySession]:
     session.close()
 
 
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note what the database is asked."""
+    asked: list[str] = []
+    run = HistorySession._run
+
+    def noted(session: HistorySession, query: str, values: Any = ()) -> Any:
+        asked.append(query)
+        return run(session, query, values)
+
+    monkeypatch.setattr(HistorySession, "_run", noted)
+    return asked
+
+
 ENTRY = EntryRow(1, START, "rule", None, b"{}")
 
 
@@ -59,6 +81,10 @@ def remove_oldest(chunks: ChunksInDatabase) -> None:
 
 def values_of(compactor: Compactor) -> list[float]:
     return raw(compactor, span(0, 9e9), "DS1")[1]
+
+
+def labels_of(compactor: Compactor) -> list[str]:
+    return compactor.labels()
 
 
 def sample(number: float) -> Traced:
@@ -88,10 +114,10 @@ def test_who_has_lost_a_controller_writes_nothing_of_its_history(
     for write in refused:
         with pytest.raises(StoreUnavailable, match="does not have the controller"):
             write(chunks_in(session))
-    session.end(1, START + 99)
+    session.leave({1: RunEnd(START + 99), 2: RunEnd(START + 99, b"late")})
     assert values_of(Compactor(chunks_in(there), BOUNDS)) == [0, 1, 2, 10]
     assert chunks_in(there).ended_at() is None
-    assert database.count("told") == database.count("entry") == 0
+    assert all(not database.count(table) for table in ("told", "entry", "last_moments"))
     there.close()
 
 
@@ -179,6 +205,183 @@ async def test_who_goes_on_with_a_controller_has_all_that_was_recorded(
     assert await other.ask(lambda it: it.chunk_store.entries.ask(question)) == [b"{}"]
     await other.close(START + 10)
     await there.close()
+
+
+# --- what is left when a controller stops --------------------------------------------------------
+
+
+class LeftHistory:
+    """Runs of a controller on a database, one after the other."""
+
+    def __init__(self, database: HistoryDatabase) -> None:
+        self._database = database
+
+    @asynccontextmanager
+    async def run(self, ended: float) -> AsyncIterator[WorkerInDatabase]:
+        history = self._database.history(BOUNDS)
+        worker = history.worker(1)
+        yield worker
+        await worker.close(START + ended)
+        await history.close()
+
+    async def leave(self, *samples: Traced, ended: float) -> None:
+        """Run for a moment that nobody has recorded when it is over."""
+        async with self.run(ended) as worker:
+            worker.begin_close()
+            worker.add(samples)
+
+    async def raw(self, label: str = "DS1") -> str:
+        """Open the history and tell its values with their times."""
+        async with self.run(9e8) as worker:
+            times, values = await worker.ask(lambda it: raw(it, span(0, 9e9), label))
+        return str([(at - START, value) for at, value in zip(times, values, strict=True)])
+
+
+@pytest.fixture
+def left(database: HistoryDatabase) -> LeftHistory:
+    return LeftHistory(database)
+
+
+async def test_what_a_run_leaves_is_put_down_without_opening_and_recorded_by_the_next(
+    database: HistoryDatabase, left: LeftHistory, statements: list[str]
+) -> None:
+    reason = (START + 2, CAUSE_TRACES["OUT0"], Cause("command", "left"))
+    await left.leave(sample(1), sample(2), reason, ended=5)
+    assert len(statements) == 1
+    assert (database.count("last_moments"), database.count("chunk")) == (1, 0)
+    await left.leave(sample(7), ended=8)
+    assert database.count("last_moments") == 2
+    assert await left.raw() == "[(1.0, 1.0), (2.0, 2.0), (5.0, nan), (7.0, 7.0), (8.0, nan)]"
+    assert database.count("last_moments") == 0
+    assert database.count("told") == 1
+
+
+async def test_no_gap_is_before_what_is_left_of_a_run_that_has_recorded_something(
+    left: LeftHistory,
+) -> None:
+    async with left.run(9) as worker:
+        worker.add([sample(1), (START + 1, "DS2", 4.0)])
+        await worker.ask(labels_of)
+        worker.begin_close()
+        worker.add([sample(6)])
+    assert await left.raw() == "[(1.0, 1.0), (6.0, 6.0), (9.0, nan)]"
+    assert await left.raw("DS2") == "[(1.0, 4.0), (9.0, nan)]"
+
+
+async def test_the_gap_after_a_run_that_was_killed_is_before_what_the_next_one_leaves(
+    database: HistoryDatabase, left: LeftHistory
+) -> None:
+    killed = database.history(BOUNDS)
+    worker = killed.worker(1)
+    worker.add([sample(1)])
+    await worker.ask(labels_of)
+    await killed.close()
+    await left.leave(sample(6), ended=9)
+    assert await left.raw() == "[(1.0, 1.0), (1.0, nan), (6.0, 6.0), (9.0, nan)]"
+
+
+async def test_what_waits_for_its_turn_when_a_controller_stops_is_left(
+    left: LeftHistory, statements: list[str]
+) -> None:
+    async with left.run(5) as worker:
+        is_free = Event()
+        blocking = asyncio.get_running_loop().run_in_executor(worker._asked, is_free.wait)
+        worker.add([sample(1)])
+        asked = asyncio.ensure_future(worker.ask(values_of, is_awaited=False))
+        await asyncio.sleep(0)
+        worker.begin_close()
+        is_free.set()
+        await blocking
+        with pytest.raises(StoreUnavailable, match="stops here"):
+            await asked
+    assert len(statements) == 1
+    assert await left.raw() == "[(1.0, 1.0), (5.0, nan)]"
+
+
+async def test_controllers_that_stop_together_are_written_together(
+    database: HistoryDatabase, statements: list[str]
+) -> None:
+    history = database.history(BOUNDS)
+    workers = [history.worker(number) for number in CONTROLLERS]
+    is_free = Event()
+    blocking = asyncio.get_running_loop().run_in_executor(history._executor, is_free.wait)
+    for worker in workers:
+        worker.begin_close()
+        worker.add([sample(1)])
+    closing = [asyncio.ensure_future(worker.close(START + 5)) for worker in workers]
+    await asyncio.sleep(0)
+    is_free.set()
+    await asyncio.gather(blocking, *closing)
+    assert len(statements) <= 2
+    assert database.count("last_moments") == len(workers)
+    await history.close()
+
+
+async def test_ends_that_were_written_when_the_connection_broke_are_written_once(
+    database: HistoryDatabase, left: LeftHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave = HistorySession.leave
+    broken: list[int] = []
+
+    def leave_and_break(session: HistorySession, ends: dict[int, RunEnd]) -> None:
+        leave(session, ends)
+        if not broken:
+            broken.append(1)
+            session.close()
+            raise StoreUnavailable("It broke.")
+
+    monkeypatch.setattr(HistorySession, "leave", leave_and_break)
+    await left.leave(sample(1), ended=5)
+    assert broken
+    assert database.count("last_moments") == 1
+    assert await left.raw() == "[(1.0, 1.0), (5.0, nan)]"
+
+
+async def test_last_moments_that_cannot_be_recorded_now_are_recorded_later(
+    database: HistoryDatabase, left: LeftHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await left.leave(sample(1), ended=5)
+    with monkeypatch.context() as patch:
+        put = Mock(side_effect=StoreUnavailable("It broke."))
+        patch.setattr(HistorySession, "put", put)
+        async with left.run(6) as worker:
+            with pytest.raises(StoreUnavailable):
+                await worker.ask(values_of)
+    assert database.count("last_moments") == 1
+    assert await left.raw() == "[(1.0, 1.0), (5.0, nan)]"
+
+
+async def test_last_moments_that_cannot_be_read_are_let_go(
+    database: HistoryDatabase, left: LeftHistory, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connect(database.address) as connection:
+        connection.execute("INSERT INTO last_moments (controller, ended, data) VALUES (1, 0, '?')")
+    await left.leave(sample(1), ended=5)
+    assert await left.raw() == "[(1.0, 1.0), (5.0, nan)]"
+    assert "cannot be read" in caplog.text
+    assert database.count("last_moments") == 0
+
+
+async def test_entries_that_a_run_leaves_are_numbered_on_from_those_before(
+    database: HistoryDatabase, statements: list[str]
+) -> None:
+    told: list[list[int]] = []
+    for is_asked in (True, False, False, True):
+        history = database.history(BOUNDS)
+        recorder = HistoryRecorder(history.worker(1), SystemClock())
+        journal = Journal()
+        keeper = JournalKeeper(recorder, lambda it=journal: it, SystemClock(), lambda: "1")
+        journal.add(START, Cause("command"), Fact("on", "OUT0", 0, 1))
+        keeper.look()
+        if is_asked:
+            found = await keeper.ask(EntryQuestion(0, 9e9))
+            told.append([msgspec.json.decode(one)["number"] for one in found])
+        statements.clear()
+        await keeper.close()
+        await recorder.close()
+        assert len(statements) == 1
+        await history.close()
+    assert told == [[1, 2], [1, 2, 3, 4, 5, 6, 7, 8]]
 
 
 # --- a database that is away ----------------------------------------------------------------------
@@ -320,20 +523,6 @@ def test_it_does_not_wait_for_the_disk_of_the_database(session: HistorySession) 
     assert session.execute("SHOW synchronous_commit").fetchone() == ("off",)
 
 
-@pytest.fixture
-def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Note what the database is asked."""
-    asked: list[str] = []
-    run = HistorySession._run
-
-    def noted(session: HistorySession, query: str, values: Any = ()) -> Any:
-        asked.append(query)
-        return run(session, query, values)
-
-    monkeypatch.setattr(HistorySession, "_run", noted)
-    return asked
-
-
 async def test_a_fresh_controller_takes_four_statements_from_its_start_to_its_end(
     database: HistoryDatabase, statements: list[str]
 ) -> None:
@@ -348,6 +537,7 @@ async def test_a_fresh_controller_takes_four_statements_from_its_start_to_its_en
     await worker.ask(note)
     reasons = [(START, CAUSE_TRACES[label], Cause("command", label)) for label in ("OUT0", "OUT1")]
     worker.add([sample(1), *reasons])
+    await worker.ask(labels_of)
     await worker.close(START + 5)
     # It is opened; entries; values with what explains them; its end.
     assert len(statements) == 4
@@ -445,12 +635,15 @@ async def test_histories_of_controllers_that_are_gone_go_with_the_next_ones(
     workers = [history.worker(number) for number in (1, 2, 3)]
     for worker in workers:
         worker.add([sample(1), (START, CAUSE_TRACES["OUT0"], Cause("command", "test"))])
-        await worker.close(START + 2)
+        await worker.ask(labels_of)
+        worker.begin_close()
+        worker.add([sample(2)])
+        await worker.close(START + 3)
     with connect(database.address) as connection:
         # A node died before it could remove the history of the first.
         connection.execute("DELETE FROM controller WHERE number IN (1, 2)")
     await history.forget([2])
-    for table in ("chunk", "told", "mark"):
+    for table in ("chunk", "told", "mark", "last_moments"):
         column = "id" if table == "mark" else "controller"
         with connect(database.address) as connection:
             rows = connection.execute(f"SELECT DISTINCT {column} FROM {table}").fetchall()

@@ -141,8 +141,11 @@ class ExportedController(Struct, frozen=True):
 
 class NodeHealth(Struct, frozen=True):
     status: Annotated[
-        Literal["ok", "degraded", "starting"],
-        Meta(description="`starting`, with HTTP status 503, until all controllers were started."),
+        Literal["ok", "degraded", "starting", "stopping"],
+        Meta(
+            description="`starting` until all controllers were started, and `stopping` from when"
+            " the first is stopped, both with HTTP status 503."
+        ),
     ]
     controllers: Annotated[
         int | None, Meta(description="How many; null where there are tenants, as for their health.")
@@ -152,17 +155,24 @@ class NodeHealth(Struct, frozen=True):
     ] = UNSET
     of: Annotated[
         int | None | UnsetType,
-        Meta(description="How many it is to have, while it starts; null as the other number."),
+        Meta(
+            description="How many it is to have, while it starts, or had before its stop; null as"
+            " the other number."
+        ),
     ] = UNSET
 
 
 def node_health(context: FleetContext) -> NodeHealth | Reply:
     """Tell how the node is; with tenants nothing of controllers, since everybody may ask."""
     node = context.node
-    if (progress := node.start.progress()) is not None:
-        return _starting(progress, is_hidden=bool(node.registry.tenants))
+    is_hidden = bool(node.registry.tenants)
+    if (stopping := node.stop.progress()) is not None:
+        left = ProgressReport(stopping.of - stopping.done, stopping.of)
+        return _not_ready("stopping", left, is_hidden=is_hidden)
+    if (starting := node.start.progress()) is not None:
+        return _not_ready("starting", starting, is_hidden=is_hidden)
     found = len(node_findings(node)) or UNSET
-    if node.registry.tenants:
+    if is_hidden:
         of_node = [part for part in node.troubles if not part.startswith(OF_CONTROLLERS)]
         return NodeHealth("degraded" if of_node else "ok", None, found)
     members = node.members.values()
@@ -170,10 +180,12 @@ def node_health(context: FleetContext) -> NodeHealth | Reply:
     return NodeHealth("degraded" if is_degraded else "ok", len(members), found)
 
 
-def _starting(progress: ProgressReport, *, is_hidden: bool) -> Reply:
-    """Tell of a start with a status by which nobody takes the node for ready."""
-    done, of = (None, None) if is_hidden else (progress.done, progress.of)
-    body = msgspec.json.encode(NodeHealth("starting", done, of=of))
+def _not_ready(
+    status: Literal["starting", "stopping"], running: ProgressReport, *, is_hidden: bool
+) -> Reply:
+    """Tell of a start or stop with a status by which nobody takes the node for ready."""
+    count, of = (None, None) if is_hidden else (running.done, running.of)
+    body = msgspec.json.encode(NodeHealth(status, count, of=of))
     return Reply(503, "application/json", body, (NOT_KEPT, *RETRY_SOON))
 
 

@@ -14,7 +14,7 @@ import asyncio
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from operator import attrgetter
@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.pq import TransactionStatus
 
+from leverframe.engine.samples import Traced
 from leverframe.storage.fleet.postgres_connection import (
     Connection,
     connect,
@@ -30,16 +31,19 @@ from leverframe.storage.fleet.postgres_connection import (
     hang_up,
     is_broken,
 )
-from leverframe.storage.fleet.postgres_history_rows import END, FENCE, HistoryRows
+from leverframe.storage.fleet.postgres_history_rows import FENCE, LEAVE, HistoryRows
 from leverframe.storage.fleet.postgres_lane import Claim
 from leverframe.storage.history.chunks import OF_SIZE, ChunkRow, readable
 from leverframe.storage.history.columns import TIERS, TIME, Columns, Tier, join
 from leverframe.storage.history.compactor import SIZES, Bounds, Compactor
 from leverframe.storage.history.connection import Found
 from leverframe.storage.history.entries import EntryRow, EntryTable
+from leverframe.storage.history.last_moments import last_moments, record, unpacked
+from leverframe.storage.history.new_entries import NewEntries
 from leverframe.storage.history.shared import SharedHistory, WorkerOfOne
 from leverframe.storage.history.shared_chunks import ChunksOfOne
-from leverframe.storage.history.worker import RETRY_S
+from leverframe.storage.history.turns import Turns
+from leverframe.storage.history.worker import RETRY_S, Result
 from leverframe.storage.store import StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -57,16 +61,30 @@ _AWAY = (
 _NOT_OURS = "This node does not have the controller; its history is recorded by the node that has."
 #: More than any number that the database gives a chunk.
 _LATER = 2**63
-#: When a controller was recorded last, whether that was ended in order, and its newest entry.
+#: When a controller was recorded last, whether that was ended in order, its newest entry, and the
+#: last moments of earlier runs up to which one.
 _OPENED = (
-    "SELECT at, ended, (SELECT coalesce(max(entry.number), 0) FROM entry WHERE controller = ?)"
-    " FROM (VALUES (?::integer)) AS own (number) LEFT JOIN mark ON mark.id = own.number"
+    "SELECT at, ended, (SELECT coalesce(max(entry.number), 0) FROM entry WHERE controller = own),"
+    " late.data, late.newest FROM (VALUES (?::integer)) AS own (own)"
+    " LEFT JOIN mark ON mark.id = own CROSS JOIN LATERAL"
+    " (SELECT array_agg(data ORDER BY id) AS data, max(id) AS newest FROM last_moments"
+    " WHERE controller = own) AS late"
 )
-_TABLES = (("chunk", "controller"), ("entry", "controller"), ("told", "controller"), ("mark", "id"))
+_TABLES = (
+    *(("chunk", "controller"), ("entry", "controller"), ("told", "controller")),
+    *(("last_moments", "controller"), ("mark", "id")),
+)
 
 
 class NotReached(StoreUnavailable):
     """The database is away, and nothing was begun: one sentence."""
+
+
+class RunEnd(NamedTuple):
+    """When a controller was stopped, and what was not recorded until then, if anything."""
+
+    at: float
+    unrecorded: bytes | None = None
 
 
 class HistorySession:
@@ -130,9 +148,17 @@ class HistorySession:
         if not count:
             raise StoreUnavailable(_NOT_OURS)
 
-    def end(self, controller: int, at: float) -> None:
-        """Note when a controller was stopped in order."""
-        self._run(END, {**self._fence(controller), "at": at})
+    def leave(self, ends: Mapping[int, RunEnd]) -> None:
+        """Note of controllers when they were stopped, or what was not recorded until then."""
+        claim = self._claim()
+        values = {
+            "node": claim.node,
+            "epoch": claim.epoch,
+            "numbers": list(ends),
+            "ends": [one.at for one in ends.values()],
+            "data": [one.unrecorded for one in ends.values()],
+        }
+        self._run(LEAVE, values)
 
     def remove(self, query: str, gone: Sequence[int]) -> None:
         self._run(query, {"gone": list(gone)})
@@ -225,12 +251,15 @@ class ChunksInDatabase(ChunksOfOne):
         self._waiting = HistoryRows()
         #: What was read ahead, by tier and label.
         self._ahead: dict[tuple[int, str], list[ChunkAhead]] | None = None
-        row = session.execute(_OPENED, (controller, controller)).fetchone()
+        row = session.execute(_OPENED, (controller,)).fetchone()
         self._recorded_until: float | None = row[0]
         self._ended: float | None = row[1]
         super().__init__(session, controller, max_bytes)
         self.entries = EntriesInDatabase(session, max_bytes, controller, self._waiting)
         self.entries.stored = row[2]
+        #: What earlier runs have left to be recorded.
+        self.left: list[bytes] = row[3] or []
+        self._left_until: int | None = row[4]
         self._keep_counts()
 
     def _count_tiers(self) -> None:
@@ -323,6 +352,10 @@ class ChunksInDatabase(ChunksOfOne):
 
     # --- changes ----------------------------------------------------------------------------------
 
+    def let_go_left(self) -> None:
+        """Let what earlier runs have left be gone with what is committed next."""
+        self._waiting.recorded = self._left_until
+
     def _put(self, row: ChunkRow) -> None:
         self._waiting.chunks.append(row)
 
@@ -382,7 +415,7 @@ class ChunksInDatabase(ChunksOfOne):
         self._forget_waiting()
 
     def _forget_waiting(self) -> None:
-        self._waiting.chunks, self._waiting.until = [], None
+        self._waiting.chunks, self._waiting.until, self._waiting.recorded = [], None, None
         self._waiting.texts.clear()
         self._waiting.entries.clear()
 
@@ -427,6 +460,8 @@ class DatabaseHistory(SharedHistory):
         super().__init__(None, bounds, retry_s=retry_s)
         self._session = HistorySession(address, claim)
         self._count_all = count_all
+        # Only the thread touches it.
+        self._ends: dict[int, RunEnd] = {}
 
     def worker(self, controller: int) -> "WorkerInDatabase":
         self._controllers += 1
@@ -435,6 +470,10 @@ class DatabaseHistory(SharedHistory):
     def give_up_waiting(self) -> None:
         # Others may have waited for their turn before that.
         self._session.give_up_waiting(self.answer_within_s / 2)
+
+    async def write_ends(self) -> None:
+        """Write the ends that were noted, with those of others that have stopped meanwhile."""
+        await asyncio.get_running_loop().run_in_executor(self._executor, self._write_ends)
 
     # --- on the thread ----------------------------------------------------------------------------
 
@@ -448,10 +487,29 @@ class DatabaseHistory(SharedHistory):
     def chunks_of(self, controller: int) -> ChunksInDatabase:
         return ChunksInDatabase(self._session, controller, self.bounds().max_bytes)
 
-    def note_stop(self, controller: int, at: float) -> None:
-        """Note when a controller was stopped in order."""
-        self.require()
-        self._session.end(controller, at)
+    def note_end_of_run(self, controller: int, end: RunEnd) -> None:
+        """Note the end of a controller, which is written with others."""
+        self._ends[controller] = end
+
+    def _write_ends(self) -> None:
+        ends, self._ends = self._ends, {}
+        if not ends:
+            return
+        try:
+            self._leave(ends)
+        except StoreUnavailable as error:
+            self.log(str(error))
+
+    def _leave(self, ends: Mapping[int, RunEnd]) -> None:
+        try:
+            self.require()
+            self._session.leave(ends)
+        except NotReached:
+            raise
+        except StoreUnavailable:
+            # A connection that broke is made again; there is no other attempt after the end.
+            self.require()
+            self._session.leave(ends)
 
     def give_up_on(self, worker: WorkerOfOne, error: Exception) -> None:
         if not isinstance(error, NotReached):
@@ -483,12 +541,57 @@ class WorkerInDatabase(WorkerOfOne):
 
     _shared: DatabaseHistory
 
+    def __init__(
+        self, shared: DatabaseHistory, controller: int, turns: Turns, retry_s: float
+    ) -> None:
+        super().__init__(shared, controller, turns, retry_s)
+        self._last_entries: list[NewEntries] = []
+        self._has_noted_end = False
+
+    def begin_close(self) -> None:
+        self._is_closed = True
+
+    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
+        if not self._is_closed:
+            return await super().add_entries(new, is_awaited=is_awaited)
+        self._last_entries.append(new)
+        return 0
+
     async def close(self, at: float) -> None:
-        closing = asyncio.ensure_future(super().close(at))
+        closing = asyncio.ensure_future(self._close(at))
         while not (await asyncio.wait([closing], timeout=self._shared.answer_within_s))[0]:
             # A database that does not answer must not hold up whoever goes on elsewhere.
             self._shared.give_up_waiting()
         await closing
+
+    async def _close(self, at: float) -> None:
+        await super().close(at)
+        if self._has_noted_end:
+            await self._shared.write_ends()
+
+    # --- on the thread ----------------------------------------------------------------------------
+
+    def _add(self, samples: Sequence[Traced], loop: asyncio.AbstractEventLoop) -> None:
+        if not self._is_closed:
+            super()._add(samples, loop)
+            return
+        self._unwritten += samples
+        self._done += len(samples)
+
+    def _ask(self, work: Callable[[Compactor], Result]) -> Result:
+        if self._is_closed:
+            raise StoreUnavailable("The controller stops here; ask again in a moment.")
+        return super()._ask(work)
+
+    def _record_end(self, at: float) -> None:
+        unrecorded = None
+        if self._unwritten or self._last_entries:
+            left = last_moments(at, self._unwritten, self._last_entries, goes_on=self._was_opened)
+            unrecorded = left.packed()
+        elif not self._was_opened:
+            return
+        self._shared.note_end_of_run(self._controller, RunEnd(at, unrecorded))
+        self._has_noted_end = True
 
     def _open(self) -> Compactor:
         compactor = super()._open()
@@ -498,3 +601,13 @@ class WorkerInDatabase(WorkerOfOne):
         if stored:
             del self._unwritten[: stored[-1] + 1]
         return compactor
+
+    def _record_gap(self, compactor: Compactor, chunks: ChunksOfOne) -> None:
+        assert isinstance(chunks, ChunksInDatabase)
+        left, until = unpacked(chunks.left), chunks.recorded_until()
+        goes_on = bool(left) and left[0].goes_on and (until is None or left[0].ended >= until)
+        if not goes_on:
+            super()._record_gap(compactor, chunks)
+        if chunks.left:
+            chunks.let_go_left()
+            record(compactor, left)

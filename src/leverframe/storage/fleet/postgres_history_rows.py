@@ -11,15 +11,30 @@ from msgspec import Struct
 from leverframe.storage.history.chunks import CHUNK_COLUMNS, ChunkRow
 from leverframe.storage.history.entries import ENTRY_COLUMNS, REPLACED, EntryRow
 
+
 # The row of the node first, as whoever ends its life does. Both are locked, so both are looked at
 # again where somebody was changing one of them: also a node that has the controller again in its
 # next life finds that the life of which this is has ended.
-FENCE = (
-    "SELECT controller.number FROM node JOIN controller ON controller.node = node.name"
-    " WHERE controller.number = %(controller)s AND node.name = %(node)s"
-    " AND node.epoch = %(epoch)s AND node.is_alive FOR KEY SHARE OF node FOR SHARE OF controller"
+def _fence(which: str) -> str:
+    return (
+        "SELECT controller.number FROM node JOIN controller ON controller.node = node.name"  # noqa: S608
+        f" WHERE controller.number = {which} AND node.name = %(node)s"
+        " AND node.epoch = %(epoch)s AND node.is_alive"
+        " FOR KEY SHARE OF node FOR SHARE OF controller"
+    )
+
+
+FENCE = _fence("%(controller)s")
+#: Writes the ends of many runs: when each was, or what was not recorded until then.
+LEAVE = (
+    f"WITH fence AS ({_fence('ANY(%(numbers)s)')}),"  # noqa: S608
+    " given AS (SELECT given.* FROM fence JOIN unnest(%(numbers)s::integer[], %(ends)s::float8[],"
+    " %(data)b::bytea[]) AS given (number, ended, data) USING (number)),"
+    " marked AS (UPDATE mark SET ended = given.ended FROM given"
+    " WHERE id = number AND data IS NULL)"
+    " INSERT INTO last_moments (controller, ended, data)"
+    " SELECT number, ended, data FROM given WHERE data IS NOT NULL ON CONFLICT DO NOTHING"
 )
-END = f"WITH fence AS ({FENCE}) UPDATE mark SET ended = %(at)s FROM fence WHERE id = number"  # noqa: S608
 
 _CHUNKS = {
     "tiers": "smallint",
@@ -60,6 +75,10 @@ _PUT_MARK = (
     "marked AS (INSERT INTO mark (id, at) SELECT number, %(at)s::double precision FROM fence"
     " ON CONFLICT (id) DO UPDATE SET at = excluded.at, ended = NULL)"
 )
+_LET_GO = (
+    "recorded AS (DELETE FROM last_moments USING fence"
+    " WHERE controller = fence.number AND id <= %(recorded)s)"
+)
 
 
 class HistoryRows(Struct):
@@ -73,10 +92,13 @@ class HistoryRows(Struct):
     oldest: int = 0
     #: Up to when everything is recorded.
     until: float | None = None
+    #: Last moments of earlier runs are recorded with this, up to this one.
+    recorded: int | None = None
 
     @property
     def is_empty(self) -> bool:
-        return not (self.chunks or self.texts or self.entries) and self.until is None
+        rows = self.chunks or self.texts or self.entries
+        return not rows and self.until is None and self.recorded is None
 
     def statement(self) -> str:
         """Return what writes them; it finds 0 where the fence held it back."""
@@ -85,11 +107,12 @@ class HistoryRows(Struct):
         clauses += [_PUT_TEXTS] if self.texts else []
         clauses += [_PUT_ENTRIES] if self.entries else []
         clauses += [] if self.until is None else [_PUT_MARK]
+        clauses += [] if self.recorded is None else [_LET_GO]
         return f"WITH {', '.join(clauses)} SELECT count(*) FROM fence"  # noqa: S608
 
     def values(self) -> dict[str, Any]:
         """Return the values of that statement, without those of the fence."""
-        found: dict[str, Any] = {"at": self.until, "oldest": self.oldest}
+        found: dict[str, Any] = {"at": self.until, "oldest": self.oldest, "recorded": self.recorded}
         if self.chunks:
             found |= zip(_CHUNKS, map(list, zip(*self.chunks, strict=True)), strict=True)
         if self.texts:

@@ -9,14 +9,12 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-import msgspec
-from msgspec.structs import replace
-
 from leverframe.clock import Clock
 from leverframe.engine.facts import Fact
-from leverframe.engine.journal import KEPT_ENTRIES, Cause, Entry, EntryReport, Journal, report_of
+from leverframe.engine.journal import KEPT_ENTRIES, Cause, Entry, Journal
 from leverframe.storage.history.compactor import Compactor
-from leverframe.storage.history.entries import EntryQuestion, EntryRow
+from leverframe.storage.history.entries import EntryQuestion
+from leverframe.storage.history.new_entries import NewEntries
 from leverframe.storage.history.worker import GATHER_S, HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 
@@ -95,6 +93,7 @@ class JournalKeeper:
         if self._timer is not None:
             self._timer.cancel()
         if self._history.is_durable:
+            self._history.begin_close()
             # What cannot be written now is lost with the process; the history tells its trouble.
             with suppress(StoreUnavailable):
                 await self._write()
@@ -143,7 +142,8 @@ class JournalKeeper:
     async def _write(self, *, is_awaited: bool = True) -> None:
         if is_awaited and self._order.locked():
             # Its turn may be far off; a question takes along what came before it.
-            await self._history.ask(_nothing)
+            with suppress(StoreUnavailable):
+                await self._history.ask(_nothing)
         async with self._order:
             await self._write_all(is_awaited)
 
@@ -158,8 +158,8 @@ class JournalKeeper:
             return
         base, before = self._base, self._told_elsewhere
         try:
-            self._base = await self._history.ask(
-                lambda compactor: _add(compactor, entries, base, before), is_awaited=is_awaited
+            self._base = await self._history.add_entries(
+                NewEntries(entries, base, before), is_awaited=is_awaited
             )
         except StoreUnavailable:
             has_start = base is None and before is None
@@ -181,34 +181,3 @@ def _gap(count: int, number: int, wall: float) -> Entry:
 def _entries_in(entry: Entry) -> int:
     """Return for how many entries one stands."""
     return int(entry.fact.figures["count"]) if entry.fact.what == "journal_gap" else 1
-
-
-def _add(
-    compactor: Compactor, entries: list[Entry], base: int | None, told_elsewhere: int | None
-) -> int:
-    """Store entries and return what is added to their numbers."""
-    chunk_store = compactor.chunk_store
-    if base is None:
-        # Of entries that are stored already the newest is the last one that was told elsewhere.
-        newest: int = chunk_store.entries.newest()
-        base = newest + 1 if told_elsewhere is None else max(0, newest - told_elsewhere)
-    reports = [_numbered_on(report_of(entry), base) for entry in entries]
-    chunk_store.add_entries(
-        [
-            EntryRow(one.number, one.time, one.cause, one.which, msgspec.json.encode(one))
-            for one in reports
-        ]
-    )
-    chunk_store.commit()
-    return base
-
-
-def _numbered_on(report: EntryReport, base: int) -> EntryReport:
-    """Count numbers of entries on from those of earlier runs."""
-    by = report.by
-    if by.after or by.conditions:
-        conditions = tuple(
-            replace(one, after=base + one.after) if one.after else one for one in by.conditions
-        )
-        by = replace(by, conditions=conditions, after=base + by.after if by.after else 0)
-    return replace(report, number=base + report.number, by=by, after=by.after or None)

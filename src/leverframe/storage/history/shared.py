@@ -208,10 +208,13 @@ class WorkerOfOne(ThreadHistoryWorker):
         chunks = self._shared.chunks_of(self._controller)
         compactor = Compactor(chunks, self._shared.bounds())
         if not self._was_opened:
-            # The controller was off, or killed, since something was recorded last.
-            compactor.silence(chunks.ended_at())
+            self._record_gap(compactor, chunks)
             self._was_opened = True
         return compactor
+
+    def _record_gap(self, compactor: Compactor, chunks: ChunksOfOne) -> None:
+        """Record that the controller was off, or killed, since something was recorded last."""
+        compactor.silence(chunks.ended_at())
 
     def _end(self, at: float) -> None:
         super()._end(at)

@@ -23,6 +23,7 @@ from leverframe.engine.samples import Samples, Traced
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import TIERS
 from leverframe.storage.history.compactor import Bounds, Compactor
+from leverframe.storage.history.new_entries import NewEntries
 from leverframe.storage.snapshots import set_aside
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, is_damage, reason
 from leverframe.storage.store import StoreUnavailable
@@ -102,8 +103,14 @@ class HistoryWorker(Protocol):
         What nobody waits for lets the questions of others go first.
         """
 
+    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
+        """Store entries of the journal, and return what is added to their numbers."""
+
     def forget(self) -> None:
         """Forget everything where it is not durable; what is durable stays."""
+
+    def begin_close(self) -> None:
+        """Let nothing more be recorded before the end that can be recorded after it."""
 
     async def close(self, at: float) -> None:
         """Record that nothing is known from this time on, and let go of everything."""
@@ -128,8 +135,14 @@ class MemoryHistory:
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
         return work(self._compactor)
 
+    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
+        return await self.ask(new.add_to)
+
     def forget(self) -> None:
         self._opened = None
+
+    def begin_close(self) -> None:
+        """Do nothing: nothing waits here."""
 
     async def close(self, at: float) -> None:
         """Do nothing: what is in memory ends with its controller."""
@@ -206,8 +219,14 @@ class ThreadHistoryWorker:
         executor = self._asked if is_awaited else self._executor
         return await asyncio.get_running_loop().run_in_executor(executor, self._ask, work)
 
+    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
+        return await self.ask(new.add_to, is_awaited=is_awaited)
+
     def forget(self) -> None:
         """Do nothing: the file is for years."""
+
+    def begin_close(self) -> None:
+        """Do nothing: what waits is recorded before the end."""
 
     async def close(self, at: float) -> None:
         self._is_closed = True
@@ -378,14 +397,23 @@ class HistoryRecorder:
         self.flush()
         return await self._worker.ask(work, is_awaited=is_awaited)
 
+    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
+        """Store entries of the journal, and return what is added to their numbers."""
+        return await self._worker.add_entries(new, is_awaited=is_awaited)
+
     def forget(self) -> None:
         """Forget all samples of a history that ends with its controller."""
         self.samples.clear()
         self._worker.forget()
 
+    def begin_close(self) -> None:
+        """Let nothing more be recorded before the end that can be recorded after it."""
+        self._worker.begin_close()
+
     async def close(self) -> None:
         # What the controller does after that is not recorded, and must not wake anything.
         self._has_timer = False
+        self.begin_close()
         if self._worker.is_durable:
             self.flush()
         await self._worker.close(self._clock.read().wall)

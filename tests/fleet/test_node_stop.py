@@ -1,0 +1,92 @@
+"""A node that stops: some controllers together, told meanwhile, and seen through to its end."""
+
+import asyncio
+import json
+
+import pytest
+
+from leverframe.fleet import node_stop
+from leverframe.fleet.members import Member
+from leverframe.fleet.node import STOPPED_AT_A_TIME
+from tests.fleet.loop_node import LoopNode, loop_node
+from tests.hardware.waiting import until
+
+
+class HeldEnds:
+    """Lets controllers stop when they are told to, and counts those that are stopping."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = self.most = 0
+        self.may_go_on = asyncio.Event()
+        end = Member.end
+
+        async def held(member: Member) -> None:
+            self.count += 1
+            self.most = max(self.most, self.count)
+            await self.may_go_on.wait()
+            await end(member)
+            self.count -= 1
+
+        monkeypatch.setattr(Member, "end", held)
+
+
+async def health(node: LoopNode) -> tuple[int, dict[str, object]]:
+    reply = await node.ask("/health", method="GET")
+    return reply.status, json.loads(reply.body)
+
+
+async def test_as_many_are_stopped_together_as_the_bound_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with loop_node() as node:
+        await node.post("add", count=STOPPED_AT_A_TIME + 2, name="c-{n}")
+        ends = HeldEnds(monkeypatch)
+        closing = asyncio.ensure_future(node.node.close())
+        await until(lambda: ends.count == STOPPED_AT_A_TIME)
+        ends.may_go_on.set()
+        await closing
+        assert ends.most == STOPPED_AT_A_TIME
+        assert not node.node.members
+
+
+async def test_one_that_fails_to_stop_keeps_no_other_from_its_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with loop_node() as node:
+        await node.post("add", count=3, name="c-{n}")
+        ended: list[str] = []
+        end = Member.end
+
+        async def failing(member: Member) -> None:
+            if member.name == "c-1":
+                raise OSError("no")
+            await end(member)
+            ended.append(member.name)
+
+        monkeypatch.setattr(Member, "end", failing)
+        await node.node.close()
+        assert sorted(ended) == ["c-2", "c-3"]
+        assert "what is left to be ended goes on ending" in caplog.text
+
+
+async def test_how_far_a_stop_has_come_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(node_stop, "TOLD_EVERY_S", 0.01)
+    async with loop_node() as node:
+        await node.post("add", count=STOPPED_AT_A_TIME + 2, name="c-{n}")
+        ends = HeldEnds(monkeypatch)
+        async with node.node.stop.told():
+            count = STOPPED_AT_A_TIME + 2
+            assert await health(node) == (
+                503,
+                {"status": "stopping", "controllers": count, "of": count},
+            )
+            closing = asyncio.ensure_future(node.node.close())
+            await until(lambda: ends.count == STOPPED_AT_A_TIME)
+            status, told = await health(node)
+            assert (status, told["controllers"]) == (503, 2)
+            sentence = f"stopping: {STOPPED_AT_A_TIME} of {count} controllers have stopped"
+            await until(lambda: sentence in capsys.readouterr().err)
+            ends.may_go_on.set()
+            await closing
