@@ -30,6 +30,7 @@ from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
 from leverframe.fleet.members import NewController
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.start_again import start_stored
 from leverframe.fleet.time_words import moment_words, with_zone, zone_named
 from leverframe.testing import Twin
 from leverframe.testing.loop_thread import LOOP_THREAD
@@ -605,7 +606,7 @@ def test_those_that_did_not_start_are_tried_again(fleet: Terminal) -> None:
     member, node = fleet.node.members["gh-1"], fleet.node
     LOOP_THREAD.run(node.drop([member]))
     with socket.create_server(("127.0.0.1", port)):
-        LOOP_THREAD.run(node.start_stored())
+        LOOP_THREAD.run(start_stored(node))
         assert f"gh-1 does not start: port {port} of" in fleet("start", "gh-1", ends_with=1)
         assert fleet("list").endswith("\n`leverframe fleet start` tries again.\n")
         told = "This controller did not start. gh-1 does not start: "

@@ -15,6 +15,7 @@ from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.fleet import members
 from leverframe.fleet.node import MADE_AT_A_TIME
 from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.start_again import start_stored
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Request
 from leverframe.storage.backup import BackupFile
@@ -213,7 +214,7 @@ async def test_a_removal_is_never_half_done_wherever_the_disk_is_full(writes: in
             await node.post("send", command="stm.cgi?oname=0Pump", name="gh-1")
             assert member.controller.engine.settings.outputs[0].name == "Pump"
     async with loop_node(disk) as again:
-        assert await again.node.start_stored() == {}
+        assert await start_stored(again.node) == {}
         assert await names(again) == left
         (snapshot,) = again.node.registry.snapshots.values()
         assert len(snapshot.parts) == len(left)
@@ -249,7 +250,7 @@ async def test_a_node_that_starts_again_has_its_controllers_and_what_they_rememb
         mac = (await node.get("show", name="a"))["mac"]
         await node.post("remove", name="b")
     async with loop_node(lane) as again:
-        assert await again.node.start_stored() == {}
+        assert await start_stored(again.node) == {}
         shown = await again.get("show", name="a")
         assert (shown["mac"], shown["settings"]["name"]) == (mac, "Cellar")
         assert (shown["report"]["hw"], shown["report"]["tags"]) == ("3.5", ["north"])
@@ -265,7 +266,7 @@ async def test_one_that_cannot_start_again_is_told_and_the_others_start() -> Non
     await lane.store(numbers[0]).commit(Changes(kept={"profile.hw": "9.9"}))
     await lane.store(numbers[1]).commit(Changes(settings={"outputs.0.name": 5}))
     async with loop_node(lane) as again:
-        told = await again.node.start_stored()
+        told = await start_stored(again.node)
         assert [one.partition(":")[0] for one in told.values()] == [
             "gh-1 does not start",
             "gh-2 does not start",
@@ -279,7 +280,7 @@ async def test_a_version_that_is_asked_for_at_the_next_start_is_become() -> None
         await node.post("add", name="a", hw="3.5", sw="1.49")
     async with loop_node(lane) as again:
         await again.node.take_over([MemberRecord("a", hw="3.9", sw="1.75")])
-        assert await again.node.start_stored() == {}
+        assert await start_stored(again.node) == {}
         (one,) = await again.get("list")
         assert (one["hw"], one["sw"]) == ("3.9", "1.75")
 
@@ -295,7 +296,7 @@ async def test_controllers_are_as_they_were_in_a_file_that_is_opened_again(
                     await node.post("send", command="stm.cgi?oname=0Fan", name="gh-7")
                     await node.post("remove", name="gh-60")
                 else:
-                    assert await node.node.start_stored() == {}
+                    assert await start_stored(node.node) == {}
                     assert len(await node.get("list", tag="north")) == 59
                     names_of = {
                         name: node.member(name).controller.engine.settings.outputs[0].name

@@ -14,6 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 from leverframe.fleet.members import NewController
 from leverframe.fleet.other_nodes import Whereabouts
 from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.start_again import start_stored
 from leverframe.profile import Profile
 from tests.clients.served_twin import HOST, LoopThread
 from tests.fleet.loop_node import LoopNode, loop_node
@@ -183,7 +184,7 @@ def test_the_operator_starts_again_what_did_not_start(
         page.set_default_timeout(PATIENCE_MS)
         told = page.locator("main [role=status]")
         with socket.create_server((HOST, port)):
-            site.ask(node.start_stored())
+            site.ask(start_stored(node))
             page.goto(site.origin)
             expect(page.locator(".problem")).to_contain_text(f"pump does not start: port {port}")
             page.locator("[data-do=start-again]").click()

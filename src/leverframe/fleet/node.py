@@ -31,7 +31,6 @@ from leverframe.fleet.members import (
     NewController,
     StartTrouble,
     check_that_all_are_here,
-    no_such_name,
     selected,
 )
 from leverframe.fleet.modbus_not_yet import StartingModbus
@@ -43,7 +42,6 @@ from leverframe.fleet.progress import count_done
 from leverframe.fleet.records import (
     MAX_CONTROLLERS,
     MemberRecord,
-    NotRunning,
     Registry,
     Taken,
     checked_name,
@@ -101,7 +99,7 @@ class FleetNode:
         self.in_file: Mapping[str, NewController] = {}
         #: What is wrong with parts of the node itself, a sentence each.
         self.troubles: dict[str, str] = {}
-        self.not_started = door.not_started = NotStarted(self.troubles)
+        self.not_started = door.not_started = NotStarted(self.troubles, self.registry)
         #: With which it speaks TLS.
         self.certificate: Certificate | None = None
         #: Called for every controller with its old and new settings.
@@ -144,53 +142,6 @@ class FleetNode:
         return self.clock.is_virtual
 
     # --- making and removing ----------------------------------------------------------------------
-
-    async def start_stored(self) -> dict[int, str]:
-        """Start what the store knows; note, and return, why one cannot be."""
-        return await self.start_noted(sorted(self.registry.records))
-
-    async def start_noted(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Start controllers that are stored, as the file says; note, and return, why one cannot be.
-
-        Whose start has failed before is no longer told of where it runs now.
-        """
-        wirings = {name: one.wiring for name, one in self.in_file.items()}
-        troubles = await self.start_some(numbers, wirings)
-        told: dict[int, str] = {}
-        # Somebody else may have started, or removed, one that has failed here.
-        running = {member.number for member in self.members.values()}
-        for number in numbers:
-            trouble, record = troubles.get(number), self.registry.records.get(number)
-            if trouble is None or record is None or number in running:
-                self.not_started.forget_stored(number)
-                continue
-            said = self.in_file.get(record.name)
-            told[number] = (
-                trouble.sentence
-                if said is None
-                else said.at_its_line(trouble.sentence, trouble.key)
-            )
-            self.not_started.note_stored(number, told[number], record.name, record.address)
-        self.tell_watchers()
-        return told
-
-    def not_running(self, tenant: str | None = None) -> dict[str, int]:
-        """Return the numbers of a tenant's controllers that did not start, by name; all for None.
-
-        Where there are other nodes, all such controllers are tried again without being asked.
-        """
-        if self.cluster is not None:
-            return {}
-        records = self.registry.records
-        found = [(records[one], one) for one in self.not_started.stored() if one in records]
-        return {one.name: number for one, number in found if is_seen(tenant, one.tenant)}
-
-    def unknown(self, name: str, tenant: str | None) -> Refusal:
-        """Return what is said of a name that no controller has which runs."""
-        told = self.not_started.sentence(name, with_cause=tenant is None)
-        if told is None or (tenant is not None and name not in self.not_running(tenant)):
-            return no_such_name(name)
-        return NotRunning(told)
 
     async def start_some(
         self,
@@ -492,7 +443,7 @@ class FleetNode:
         seen = self.seen_by(tenant)
         for name in names:
             if name not in seen:
-                raise self.unknown(name, tenant)
+                raise self.not_started.refusal_of(name, tenant)
         return selected(seen, names, tags)
 
     async def rename(self, member: Member, name: str) -> None:
@@ -516,7 +467,7 @@ class FleetNode:
         async with self.changing:
             check_that_all_are_here([member])
             before = member.record
-            record = self._with_place(before, address, port)
+            record = self.with_place(before, address, port)
             keeps_port = port == before.port
             sockets = await self.door.sockets_for(
                 record.name, address, None if keeps_port else port
@@ -533,28 +484,7 @@ class FleetNode:
                 await member.move_ports(address)
         self.tell_watchers()
 
-    async def place_and_start(self, number: int, address: str | None, port: int | None) -> Member:
-        """Let a controller that did not start have an address and a port, and start it.
-
-        Where it cannot be reached at these, they stay as they are.
-        """
-        async with self.changing:
-            before = self.registry.records.get(number)
-            if before is None or self.by_number([number]):
-                raise Conflict("It was started or removed meanwhile. Nothing was done: ask again.")
-            record = self._with_place(before, address, port)
-            await self.door.check_place(record.name, address, port)
-            await self.registry.put({number: record})
-            self.not_started.leave(before.address)
-        why = await self.start_noted([number])
-        if why:
-            raise NotRunning(f"Its place is set. {why[number]}")
-        if record.name not in self.members:
-            # It was removed meanwhile.
-            raise no_such_name(record.name)
-        return self.members[record.name]
-
-    def _with_place(
+    def with_place(
         self, before: MemberRecord, address: str | None, port: int | None
     ) -> MemberRecord:
         """Return what is said of a controller with another place; refuse what others decide."""

@@ -4,9 +4,12 @@ import re
 from collections.abc import Callable, MutableMapping
 from functools import partial
 
+from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet import refusal_pages
 from leverframe.fleet.entrance import Entrance
-from leverframe.fleet.records import NotRunning
+from leverframe.fleet.members import no_such_name
+from leverframe.fleet.records import NotRunning, Registry
+from leverframe.fleet.tenants import is_seen
 from leverframe.servers.http.messages import Reply, Request, problem_reply
 
 #: Before whom a trouble is about that does not start.
@@ -20,12 +23,17 @@ TOLD_ELSEWHERE = (
 
 
 class NotStarted:
-    def __init__(self, troubles: MutableMapping[str, str]) -> None:
+    def __init__(
+        self, troubles: MutableMapping[str, str], registry: Registry | None = None
+    ) -> None:
         self._troubles = troubles
+        self._registry = registry
         #: The parts of the troubles that are about them, by name; several may be made by one with
         #: `{n}` for the number.
         self._parts: dict[str, str] = {}
         self._names_by_address: dict[str, str] = {}
+        #: All that are stored are tried again without being asked, where there are other nodes.
+        self.is_retried = False
         #: Whether strangers may be told why: it may be about files and ports of the machine.
         self.is_told_to_all: Callable[[], bool] = lambda: True
 
@@ -50,11 +58,25 @@ class NotStarted:
         if address is not None:
             self._names_by_address.pop(address, None)
 
-    def stored(self) -> list[int]:
-        """Return the numbers of those that are stored; the others were never made."""
+    def can_be_started(self, tenant: str | None = None) -> dict[str, int]:
+        """Return the numbers of a tenant's that wait to be started again, by name; all for None."""
+        return {} if self.is_retried else self._stored(tenant)
+
+    def _stored(self, tenant: str | None) -> dict[str, int]:
+        """Find those that are stored; the others were never made."""
+        records = {} if self._registry is None else self._registry.records
         parts = [part for part in self._troubles if part.startswith(NOT_STARTED)]
         who = [part.removeprefix(NOT_STARTED) for part in parts]
-        return [int(one) for one in who if one.isdecimal()]
+        numbers = [int(one) for one in who if one.isdecimal()]
+        found = [(records[number], number) for number in numbers if number in records]
+        return {one.name: number for one, number in found if is_seen(tenant, one.tenant)}
+
+    def refusal_of(self, name: str, tenant: str | None) -> Refusal:
+        """Return what is said of a name that no controller has which runs."""
+        told = self.sentence(name, with_cause=tenant is None)
+        if told is None or (tenant is not None and name not in self._stored(tenant)):
+            return no_such_name(name)
+        return NotRunning(told)
 
     def _expect(self, who: str, name: str, address: str | None) -> None:
         if name:

@@ -29,6 +29,7 @@ from leverframe.fleet.node import WITHOUT_PLACE, FleetNode
 from leverframe.fleet.node_storage import FileStorage, NodeStorage
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import Registry
+from leverframe.fleet.start_again import start_stored
 from leverframe.fleet.tenants import TenantRecord
 from leverframe.hardware import display_picture, pinger
 from leverframe.process.json_lines import print_json
@@ -158,7 +159,7 @@ async def start_controllers(
         for name, why in contradictions.items()
     }
     node.troubles |= noted
-    troubles = [*noted.values(), *(await node.start_stored()).values()]
+    troubles = [*noted.values(), *(await start_stored(node)).values()]
     await web.jobs.start_stored()
     known = {record.name for record in node.registry.records.values()}
     new = [

@@ -30,6 +30,7 @@ from leverframe.fleet.records import (
     names_from,
     numbered,
 )
+from leverframe.fleet.start_again import place_and_start, start_noted
 from leverframe.fleet.tenants import OPERATOR
 from leverframe.profile import UnknownProfile
 from leverframe.storage.backup import BackupFile, BackupRefused
@@ -167,13 +168,13 @@ async def started(context: FleetContext) -> BulkReport:
             "Nodes that share a database try every few seconds to start controllers that did not"
             " start, without being asked."
         )
-    not_running = node.not_running()
+    not_running = node.not_started.can_be_started()
     names = list(dict.fromkeys(context.texts("name"))) or list(not_running)
     for name in names:
         if name not in not_running and name not in node.members:
-            raise node.unknown(name, context.tenant)
+            raise node.not_started.refusal_of(name, context.tenant)
     expect(len(names))
-    why = await node.start_noted([not_running[one] for one in names if one in not_running])
+    why = await start_noted(node, [not_running[one] for one in names if one in not_running])
     results = []
     for name in names:
         if name not in not_running:
@@ -200,13 +201,13 @@ async def placed(context: FleetContext) -> MemberReport:
     if not given.keys() & {one.name for one in NEW_PLACE}:
         raise Malformed("No place is named.", allowed="an address, a port, or both")
     node = context.node
-    number = node.not_running(context.tenant).get(given.get("name", ""))
+    number = node.not_started.can_be_started(context.tenant).get(given.get("name", ""))
     if number is None:
         member = context.one()
         await node.place(member, *_new_place(given, member.record))
     else:
         place = _new_place(given, node.registry.records[number])
-        member = await node.place_and_start(number, *place)
+        member = await place_and_start(node, number, *place)
     return report_of_member(node, member)
 
 

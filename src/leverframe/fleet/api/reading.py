@@ -221,7 +221,7 @@ def node_report(context: FleetContext) -> NodeReport:
         dict(sorted(tenants.items())),
         str(node.options.timezone),
         node.not_started.sentences() if of_operator else [],
-        list(node.not_running()) if of_operator else [],
+        list(node.not_started.can_be_started()) if of_operator else [],
         node.start.progress(context.tenant),
     )
 

@@ -39,6 +39,7 @@ class OwnControllers:
         figures: MemberFigures,
     ) -> None:
         self.attempts = StartAttempts(node.troubles)
+        node.not_started.is_retried = True
         self._node = node
         self._lane = lane
         self._registry = registry

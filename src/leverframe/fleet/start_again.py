@@ -1,0 +1,61 @@
+"""Controllers that did not start with their node, mended while the others run."""
+
+from collections.abc import Sequence
+
+from leverframe.commands.table.refusals import Conflict
+from leverframe.fleet.members import Member, no_such_name
+from leverframe.fleet.node import FleetNode
+from leverframe.fleet.records import NotRunning
+
+
+async def start_noted(node: FleetNode, numbers: Sequence[int]) -> dict[int, str]:
+    """Start controllers that are stored, as the file says; note, and return, why one cannot be.
+
+    Whose start has failed before is no longer told of where it runs now.
+    """
+    wirings = {name: one.wiring for name, one in node.in_file.items()}
+    troubles = await node.start_some(numbers, wirings)
+    told: dict[int, str] = {}
+    # Somebody else may have started, or removed, one that has failed here.
+    running = {member.number for member in node.members.values()}
+    for number in numbers:
+        trouble, record = troubles.get(number), node.registry.records.get(number)
+        if trouble is None or record is None or number in running:
+            node.not_started.forget_stored(number)
+            continue
+        said = node.in_file.get(record.name)
+        told[number] = (
+            trouble.sentence if said is None else said.at_its_line(trouble.sentence, trouble.key)
+        )
+        node.not_started.note_stored(number, told[number], record.name, record.address)
+    node.tell_watchers()
+    return told
+
+
+async def start_stored(node: FleetNode) -> dict[int, str]:
+    """Start all that the store knows; note, and return, why one cannot be."""
+    return await start_noted(node, sorted(node.registry.records))
+
+
+async def place_and_start(
+    node: FleetNode, number: int, address: str | None, port: int | None
+) -> Member:
+    """Let a controller that did not start have an address and a port, and start it.
+
+    Where it cannot be reached at these, they stay as they are.
+    """
+    async with node.changing:
+        before = node.registry.records.get(number)
+        if before is None or node.by_number([number]):
+            raise Conflict("It was started or removed meanwhile. Nothing was done: ask again.")
+        record = node.with_place(before, address, port)
+        await node.door.check_place(record.name, address, port)
+        await node.registry.put({number: record})
+        node.not_started.leave(before.address)
+    why = await start_noted(node, [number])
+    if why:
+        raise NotRunning(f"Its place is set. {why[number]}")
+    if record.name not in node.members:
+        # It was removed meanwhile.
+        raise no_such_name(record.name)
+    return node.members[record.name]
