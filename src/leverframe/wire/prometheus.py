@@ -18,6 +18,14 @@ class Family(NamedTuple):
     samples: Iterable[Sample]
 
 
+def gauge(name: str, words: str, value: float) -> Family:
+    return Family(name, GAUGE, words, [(NO_LABELS, value)])
+
+
+def counter(name: str, words: str, value: float) -> Family:
+    return Family(name, COUNTER, words, [(NO_LABELS, value)])
+
+
 def prometheus_text(families: Iterable[Family]) -> bytes:
     lines: list[str] = []
     for family in families:

@@ -21,7 +21,7 @@ from leverframe.servers.http.server_state import ServerState
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.storage.history.worker import Figures
-from leverframe.wire.prometheus import COUNTER, GAUGE, NO_LABELS, Family, prometheus_text
+from leverframe.wire.prometheus import COUNTER, GAUGE, Family, counter, gauge, prometheus_text
 
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -53,23 +53,16 @@ def _of_machine(controller: Controller) -> Iterable[Family]:
         "board": controller.board.kind,
     }
     yield Family("leverframe_info", GAUGE, "Which controller this is.", [(identity, 1)])
-    yield Family(
-        "leverframe_uptime_seconds",
-        GAUGE,
-        "Since the controller started.",
-        [(NO_LABELS, engine.uptime(at))],
-    )
-    yield Family(
+    yield gauge("leverframe_uptime_seconds", "Since the controller started.", engine.uptime(at))
+    yield gauge(
         "leverframe_restart_flag",
-        GAUGE,
         "Whether restart_power_on has set the flag.",
-        [(NO_LABELS, int(engine.machine.restart_flag))],
+        int(engine.machine.restart_flag),
     )
-    yield Family(
+    yield gauge(
         "leverframe_troubles",
-        GAUGE,
         "How many parts around the controller are in trouble.",
-        [(NO_LABELS, len(controller.troubles))],
+        len(controller.troubles),
     )
     severities = [finding.severity for finding in controller.findings.report()]
     yield Family(
@@ -78,11 +71,10 @@ def _of_machine(controller: Controller) -> Iterable[Family]:
         "How much is not as it should be, by severity.",
         [({"severity": one}, severities.count(one)) for one in ("fault", "attention")],
     )
-    yield Family(
+    yield counter(
         "leverframe_log_entries_total",
-        COUNTER,
         "What happened since the start, as the log counts it.",
-        [(NO_LABELS, engine.machine.journal.count)],
+        engine.machine.journal.count,
     )
 
 
@@ -164,12 +156,10 @@ def outbox_families(channels: Mapping[str, ChannelFigures]) -> Iterable[Family]:
 
 
 def history_families(figures: Figures) -> Iterable[Family]:
-    for name, kind, words, number in (
-        ("points", GAUGE, "Values and intervals that are kept.", figures.points),
-        ("bytes", GAUGE, "What they take.", figures.bytes),
-        ("dropped_total", COUNTER, "Values that could not be kept.", figures.dropped),
-    ):
-        yield Family(f"leverframe_history_{name}", kind, words, [(NO_LABELS, number)])
+    kept, lost = "Values and intervals that are kept.", "Values that could not be kept."
+    yield gauge("leverframe_history_points", kept, figures.points)
+    yield gauge("leverframe_history_bytes", "What they take.", figures.bytes)
+    yield counter("leverframe_history_dropped_total", lost, figures.dropped)
 
 
 def modbus_families(slots: Mapping[str, SlotStatistics]) -> Iterable[Family]:
@@ -222,24 +212,19 @@ def server_families(server: CountedServer) -> Iterable[Family]:
         "Requests that were answered, by status.",
         [({"status": str(status)}, count) for status, count in sorted(state.answers.items())],
     )
-    yield Family(
-        "leverframe_http_connections",
-        GAUGE,
-        "Connections that are open.",
-        [(NO_LABELS, server.connection_count)],
+    yield gauge(
+        "leverframe_http_connections", "Connections that are open.", server.connection_count
     )
     descriptors = server.descriptors
-    yield Family(
+    yield gauge(
         "leverframe_client_connections",
-        GAUGE,
         "Connections that clients hold at all servers together, TLS handshakes included.",
-        [(NO_LABELS, descriptors.clients.used)],
+        descriptors.clients.used,
     )
-    yield Family(
+    yield gauge(
         "leverframe_client_connections_max",
-        GAUGE,
         "How many they may hold, which follows from the limit of open files.",
-        [(NO_LABELS, descriptors.clients.limit)],
+        descriptors.clients.limit,
     )
     yield Family(
         "leverframe_connections_refused_total",
@@ -252,46 +237,36 @@ def server_families(server: CountedServer) -> Iterable[Family]:
             for reason in (SHARE, FULL)
         ],
     )
-    yield Family(
+    yield gauge(
         "leverframe_loop_lag_seconds",
-        GAUGE,
         "How late the event loop was at the last look, once a second while somebody is connected.",
-        [(NO_LABELS, state.lag_s)],
+        state.lag_s,
     )
-    yield Family(
+    yield gauge(
         "leverframe_loop_longest_lag_seconds",
-        GAUGE,
         "How late the event loop has been at most.",
-        [(NO_LABELS, state.longest_lag_s)],
+        state.longest_lag_s,
     )
 
 
 def stream_families(streams: StreamShares) -> Iterable[Family]:
-    yield Family(
-        "leverframe_streams",
-        GAUGE,
-        "Streams of the live state that are open.",
-        [(NO_LABELS, streams.used)],
-    )
-    yield Family(
+    yield gauge("leverframe_streams", "Streams of the live state that are open.", streams.used)
+    yield counter(
         "leverframe_streams_refused_total",
-        COUNTER,
         "Streams that were refused because the account or the address had its share.",
-        [(NO_LABELS, streams.refused)],
+        streams.refused,
     )
 
 
 def process_families() -> Iterable[Family]:
     used = resource.getrusage(resource.RUSAGE_SELF)
-    yield Family(
+    yield counter(
         "process_cpu_seconds_total",
-        COUNTER,
         "Processor time that the process has used.",
-        [(NO_LABELS, used.ru_utime + used.ru_stime)],
+        used.ru_utime + used.ru_stime,
     )
-    yield Family(
+    yield gauge(
         "process_max_resident_memory_bytes",
-        GAUGE,
         "The most memory that the process has had.",
-        [(NO_LABELS, used.ru_maxrss * 1024)],
+        used.ru_maxrss * 1024,
     )
