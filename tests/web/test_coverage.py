@@ -52,7 +52,6 @@ def source(folder: str) -> str:
 
 def spoken_of() -> set[str]:
     pages = source("pages/**/*.js") + source("settings/**/*.js")
-    pages += source("lib/sensor_detection.js")
     return {*NAMED.findall(pages), *SHAPED.findall(pages)}
 
 

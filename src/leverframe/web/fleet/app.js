@@ -4,6 +4,7 @@ import { html, nothing, render } from "../vendor/lit-html.js";
 import { icon } from "../lib/icon.js";
 import { closeMenusOutside } from "../lib/menu.js";
 import { fullMoment } from "../lib/moments.js";
+import { optionsOf } from "../lib/options.js";
 import { watchPresses } from "../lib/press.js";
 import { applyTheme } from "../lib/theme.js";
 import { isSame } from "../lib/tree.js";
@@ -293,8 +294,7 @@ class FleetPage {
         aria-label=${t("order")}
         @change=${(event) => location.assign(addressWith({ order: event.target.value, page: 1 }))}
       >
-        <option value="" .selected=${order === ""}>${t("worst_first")}</option>
-        <option value="name" .selected=${order === "name"}>${t("by_name")}</option>
+        ${optionsOf([["", t("worst_first")], ["name", t("by_name")]], order)}
       </select>
     </div>`;
   }
@@ -309,18 +309,14 @@ class FleetPage {
     const names = Object.keys(counts);
     if (current && !names.includes(current)) names.push(current);
     if (names.length < (key === "version" ? 2 : 1) && !current) return nothing;
+    const shown = (/** @type {string} */ name) =>
+      `${name.replace("/", " / ")} (${counts[name] ?? 0})`;
     return html`<select
       aria-label=${t(`filter_${key}`)}
       data-filter=${key}
       @change=${(event) => location.assign(addressWith({ [key]: event.target.value, page: 1 }))}
     >
-      <option value="" .selected=${current === ""}>${t(`every_${key}`)}</option>
-      ${names.map(
-        (name) =>
-          html`<option value=${name} .selected=${name === current}>
-            ${name.replace("/", " / ")} (${counts[name] ?? 0})
-          </option>`,
-      )}
+      ${optionsOf([["", t(`every_${key}`)], ...names.map((name) => [name, shown(name)])], current)}
     </select>`;
   }
 

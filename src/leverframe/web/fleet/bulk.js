@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { OUTPUTS } from "../lib/labels.js";
+import { optionsOf } from "../lib/options.js";
 import { kindName } from "../lib/things.js";
 import { clock, t } from "../lib/words.js";
 import { addressWith } from "./address.js";
@@ -112,9 +113,9 @@ export class Bulk {
         this.#page.redraw();
       }}
     >
-      ${whats.map(
-        (what) =>
-          html`<option value=${what} .selected=${what === this.what}>${t(`do_${what}`)}</option>`,
+      ${optionsOf(
+        whats.map((what) => [what, t(`do_${what}`)]),
+        this.what,
       )}
     </select>`;
   }
@@ -228,10 +229,7 @@ export class Bulk {
         this.#page.redraw();
       }}
     >
-      ${options.map(
-        ([value, text]) =>
-          html`<option value=${value} .selected=${value === current}>${text}</option>`,
-      )}
+      ${optionsOf(options, current)}
     </select>`;
   }
 

@@ -5,6 +5,7 @@ import * as api from "../lib/api.js";
 import { contextOf } from "../lib/foreign_context.js";
 import { icon } from "../lib/icon.js";
 import { moment } from "../lib/moments.js";
+import { optionsOf } from "../lib/options.js";
 import { clock, fetchWords, speaking, t } from "../lib/words.js";
 import { asEntries, auditWords, causeName, why } from "../pages/log/entries.js";
 import { addressWith } from "./address.js";
@@ -98,10 +99,7 @@ export class Changes {
         data-filter="by"
         @change=${(event) => location.assign(addressWith({ by: event.target.value }))}
       >
-        <option value="" .selected=${by === ""}>${t("every_by")}</option>
-        ${accounts.map(
-          (name) => html`<option value=${name} .selected=${name === by}>${name}</option>`,
-        )}
+        ${optionsOf([["", t("every_by")], ...accounts.map((name) => [name, name])], by)}
       </select>
       <input
         type="search"

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
+import { optionsOf } from "../lib/options.js";
 import { t } from "../lib/words.js";
 import * as node from "./node_api.js";
 import { FACTORY, TemplateChoice } from "./template_choice.js";
@@ -112,9 +113,9 @@ export class Making {
             this.#page.redraw();
           }}
         >
-          <option value="" .selected=${hw === ""}>${t("newest_version")}</option>
-          ${Object.keys(newest).map(
-            (name) => html`<option value=${name} .selected=${name === hw}>${name}</option>`,
+          ${optionsOf(
+            [["", t("newest_version")], ...Object.keys(newest).map((name) => [name, name])],
+            hw,
           )}
         </select>
       </label>

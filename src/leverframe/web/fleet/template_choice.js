@@ -1,6 +1,7 @@
 // A template for settings: a file, or another controller.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { optionsOf } from "../lib/options.js";
 import { t } from "../lib/words.js";
 
 export const FACTORY = "";
@@ -43,6 +44,7 @@ export class TemplateChoice {
   view(label, first, isNeeded = false) {
     const names = this.#page.rowNames;
     const isOther = this.like && !names.includes(this.like);
+    const others = isOther ? [this.like, ...names] : names;
     return html`<label
         ><span>${label}</span>
         <select
@@ -54,13 +56,13 @@ export class TemplateChoice {
             this.#page.redraw();
           }}
         >
-          <option value=${FACTORY} .selected=${this.#begin === FACTORY}>${first}</option>
-          <option value=${FILE} .selected=${this.#begin === FILE}>${t("from_file")}</option>
-          ${(isOther ? [this.like, ...names] : names).map(
-            (name) =>
-              html`<option value=${name} .selected=${this.#begin === name}>
-                ${t("like", { name })}
-              </option>`,
+          ${optionsOf(
+            [
+              [FACTORY, first],
+              [FILE, t("from_file")],
+              ...others.map((name) => [name, t("like", { name })]),
+            ],
+            this.#begin,
           )}
         </select>
       </label>

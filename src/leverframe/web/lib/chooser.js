@@ -1,6 +1,7 @@
 // A choice that is no setting, such as a filter: what is chosen is told at once.
 
 import { html } from "../vendor/lit-html.js";
+import { optionsOf } from "./options.js";
 
 // `offered`: [value, shown text] each.
 /**
@@ -14,10 +15,7 @@ export function chooser(id, label, offered, current, choose) {
   return html`<div class="field">
     <label for=${id}>${label}</label>
     <select id=${id} @change=${(event) => choose(event.target.value)}>
-      ${offered.map(
-        ([value, shown]) =>
-          html`<option value=${value} .selected=${value === current}>${shown}</option>`,
-      )}
+      ${optionsOf(offered, current)}
     </select>
   </div>`;
 }

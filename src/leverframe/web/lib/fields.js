@@ -5,6 +5,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { icon } from "./icon.js";
+import { optionsOf } from "./options.js";
 import {
   allowed,
   choices,
@@ -127,11 +128,12 @@ export function choice(field, { schema, problem, change }, named) {
     aria-invalid=${problem ? "true" : "false"}
     @change=${(event) => change(event.target.value)}
   >
-    ${[...(known ? [] : [[typed, typed]]), ...offered].map(
-      ([word, shown]) =>
-        html`<option value=${word} .selected=${word === typed}>
-          ${named ? named(word) : shown}
-        </option>`,
+    ${optionsOf(
+      [...(known ? [] : [[typed, typed]]), ...offered].map(([word, shown]) => [
+        word,
+        named ? named(word) : shown,
+      ]),
+      typed,
     )}
   </select>`;
 }

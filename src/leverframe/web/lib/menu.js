@@ -5,6 +5,7 @@
 //   </details>`
 
 import { html } from "../vendor/lit-html.js";
+import { optionsOf } from "./options.js";
 
 /** @param {EventTarget | null} within */
 export function closeMenu(within) {
@@ -47,10 +48,7 @@ export function chooser(label, options, current, choose) {
   return html`<label
     ><small>${label}</small
     ><select aria-label=${label} @change=${(event) => choose(event.target.value)}>
-      ${options.map(
-        ([value, text]) =>
-          html`<option value=${value} .selected=${value === current}>${text}</option>`,
-      )}
+      ${optionsOf(options, current)}
     </select></label
   >`;
 }

@@ -6,6 +6,7 @@ import { Form } from "../lib/form.js";
 import { leverRow } from "../lib/lever.js";
 import { outOfReach } from "../lib/lever_state.js";
 import { numberOf, numberText } from "../lib/numbers.js";
+import { optionsOf } from "../lib/options.js";
 import { reading } from "../lib/reading.js";
 import { choices } from "../lib/schema.js";
 import { Switches } from "../lib/switches.js";
@@ -228,11 +229,9 @@ const inputs =
   (context) =>
   (/** @type {DrawnField} */ field, /** @type {Drawn} */ { schema, change }) =>
     html`<select id=${field.id} @change=${(event) => change(event.target.value)}>
-      ${choices(schema).map(
-        ([label]) =>
-          html`<option value=${label} .selected=${field.typed === label}>
-            ${thingName(context, label)}
-          </option>`,
+      ${optionsOf(
+        choices(schema).map(([label]) => [label, thingName(context, label)]),
+        String(field.typed),
       )}
     </select>`;
 
@@ -242,10 +241,8 @@ const outputs =
   (context) =>
   (/** @type {DrawnField} */ field, /** @type {Drawn} */ { change }) =>
     html`<select id=${field.id} @change=${(event) => change(event.target.value)}>
-      ${context.settings.pwm.map(
-        (_, index) =>
-          html`<option value=${index} .selected=${field.typed === String(index)}>
-            ${thingName(context, `PWM${index}`)}
-          </option>`,
+      ${optionsOf(
+        context.settings.pwm.map((_, index) => [`${index}`, thingName(context, `PWM${index}`)]),
+        String(field.typed),
       )}
     </select>`;

@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { copyable } from "../lib/copyable.js";
+import { optionsOf } from "../lib/options.js";
 import { thingName } from "../lib/things.js";
 import { t } from "../lib/words.js";
 import { Ask } from "./simulation/ask.js";
@@ -128,10 +129,7 @@ export class Page {
         id="i2c-found"
         @change=${(event) => this.#bench.send(["i2c", event.target.value])}
       >
-        <option value="none" .selected=${found === null}>${t("none")}</option>
-        ${sensors.map(
-          (name) => html`<option value=${name} .selected=${name === found}>${name}</option>`,
-        )}
+        ${optionsOf([["none", t("none")], ...sensors.map((name) => [name, name])], found ?? "none")}
       </select>
     </div>`;
   }

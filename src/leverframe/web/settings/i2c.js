@@ -1,9 +1,10 @@
 // I2C: which sensors are connected, and how fast the bus is.
 
 import { html } from "../vendor/lit-html.js";
+import { Action } from "../lib/action.js";
 import { Form } from "../lib/form.js";
+import { optionsOf } from "../lib/options.js";
 import { choices } from "../lib/schema.js";
-import { sensorDetection } from "../lib/sensor_detection.js";
 import { t } from "../lib/words.js";
 
 // Behind the primary sensor where the particulate sensor is connected, too.
@@ -11,7 +12,12 @@ const WITH_SPS30 = " + SPS30";
 
 /** @type {CommonOf} */
 export function commonOf(context, more) {
-  const detect = sensorDetection(context);
+  // The controller finds out by itself which sensor is connected.
+  const detect = new Action(context, {
+    label: "detect",
+    command: "bme280detect",
+    done: "detected",
+  });
   return [
     new Form(context, {
       title: "sensors",
@@ -45,10 +51,7 @@ function sensorChoice(field, { schema, change }) {
       aria-describedby="${field.id}-hint"
       @change=${(event) => chosen(event.target.value, hasSps30)}
     >
-      ${offered.map(
-        ([word, shown]) =>
-          html`<option value=${word} .selected=${word === primary}>${shown}</option>`,
-      )}
+      ${optionsOf(offered, primary)}
     </select>
     <label class="toggle">
       <input

@@ -2,6 +2,7 @@
 
 import { html } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
+import { optionsOf } from "../../lib/options.js";
 import { allowed, choices, problemOf } from "../../lib/schema.js";
 import { chooseLanguage, LANGUAGES, currentLanguage, t } from "../../lib/words.js";
 import { ownZone } from "../../lib/zone.js";
@@ -44,11 +45,7 @@ export class PlaceStep extends Step {
     ${this.field(
       "language",
       html`<select id="first-language" @change=${(event) => this.#speak(event.target.value)}>
-        ${languages.map(
-          ([word, shown]) => html`<option value=${word} .selected=${word === this.#language}>
-            ${shown}
-          </option>`,
-        )}
+        ${optionsOf(languages, this.#language)}
       </select>`,
     )}
     ${this.field(

@@ -5,6 +5,7 @@ import * as api from "../../lib/api.js";
 import { download } from "../../lib/download.js";
 import { DraftForm } from "../../lib/draft_form.js";
 import { slotsOf, valueOf } from "../../lib/modules.js";
+import { optionsOf } from "../../lib/options.js";
 import { shown } from "../../lib/quantities.js";
 import { allowed, choices, isChoice, range } from "../../lib/schema.js";
 import { t } from "../../lib/words.js";
@@ -238,9 +239,7 @@ const select = (column, { id, typed, named, change }) => html`<select
   aria-label=${named}
   @change=${(event) => change(event.target.value)}
 >
-  ${offeredOf(column).map(
-    ([word, text]) => html`<option value=${word} .selected=${word === typed}>${text}</option>`,
-  )}
+  ${optionsOf(offeredOf(column), typed)}
 </select>`;
 
 /** @param {Column} column @param {Cell} cell */

@@ -5,6 +5,7 @@ import * as api from "../../lib/api.js";
 import { durationText, roughText } from "../../lib/durations.js";
 import { entryView, journalWords, reasonText } from "../../lib/journal.js";
 import { fullMoment } from "../../lib/moments.js";
+import { optionsOf } from "../../lib/options.js";
 import { thingName } from "../../lib/things.js";
 import { serverText, t } from "../../lib/words.js";
 
@@ -54,11 +55,9 @@ export class WhatIf {
             id="what-if-hours"
             @change=${(event) => (this.#hours = Number(event.target.value))}
           >
-            ${HOURS.map(
-              (count) =>
-                html`<option value=${count} .selected=${count === this.#hours}>
-                  ${durationText(count * HOUR_S)}
-                </option>`,
+            ${optionsOf(
+              HOURS.map((count) => [count, durationText(count * HOUR_S)]),
+              this.#hours,
             )}
           </select>
         </div>

@@ -4,6 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { DraftForm } from "../../lib/draft_form.js";
 import { bothTold, foreignNote } from "../../lib/foreign_note.js";
 import { icon } from "../../lib/icon.js";
+import { optionsOf } from "../../lib/options.js";
 import { PLACES, rich } from "../../lib/rich.js";
 import { namedCode } from "../../lib/things.js";
 import { isSame } from "../../lib/tree.js";
@@ -141,10 +142,7 @@ export class EntryEditor extends DraftForm {
       aria-label=${label}
       @change=${(event) => this.#type(name, event.target.value)}
     >
-      ${options.map(
-        ([word, shown]) =>
-          html`<option value=${word} .selected=${word === typed}>${shown}</option>`,
-      )}
+      ${optionsOf(options, typed)}
     </select>`;
   }
 

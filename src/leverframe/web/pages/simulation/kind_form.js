@@ -12,6 +12,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { durationText, secondsOf } from "../../lib/durations.js";
 import { limitText, numberOf } from "../../lib/numbers.js";
+import { optionsOf } from "../../lib/options.js";
 import { kindOf, thingName } from "../../lib/things.js";
 import { serverText, t } from "../../lib/words.js";
 
@@ -150,9 +151,9 @@ export class KindForm {
     return html`<div class="field">
       <label for=${id}>${title}</label>
       <select id=${id} @change=${(event) => change(event.target.value)}>
-        ${options.map(
-          (option) =>
-            html`<option value=${option} .selected=${option === chosen}>${shown(option)}</option>`,
+        ${optionsOf(
+          options.map((option) => [option, shown(option)]),
+          chosen,
         )}
       </select>
     </div>`;

@@ -3,6 +3,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { Form } from "../../lib/form.js";
 import { moduleName, readingTitle, readingsOf } from "../../lib/modules.js";
+import { optionsOf } from "../../lib/options.js";
 import { shown } from "../../lib/quantities.js";
 import { t } from "../../lib/words.js";
 
@@ -39,10 +40,9 @@ function choiceOfTwo(context, label, field, { schema, change }) {
   const value = live.state[label];
   return html`<div class="mapped">
     <select id=${field.id} @change=${(event) => change(event.target.value + number)}>
-      ${offeredSlots(schema).map(
-        (one) => html`<option value=${one} .selected=${one === slot}>
-          ${slotName(settings, Number(one))}
-        </option>`,
+      ${optionsOf(
+        offeredSlots(schema).map((one) => [one, slotName(settings, Number(one))]),
+        slot,
       )}
     </select>
     ${slot === NOTHING
@@ -52,10 +52,9 @@ function choiceOfTwo(context, label, field, { schema, change }) {
             aria-label=${t("reading_number")}
             @change=${(event) => change(slot + event.target.value)}
           >
-            ${offered.map(
-              ([one, name]) => html`<option value=${one} .selected=${one === number}>
-                ${name ? `${one} · ${name}` : one}
-              </option>`,
+            ${optionsOf(
+              offered.map(([one, name]) => [one, name ? `${one} · ${name}` : one]),
+              number,
             )}
           </select>
           <span class="value">
