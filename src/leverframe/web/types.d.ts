@@ -45,10 +45,11 @@ interface Page {
   close(): void;
 }
 
-// A part of a drawer: a form, or something else that is drawn.
+// A part of a drawer or of a group of *Messages* and *System*: a form, or something else that is
+// drawn.
 interface Card {
   view(): Template;
-  open?(): Promise<unknown>;
+  open?(params?: URLSearchParams): Promise<unknown>;
   close?(): void;
 }
 // What the drawer adds to the forms in it.
@@ -63,6 +64,7 @@ interface ThingPlace {
 }
 type CardsOf = (context: AdminContext, place: ThingPlace) => Card[];
 type CommonOf = (context: AdminContext, more: MoreOfForm) => Card[];
+type PartOf = (context: AdminContext) => Card[];
 // A module of settings/: of each thing of a kind, and of all of them.
 interface SettingsModule {
   cardsOf: CardsOf;

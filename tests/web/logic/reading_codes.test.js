@@ -15,7 +15,7 @@ before(async () => {
 
 async function codes(spec) {
   const made = new ReadingCodes(context, { note: "code_title", ...spec });
-  await made.read();
+  await made.open();
   return made;
 }
 

@@ -1,8 +1,10 @@
 // What the stream does not tell: read again a moment after the state has moved on, and now and then
-// while nothing moves.
+// while nothing moves. It stands among the cards that show it, and draws nothing itself.
 //
 //   const outbox = new Followed(context, api.outbox);
 //   await outbox.open();   outbox.value   outbox.close();
+
+import { nothing } from "../vendor/lit-html.js";
 
 const READ_AGAIN_MS = 400;
 const LOOK_AGAIN_MS = 3000;
@@ -41,6 +43,11 @@ export class Followed {
     this.#stop();
     clearInterval(this.#regular);
     clearTimeout(this.#soon);
+  }
+
+  /** @returns {Template} */
+  view() {
+    return nothing;
   }
 
   #follow() {

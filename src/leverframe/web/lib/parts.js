@@ -1,5 +1,5 @@
 // A page of groups: each is a row with its state that opens in place and has an address of its own.
-// What is in a group is a module of settings/, with the words of the same name.
+// What is in a group are the cards of a module of settings/, with the words of the same name.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { address } from "./router.js";
@@ -11,8 +11,8 @@ export class PartsPage {
   #states;
   /** @type {string | null} */
   #name = null;
-  /** @type {Page | null} */
-  #part = null;
+  /** @type {Card[]} */
+  #cards = [];
 
   // `states` tells by group what stands behind its name while it is closed.
   /**
@@ -31,17 +31,17 @@ export class PartsPage {
     const offered = partsOf(this.#context, this.#page);
     const wanted = params.get("open") ?? "";
     const name = offered.includes(wanted) ? wanted : offered[0];
-    const [{ Part }] = await Promise.all([import(`../settings/${name}.js`), fetchWords(name)]);
-    /** @type {Page} */
-    const part = new Part(this.#context);
-    [this.#name, this.#part] = [name, part];
+    const [{ partOf }] = await Promise.all([import(`../settings/${name}.js`), fetchWords(name)]);
+    /** @type {Card[]} */
+    const cards = partOf(this.#context);
+    [this.#name, this.#cards] = [name, cards];
     this.#context.redraw();
-    await part.open(params);
+    await Promise.all(cards.map((card) => card.open?.(params)));
   }
 
   close() {
-    this.#part?.close();
-    [this.#name, this.#part] = [null, null];
+    for (const card of this.#cards) card.close?.();
+    [this.#name, this.#cards] = [null, []];
   }
 
   view() {
@@ -65,8 +65,12 @@ export class PartsPage {
         >
         ${state && !isOpen ? html`<small>${state}</small>` : nothing}
       </h2>
-      ${isOpen ? speaking(name, () => this.#part?.view()) : nothing}
+      ${isOpen ? speaking(name, () => this.#opened()) : nothing}
     </section>`;
+  }
+
+  #opened() {
+    return html`<div class="cards">${this.#cards.map((card) => card.view())}</div>`;
   }
 }
 

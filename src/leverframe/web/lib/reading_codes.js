@@ -1,7 +1,7 @@
 // The list of reading codes: choosing one puts it where a text was last edited.
 //
 //   const codes = new ReadingCodes(context, { marker: "%", note: "codes_note" });
-//   await codes.read();
+//   await codes.open();
 //   { command: "em8", label: "text", draw: codes.draw }     a field that codes can be put into
 //
 // `marker` may be a function that gives it. `hasWidth`: on the display a code has one digit more,
@@ -45,7 +45,7 @@ export class ReadingCodes {
     this.#note = note;
   }
 
-  async read() {
+  async open() {
     this.#labels = await api.readingCodes();
     this.#number = Object.keys(this.#labels).sort()[0];
     this.#context.redraw();

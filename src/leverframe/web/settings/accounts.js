@@ -1,41 +1,19 @@
 // Accounts: one's own password for everybody; for the administrator all accounts and what they may.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
 import { Form } from "../lib/form.js";
 import { t } from "../lib/words.js";
 import { OwnPassword } from "./accounts/own_password.js";
 import { UsersForm } from "./accounts/users.js";
 
-export class Part {
-  #context;
-  #own;
-  #cards;
-
-  /** @param {Context} context */
-  constructor(context) {
-    this.#context = context;
-    this.#own = new OwnPassword(context);
-    const admin = /** @type {AdminContext} */ (context);
-    this.#cards = context.isAdmin
-      ? [signInCard(admin), rightsCard(admin), new UsersForm(admin)]
-      : [];
-  }
-
-  async open() {
-    this.#own.account = await api.account();
-    this.#context.redraw();
-  }
-
-  view() {
-    return html`<div class="cards">
-      ${trustedNote(this.#own.account)}
-      ${this.#own.account.name ? this.#own.view() : nothing}
-      ${this.#cards.map((card) => card.view())}
-    </div>`;
-  }
-
-  close() {}
+/** @type {PartOf} */
+export function partOf(context) {
+  const own = new OwnPassword(context);
+  return [
+    { view: () => trustedNote(own.account) },
+    own,
+    ...(context.isAdmin ? [signInCard(context), rightsCard(context), new UsersForm(context)] : []),
+  ];
 }
 
 // What the configuration opens without a password must not be overlooked here.

@@ -17,7 +17,7 @@ export function cardsOf(context, { index, more }) {
     opened: ["name", "sensor"],
     ...more,
   });
-  return [form, { view: () => nothing, open: () => raw.open(), close: () => raw.close() }];
+  return [form, raw];
 }
 
 /** @param {XMLDocument | null} file @param {number} index */

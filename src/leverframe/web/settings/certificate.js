@@ -6,26 +6,10 @@ import { Followed } from "../lib/followed.js";
 import { fullMoment } from "../lib/moments.js";
 import { t } from "../lib/words.js";
 
-export class Part {
-  #certificate;
-
-  /** @param {AdminContext} context */
-  constructor(context) {
-    this.#certificate = new Followed(context, api.certificate);
-  }
-
-  open() {
-    return this.#certificate.open();
-  }
-
-  close() {
-    this.#certificate.close();
-  }
-
-  view() {
-    const certificate = this.#certificate.value;
-    return html`<div class="cards">${certificate ? card(certificate) : nothing}</div>`;
-  }
+/** @type {PartOf} */
+export function partOf(context) {
+  const certificate = new Followed(context, api.certificate);
+  return [certificate, { view: () => (certificate.value ? card(certificate.value) : nothing) }];
 }
 
 /** @param {Certificate} certificate */

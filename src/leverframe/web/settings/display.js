@@ -10,10 +10,20 @@ import { t } from "../lib/words.js";
 const LOOK_AGAIN_MS = 1000;
 const LINES = [1, 2, 3, 4];
 
-export class Part {
+/** @type {PartOf} */
+export function partOf(context) {
+  const codes = new ReadingCodes(context, { marker: "!", hasWidth: true, note: "codes_note" });
+  const hasScreens = context.commands.find("oled_save") !== null;
+  return [
+    new Picture(context),
+    codes,
+    ...(hasScreens ? screens(context, codes) : [singleScreen(context, codes)]),
+    frequencyCard(context),
+  ];
+}
+
+class Picture {
   #context;
-  #codes;
-  #cards;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   // A new number makes the browser fetch the picture anew.
@@ -22,18 +32,9 @@ export class Part {
   /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
-    this.#codes = new ReadingCodes(context, {
-      marker: "!",
-      hasWidth: true,
-      note: "codes_note",
-    });
-    const hasScreens = context.commands.find("oled_save") !== null;
-    this.#cards = hasScreens ? this.#screens() : [this.#singleScreen()];
-    this.#cards.push(frequencyCard(context));
   }
 
   async open() {
-    await this.#codes.read();
     this.#timer = setInterval(() => this.#lookAgain(), LOOK_AGAIN_MS);
   }
 
@@ -42,14 +43,11 @@ export class Part {
   }
 
   view() {
-    return html`<div class="cards">
-      <section class="card">
-        <h2>${t("picture")}</h2>
-        <p class="note">${t("picture_note")}</p>
-        <img class="oled" src="${api.oledPicture}?${this.#look}" alt=${t("picture_alt")} />
-      </section>
-      ${this.#codes.view()} ${this.#cards.map((card) => card.view())}
-    </div>`;
+    return html`<section class="card">
+      <h2>${t("picture")}</h2>
+      <p class="note">${t("picture_note")}</p>
+      <img class="oled" src="${api.oledPicture}?${this.#look}" alt=${t("picture_alt")} />
+    </section>`;
   }
 
   #lookAgain() {
@@ -57,58 +55,59 @@ export class Part {
     this.#look++;
     this.#context.redraw();
   }
-
-  #screens() {
-    const { screens } = this.#context.settings.oled;
-    return [generalCard(this.#context), ...screens.map((_, index) => this.#screen(index))];
-  }
-
-  /** @param {number} index */
-  #screen(index) {
-    const number = index + 1;
-    const setting = `oled.screens.${index}`;
-    return new Form(this.#context, {
-      title: ["screen", { number }],
-      fields: [
-        {
-          command: "oled_save",
-          letter: `screen${number}`,
-          label: "active",
-          hint: "active_hint",
-          path: `${setting}.active`,
-        },
-        ...LINES.map((place) =>
-          this.#line("oled_save", `line${number}${place}`, place, `${setting}.lines.${place - 1}`),
-        ),
-      ],
-    });
-  }
-
-  // The form of versions whose display has one screen.
-  #singleScreen() {
-    return new Form(this.#context, {
-      title: "general",
-      fields: [
-        { command: "oled", letter: "A", label: "enabled", path: "oled.enabled" },
-        ...["B", "C", "D", "E"].map((letter, index) =>
-          this.#line("oled", letter, index + 1, `oled.screens.0.lines.${index}`),
-        ),
-      ],
-    });
-  }
-
-  /**
-   * @param {string} command
-   * @param {string} letter
-   * @param {number} place
-   * @param {string} path
-   * @returns {FieldSpec}
-   */
-  #line(command, letter, place, path) {
-    const { draw } = this.#codes;
-    return { command, letter, path, draw, label: ["line", { number: place }] };
-  }
 }
+
+/** @param {AdminContext} context @param {ReadingCodes} codes */
+const screens = (context, codes) => [
+  generalCard(context),
+  ...context.settings.oled.screens.map((_, index) => screenCard(context, codes, index)),
+];
+
+/** @param {AdminContext} context @param {ReadingCodes} codes @param {number} index */
+function screenCard(context, { draw }, index) {
+  const number = index + 1;
+  const setting = `oled.screens.${index}`;
+  const command = "oled_save";
+  return new Form(context, {
+    title: ["screen", { number }],
+    fields: [
+      {
+        command,
+        letter: `screen${number}`,
+        label: "active",
+        hint: "active_hint",
+        path: `${setting}.active`,
+      },
+      ...LINES.map((place) => ({
+        command,
+        letter: `line${number}${place}`,
+        label: lineLabel(place),
+        path: `${setting}.lines.${place - 1}`,
+        draw,
+      })),
+    ],
+  });
+}
+
+// The form of versions whose display has one screen.
+/** @param {AdminContext} context @param {ReadingCodes} codes */
+const singleScreen = (context, { draw }) =>
+  new Form(context, {
+    title: "general",
+    fields: [
+      { command: "oled", letter: "A", label: "enabled", path: "oled.enabled" },
+      ...["B", "C", "D", "E"].map((letter, index) => ({
+        command: "oled",
+        letter,
+        label: lineLabel(index + 1),
+        path: `oled.screens.0.lines.${index}`,
+        draw,
+      })),
+    ],
+  });
+
+/** @param {number} number @returns {Named} */
+const lineLabel = (number) => ["line", { number }];
 
 /** @param {AdminContext} context */
 function generalCard(context) {

@@ -16,71 +16,53 @@ const WHOLE =
 const MAILS = [1, 2, 3, 4];
 const LAST = 5;
 
-export class Part {
-  #context;
-  #outbox;
-  #codes;
-  #cards;
-  #test;
+/** @type {PartOf} */
+export function partOf(context) {
+  const outbox = new Followed(context, api.outbox);
+  const codes = new ReadingCodes(context, { marker: "%", note: "codes_note" });
+  const cards = [serverCard(context), textsCard(context, codes.draw)];
+  const test = new Action(context, {
+    plainLabel: () =>
+      t(cards.some((card) => card.isChanged) ? "save_and_send_test" : "send_test"),
+    done: "test_taken",
+    perform: async () => {
+      await saveAll(cards);
+      await api.send(context.commands.get("testemail").request({}).target);
+      await outbox.look();
+    },
+  });
+  const beside = {
+    open: () => codes.open(),
+    view: () =>
+      html`<div class="stack">${tried(context, outbox.value, test)} ${codes.view()}</div>`,
+  };
+  return [...cards, beside, outbox];
+}
 
-  /** @param {AdminContext} context */
-  constructor(context) {
-    this.#context = context;
-    this.#outbox = new Followed(context, api.outbox);
-    this.#codes = new ReadingCodes(context, { marker: "%", note: "codes_note" });
-    this.#test = new Action(context, {
-      plainLabel: () => t(this.#hasChanges ? "save_and_send_test" : "send_test"),
-      done: "test_taken",
-      perform: () => this.#sendTest(),
-    });
-    this.#cards = [serverCard(context), textsCard(context, this.#codes.draw)];
-  }
-
-  async open() {
-    await Promise.all([this.#outbox.open(), this.#codes.read()]);
-  }
-
-  close() {
-    this.#outbox.close();
-  }
-
-  get #hasChanges() {
-    return this.#cards.some((card) => card.isChanged);
-  }
-
-  // What stands in the form is tried, not what was saved before.
-  async #sendTest() {
-    for (const card of this.#cards) {
-      if (card.isChanged && !(await card.save())) {
-        throw new api.Refused({ status: 400, detail: known("email", "test_not_saved") ?? "" });
-      }
+// What stands in the forms is tried, not what was saved before.
+/** @param {Form[]} cards */
+async function saveAll(cards) {
+  for (const card of cards) {
+    if (card.isChanged && !(await card.save())) {
+      throw new api.Refused({ status: 400, detail: known("email", "test_not_saved") ?? "" });
     }
-    await api.send(this.#context.commands.get("testemail").request({}).target);
-    await this.#outbox.look();
   }
+}
 
-  view() {
-    const [server, texts] = this.#cards;
-    return html`<div class="cards">
-      ${server.view()} ${texts.view()}
-      <div class="stack">${this.#tried()} ${this.#codes.view()}</div>
-    </div>`;
-  }
-
-  #tried() {
-    const messages = messagesOf(this.#outbox.value, "email").slice(0, LAST);
-    return html`<section class="card">
-      <h2>${t("test")}</h2>
-      <p class="note">${t("test_note")}</p>
-      ${this.#test.view()}
-      ${messages.length === 0
-        ? html`<p class="empty">${t("none_yet")}</p>`
-        : messageList(messages, this.#context.live.state.time)}
-      <p>
-        <a href=${address("messages", { open: "outbox", channel: "email" })}>${t("to_outbox")}</a>
-      </p>
-    </section>`;
-  }
+/** @param {AdminContext} context @param {Outbox | null} outbox @param {Action} test */
+function tried({ live }, outbox, test) {
+  const messages = messagesOf(outbox, "email").slice(0, LAST);
+  return html`<section class="card">
+    <h2>${t("test")}</h2>
+    <p class="note">${t("test_note")}</p>
+    ${test.view()}
+    ${messages.length === 0
+      ? html`<p class="empty">${t("none_yet")}</p>`
+      : messageList(messages, live.state.time)}
+    <p>
+      <a href=${address("messages", { open: "outbox", channel: "email" })}>${t("to_outbox")}</a>
+    </p>
+  </section>`;
 }
 
 const SERVER = ["em1=<A>", "em2=<A>"];

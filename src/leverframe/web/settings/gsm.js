@@ -8,88 +8,63 @@ import { t } from "../lib/words.js";
 import { ModemCommands } from "./gsm/commands.js";
 import { modemStatus } from "./gsm/status.js";
 
-export class Part {
-  #context;
-  #codes;
-  #modem;
-  #access;
-  #messages;
-  #test;
+/** @type {PartOf} */
+export function partOf(context) {
+  const codes = new ReadingCodes(context, { marker: "%", hasWidth: false, note: "codes_note" });
+  const test = new Action(context, {
+    label: "send_test",
+    command: "gsmsendsms",
+    done: "test_sent",
+  });
+  return [
+    { view: () => modemStatus(context.live.state, context.settings) },
+    accessCard(context),
+    new ModemCommands(context),
+    ...context.settings.gsm.sms.map((_, index) => messageCard(context, index, codes)),
+    codes,
+    { view: () => testCard(test) },
+  ];
+}
 
-  /** @param {AdminContext} context */
-  constructor(context) {
-    this.#context = context;
-    this.#codes = new ReadingCodes(context, { marker: "%", hasWidth: false, note: "codes_note" });
-    this.#modem = new ModemCommands(context);
-    this.#access = accessCard(context);
-    this.#messages = context.settings.gsm.sms.map((_, index) => this.#message(index));
-    this.#test = new Action(context, {
-      label: "send_test",
-      command: "gsmsendsms",
-      done: "test_sent",
-    });
-  }
+/** @param {Action} test */
+const testCard = (test) =>
+  html`<section class="card">
+    <h2>${t("test")}</h2>
+    <p class="note">${t("test_note")}</p>
+    ${test.view()}
+  </section>`;
 
-  async open() {
-    await Promise.all([this.#codes.read(), this.#modem.open()]);
-  }
-
-  close() {
-    this.#modem.close();
-  }
-
-  view() {
-    const { live, settings } = this.#context;
-    return html`<div class="cards">
-      ${modemStatus(live.state, settings)} ${this.#access.view()} ${this.#modem.view()}
-      ${this.#messages.map((card) => card.view())} ${this.#codes.view()}
-      <section class="card">
-        <h2>${t("test")}</h2>
-        <p class="note">${t("test_note")}</p>
-        ${this.#test.view()}
-      </section>
-    </div>`;
-  }
-
-  /** @param {number} index */
-  #message(index) {
-    const at = { A: index + 1 };
-    const number = index + 1;
-    const setting = `gsm.sms.${index}`;
-    const context = this.#context;
-    const { draw } = this.#codes;
-    return new Form(context, {
-      heading: `SMS${number}`,
-      fields: [
-        {
-          command: "gsmnumber<A>",
-          at,
-          label: "recipients",
-          // Asked for with every drawing: people may change the language.
-          get parts() {
-            return recipientLabels(context);
-          },
-          path: `${setting}.numbers`,
+/** @param {AdminContext} context @param {number} index @param {ReadingCodes} codes */
+function messageCard(context, index, { draw }) {
+  const number = index + 1;
+  const at = { A: number };
+  const setting = `gsm.sms.${index}`;
+  /** @param {string} letter @param {string} name @returns {FieldSpec} */
+  const text = (letter, name) => ({
+    command: "gsmsms<A>",
+    at,
+    letter,
+    label: [name, { number }],
+    path: `${setting}.${name}`,
+    draw,
+  });
+  return new Form(context, {
+    heading: `SMS${number}`,
+    fields: [
+      {
+        command: "gsmnumber<A>",
+        at,
+        label: "recipients",
+        // Asked for with every drawing: people may change the language.
+        get parts() {
+          return recipientLabels(context);
         },
-        {
-          command: "gsmsms<A>",
-          at,
-          letter: "B",
-          label: ["on_text", { number }],
-          path: `${setting}.on_text`,
-          draw,
-        },
-        {
-          command: "gsmsms<A>",
-          at,
-          letter: "C",
-          label: ["off_text", { number }],
-          path: `${setting}.off_text`,
-          draw,
-        },
-      ],
-    });
-  }
+        path: `${setting}.numbers`,
+      },
+      text("B", "on_text"),
+      text("C", "off_text"),
+    ],
+  });
 }
 
 /** @param {AdminContext} context */

@@ -13,81 +13,67 @@ import { t } from "../lib/words.js";
 
 const LAST = 3;
 
-export class Part {
-  #context;
-  #outbox;
-  #codes;
-  #cards;
+/** @type {PartOf} */
+export function partOf(context) {
+  const outbox = new Followed(context, api.outbox);
+  const marker = () => (context.settings.http_double_percent ? "%%" : "%");
+  const codes = new ReadingCodes(context, { marker, note: "codes_note" });
+  return [
+    ...context.settings.http.map((_, index) => requestCard(context, index, outbox, codes)),
+    commonCard(context),
+    codes,
+    outbox,
+  ];
+}
 
-  /** @param {AdminContext} context */
-  constructor(context) {
-    this.#context = context;
-    this.#outbox = new Followed(context, api.outbox);
-    const marker = () => (context.settings.http_double_percent ? "%%" : "%");
-    this.#codes = new ReadingCodes(context, { marker, note: "codes_note" });
-    this.#cards = context.settings.http.map((_, index) => this.#card(index));
-    this.#cards.push(commonCard(context));
-  }
+/**
+ * @param {AdminContext} context
+ * @param {number} index
+ * @param {Followed<Outbox>} outbox
+ * @param {ReadingCodes} codes
+ */
+function requestCard(context, index, outbox, { draw }) {
+  const at = { A: index + 1 };
+  const setting = `http.${index}`;
+  const forget = forgetAction(context, index);
+  return new Form(context, {
+    heading: `HTTP${index + 1}`,
+    lead: () => answers(context, index, outbox.value),
+    tail: () => forget.view(),
+    fields: [
+      { command: "http<A>", at, label: "url", hint: "url_hint", path: `${setting}.url`, draw },
+      { command: "httppost<A>", at, letter: "B", label: "post", path: `${setting}.post` },
+      { command: "httppost<A>", at, letter: "C", label: "body", path: `${setting}.body`, draw },
+      {
+        command: "httpauth<A>",
+        at,
+        letter: "B",
+        label: "username",
+        hint: "login_hint",
+        path: `${setting}.username`,
+      },
+      {
+        command: "httpauth<A>",
+        at,
+        letter: "C",
+        label: "password",
+        path: `${setting}.password`,
+        forgottenBy: isOtherServer,
+      },
+    ],
+  });
+}
 
-  async open() {
-    await Promise.all([this.#outbox.open(), this.#codes.read()]);
-  }
-
-  close() {
-    this.#outbox.close();
-  }
-
-  view() {
-    return html`<div class="cards">
-      ${this.#cards.map((card) => card.view())} ${this.#codes.view()}
-    </div>`;
-  }
-
-  /** @param {number} index */
-  #card(index) {
-    const at = { A: index + 1 };
-    const setting = `http.${index}`;
-    const { draw } = this.#codes;
-    const forget = forgetAction(this.#context, index);
-    return new Form(this.#context, {
-      heading: `HTTP${index + 1}`,
-      lead: () => this.#answers(index),
-      tail: () => forget.view(),
-      fields: [
-        { command: "http<A>", at, label: "url", hint: "url_hint", path: `${setting}.url`, draw },
-        { command: "httppost<A>", at, letter: "B", label: "post", path: `${setting}.post` },
-        { command: "httppost<A>", at, letter: "C", label: "body", path: `${setting}.body`, draw },
-        {
-          command: "httpauth<A>",
-          at,
-          letter: "B",
-          label: "username",
-          hint: "login_hint",
-          path: `${setting}.username`,
-        },
-        {
-          command: "httpauth<A>",
-          at,
-          letter: "C",
-          label: "password",
-          path: `${setting}.password`,
-          forgottenBy: isOtherServer,
-        },
-      ],
-    });
-  }
-
-  // The newest requests and what the other side answered.
-  /** @param {number} index */
-  #answers(index) {
-    const channel = `http${index + 1}`;
-    const messages = messagesOf(this.#outbox.value, channel).slice(0, LAST);
-    if (messages.length === 0) return html`<p class="note">${t("none_yet")}</p>`;
-    return html`${messageList(messages, this.#context.live.state.time)}
-      <p class="note">
-        <a href=${address("messages", { open: "outbox", channel })}>${t("to_outbox")}</a>
-      </p>`;
-  }
+// The newest requests and what the other side answered.
+/** @param {AdminContext} context @param {number} index @param {Outbox | null} outbox */
+function answers({ live }, index, outbox) {
+  const channel = `http${index + 1}`;
+  const messages = messagesOf(outbox, channel).slice(0, LAST);
+  if (messages.length === 0) return html`<p class="note">${t("none_yet")}</p>`;
+  return html`${messageList(messages, live.state.time)}
+    <p class="note">
+      <a href=${address("messages", { open: "outbox", channel })}>${t("to_outbox")}</a>
+    </p>`;
 }
 
 // The controller sends a password only to the server that it was given for.

@@ -1,32 +1,15 @@
 // How the pages behave, and the clock.
 
-import { html } from "../vendor/lit-html.js";
 import { Form } from "../lib/form.js";
 import { isFlag } from "../lib/schema.js";
 import { ClockCard } from "./interface/clock.js";
 
-export class Part {
-  #cards;
-  #clock;
-
-  /** @param {AdminContext} context */
-  constructor(context) {
-    this.#clock = new ClockCard(context);
-    this.#cards = [pagesCard(context), this.#clock, zoneCard(context)];
-  }
-
-  open() {
-    return this.#clock.open();
-  }
-
-  view() {
-    return html`<div class="cards">${this.#cards.map((card) => card.view())}</div>`;
-  }
-
-  close() {
-    this.#clock.close();
-  }
-}
+/** @type {PartOf} */
+export const partOf = (context) => [
+  pagesCard(context),
+  new ClockCard(context),
+  zoneCard(context),
+];
 
 /** @param {AdminContext} context */
 const zoneCard = (context) =>

@@ -1,24 +1,14 @@
 // The Modbus TCP server: whether others may read and switch this controller.
 
+import { html } from "../vendor/lit-html.js";
 import { Form } from "../lib/form.js";
 
-export class Part {
-  #form;
-
-  /** @param {AdminContext} context */
-  constructor(context) {
-    this.#form = new Form(context, {
-      title: "server",
-      note: "server_note",
-      fields: [{ command: "modbuson", label: "server_on" }],
-    });
-  }
-
-  async open() {}
-
-  view() {
-    return this.#form.view();
-  }
-
-  close() {}
+/** @type {PartOf} */
+export function partOf(context) {
+  const form = new Form(context, {
+    title: "server",
+    note: "server_note",
+    fields: [{ command: "modbuson", label: "server_on" }],
+  });
+  return [{ view: () => html`<div class="across">${form.view()}</div>` }];
 }

@@ -14,34 +14,22 @@ const LOOK_MS = 500;
 /** @param {string} key */
 const refused = (key) => new api.Refused({ status: 0, detail: known("mqtt", key) ?? "" });
 
-export class Part {
+/** @type {PartOf} */
+export function partOf(context) {
+  const outbox = new Followed(context, api.outbox);
+  return [new Broker(context, outbox), discoveryCard(context), outbox];
+}
+
+class Broker {
   #context;
   #outbox;
-  #cards;
+  #form;
   #isClosed = false;
 
-  /** @param {AdminContext} context */
-  constructor(context) {
+  /** @param {AdminContext} context @param {Followed<Outbox>} outbox */
+  constructor(context, outbox) {
     this.#context = context;
-    this.#outbox = new Followed(context, api.outbox);
-    this.#cards = [this.#brokerCard(), discoveryCard(context)];
-  }
-
-  async open() {
-    await this.#outbox.open();
-  }
-
-  close() {
-    this.#isClosed = true;
-    this.#outbox.close();
-  }
-
-  view() {
-    return html`<div class="cards">${this.#cards.map((card) => card.view())}</div>`;
-  }
-
-  #brokerCard() {
-    const context = this.#context;
+    this.#outbox = outbox;
     const forget = new Action(context, {
       label: "forget",
       danger: "forget_danger",
@@ -50,13 +38,13 @@ export class Part {
     });
     /** @type {Action} */
     const attempt = new Action(context, {
-      plainLabel: () => t(form.isChanged ? "save_and_try" : "try_broker"),
+      plainLabel: () => t(this.#form.isChanged ? "save_and_try" : "try_broker"),
       done: "link_running",
-      isReady: () => form.field("mqtt", "A")?.typed === true,
-      perform: () => this.#try(form),
+      isReady: () => this.#form.field("mqtt", "A")?.typed === true,
+      perform: () => this.#try(),
     });
     /** @type {Form} */
-    const form = new Form(context, {
+    this.#form = new Form(context, {
       title: "broker",
       lead: () => this.#connection(),
       tail: () => html`${attempt.view()}
@@ -71,13 +59,19 @@ export class Part {
         { command: "mqtt", letter: "F", label: "prefix", hint: "prefix_hint" },
       ],
     });
-    return form;
+  }
+
+  view() {
+    return this.#form.view();
+  }
+
+  close() {
+    this.#isClosed = true;
   }
 
   // Tries what stands in the form, and tells what came of it.
-  /** @param {Form} form */
-  async #try(form) {
-    if (form.isChanged && !(await form.save())) throw refused("try_not_saved");
+  async #try() {
+    if (this.#form.isChanged && !(await this.#form.save())) throw refused("try_not_saved");
     for (let looks = 0; looks < MAX_LOOKS && !this.#isClosed; looks++) {
       if (this.#context.live.state.MQTT === 1) return;
       await this.#outbox.look();

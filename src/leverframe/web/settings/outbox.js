@@ -13,7 +13,10 @@ import { serverText, t } from "../lib/words.js";
 
 const SHOWN = 100;
 
-export class Part {
+/** @type {PartOf} */
+export const partOf = (context) => [new OutboxCards(context)];
+
+class OutboxCards {
   #context;
   #outbox;
   #channel = "";
@@ -25,10 +28,10 @@ export class Part {
     this.#outbox = new Followed(context, api.outbox);
   }
 
-  /** @param {URLSearchParams} params */
+  /** @param {URLSearchParams} [params] */
   async open(params) {
-    this.#channel = params.get("channel") ?? "";
-    this.#state = params.get("state") ?? "";
+    this.#channel = params?.get("channel") ?? "";
+    this.#state = params?.get("state") ?? "";
     await this.#outbox.open();
   }
 
@@ -39,19 +42,19 @@ export class Part {
   view() {
     const outbox = this.#outbox.value;
     if (outbox === null) return nothing;
-    return html`<div class="cards wide">
-      ${outbox.capture ? html`<p class="warning" role="note">${t("capture_note")}</p>` : nothing}
-      <section class="card">
+    return html`${outbox.capture
+        ? html`<p class="warning across" role="note">${t("capture_note")}</p>`
+        : nothing}
+      <section class="card across">
         <h2>${t("channels")}</h2>
         <div class="scrolling" tabindex="0" role="region" aria-label=${t("channels")}>
           ${this.#channels(outbox.channels)}
         </div>
       </section>
-      <section class="card">
+      <section class="card across">
         <h2>${t("messages")}</h2>
         ${this.#filters(outbox)} ${this.#messages(outbox)}
-      </section>
-    </div>`;
+      </section>`;
   }
 
   // Those that are set up, and those that have something to tell.

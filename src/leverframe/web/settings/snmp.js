@@ -1,29 +1,17 @@
 // SNMP: the agent that answers questions, its SNMPv3 user, and who gets traps or informs.
 
-import { html, nothing } from "../vendor/lit-html.js";
+import { nothing } from "../vendor/lit-html.js";
 import { Action } from "../lib/action.js";
 import { Form } from "../lib/form.js";
 import { t } from "../lib/words.js";
 
-export class Part {
-  #cards;
-
-  /** @param {AdminContext} context */
-  constructor(context) {
-    this.#cards = [agentCard(context), userCard(context), trapCard(context)];
-    for (const index of context.settings.snmp.more_traps.keys()) {
-      this.#cards.push(moreTrapsCard(context, index));
-    }
-  }
-
-  async open() {}
-
-  view() {
-    return html`<div class="cards">${this.#cards.map((card) => card.view())}</div>`;
-  }
-
-  close() {}
-}
+/** @type {PartOf} */
+export const partOf = (context) => [
+  agentCard(context),
+  userCard(context),
+  trapCard(context),
+  ...context.settings.snmp.more_traps.map((_, index) => moreTrapsCard(context, index)),
+];
 
 // A button that empties the secrets of a card; only where one is set.
 /**

@@ -24,6 +24,11 @@ export class OwnPassword {
     context.forms.add(this);
   }
 
+  async open() {
+    this.account = await api.account();
+    this.#context.redraw();
+  }
+
   get isChanged() {
     return Object.values(this.#typed).some((typed) => typed !== "");
   }
@@ -71,6 +76,7 @@ export class OwnPassword {
 
   view() {
     const { name, role } = this.account;
+    if (!name) return nothing;
     const isComplete = Object.values(this.#typed).every((typed) => typed !== "");
     return html`<form
       class="card"

@@ -5,13 +5,15 @@ import { Action } from "../../lib/action.js";
 import * as api from "../../lib/api.js";
 import { t } from "../../lib/words.js";
 
+/** @import { Followed } from "../../lib/followed.js" */
+
 const LOOK_AGAIN_MS = 1000;
 // The version before, while the outcome is awaited: another version loads the pages anew.
 const BEFORE = "leverframe.firmware_before";
 
 export class Update {
   #context;
-  #read;
+  #news;
   #start;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -24,11 +26,10 @@ export class Update {
   /** @type {{ before: string | null, after: string } | null} */
   #outcome = null;
 
-  // `read()` reads again what is installed.
-  /** @param {AdminContext} context @param {() => Promise<unknown>} read */
-  constructor(context, read) {
+  /** @param {AdminContext} context @param {Followed<Firmware>} news what is installed */
+  constructor(context, news) {
     this.#context = context;
-    this.#read = read;
+    this.#news = news;
     this.#start = new Action(context, {
       label: "start",
       danger: "start_danger",
@@ -75,11 +76,12 @@ export class Update {
     this.#outcome = { before: sessionStorage.getItem(BEFORE), after: installed };
     sessionStorage.removeItem(BEFORE);
     this.#seconds = null;
-    await this.#read();
+    await this.#news.look();
     return true;
   }
 
-  view(installed = "") {
+  view() {
+    const installed = this.#news.value?.installed ?? "";
     const { hw } = this.#context.settings.profile;
     return html`<section class="card">
       <h2>${t("firmware")}</h2>
