@@ -5,7 +5,6 @@ engine and its board can be looked at directly, because nothing runs in another 
 """
 
 from datetime import UTC, tzinfo
-from types import TracebackType
 from typing import Any, Self
 
 import msgspec
@@ -62,12 +61,7 @@ class LoopTwin:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     async def ask(

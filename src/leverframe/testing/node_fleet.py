@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import tzinfo
 from functools import cached_property
 from ssl import create_default_context
-from types import TracebackType
 from typing import Self
 
 import httpx
@@ -49,12 +48,7 @@ class NodeFleet(AnyFleet[NodeTwin]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __getitem__(self, name: str) -> NodeTwin:

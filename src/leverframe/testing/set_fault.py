@@ -1,7 +1,6 @@
 """A fault that a test set on a twin, to be ended by it."""
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 
@@ -20,12 +19,7 @@ class TwinFault:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.end()
 
     def __repr__(self) -> str:
