@@ -15,14 +15,13 @@ import msgspec
 from leverframe.commands.table.stage import Stage
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.controller.outstanding import Outstanding
-from leverframe.controller.persistent_state import PersistentState
+from leverframe.controller.persistent_state import PersistentState, removed_where_none
 from leverframe.engine.actions import Action
 from leverframe.engine.change_description import ChangeDescription
 from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import MISSING
 from leverframe.storage.audit import AuditTrail
-from leverframe.storage.store import DELETED, Changes, StoreUnavailable
+from leverframe.storage.store import Rows, StoreUnavailable, leaf_texts, texts_of
 from leverframe.storage.writer import Commit, Writer
 
 NO_ROWS: Mapping[str, Any] = MappingProxyType({})
@@ -35,7 +34,7 @@ class Change(msgspec.Struct, eq=False):
     cause: Cause
     description: ChangeDescription
     #: Rows that go with it: of the audit trail, and of machine state that was not on disk yet.
-    audit: Mapping[str, Any]
+    audit: Mapping[str, str | None]
     persisted: Mapping[str, Any] = NO_ROWS
     actions: Sequence[Action] = ()
     uploads: Sequence[str] = ()
@@ -83,15 +82,12 @@ class CommitPath:
         # Changes that only set are handed over together, each one with actions for itself.
         on_committed = partial(self._on_committed) if stage.actions else self._on_committed
         audit = self._audit.rows(wall, cause, leaves, stage.blobs)
-        kept = {**persisted, **audit}
-        if also:
-            kept |= {name: DELETED if value is None else value for name, value in also.items()}
         try:
-            changes = Changes(
-                settings={p: DELETED if new is MISSING else new for p, _, new in leaves},
-                kept=kept,
-                blobs={**stage.blobs, EARLIER: None} if stage.replaces_all else stage.blobs,
-            )
+            rows = Rows(leaf_texts(leaves), audit)
+            if persisted or also:
+                rows.kept = texts_of(persisted | removed_where_none(also)) | audit
+            if stage.blobs or stage.replaces_all:
+                rows.blobs = {**stage.blobs, EARLIER: None} if stage.replaces_all else stage.blobs
             change = Change(
                 stage.settings,
                 cause,
@@ -103,7 +99,7 @@ class CommitPath:
                 also,
             )
             outstanding = change.outstanding
-            outstanding.write = self._writer.commit(changes, on_committed, change)
+            outstanding.write = self._writer.queue(rows, on_committed, change)
         except BaseException:
             self._audit.not_written(audit)
             raise
@@ -125,12 +121,13 @@ class CommitPath:
             # Everything that was staged on top of these fails with them.
             self.pending = self._adopted()
             self._persistent.note_refusal()
-        self._tell_of_store(error)
-        for change in changes:
-            if error is not None:
+            for change in changes:
                 self._audit.not_written(change.audit)
-            else:
-                self._audit.written(change.audit)
+        self._tell_of_store(error)
+        if error is None:
+            for change in changes:
+                if change.audit:
+                    self._audit.entry_count += 1
                 if change.persisted:
                     self._persistent.are_on_disk(change.persisted)
                 if change.also:

@@ -98,13 +98,14 @@ async def _store(
     if not (leaves or kept):
         then()
         return
-    audit = {}
+    audit: dict[str, str | None] = {}
     if leaves:
         audit = controller.audit.rows(controller.clock.wall(), BY_SNAPSHOT, leaves, {})
     change = Change(settings, BY_SNAPSHOT, ChangeDescription.of(leaves, {}), audit)
     changes = Changes(
         settings={path: DELETED if new is MISSING else new for path, _, new in leaves},
-        kept={**kept, **audit},
+        kept=kept,
+        audit=audit,
     )
     written = controller.writer.commit(changes, partial(_on_stored, controller, then), change)
     controller.commits.pending = settings

@@ -6,7 +6,7 @@ refused anything is tried in the same way, so that it is known when it is well a
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from leverframe.storage.store import DELETED, Changes, StoreUnavailable
@@ -86,8 +86,7 @@ class PersistentState:
         return self._writer.commit(Changes(kept=self._rows(names)), self._on_committed)
 
     def _rows(self, names: Iterable[str]) -> dict[str, Any]:
-        values = {name: self.values[name] for name in names}
-        return {name: DELETED if value is None else value for name, value in values.items()}
+        return removed_where_none({name: self.values[name] for name in names})
 
     def _on_committed(self, commits: Sequence[Commit], error: StoreUnavailable | None) -> None:
         self._tell(error)
@@ -112,3 +111,8 @@ class PersistentState:
         self._again = loop.call_later(self._pause_s, self.write_missing)
         if self._writer.store.shared_queue is not None:
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+
+
+def removed_where_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values for the store: what is None is nothing any more."""
+    return {name: DELETED if value is None else value for name, value in values.items()}

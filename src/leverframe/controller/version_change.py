@@ -30,7 +30,7 @@ async def install(controller: Controller, sw: str, site: bytes | None, cause: Ca
         description.note = f"; /api/restore-report lists {lost} settings left out"
     audit = controller.audit.rows(controller.clock.read().wall, cause, [leaf], blobs)
     change = Change(settings, cause, description, audit, uploads=tuple(blobs))
-    changes.kept = {**audit, "profile.sw": sw}
+    changes.kept, changes.audit = {"profile.sw": sw}, audit
     changes.blobs |= blobs
     on_committed = partial(_on_installed, controller, profile)
     await controller.writer.commit(changes, on_committed, change)

@@ -89,7 +89,7 @@ def password_change(before: Stored, path: str, hashed: str) -> Changes:
     """Return what sets a password and requires sign-in, with its entry in the audit trail."""
     leaves = [(path, before.settings.get(path), hashed)]
     audit = AuditTrail(before.audit).rows(time.time(), BY_HAND, leaves, {})
-    return Changes({path: hashed, "access.required": True}, kept=audit)
+    return Changes({path: hashed, "access.required": True}, audit=audit)
 
 
 def _names(settings: Settings) -> list[str]:

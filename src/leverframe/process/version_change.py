@@ -43,7 +43,7 @@ async def settle_version(
         if getattr(old, name) != getattr(profile, name)
     ]
     if leaves:
-        changes.kept = AuditTrail(stored.audit).rows(time.time(), START, leaves, {})
+        changes.audit = AuditTrail(stored.audit).rows(time.time(), START, leaves, {})
     changes.kept |= {
         "profile.hw": profile.hw,
         "profile.sw": profile.sw,

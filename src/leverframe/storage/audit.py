@@ -8,7 +8,6 @@ switched without a setting changing is in `action_audit.py`.
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
@@ -17,7 +16,7 @@ from msgspec import Meta
 from leverframe.engine.http_address import split_address
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import MASK, MISSING, is_confidential, masked
-from leverframe.storage.store import AUDIT_PREFIXES, DELETED
+from leverframe.storage.store import AUDIT_PREFIXES
 
 MAX_ENTRIES = 1000
 #: So many that are outlived go at once: each for itself would be a second place on disk to write to
@@ -76,9 +75,8 @@ class AuditTrail:
     def __init__(self, names: Iterable[str]) -> None:
         """Continue from the rows of the trail that are in the store."""
         rows = sorted(names)
+        #: Of the entries of settings that are in the store or on their way there, oldest first.
         self._numbers = array("q", (number_of(name) for name in rows if name.startswith(PREFIX)))
-        #: Those of them that go with changes that are on their way to the disk.
-        self._going: set[int] = set()
         self._number = max(map(number_of, rows), default=0)
         #: Counts entries that can be read since the start, so that others notice new ones.
         self.entry_count = 0
@@ -93,38 +91,27 @@ class AuditTrail:
         cause: Cause,
         leaves: Sequence[Leaf],
         blobs: Mapping[str, bytes | None],
-    ) -> dict[str, Any]:
-        """Return the rows to write together with a change."""
+    ) -> dict[str, str | None]:
+        """Return the rows to write together with a change, as they are written."""
         number = self.next_number()
         changes = [_change(*leaf) for leaf in leaves[:MAX_CHANGES]]
         changes += [_upload(name, body) for name, body in blobs.items()]
         entry = entry_of(number, wall, cause, changes, max(0, len(leaves) - MAX_CHANGES))
-        rows: dict[str, Any] = {row_name(PREFIX, number): msgspec.json.encode(entry).decode()}
-        too_many = len(self._numbers) - len(self._going) + 1 - MAX_ENTRIES
-        if too_many >= GO_TOGETHER:
-            staying = (number for number in self._numbers if number not in self._going)
-            outlived = list(islice(staying, too_many))
-            self._going.update(outlived)
-            rows |= dict.fromkeys((row_name(PREFIX, number) for number in outlived), DELETED)
+        rows: dict[str, str | None] = {row_name(PREFIX, number): _text(entry)}
+        numbers = self._numbers
+        numbers.append(number)
+        outlived = len(numbers) - MAX_ENTRIES
+        if outlived >= GO_TOGETHER:
+            rows.update((row_name(PREFIX, number), None) for number in numbers[:outlived])
+            del numbers[:outlived]
         return rows
 
-    def written(self, rows: Mapping[str, Any]) -> None:
-        """Take over rows that are on disk."""
-        gone: set[int] = set()
+    def not_written(self, rows: Mapping[str, str | None]) -> None:
+        """Note that rows did not reach the disk, nor did the entries go that they delete."""
+        numbers = set(self._numbers)
         for name, text in rows.items():
-            if text is DELETED:
-                gone.add(number_of(name))
-            else:
-                self._numbers.append(number_of(name))
-                self.entry_count += 1
-        if gone:
-            self._going -= gone
-            # From a list in two thirds of the time.
-            self._numbers = array("q", [one for one in self._numbers if one not in gone])
-
-    def not_written(self, rows: Mapping[str, Any]) -> None:
-        """Keep the entries that rows would have deleted: the rows did not reach the disk."""
-        self._going.difference_update(map(number_of, rows))
+            (numbers.add if text is None else numbers.discard)(number_of(name))
+        self._numbers = array("q", sorted(numbers))
 
 
 def newest_entries(rows: Mapping[str, str]) -> dict[int, msgspec.Raw]:
@@ -140,6 +127,12 @@ def row_name(prefix: str, number: int) -> str:
 
 def number_of(name: str) -> int:
     return int(name.rpartition(".")[2])
+
+
+def _text(entry: AuditEntry) -> str:
+    """Return an entry as it is stored: a JSON text that holds its JSON."""
+    encode = msgspec.json.encode
+    return encode(encode(entry).decode()).decode()
 
 
 def _change(path: str, old: Any, new: Any) -> AuditChange:
@@ -162,10 +155,11 @@ def _hidden(path: str, value: Any) -> str | None:
 
 def _shown(_: str, value: Any) -> Any:
     """Return a leaf's value for the trail; null for an absent leaf."""
+    kind = type(value)
+    if len(value) < _SHORT_LETTERS if kind is str else kind in _SHORT:
+        return value
     if value is MISSING:
         return None
-    if type(value) in _SHORT or (type(value) is str and len(value) < _SHORT_LETTERS):
-        return value
     text = msgspec.json.encode(value)
     if len(text) <= MAX_LETTERS:
         return value

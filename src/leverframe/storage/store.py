@@ -8,12 +8,13 @@ from what is kept to what shall be kept; it is applied whole or not at all.
 through one `Writer` (`writer.py`), which keeps the order and shares transactions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, Final, Protocol
 
 import msgspec
 
+from leverframe.engine.tree import MISSING
 from leverframe.errors import ErrorForPeople
 
 
@@ -39,6 +40,8 @@ class Changes(msgspec.Struct):
     replace_settings: bool = False
     #: Messages of the outbox by number.
     messages: dict[int, Any] = {}
+    #: Of the audit trail, by name and as they are written (`AuditTrail.rows`).
+    audit: dict[str, str | None] = {}
 
 
 class Stored(msgspec.Struct):
@@ -136,14 +139,20 @@ class Store(Protocol):
 
 def rows_from_changes(changes: Changes) -> Rows:
     """Convert changes to rows that no longer depend on the caller's objects."""
-    rows = Rows(_texts(changes.settings), _texts(changes.kept))
+    rows = Rows(texts_of(changes.settings), texts_of(changes.kept) | changes.audit)
     rows.replace_settings = changes.replace_settings
     if changes.blobs:
         rows.blobs = {_checked(name): data for name, data in changes.blobs.items()}
     if changes.messages:
         texts = {str(number): value for number, value in changes.messages.items()}
-        rows.messages = _texts(texts)
+        rows.messages = texts_of(texts)
     return rows
+
+
+def leaf_texts(leaves: Iterable[tuple[str, Any, Any]]) -> dict[str, str | None]:
+    """Return the new values of settings as they are written; paths are our own, and printable."""
+    encode = msgspec.json.encode
+    return {path: None if new is MISSING else encode(new).decode() for path, _, new in leaves}
 
 
 def values_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[str, Any]:
@@ -157,7 +166,8 @@ def messages_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[int, An
     return {number: values[str(number)] for number in sorted(map(int, values))}
 
 
-def _texts(values: Mapping[str, Any]) -> dict[str, str | None]:
+def texts_of(values: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return values as they are written, by name."""
     if not values:
         return {}
     encode = msgspec.json.encode

@@ -74,11 +74,16 @@ class Writer(BatchPart):
 
         Whoever waits for the future may give up: that does not take the changes back.
         """
+        return self.queue(rows_from_changes(changes), on_committed, subject)
+
+    def queue(
+        self, rows: Rows, on_committed: OnCommitted | None = None, subject: Any = None
+    ) -> asyncio.Future[None]:
+        """Queue changes that are rows already, as `commit` does."""
         done = asyncio.get_running_loop().create_future()
-        commit = Commit(rows_from_changes(changes), done, on_committed, subject)
         self._group.add(self)
         # The last step: whatever failed before it, nothing has been queued.
-        self._queue.append(commit)
+        self._queue.append(Commit(rows, done, on_committed, subject))
         return done
 
     async def settled(self) -> None:
