@@ -189,13 +189,13 @@ def _find_one(
     name = text.partition("=")[0]
     refused: list[tuple[Row, Refusal]] = []
     elsewhen: Row | None = None
-    for row in _candidates(path, text):
+    for row in _candidates(path, name):
         if not row.offered(profile):
             if elsewhen is None and row.form.items[0].match_name(name) is not None:
                 elsewhen = row
             continue
         try:
-            values = row.fields(items[position:], profile)
+            values = row.fields(items[position:] if position else items, profile)
         except Refusal as not_this_one:
             if len(row.form.items) > 1:
                 # All its names are there: the items are this command and no shorter one.
@@ -231,8 +231,8 @@ def _best_refusal(refused: list[tuple[Row, Refusal]], text: str, profile: Profil
     return told
 
 
-def _candidates(path: str, text: str) -> tuple[Row, ...]:
-    return _ROWS_BY_NAME.get((path, name_key(text.partition("=")[0])), ())
+def _candidates(path: str, name: str) -> tuple[Row, ...]:
+    return _ROWS_BY_NAME.get((path, name_key(name)), ())
 
 
 _KEYS = frozenset(item.key for row in TABLE for item in row.form.items)
@@ -276,7 +276,7 @@ def _not_in_this_version(row: Row, text: str, profile: Profile) -> Refusal:
 
 def _unknown(path: str, text: str) -> Refusal:
     name = text.partition("=")[0]
-    for row in _candidates(path, text):
+    for row in _candidates(path, name):
         if row.form.items[0].match_name(name) is not None:
             whole = "&".join(item.text for item in row.form.items)
             return Malformed(

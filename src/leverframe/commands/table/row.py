@@ -109,36 +109,28 @@ class Row(Struct, frozen=True, kw_only=True):
 
     def fields(self, items: Sequence[str], profile: Profile) -> dict[str, Any] | None:
         """Return the values of a query's first items; None if one is another command."""
-        texts: list[dict[str, str]] = []
-        for item, text in zip(self.form.items, items, strict=False):
-            in_name = item.match_name(text.partition("=")[0])
-            if in_name is None:
-                return None
-            texts.append(in_name)
-        if len(texts) < len(self.form.items):
+        forms = self.form.items
+        if len(items) < len(forms):
+            return None
+        if len(forms) > 1 and not all(map(Item.is_named_in, forms, items)):
+            # Before anything is refused: with other names it is another command.
             return None
         seen: dict[str, Any] = {}
-        for item, text, in_name in zip(self.form.items, items, texts, strict=False):
+        for item, text in zip(forms, items, strict=False):
+            name, _, value = text.partition("=")
+            texts = item.match_name(name)
+            if texts is None:
+                return None
+            if "%2" in value and self._only_numbers:
+                value = value.replace("%2A", "*").replace("%2a", "*")
             try:
-                self._add_fields(item, text, in_name, profile, seen)
+                texts |= split_fields(
+                    item, value, self.params, profile, self._optional, self._lists
+                )
+                parse_fields(item.holes, self.params, texts, profile, seen)
             except Refusal as refusal:
                 raise refusal.of(text if len(text) <= 120 else text[:117] + "...") from None
         return seen
-
-    def _add_fields(
-        self,
-        item: Item,
-        text: str,
-        in_name: dict[str, str],
-        profile: Profile,
-        seen: dict[str, Any],
-    ) -> None:
-        value = text.partition("=")[2]
-        if "%2" in value and self._only_numbers:
-            value = value.replace("%2A", "*").replace("%2a", "*")
-        optional, lists = self._optional, self._lists
-        texts = in_name | split_fields(item, value, self.params, profile, optional, lists)
-        parse_fields(item.holes, self.params, texts, profile, seen)
 
     def perform(self, stage: Stage, values: Values, body: Any = None) -> None:
         """Carry the command out on the stage."""

@@ -76,6 +76,9 @@ class Item:
         found = self._name_pattern.fullmatch(name)
         return dict(zip(self.name.holes, found.groups(), strict=True)) if found else None
 
+    def is_named_in(self, text: str) -> bool:
+        return self.match_name(text.partition("=")[0]) is not None
+
     def is_shape_of(self, text: str) -> bool:
         """Tell whether the separators alone show that the text has this form and no other."""
         separators = self._separators()
@@ -112,29 +115,26 @@ class Item:
             raise self._malformed(f"begins with {literals[0]!r}" if holes else NO_OTHER_FORM)
         rest = value[len(literals[0]) :]
         texts: dict[str, str] = {}
-        for number, hole in enumerate(holes):
-            text, rest, ended = self._take(number, rest)
+        last = len(holes)
+        for number, hole in enumerate(holes, start=1):
+            is_end = number == last
+            if is_end:
+                text = rest
+            elif literal := literals[number]:
+                text, separator, rest = rest.partition(literal)
+                is_end = not separator
+            else:
+                text, rest = rest[:1], rest[1:]
             if "*" in text and hole not in lists and "*" in self.text:
-                raise self._malformed(f"has {len(holes)} fields")
+                raise self._malformed(f"has {last} fields")
             texts[hole] = text
-            if ended:
-                if not optional.issuperset(holes[number + 1 :]):
-                    raise self._malformed(f"has {len(holes)} fields, {number + 1} were given")
+            if is_end:
+                if not optional.issuperset(holes[number:]):
+                    raise self._malformed(f"has {last} fields, {number} were given")
                 return texts
-        if not holes and rest:
+        if rest:
             raise self._malformed(NO_OTHER_FORM)
         return texts
-
-    def _take(self, number: int, rest: str) -> tuple[str, str, bool]:
-        """Return the text of one hole, what is left, and whether that was the end."""
-        assert self.value is not None
-        holes, literal = self.value.holes, self.value.literals[number + 1]
-        if number == len(holes) - 1:
-            return rest, "", True
-        if not literal:
-            return rest[:1], rest[1:], False
-        text, separator, rest = rest.partition(literal)
-        return text, rest, not separator
 
     def _malformed(self, reason: str) -> Malformed:
         return Malformed(f"The command {self.text} {reason}.", allowed=self.text)

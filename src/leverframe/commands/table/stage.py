@@ -49,9 +49,9 @@ class Stage:
         self.profile = profile
         self.settings = settings
         self._before = settings
-        #: Old and new value of every leaf that was set, while nothing else was; and the settings up
-        #: to which that is true. Comparing the trees instead takes 6 us longer.
-        self._noted: dict[str, tuple[Any, Any]] = {}
+        #: Every leaf that differs by path, while nothing but leaves was set; and the settings up to
+        #: which that is true. Comparing the trees instead takes 6 us longer.
+        self._noted: dict[str, tuple[str, Any, Any]] = {}
         self._noted_up_to: Settings | None = settings
         #: Paths that commands set, also to what they were.
         self.given: list[str] = []
@@ -84,17 +84,17 @@ class Stage:
         if old is MISSING or isinstance(value, Node):
             self._noted_up_to = None
             return
-        first = self._noted.get(path)
-        self._noted[path] = (old if first is None else first[0], value)
+        if path in self._noted:
+            old = self._noted.pop(path)[1]
+        if not is_same(old, value):
+            self._noted[path] = (path, old, value)
         self._noted_up_to = self.settings
 
     def leaves(self) -> list[tuple[str, Any, Any]]:
         """List (path, old value, new value) of every leaf that differs, as `difference` does."""
         if self._noted_up_to is not self.settings:
             return list(difference(self._before, self.settings))
-        return [
-            (path, old, new) for path, (old, new) in self._noted.items() if not is_same(old, new)
-        ]
+        return list(self._noted.values())
 
     def set_password(self, path: str, password: str) -> None:
         """Store the hash of a password, never the password."""

@@ -7,6 +7,7 @@ because clients repeat the same few requests for ever.
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import msgspec
@@ -52,17 +53,26 @@ class Commands(msgspec.Struct, frozen=True):
     #: Signing in or out, or one's own password.
     is_about_account: bool
     is_restore: bool
+    only_switches: bool
 
     @classmethod
     def of(cls, calls: tuple[Call, ...]) -> "Commands":
-        bodies = [call.row.body for call in calls if call.row.body is not None]
+        takes_body = takes_file = False
+        only_switches = True
+        for call in calls:
+            row = call.row
+            if row.role != CONTROL:
+                only_switches = False
+            if row.body is not None:
+                takes_body, takes_file = True, takes_file or isinstance(row.body, Upload)
         return cls(
             calls,
-            tuple([(call, None) for call in calls]),
-            bool(bodies),
-            bool(bodies) and any(isinstance(body, Upload) for body in bodies),
+            tuple(zip(calls, repeat(None))),
+            takes_body,
+            takes_file,
             bool(calls) and calls[0].row.role in (ANYBODY, ACCOUNT),
             len(calls) == 1 and calls[0].row is RESTORE_ROW,
+            only_switches,
         )
 
 
@@ -128,8 +138,7 @@ class CommandEndpoint:
             else:
                 raise call
         commands = Commands.of(tuple(found))
-        switching = not skipped and all(call.row.role == CONTROL for call in found)
-        if switching and len(query) < MAX_KEPT_LETTERS:
+        if commands.only_switches and not skipped and len(query) < MAX_KEPT_LETTERS:
             if len(self._kept) >= MAX_KEPT_REQUESTS:
                 self._kept.clear()
             self._kept[(request.path, query)] = commands

@@ -254,12 +254,18 @@ def parse_fields(
     """Add the values of a form's fields to those seen; a trailing field not sent adds none."""
     for letter in letters:
         param = params[letter]
-        if letter in texts or not isinstance(param, Trailing):
-            seen[letter] = _parse_field(letter, param, texts[letter], profile, seen)
+        if isinstance(param, Trailing):
+            if letter not in texts:
+                continue
+            _check_field(letter, param, texts[letter], profile)
+        try:
+            seen[letter] = param.parse(texts[letter], profile, seen)
+        except Refusal as refusal:
+            raise refusal.of("", letter) from None
 
 
-def _parse_field(letter: str, param: Param, text: str, profile: Profile, seen: Seen) -> Any:
-    if isinstance(param, Trailing) and not has_field(param, profile):
+def _check_field(letter: str, param: Trailing, text: str, profile: Profile) -> None:
+    if not has_field(param, profile):
         raise BadValue(
             f"{profile} does not have the field {letter}; "
             f"it exists in {spans_in_words(param.when)}.",
@@ -267,7 +273,3 @@ def _parse_field(letter: str, param: Param, text: str, profile: Profile, seen: S
             value=text,
             allowed="the fields before it",
         )
-    try:
-        return param.parse(text, profile, seen)
-    except Refusal as refusal:
-        raise refusal.of("", letter) from None
