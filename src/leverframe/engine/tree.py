@@ -79,23 +79,22 @@ def exchanged(settings: Settings, path: str, value: object) -> tuple[Settings, A
 
     That is MISSING where the path leads to a branch, or into a leaf that is a list.
     """
-    steps: list[tuple[Any, Any]] = []
+    steps = path.split(".")
+    branches: list[Any] = []
     old: Any = settings
-    for name in path.split("."):
-        if isinstance(old, tuple):
-            steps.append((old, int(name)))
-            old = old[int(name)]
-        else:
-            steps.append((old, name))
-            old = getattr(old, name)
+    for step in steps:
+        branches.append(old)
+        old = old[int(step)] if type(old) is tuple else getattr(old, step)
     if is_same(old, value):
         return settings, old
-    branch, step = steps[-1]
-    in_list = isinstance(branch, tuple) or (type(branch), step) in _BRANCH_LISTS
+    in_list = type(branches[-1]) is tuple or (type(branches[-1]), steps[-1]) in _BRANCH_LISTS
     changed: Any = value
-    for branch, step in reversed(steps):
-        if isinstance(branch, tuple):
-            changed = (*branch[:step], changed, *branch[step + 1 :])
+    while branches:
+        branch, step = branches.pop(), steps.pop()
+        if type(branch) is tuple:
+            items = list(branch)
+            items[int(step)] = changed
+            changed = tuple(items)
         else:
             changed = replace(branch, **{step: changed})
     return changed, MISSING if in_list or isinstance(old, Node) else old
