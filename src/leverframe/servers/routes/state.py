@@ -1,6 +1,6 @@
 """`/api/state`: every live value by label, and why things are as they are."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta, Struct
 
@@ -107,8 +107,8 @@ else:
         {
             **{label: float | None if label in READINGS else int | None for label in LABELS},
             **dict.fromkeys(DUTIES, float | None),
-            **get_type_hints(StateBesideValues, include_extras=True),
-            **get_type_hints(ReportsOfParts, include_extras=True),
+            **StateBesideValues.__annotations__,
+            **ReportsOfParts.__annotations__,
         },
     )
 
