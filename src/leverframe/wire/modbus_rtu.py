@@ -20,11 +20,11 @@ _SLAVE_BYTES = 1
 
 
 def _table() -> tuple[int, ...]:
-    table = []
-    for remainder in range(256):
-        for _ in range(8):
-            remainder = remainder >> 1 ^ (0xA001 if remainder & 1 else 0)
-        table.append(remainder)
+    """Return the remainder of every byte: that of two bits is the one of each, exclusive or."""
+    table, of_bit = [0], 0xA001
+    for _ in range(8):
+        table = [mixed for known in table for mixed in (known, known ^ of_bit)]
+        of_bit = of_bit >> 1 ^ (0xA001 if of_bit & 1 else 0)
     return tuple(table)
 
 
