@@ -103,8 +103,10 @@ def certificate_of(config: NodeConfig, folder: Path, name: str) -> Certificate |
 
 def try_host(host: str, port: int) -> None:
     """Raise the `OSError` that listening there would raise."""
+    # As bytes, as the event loop does: for a text Python loads the rules of names in all scripts.
+    name = host.encode() if host.isascii() else host
     for family, kind, protocol, _, address in socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     ):
         try_address(family, kind, protocol, address)
 
