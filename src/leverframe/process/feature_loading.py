@@ -8,6 +8,7 @@ whoever needs it, and with the next change of the settings.
 """
 
 import asyncio
+import codecs
 import logging
 from collections.abc import Callable, Iterator
 
@@ -64,6 +65,7 @@ class FeatureLoader:
                 log.warning("%s could not be loaded yet: %s", load.__module__, error)
 
     def _needed(self, settings: Settings) -> Iterator[Load]:
+        yield names_of_hosts
         yield pages
         if self._must_sign_in or settings.access.required:
             yield passwords.load
@@ -73,3 +75,8 @@ class FeatureLoader:
             yield display_picture.load
         if any(entry.enabled for entry in settings.watchdog):
             yield pinger.load
+
+
+def names_of_hosts() -> None:
+    """Load the rules of names in all scripts; the event loop asks them where to listen."""
+    codecs.lookup("idna")
