@@ -10,10 +10,11 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Set
 
-_IMPORT = re.compile(r'^import (\{[^}]*\}|\* as \w+) from "(\.[^"]+)";$', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (\w+))", re.MULTILINE)
-_EXPORTED_LIST = re.compile(r"export\{([^}]*)\};\s*(?://.*\s*)?\Z")
-_LATE_IMPORT = re.compile(r"\bimport\(([\"`])(\.[^\"`]*)")
+# Texts, which `re` compiles when they are first used: no start waits for them.
+_IMPORT = r'(?m)^import (\{[^}]*\}|\* as \w+) from "(\.[^"]+)";$'
+_EXPORT = r"(?m)^export (?=(?:async )?(?:function\*?|class|const) (\w+))"
+_EXPORTED_LIST = r"export\{([^}]*)\};\s*(?://.*\s*)?\Z"
+_LATE_IMPORT = r"\bimport\(([\"`])(\.[^\"`]*)"
 _OWN_ADDRESS = "import.meta.url"
 #: What is joined is not fetched again by who wants it later.
 _BEGIN = """export const firstView = {};
@@ -50,7 +51,7 @@ def _in_order(text_of: Callable[[str], str], start: str, first: Set[str]) -> lis
 
 
 def _imports(path: str, text: str) -> Iterator[tuple[str, str]]:
-    return ((match[1], _resolved(path, match[2])) for match in _IMPORT.finditer(text))
+    return ((match[1], _resolved(path, match[2])) for match in re.finditer(_IMPORT, text))
 
 
 def _resolved(path: str, relative: str) -> str:
@@ -60,18 +61,20 @@ def _resolved(path: str, relative: str) -> str:
 def _part(path: str, text: str) -> str:
     """Make a function of a module, which gives what the module exports."""
     names, body = _exports(text)
-    body = _IMPORT.sub(lambda match: _taken(match[1], _resolved(path, match[2])), body)
-    body = _LATE_IMPORT.sub(lambda match: f"fetched({match[1]}./{_resolved(path, match[2])}", body)
+    body = re.sub(_IMPORT, lambda match: _taken(match[1], _resolved(path, match[2])), body)
+    body = re.sub(
+        _LATE_IMPORT, lambda match: f"fetched({match[1]}./{_resolved(path, match[2])}", body
+    )
     body = body.replace(_OWN_ADDRESS, f'new URL("{path}", {_OWN_ADDRESS})')
     return f'firstView["{path}"] = (() => {{\n{body}\nreturn {{ {names} }};\n}})();'
 
 
 def _exports(text: str) -> tuple[str, str]:
     """Return what a module exports, as an object names it, and its text without exports."""
-    if listed := _EXPORTED_LIST.search(text):
+    if listed := re.search(_EXPORTED_LIST, text):
         pairs = (one.split(" as ") for one in listed[1].split(","))
         return ", ".join(f"{own[-1]}: {own[0]}" for own in pairs), text[: listed.start()]
-    return ", ".join(_EXPORT.findall(text)), _EXPORT.sub("", text)
+    return ", ".join(re.findall(_EXPORT, text)), re.sub(_EXPORT, "", text)
 
 
 def _taken(clause: str, path: str) -> str:
@@ -90,7 +93,7 @@ def _late(path: str, text: str, start: str, wanted: Set[str]) -> str:
         needed = _resolved(path, match[2])
         return _taken(match[1], needed) if needed in wanted else match[0]
 
-    return f'import {{ firstView }} from "{_relative(place)}"; {_IMPORT.sub(taken, text)}'
+    return f'import {{ firstView }} from "{_relative(place)}"; {re.sub(_IMPORT, taken, text)}'
 
 
 def _reexport(path: str, text: str, start: str) -> str:

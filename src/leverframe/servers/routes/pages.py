@@ -38,7 +38,7 @@ _VERSION_LETTERS = 12
 _SHARED = ("head.html", "unstarted.html")
 _FRONT, _START = "index.html", "app.js"
 #: The front page names here what its first view needs besides its start.
-_FIRST = re.compile(rf'<link rel="modulepreload" href="{PREFIX}([^"]+)">\n')
+_FIRST = rf'<link rel="modulepreload" href="{PREFIX}([^"]+)">\n'
 
 
 class PageUnreadable(Refusal):
@@ -54,7 +54,7 @@ class PageFiles:
         self.kinds = dict(_kinds(folder, ""))
         self._digests = {name: sha256(self._bytes(name)).digest() for name in self.kinds}
         front = self._text(_FRONT)
-        self._first_view = frozenset(_FIRST.findall(front))
+        self._first_view = frozenset(re.findall(_FIRST, front))
         for name in _SHARED:
             del self.kinds[name]
         self.version = _version(self._digests)
@@ -75,7 +75,7 @@ class PageFiles:
             text = text.replace(f"<!-- {shared} -->\n", self._text(shared))
         version = self.version
         if name == _FRONT:
-            text, version = _FIRST.sub("", text), self.version_of_front
+            text, version = re.sub(_FIRST, "", text), self.version_of_front
         linked = text.replace(f'"{PREFIX}', f'"{PREFIX}{version}/')
         return _reply(_HTML, linked.encode(), PAGE_HEADERS)
 
