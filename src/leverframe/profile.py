@@ -10,7 +10,6 @@ numbers first, then by letter, and no letter comes before `a`.
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -30,7 +29,7 @@ class UnknownProfile(ErrorForPeople, ValueError):
     """The hardware or software version asked for does not exist."""
 
 
-class Version(NamedTuple):
+class Version(Struct, frozen=True, order=True):
     major: int
     minor: int
     letter: str

@@ -23,7 +23,8 @@ def there_and_back(tree: Settings, source: Profile, *stops: Profile) -> Settings
     variables = tree.variables
     profile, earlier = source, None
     for stop in (*stops, source):
-        tree, _, earlier = change_version(tree, profile, stop, earlier)
+        there = change_version(tree, profile, stop, earlier)
+        tree, earlier = there.settings, there.earlier
         profile = stop
     assert earlier is None
     return with_value(tree, "variables", variables)

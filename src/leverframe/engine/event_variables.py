@@ -46,8 +46,9 @@ class EventVariables:
     def _follow(self, windows: dict[str, Edges]) -> None:
         at, timezone = self._machine.at, self._machine.timezone
         for label, edges in windows.items():
-            index, entry = last_edge(edges, at.wall, timezone)
-            self.switch(EVENT_VARIABLES.index(label), entry.value, schedule_cause(index, entry))
+            last = last_edge(edges, at.wall, timezone)
+            cause = schedule_cause(last.place, last.entry)
+            self.switch(EVENT_VARIABLES.index(label), last.entry.value, cause)
 
     def switch(self, index: int, value: int, cause: Cause) -> None:
         """Set (0, 1) or reverse (2) a variable."""

@@ -8,7 +8,8 @@ entries made it, as if the controller had been there.
 
 from collections.abc import Iterator
 from datetime import tzinfo
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from leverframe.engine.actions import OFF, ON
 from leverframe.engine.journal import Cause
@@ -20,7 +21,7 @@ from leverframe.engine.settings import ScheduleEntry, Settings
 _LOOKED_BACK_S = 8 * 86400.0
 
 
-class WindowEdge(NamedTuple):
+class WindowEdge(Struct, frozen=True):
     """An entry that opens or closes a window, with its place in the schedule."""
 
     place: int
@@ -30,7 +31,7 @@ class WindowEdge(NamedTuple):
 Edges = tuple[WindowEdge, ...]
 
 
-class EdgeRun(NamedTuple):
+class EdgeRun(Struct, frozen=True):
     time: float
     edge: WindowEdge
 

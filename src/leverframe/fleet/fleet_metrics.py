@@ -8,6 +8,8 @@ a tag, each with its name as the label `controller`.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from leverframe import __version__
 from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.members import Member
@@ -156,19 +158,20 @@ def _add(sums: dict[str, Family], family: Family) -> None:
         key = tuple(labels.items())
         values[key] = (values.get(key) or 0) + (number or 0)
     samples: list[Sample] = [(dict(key), number) for key, number in values.items()]
-    sums[family.name] = family._replace(samples=samples)
+    sums[family.name] = replace(family, samples=samples)
 
 
 def _append(by_name: dict[str, Family], family: Family, name: str) -> None:
     known = by_name.get(family.name)
     samples = [] if known is None else list(known.samples)
     samples += [({"controller": name, **labels}, number) for labels, number in family.samples]
-    by_name[family.name] = family._replace(samples=samples)
+    by_name[family.name] = replace(family, samples=samples)
 
 
 def _of_fleet(family: Family) -> Family:
     """Name a sum so that it is not taken for the figure of one controller."""
-    return family._replace(
+    return replace(
+        family,
         name=family.name.replace("leverframe_", "leverframe_fleet_", 1),
         help=f"Of all controllers: {family.help}",
     )

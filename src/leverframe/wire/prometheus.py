@@ -1,7 +1,8 @@
 """The text format that Prometheus reads: families of samples."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+
+from msgspec import Struct
 
 GAUGE, COUNTER = "gauge", "counter"
 
@@ -11,7 +12,7 @@ Sample = tuple[Labels, float | None]
 NO_LABELS: Labels = {}
 
 
-class Family(NamedTuple):
+class Family(Struct, frozen=True):
     name: str
     kind: str
     help: str

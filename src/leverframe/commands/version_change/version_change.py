@@ -7,7 +7,7 @@ are then what the controller has again, except where somebody has changed someth
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -47,7 +47,7 @@ _TOGETHER = (
 _ACCESS = "access"
 
 
-class VersionChange(NamedTuple):
+class VersionChange(msgspec.Struct, frozen=True):
     settings: Settings
     not_carried_over: tuple[NotCarriedOver, ...] = ()
     #: What to keep as `EARLIER`; None when nothing is lost any more.

@@ -10,7 +10,8 @@ from array import array
 from collections.abc import Iterable, Sequence
 from math import nan
 from operator import itemgetter
-from typing import NamedTuple
+
+from msgspec import Struct
 
 #: One array of float64 for each column of a tier, all of the same length.
 Columns = list["array[float]"]
@@ -24,7 +25,7 @@ _FLOAT_BYTES = 8
 _LEVEL = 1
 
 
-class Tier(NamedTuple):
+class Tier(Struct, frozen=True, order=True):
     number: int
     #: 0 for values as they came.
     interval_s: int

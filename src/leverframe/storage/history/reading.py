@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from itertools import repeat
 from math import ceil, isnan
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -70,7 +70,7 @@ class TimeSpan(Struct, frozen=True):
         return min(self.last, self.now)
 
 
-class Resolution(NamedTuple):
+class Resolution(Struct, frozen=True):
     tier: Tier
     #: Seconds between two points; 0 for values as they came.
     step: int
@@ -110,9 +110,9 @@ def since(compactor: Compactor) -> float | None:
     # An interval begins before the first value in it.
     raw_since = compactor.chunk_store.since(RAW)
     earliest = min(known, default=None)
-    if earliest is not None and raw_since is not None and raw_since - earliest < TIERS[-1][1]:
-        return raw_since
-    return earliest
+    if earliest is None or raw_since is None or raw_since - earliest >= TIERS[-1].interval_s:
+        return earliest
+    return raw_since
 
 
 def resolution_of(compactor: Compactor, span: TimeSpan) -> Resolution:
@@ -175,7 +175,7 @@ def on_axis(
     compactor: Compactor, span: TimeSpan, label: str, resolution: Resolution
 ) -> tuple[list[float], list[float], list[float]]:
     """Find lowest, mean and highest value for every interval of the axis."""
-    tier, step = resolution
+    tier, step = resolution.tier, resolution.step
     start = span.first // step * step
     grid = _Grid(start, step, len(axis(span, step)))
     rows = compactor.rows(tier, label, start, span.known, span.now)
