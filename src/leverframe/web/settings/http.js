@@ -89,7 +89,7 @@ const PORTS = { http: "80", https: "443" };
 function serverOf(url) {
   const found = /^(?:(https?):\/\/)?([^:/]*)(?::(\d+))?/.exec(String(url).trim().toLowerCase());
   const [, scheme = "http", host = "", port] = found ?? [];
-  return `${scheme}://${host}:${port ?? PORTS[/** @type {keyof PORTS} */ (scheme)]}`;
+  return `${scheme}://${host}:${port ?? PORTS[/** @type {keyof typeof PORTS} */ (scheme)]}`;
 }
 
 /** @param {AdminContext} context */

@@ -6,7 +6,7 @@ import { colour, plotter } from "../plot.js";
 import { Fingers } from "./fingers.js";
 
 /** What one drawing is made of. @typedef {Omit<uPlot.Options, "width">} Drawing */
-/** @typedef {(colours: Colours, plotter: typeof uPlot) => Drawing} Options */
+/** @typedef {(colours: Colours, Plot: typeof uPlot) => Drawing} Options */
 
 const MIN_DRAG_PX = 8;
 
@@ -50,11 +50,11 @@ export class Figure {
 
   /** @param {uPlot.AlignedData} data @param {number} from @param {number} to */
   async draw(data, from, to) {
-    const uPlot = await plotter();
+    const Plot = await plotter();
     if (!this.#isHeld()) [this.#from, this.#to] = [from, to];
     if (this.#plot !== null) this.#plot.setData(data);
     else {
-      this.#plot = this.#begin(uPlot, data);
+      this.#plot = this.#begin(Plot, data);
       if (this.#moves.zoom) this.#takeFingers(this.#plot);
       this.#takePresses(this.#plot);
     }
@@ -76,13 +76,13 @@ export class Figure {
     return found;
   }
 
-  /** @param {typeof uPlot} uPlot @param {uPlot.AlignedData} data */
-  #begin(uPlot, data) {
+  /** @param {typeof uPlot} Plot @param {uPlot.AlignedData} data */
+  #begin(Plot, data) {
     const { series, axes, scales = {}, hooks = {}, height, bands } = this.#options(
       (token) => this.colour(token),
-      uPlot,
+      Plot,
     );
-    return new uPlot(
+    return new Plot(
       {
         width: Math.max(1, this.element.clientWidth),
         height,

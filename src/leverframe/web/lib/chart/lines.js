@@ -71,15 +71,15 @@ export class Lines {
     const isRaw = step === 0;
     const ghosts = behind?.columns ?? [];
     /** @type {Options} */
-    const options = (colours, uPlot) => ({
+    const options = (colours, Plot) => ({
       height: this.#height,
       scales: { y: { range: (_, low, high) => roomy(low, high) } },
       axes: [timeAxis(colours), valueAxis(colours)],
       series: [
         {},
-        ...ghosts.map((_, index) => ghostLine(index, behind?.step === 0, colours, uPlot)),
+        ...ghosts.map((_, index) => ghostLine(index, behind?.step === 0, colours, Plot)),
         ...columns.flatMap((_, index) =>
-          isRaw ? rawLine(index, isDense, colours, uPlot) : reducedLine(index, colours),
+          isRaw ? rawLine(index, isDense, colours, Plot) : reducedLine(index, colours),
         ),
       ],
       bands: isRaw ? [] : columns.map((_, index) => band(index, ghosts.length, colours)),
@@ -107,10 +107,10 @@ function lineOf(index, colours) {
  * @param {number} index
  * @param {boolean} isDense
  * @param {Colours} colours
- * @param {typeof uPlot} uPlot
+ * @param {typeof uPlot} Plot
  */
-function rawLine(index, isDense, colours, uPlot) {
-  const paths = isDense ? uPlot.paths.linear?.() : uPlot.paths.stepped?.({ align: 1 });
+function rawLine(index, isDense, colours, Plot) {
+  const paths = isDense ? Plot.paths.linear?.() : Plot.paths.stepped?.({ align: 1 });
   return [{ ...lineOf(index, colours), paths }];
 }
 
@@ -118,10 +118,10 @@ function rawLine(index, isDense, colours, uPlot) {
  * @param {number} index
  * @param {boolean} isRaw
  * @param {Colours} colours
- * @param {typeof uPlot} uPlot
+ * @param {typeof uPlot} Plot
  */
-function ghostLine(index, isRaw, colours, uPlot) {
-  const paths = isRaw ? uPlot.paths.stepped?.({ align: 1 }) : uPlot.paths.linear?.();
+function ghostLine(index, isRaw, colours, Plot) {
+  const paths = isRaw ? Plot.paths.stepped?.({ align: 1 }) : Plot.paths.linear?.();
   return { ...lineOf(index, colours), stroke: () => colours("edge"), width: 1, paths };
 }
 
