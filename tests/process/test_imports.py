@@ -60,7 +60,8 @@ def test_reading_the_command_line_loads_nothing_that_packs_archives() -> None:
     program = (
         "import sys\n"
         "from leverframe.command_line.parser import command_line_parser\n"
-        "command_line_parser('run').parse_args(['run', '--port', '0'])\n"
+        "words = ['run', '--port', '0']\n"
+        "command_line_parser(words).parse_args(words)\n"
         "print(*sys.modules)"
     )
     done = subprocess.run(

@@ -50,7 +50,7 @@ _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 def carry_out(arguments: Sequence[str] | None) -> int:
     """Run a command line; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    parser = command_line_parser(arguments[0] if arguments else None)
+    parser = command_line_parser(arguments)
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         options.parser.refuse(unknown, arguments)
