@@ -120,6 +120,16 @@ async def check_shown(twin: LoopTwin, sample: Sample) -> None:
         assert shown_at(shown, path) == as_shown(path, value), sample
 
 
+def sets_secrets(sample: Sample) -> bool:
+    """Whether the settings document shows something else than what was set.
+
+    All else it shows as JSON has it, like `plain`: to read it after every request takes as long as
+    the request itself.
+    """
+    expected = expected_settings(sample.row, sample.values, sample.profile)
+    return sample.row.line in HASHED or any(map(is_secret, expected))
+
+
 async def check_accepted(twin: LoopTwin, sample: Sample) -> None:
     before = twin.controller.engine.settings
     look = STATES.get(sample.row.line)
@@ -140,11 +150,12 @@ async def check_good_requests(
     sent = 0
     for profile in profiles_of(number):
         twin = await prepared(profile, row)
-        for sample in samples_of(row, profile):
+        for place, sample in enumerate(samples_of(row, profile)):
             if row.line == ACCOUNTS:
                 twin = await prepared(profile, row)
             await check_accepted(twin, sample)
-            await check_shown(twin, sample)
+            if place == 0 or sets_secrets(sample):
+                await check_shown(twin, sample)
             if row.line == EVENT:
                 await twin.ok("/inpa.cgi?eventdel=0")
             sent += 1
