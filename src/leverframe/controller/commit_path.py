@@ -74,28 +74,28 @@ class CommitPath:
     ) -> Outstanding:
         """Queue the changes now, in order; the engine follows when they are on disk."""
         stage.forget_redirected()
-        leaves = stage.leaves()
-        description = ChangeDescription.of(leaves, stage.blobs)
+        leaves, blobs, actions = stage.leaves(), stage.blobs, stage.actions
+        description = ChangeDescription.of(leaves, blobs)
         if stage.forgotten:
             description.note = f"; forgotten with its server: {', '.join(stage.forgotten)}"
         persisted = self._persistent.missing()
         # Changes that only set are handed over together, each one with actions for itself.
-        on_committed = partial(self._on_committed) if stage.actions else self._on_committed
-        audit = self._audit.rows(wall, cause, leaves, stage.blobs)
+        on_committed = partial(self._on_committed) if actions else self._on_committed
+        audit = self._audit.rows(wall, cause, leaves, blobs)
         try:
             rows = Rows(leaf_texts(leaves), audit)
             if persisted or also:
                 rows.kept = texts_of(persisted | removed_where_none(also)) | audit
-            if stage.blobs or stage.replaces_all:
-                rows.blobs = {**stage.blobs, EARLIER: None} if stage.replaces_all else stage.blobs
+            if blobs or stage.replaces_all:
+                rows.blobs = {**blobs, EARLIER: None} if stage.replaces_all else blobs
             change = Change(
                 stage.settings,
                 cause,
                 description,
                 audit,
                 persisted,
-                stage.actions,
-                tuple(stage.blobs),
+                actions,
+                tuple(blobs),
                 also,
             )
             outstanding = change.outstanding

@@ -122,9 +122,10 @@ class Hooks:
 
     def check_settings(self, wanted: Settings, given: Collection[str]) -> None:
         """Have the wanted tree refused where a part cannot do what a command asks of it."""
-        for path, check in self.settings_checks.items():
-            if path in given:
-                check(wanted)
+        if not self.settings_checks.keys().isdisjoint(given):
+            for path, check in self.settings_checks.items():
+                if path in given:
+                    check(wanted)
 
     def tell_watchers(
         self, old: Settings, new: Settings, uploads: Iterable[str]

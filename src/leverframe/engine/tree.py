@@ -78,27 +78,27 @@ def with_value(settings: Settings, path: str, value: object) -> Settings:
 def exchanged(settings: Settings, path: str, value: object) -> tuple[Settings, Any]:
     """Return a tree with one value changed, as `with_value` does, and the value that was there.
 
-    That is MISSING where the path leads to a branch, or into a leaf that is a list.
+    That is MISSING where the path leads to a place in a list.
     """
-    steps = path.split(".")
-    branches: list[Any] = []
-    old: Any = settings
-    for step in steps:
-        branches.append(old)
-        old = old[int(step)] if type(old) is tuple else getattr(old, step)
-    if is_same(old, value):
-        return settings, old
-    in_list = type(branches[-1]) is tuple or (type(branches[-1]), steps[-1]) in _BRANCH_LISTS
-    changed: Any = value
-    while branches:
-        branch, step = branches.pop(), steps.pop()
-        if type(branch) is tuple:
-            items = list(branch)
-            items[int(step)] = changed
-            changed = tuple(items)
-        else:
-            changed = replace(branch, **{step: changed})
-    return changed, MISSING if in_list or isinstance(old, Node) else old
+    return _exchanged(settings, path.split("."), 0, value)
+
+
+def _exchanged(branch: Any, steps: list[str], depth: int, value: object) -> tuple[Any, Any]:
+    step = steps[depth]
+    depth += 1
+    is_list = type(branch) is tuple
+    old = branch[int(step)] if is_list else getattr(branch, step)
+    if depth < len(steps):
+        new, replaced = _exchanged(old, steps, depth, value)
+    else:
+        new, replaced = old if is_same(old, value) else value, MISSING if is_list else old
+    if new is old:
+        return branch, replaced
+    if is_list:
+        items = list(branch)
+        items[int(step)] = new
+        return tuple(items), replaced
+    return replace(branch, **{step: new}), replaced
 
 
 def is_same(old: object, new: object) -> bool:

@@ -95,7 +95,8 @@ class AuditTrail:
         """Return the rows to write together with a change, as they are written."""
         number = self.next_number()
         changes = [_change(*leaf) for leaf in leaves[:MAX_CHANGES]]
-        changes += [_upload(name, body) for name, body in blobs.items()]
+        if blobs:
+            changes += [_upload(name, body) for name, body in blobs.items()]
         entry = entry_of(number, wall, cause, changes, max(0, len(leaves) - MAX_CHANGES))
         rows: dict[str, str | None] = {row_name(PREFIX, number): _text(entry)}
         numbers = self._numbers
@@ -136,8 +137,9 @@ def _text(entry: AuditEntry) -> str:
 
 
 def _change(path: str, old: Any, new: Any) -> AuditChange:
-    shown = _hidden if is_confidential(path) else _shown
-    return AuditChange(path, shown(path, old), shown(path, new))
+    if is_confidential(path):
+        return AuditChange(path, _hidden(path, old), _hidden(path, new))
+    return AuditChange(path, _shown(old), _shown(new))
 
 
 def _upload(name: str, body: bytes | None) -> AuditChange:
@@ -153,7 +155,7 @@ def _hidden(path: str, value: Any) -> str | None:
     return masked(value)
 
 
-def _shown(_: str, value: Any) -> Any:
+def _shown(value: Any) -> Any:
     """Return a leaf's value for the trail; null for an absent leaf."""
     kind = type(value)
     if len(value) < _SHORT_LETTERS if kind is str else kind in _SHORT:

@@ -84,8 +84,10 @@ class Rows(msgspec.Struct, omit_defaults=True):
             self.replace_settings = True
         self.settings.update(later.settings)
         self.kept.update(later.kept)
-        self.blobs.update(later.blobs)
-        self.messages.update(later.messages)
+        if later.blobs:
+            self.blobs.update(later.blobs)
+        if later.messages:
+            self.messages.update(later.messages)
 
 
 class BatchPart(Protocol):

@@ -115,25 +115,22 @@ class Item:
             raise self._malformed(f"begins with {literals[0]!r}" if holes else NO_OTHER_FORM)
         rest = value[len(literals[0]) :]
         texts: dict[str, str] = {}
-        last = len(holes)
-        for number, hole in enumerate(holes, start=1):
-            is_end = number == last
-            if is_end:
-                text = rest
-            elif literal := literals[number]:
-                text, separator, rest = rest.partition(literal)
-                is_end = not separator
-            else:
-                text, rest = rest[:1], rest[1:]
-            if "*" in text and hole not in lists and "*" in self.text:
-                raise self._malformed(f"has {last} fields")
-            texts[hole] = text
-            if is_end:
-                if not optional.issuperset(holes[number:]):
-                    raise self._malformed(f"has {last} fields, {number} were given")
-                return texts
-        if rest:
-            raise self._malformed(NO_OTHER_FORM)
+        for hole, literal in zip(holes[:-1], literals[1:], strict=False):
+            if not literal:
+                texts[hole], rest = rest[:1], rest[1:]
+                continue
+            texts[hole], separator, rest = rest.partition(literal)
+            if not separator:
+                break
+        else:
+            if holes:
+                texts[holes[-1]] = rest
+            elif rest:
+                raise self._malformed(NO_OTHER_FORM)
+        if "*" in self.text and any("*" in texts[hole] for hole in texts.keys() - lists):
+            raise self._malformed(f"has {len(holes)} fields")
+        if not optional.issuperset(holes[len(texts) :]):
+            raise self._malformed(f"has {len(holes)} fields, {len(texts)} were given")
         return texts
 
     def _malformed(self, reason: str) -> Malformed:

@@ -6,72 +6,53 @@ has been accepted; a refusal throws the stage away.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct
 
 from leverframe.commands.table.refusals import Locked
 from leverframe.engine.actions import Action, Switch
 from leverframe.engine.sent_secrets import redirected
-from leverframe.engine.settings import Node, Settings
-from leverframe.engine.tree import MISSING, difference, exchanged, is_same, value_at
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import difference, exchanged, is_same, value_at
 from leverframe.profile import Profile
 
-NO_HASHES: Mapping[str, str] = {}
+#: Types of leaves that are no lists.
+_PLAIN = frozenset((str, int, float, bool))
+NO_HASHES: Mapping[str, str] = MappingProxyType({})
 
 
-class Stage:
-    __slots__ = (
-        "_before",
-        "_noted",
-        "_noted_up_to",
-        "actions",
-        "blobs",
-        "forgotten",
-        "given",
-        "hashes",
-        "i2c_found",
-        "lenient",
-        "profile",
-        "settings",
-        "replaces_all",
-        "takes_firmware",
-        "unhashed",
-    )
+class Stage(Struct, eq=False):
+    profile: Profile
+    settings: Settings
+    #: The sensor that answers on the I2C bus at this moment.
+    i2c_found: str | None = None
+    #: Hashes of passwords known so far; hashing is slow and random, so it is done outside.
+    hashes: Mapping[str, str] = NO_HASHES
+    #: There is a key to check firmware with.
+    takes_firmware: bool = True
+    #: Forms that no version printed are taken where they cannot mean anything else.
+    lenient: bool = False
+    #: Paths that commands set, also to what they were.
+    given: list[str] = []
+    actions: list[Action] = []
+    #: Uploaded files by name; None removes one.
+    blobs: dict[str, bytes | None] = {}
+    #: All settings are replaced: those of an earlier version do not come back any more.
+    replaces_all: bool = False
+    #: Paths of secrets that are gone with the server that they were given for.
+    forgotten: tuple[str, ...] = ()
+    #: Passwords that must be hashed before this stage can be used: stage again with them.
+    unhashed: frozenset[str] = frozenset()
+    _before: Any = None
+    #: Every leaf that differs by path, while nothing but plain ones was set; and the settings up to
+    #: which that is true. Comparing the trees instead takes 6 us longer.
+    _noted: dict[str, tuple[str, Any, Any]] = {}
+    _noted_up_to: Settings | None = None
 
-    def __init__(
-        self,
-        profile: Profile,
-        settings: Settings,
-        i2c_found: str | None = None,
-        hashes: Mapping[str, str] = NO_HASHES,
-        takes_firmware: bool = True,
-        lenient: bool = False,
-    ) -> None:
-        self.profile = profile
-        self.settings = settings
-        self._before = settings
-        #: Every leaf that differs by path, while nothing but leaves was set; and the settings up to
-        #: which that is true. Comparing the trees instead takes 6 us longer.
-        self._noted: dict[str, tuple[str, Any, Any]] = {}
-        self._noted_up_to: Settings | None = settings
-        #: Paths that commands set, also to what they were.
-        self.given: list[str] = []
-        #: Paths of secrets that are gone with the server that they were given for.
-        self.forgotten: tuple[str, ...] = ()
-        #: The sensor that answers on the I2C bus at this moment.
-        self.i2c_found = i2c_found
-        #: There is a key to check firmware with.
-        self.takes_firmware = takes_firmware
-        #: Forms that no version printed are taken where they cannot mean anything else.
-        self.lenient = lenient
-        self.actions: list[Action] = []
-        #: Uploaded files by name; None removes one.
-        self.blobs: dict[str, bytes | None] = {}
-        #: All settings are replaced: those of an earlier version do not come back any more.
-        self.replaces_all = False
-        #: Hashes of passwords known so far; hashing is slow and random, so it is done outside.
-        self.hashes = hashes
-        #: Passwords that must be hashed before this stage can be used: stage again with them.
-        self.unhashed: frozenset[str] = frozenset()
+    def __post_init__(self) -> None:
+        self._before = self._noted_up_to = self.settings
 
     def set(self, path: str, value: object) -> None:
         self.given.append(path)
@@ -81,7 +62,7 @@ class Stage:
             self._note(path, old, value)
 
     def _note(self, path: str, old: Any, value: object) -> None:
-        if old is MISSING or isinstance(value, Node):
+        if type(old) not in _PLAIN or type(value) not in _PLAIN:
             self._noted_up_to = None
             return
         if path in self._noted:
