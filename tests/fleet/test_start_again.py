@@ -3,6 +3,7 @@
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -208,11 +209,82 @@ async def test_who_looks_at_it_is_told_the_cause(what: str) -> None:
         await blocked.node.refused(404, "start", name="c")
 
 
-async def test_one_that_was_never_made_is_told_of_and_not_started() -> None:
+async def test_one_whose_table_has_a_mistake_is_told_of_and_not_started() -> None:
     async with blocked_node() as blocked:
-        blocked.node.node.not_started.note("new c", "c does not start: no.", "c")
+        blocked.node.node.not_started.note("c", "c does not start: no.", "c")
         told = await blocked.node.refused(503, "start", name="c")
         assert told.endswith("c does not start: no. It is tried again when the node is started.")
+
+
+class NeverMade:
+    """A node whose file names `a`, which could not be made because something else has its port."""
+
+    def __init__(self, node: LoopNode, other: socket.socket) -> None:
+        self.node = node
+        self.free_port = other.close
+
+
+@asynccontextmanager
+async def never_made(folder: Path, **keys: Any) -> AsyncIterator[NeverMade]:
+    port = free_port()
+    fleet = read(folder, f'[[controllers]]\nname = "a"\nport = {port}\n')
+    with socket.create_server((HOME, port)) as other:
+        async with loop_node(**keys) as node:
+            await listening(node)
+            await start_controllers(node.web, fleet.controllers, as_json=False)
+            assert not node.node.members
+            yield NeverMade(node, other)
+
+
+async def test_one_that_was_never_made_is_made_while_the_node_runs(tmp_path: Path) -> None:
+    async with never_made(tmp_path) as never:
+        node = never.node
+        assert (await node.get(""))["can_start"] == ["a"]
+        (one,) = (await node.post("start", name="a"))["results"]
+        assert one["status"] == 503
+        assert "fleet.toml, line 3: a does not start: port" in one["detail"]
+        assert await not_started_figure(node) == b"1"
+        never.free_port()
+        told = await node.post("start")
+        assert told["results"] == [{"name": "a", "status": 200, "detail": "a runs now."}]
+        overview = await node.get("")
+        assert [overview[key] for key in ("troubles", "not_started", "can_start")] == [[], [], []]
+        assert node.node.registry.records.keys() == {node.member("a").number}
+        assert (await node.post("start"))["results"] == []
+
+
+async def test_the_administrator_of_one_that_is_made_then_has_a_password_that_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with never_made(tmp_path, hosts=("example",)) as never:
+        options = replace(never.node.node.options, must_sign_in=True)
+        never.node.node.options = options
+        never.free_port()
+        capsys.readouterr()
+        assert (await never.node.post("start", name="a"))["done"] == 1
+        settings = never.node.member("a").controller.engine.settings
+        assert settings.access.admin.password
+        assert "The administrator of a has the password" in capsys.readouterr().out
+
+
+async def test_one_that_was_added_meanwhile_loses_its_old_trouble(tmp_path: Path) -> None:
+    async with never_made(tmp_path) as never:
+        node = never.node
+        await node.post("add", name="a")
+        assert (await node.get(""))["troubles"] == []
+        assert await not_started_figure(node) == b"0"
+        assert (await node.post("start", name="a"))["results"] == [
+            {"name": "a", "status": 200, "detail": "a runs already."}
+        ]
+
+
+async def test_a_node_among_others_makes_what_its_file_names(tmp_path: Path) -> None:
+    async with never_made(tmp_path) as never:
+        never.node.node.cluster = StillNodes(never.node.node)
+        never.node.node.not_started.is_retried = True
+        never.free_port()
+        assert (await never.node.post("start"))["done"] == 1
+        assert "without being asked" in await never.node.refused(409, "start")
 
 
 async def test_nodes_that_share_a_database_do_it_by_themselves() -> None:

@@ -355,7 +355,18 @@ class Door:
     def name_elsewhere(self, request: Request) -> str | None:
         """Return the controller of another node that is meant, where nobody here is."""
         name = self._label_of(_host_name(request.headers.get("host", "")))
-        return name if self.directory is not None and self.directory.knows(name) else None
+        if self.directory is None or not self.directory.knows(name) or self._tells_why_not(name):
+            return None
+        return name
+
+    def _tells_why_not(self, name: str) -> bool:
+        """Tell whether a controller is this node's, and did not start here."""
+        is_mine = self.directory is not None and self.directory.is_mine(name)
+        return is_mine and self.not_started.knows(name)
+
+    def answers_for(self, name: str) -> bool:
+        """Tell whether a controller is answered for here, be it by why it did not start."""
+        return self.has(name) or self._tells_why_not(name)
 
     def has(self, name: str) -> bool:
         return name in self._by_name

@@ -327,6 +327,8 @@ class FleetNode:
                 await self._stop(made)
                 await self.lane.forget(numbers)
                 raise
+        for member in made:
+            self.not_started.forget_never_made(member.name)
         self.tell_watchers()
         return made
 

@@ -32,6 +32,8 @@ class NotStarted:
         #: `{n}` for the number.
         self._parts: dict[str, str] = {}
         self._names_by_address: dict[str, str] = {}
+        #: Names of those that could not be made.
+        self._never_made: set[str] = set()
         #: All that are stored are tried again without being asked, where there are other nodes.
         self.is_retried = False
         #: Whether strangers may be told why: it may be about files and ports of the machine.
@@ -49,9 +51,30 @@ class NotStarted:
         self._troubles[f"{NOT_STARTED}{number}"] = sentence
         self._expect(str(number), name, address)
 
+    def why_stored(self, number: int) -> str | None:
+        """Return why a controller that is stored did not start; None where it did."""
+        return self._troubles.get(f"{NOT_STARTED}{number}")
+
     def forget_stored(self, number: int) -> None:
         """Forget that a controller did not start: it has by now, or was removed."""
         self._troubles.pop(f"{NOT_STARTED}{number}", None)
+
+    def note_never_made(self, name: str, sentence: str, address: str | None) -> None:
+        """Keep the reason why one could not be made that a file names."""
+        self.forget_never_made(name)
+        self._never_made.add(name)
+        self.note(f"new {name}", sentence, name, address)
+
+    def forget_never_made(self, name: str) -> None:
+        """Forget that a controller could not be made: it is by now."""
+        if name in self._never_made:
+            self._never_made.remove(name)
+            for part in [one for one in self._troubles if one.startswith(_part_of_new(name))]:
+                del self._troubles[part]
+
+    def never_made(self) -> list[str]:
+        """Return the names of those that a file names and that could not be made."""
+        return sorted(self._never_made)
 
     def leave(self, address: str | None) -> None:
         """Answer no longer for one that did not start at an address which was taken from it."""
@@ -100,6 +123,10 @@ class NotStarted:
         reasons = self._reasons() if any(parts) else {}
         return next((reasons[part] for part in parts if part in reasons), None)
 
+    def knows(self, name: str) -> bool:
+        """Tell whether a controller of this name did not start."""
+        return self._why(name) is not None
+
     def refusal(self, request: Request, name: str, link: str | None) -> Reply | None:
         """Refuse what is asked of one that did not start; None where there is no such one."""
         is_told = self.is_told_to_all()
@@ -120,7 +147,10 @@ class NotStarted:
             return None
         if not with_cause:
             return TOLD_ELSEWHERE
-        if self._parts.get(name, "").removeprefix(NOT_STARTED).isdecimal():
+        is_stored = self._parts.get(name, "").removeprefix(NOT_STARTED).isdecimal()
+        if is_stored and self.is_retried:
+            return f"This controller did not start. {why} It is tried again every few seconds."
+        if is_stored or name in self._never_made:
             return (
                 f"This controller did not start. {why} `leverframe fleet start {name}` tries it"
                 " again."
@@ -138,6 +168,10 @@ class NotStarted:
     def _refuse(self, request: Request, name: str) -> Reply:
         # It was there when the client connected.
         return self.refusal(request, name, None) or problem_reply(503, TOLD_ELSEWHERE)
+
+
+def _part_of_new(name: str) -> str:
+    return f"{NOT_STARTED}new {name}: "
 
 
 def _as_written(name: str) -> list[str]:

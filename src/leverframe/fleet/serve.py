@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from leverframe import __version__
 from leverframe.clock import Clock
-from leverframe.commands.table.refusals import Refusal
 from leverframe.config import NodeConfig
 from leverframe.config.sources import Sources
 from leverframe.fleet.api.endpoints import ENDPOINTS
@@ -29,7 +28,7 @@ from leverframe.fleet.node import WITHOUT_PLACE, FleetNode
 from leverframe.fleet.node_storage import FileStorage, NodeStorage
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import Registry
-from leverframe.fleet.start_again import start_stored
+from leverframe.fleet.start_again import make_new, start_stored
 from leverframe.fleet.tenants import TenantRecord
 from leverframe.hardware import display_picture, pinger
 from leverframe.process.json_lines import print_json
@@ -170,28 +169,10 @@ async def start_controllers(
     if not new:
         return troubles
     password, administrator = await web.new_administrator()
-    refusals = await node.refusals_of(new)
-    made = [
-        replace(one, leaves={**one.leaves, **administrator})
-        for one in new
-        if one.record.name not in refusals
-    ]
-    try:
-        await node.add(made)
-    except Refusal:
-        # One of them cannot be; the others are made without it.
-        for one in made:
-            try:
-                await node.add([one])
-            except Refusal as refusal:
-                refusals[one.record.name] = refusal
-    for name, why in refusals.items():
-        sentence = written[name].why_not(why)
-        address = written[name].record.address
-        node.not_started.note(f"new {name}", sentence, name, address)
-        troubles.append(sentence)
+    why_not = await make_new(node, new, administrator)
+    troubles += why_not.values()
+    names = [one.record.name for one in new if one.record.name not in why_not]
     if password is not None and as_json:
-        names = [one.record.name for one in made]
         print_json({"event": "controllers", "names": names, "password": password})
     elif password is not None:
         print(f"The administrators of new controllers have the password {password}", flush=True)

@@ -1,9 +1,12 @@
 """Controllers that did not start with their node, mended while the others run."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from leverframe.commands.table.refusals import Conflict
-from leverframe.fleet.members import Member, no_such_name
+from msgspec.structs import replace
+
+from leverframe.commands.table.refusals import Conflict, Refusal
+from leverframe.fleet.members import Member, NewController, no_such_name
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import NotRunning
 
@@ -35,6 +38,32 @@ async def start_noted(node: FleetNode, numbers: Sequence[int]) -> dict[int, str]
 async def start_stored(node: FleetNode) -> dict[int, str]:
     """Start all that the store knows; note, and return, why one cannot be."""
     return await start_noted(node, sorted(node.registry.records))
+
+
+async def make_new(
+    node: FleetNode, new: Sequence[NewController], administrator: dict[str, Any]
+) -> dict[str, str]:
+    """Make controllers that a file names; note, and return by name, why one cannot be."""
+    refusals = await node.refusals_of(new)
+    made = [
+        replace(one, leaves={**one.leaves, **administrator})
+        for one in new
+        if one.record.name not in refusals
+    ]
+    try:
+        await node.add(made)
+    except Refusal:
+        # One of them cannot be; the others are made without it.
+        for one in made:
+            try:
+                await node.add([one])
+            except Refusal as refusal:
+                refusals[one.record.name] = refusal
+    by_name = {one.record.name: one for one in new}
+    told = {name: by_name[name].why_not(why) for name, why in refusals.items()}
+    for name, sentence in told.items():
+        node.not_started.note_never_made(name, sentence, by_name[name].record.address)
+    return told
 
 
 async def place_and_start(

@@ -56,6 +56,24 @@ async def test_any_node_answers_for_any_controller_on_a_connection_that_is_kept(
         await until(lambda: is_idle(*nodes.nodes.values()))
 
 
+async def test_why_a_controller_did_not_start_is_told_by_any_node_at_once() -> None:
+    async with joined_nodes(hold_s=1000.0) as nodes:
+        not_started = nodes["b"].door.not_started
+        not_started.is_retried = True
+        not_started.note_stored(7, "gh-1 does not start: no.", "gh-1")
+        nodes.owners["gh-1"] = "b"
+        nodes.tell()
+        for node in nodes.nodes.values():
+            answer = await ask_once(HOME, node.port, "/", GH)
+            assert answer.status == 503
+            assert "gh-1 does not start: no. It is tried again every few seconds." in answer.body
+        # Of what another node has by now the owner tells nothing any more.
+        nodes.owners["gh-1"] = "a"
+        await nodes.put("gh-1", "a")
+        answer = await ask_once(HOME, nodes["b"].port, "/", GH)
+        assert (answer.status, answer.body) == (200, "gh-1 at a")
+
+
 async def test_the_owner_sees_the_address_of_the_client_and_counts_by_it() -> None:
     async with joined_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")

@@ -21,6 +21,7 @@ from leverframe.fleet.cluster.beginning import NameTaken
 from leverframe.fleet.cluster.heartbeat import BeatResult
 from leverframe.fleet.cluster.peer_watch import LEASE_S
 from leverframe.fleet.members import Member
+from leverframe.fleet.records import NotRunning
 from leverframe.servers.http.messages import Request
 from leverframe.storage.fleet.postgres_connection import AWAY, Connection, connect
 from leverframe.storage.fleet.postgres_lane import Claim, InDoubt, PostgresLane
@@ -230,7 +231,7 @@ async def test_a_controller_shows_its_charts_journal_and_audit_wherever_it_is(
     assert moved[3] == audit
     await cluster.nodes["b"].remove([cluster.nodes["b"].members["one"]])
     with connect(cluster.database) as connection:
-        for table in ("chunk", "entry", "told", "mark"):
+        for table in ("chunk", "entry", "told", "mark", "last_moments"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
@@ -275,6 +276,9 @@ async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_ba
     monkeypatch.setattr(node, "_go_on", fail)
     await cluster.members["a"].move(["one"], "b")
     await until(lambda: len(member._own.attempts.not_before) == 1)
+    with pytest.raises(NotRunning, match="one does not start: The database is away. It is tried"):
+        node.select(["one"])
+    assert node.not_started.can_be_started() == {}
     monkeypatch.setattr(node, "_go_on", go_on)
     for one in cluster.members.values():
         # As after an error of its connection.

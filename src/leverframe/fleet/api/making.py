@@ -30,7 +30,7 @@ from leverframe.fleet.records import (
     names_from,
     numbered,
 )
-from leverframe.fleet.start_again import place_and_start, start_noted
+from leverframe.fleet.start_again import make_new, place_and_start, start_noted
 from leverframe.fleet.tenants import OPERATOR
 from leverframe.profile import UnknownProfile
 from leverframe.storage.backup import BackupFile, BackupRefused
@@ -162,30 +162,48 @@ async def removed(context: FleetContext) -> BulkReport:
 
 async def started(context: FleetContext) -> BulkReport:
     """Try again to start controllers that did not start, all of them where none is named."""
-    node = context.node
-    if node.cluster is not None:
+    node, not_started = context.node, context.node.not_started
+    stored, new = not_started.can_be_started(), not_started.never_made()
+    names = list(dict.fromkeys(context.texts("name"))) or [*stored, *new]
+    if node.cluster is not None and (not names or not set(names) <= set(new)):
         raise Conflict(
             "Nodes that share a database try every few seconds to start controllers that did not"
             " start, without being asked."
         )
-    not_running = node.not_started.can_be_started()
-    names = list(dict.fromkeys(context.texts("name"))) or list(not_running)
     for name in names:
-        if name not in not_running and name not in node.members:
-            raise node.not_started.refusal_of(name, context.tenant)
+        if name not in stored and name not in new and name not in node.members:
+            raise not_started.refusal_of(name, context.tenant)
     expect(len(names))
-    why = await start_noted(node, [not_running[one] for one in names if one in not_running])
+    by_number = await start_noted(node, [stored[one] for one in names if one in stored])
+    why = {name: by_number[number] for name, number in stored.items() if number in by_number}
+    why |= await _made_anew(context, [one for one in names if one in new])
     results = []
     for name in names:
-        if name not in not_running:
+        if name not in stored and name not in new:
             results.append(MemberResult(name, DONE, f"{name} runs already."))
         elif name in node.members:
             results.append(MemberResult(name, DONE, f"{name} runs now."))
         else:
             # Without a reason it was removed meanwhile.
-            trouble = why.get(not_running[name]) or no_such_name(name).detail
+            trouble = why.get(name) or no_such_name(name).detail
             results.append(MemberResult(name, NotRunning.status, trouble))
     return report_of(results)
+
+
+async def _made_anew(context: FleetContext, names: Sequence[str]) -> dict[str, str]:
+    """Try again to make controllers that the fleet file names; return why one cannot be.
+
+    The password of their administrators is told as when the node makes them at its start.
+    """
+    if not names:
+        return {}
+    node = context.node
+    password, administrator = await context.new_administrator()
+    why = await make_new(node, [node.in_file[name] for name in names], administrator)
+    made = [name for name in names if name not in why]
+    if password is not None and made:
+        node.options.tell_password(made, password)
+    return why
 
 
 async def renamed(context: FleetContext) -> RenamedReport:

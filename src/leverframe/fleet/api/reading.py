@@ -221,9 +221,13 @@ def node_report(context: FleetContext) -> NodeReport:
         dict(sorted(tenants.items())),
         str(node.options.timezone),
         node.not_started.sentences() if of_operator else [],
-        list(node.not_started.can_be_started()) if of_operator else [],
+        _can_start(node) if of_operator else [],
         node.start.progress(context.tenant),
     )
+
+
+def _can_start(node: FleetNode) -> list[str]:
+    return [*node.not_started.can_be_started(), *node.not_started.never_made()]
 
 
 def _common_time(context: FleetContext) -> float:

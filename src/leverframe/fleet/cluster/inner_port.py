@@ -137,9 +137,9 @@ class IncomingJoin(asyncio.Protocol):
             return
         name, door, directory = introduction.name, self._port.door, self._port.directory
         if directory.is_mine(name):
-            await directory.wait_until(lambda: door.has(name), name, self._port.hold_s)
+            await directory.wait_until(lambda: door.answers_for(name), name, self._port.hold_s)
         self._looking = None
-        if not door.has(name):
+        if not door.answers_for(name):
             self._refuse(introduction, Verdict.NOT_HERE)
             return
         self._lease.end()

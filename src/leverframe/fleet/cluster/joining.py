@@ -75,14 +75,14 @@ class Joining:
         missed: Place | None = None
 
         def can_be_asked() -> bool:
-            return self.door.has(name) or self._other_place(name) not in (None, missed)
+            return self.door.answers_for(name) or self._other_place(name) not in (None, missed)
 
         if not can_be_asked():
             self.directory.figures.held += 1
         while (left := until - loop.time()) > 0:
             pause = left if missed is None else min(left, LOOK_AGAIN_S)
             is_found = await self.directory.wait_until(can_be_asked, name, pause)
-            if self.door.has(name):
+            if self.door.answers_for(name):
                 return None
             place = self._other_place(name)
             if place is None or not is_found:

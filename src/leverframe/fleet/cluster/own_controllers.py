@@ -38,8 +38,7 @@ class OwnControllers:
         claim: Callable[[], Claim],
         figures: MemberFigures,
     ) -> None:
-        self.attempts = StartAttempts(node.troubles)
-        node.not_started.is_retried = True
+        self.attempts = StartAttempts(node.not_started, registry)
         self._node = node
         self._lane = lane
         self._registry = registry

@@ -2,9 +2,10 @@
 
 import logging
 import time
-from collections.abc import Collection, MutableMapping
+from collections.abc import Collection
 
-from leverframe.fleet.not_started import NOT_STARTED
+from leverframe.fleet.not_started import NotStarted
+from leverframe.fleet.records import Registry
 
 log = logging.getLogger(__name__)
 
@@ -13,8 +14,10 @@ START_AGAIN_S = 5.0
 
 
 class StartAttempts:
-    def __init__(self, troubles: MutableMapping[str, str]) -> None:
-        self._troubles = troubles
+    def __init__(self, not_started: NotStarted, registry: Registry) -> None:
+        self._not_started = not_started
+        self._registry = registry
+        not_started.is_retried = True
         #: When a controller that did not start is tried again, by its number.
         self.not_before: dict[int, float] = {}
 
@@ -31,18 +34,19 @@ class StartAttempts:
 
     def note(self, number: int, trouble: str | None) -> None:
         """Note that a controller runs, or why not; each reason is logged once."""
-        name = f"{NOT_STARTED}{number}"
-        if trouble is None:
+        record = self._registry.records.get(number)
+        # Without a record it was removed meanwhile.
+        if trouble is None or record is None:
             self.not_before.pop(number, None)
-            self._troubles.pop(name, None)
+            self._not_started.forget_stored(number)
             return
-        if self._troubles.get(name) != trouble:
+        if self._not_started.why_stored(number) != trouble:
             log.error("%s", trouble)
-        self._troubles[name] = trouble
+        self._not_started.note_stored(number, trouble, record.name, record.address)
         self.not_before[number] = time.monotonic() + START_AGAIN_S
 
     def forget_except(self, own: Collection[int]) -> None:
         """Forget that controllers did not start which another node has by now."""
         for number in [one for one in self.not_before if one not in own]:
             del self.not_before[number]
-            self._troubles.pop(f"{NOT_STARTED}{number}", None)
+            self._not_started.forget_stored(number)
