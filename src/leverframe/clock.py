@@ -54,8 +54,9 @@ class SystemClock:
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        self._monotonic = monotonic
-        self._wall = wall
+        self._sources = monotonic, wall
+        #: As in `Clock`, without a call in between.
+        self.now = monotonic
         self.ahead_s = 0.0
         self._distance_s = wall() - monotonic()
 
@@ -66,20 +67,21 @@ class SystemClock:
         return cls(lambda: time.monotonic() + shift_s)
 
     def read(self) -> Moment:
-        return Moment(self._monotonic(), self._wall() + self.ahead_s)
-
-    def now(self) -> float:
-        return self._monotonic()
+        monotonic, wall = self._sources
+        return Moment(monotonic(), wall() + self.ahead_s)
 
     def wall(self) -> float:
-        return self._wall() + self.ahead_s
+        _, wall = self._sources
+        return wall() + self.ahead_s
 
     def set_wall(self, wall: float) -> None:
-        self.ahead_s = wall - self._wall()
+        _, of_machine = self._sources
+        self.ahead_s = wall - of_machine()
 
     def was_stepped(self) -> bool:
         """Tell whether the machine's clock was set since the previous call."""
-        distance_s = self._wall() - self._monotonic()
+        monotonic, wall = self._sources
+        distance_s = wall() - monotonic()
         step_s = distance_s - self._distance_s
         self._distance_s = distance_s
         return abs(step_s) > NO_STEP_S

@@ -348,8 +348,10 @@ class Controller(Hooks):
         self._run_overdue_timers(at)
         if actions:
             self.action_audit.note(self.engine.machine, actions, at.wall, cause)
-        # A fault may have kept the engine from adopting what is on disk.
-        settings = self.commits.pending if self.writer.is_idle else self.engine.settings
+        settings, pending = self.engine.machine.settings, self.commits.pending
+        if settings is not pending and self.writer.is_idle:
+            # A fault has kept the engine from adopting what is on disk.
+            settings = pending
         return self._apply(settings, actions, at, cause)
 
     def _apply(
@@ -394,7 +396,7 @@ class Controller(Hooks):
 
     def _run_overdue_timers(self, at: Moment) -> None:
         """Run overdue timers first; their faults are not this request's."""
-        deadline = self.engine.next_deadline()
+        deadline = self.engine.machine.timers.next_due
         if deadline is None or deadline >= at.now:
             return
         try:
@@ -431,7 +433,7 @@ class Controller(Hooks):
         messages: asyncio.Future[None] | None = None
         answer: asyncio.Future[None] | None = None
         for effect in emitted:
-            if type(effect) in PINS and self.bootloader_until is not None:
+            if self.bootloader_until is not None and type(effect) in PINS:
                 continue
             if type(effect) is effects.DriveOutput:
                 # More frequent than all others together.

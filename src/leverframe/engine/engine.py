@@ -206,7 +206,11 @@ class Engine:
         if settings is not self.machine.settings:
             self._adopt(settings)
         for action in actions:
-            self._act(action, cause)
+            if type(action) is Switch:
+                # More frequent than all others together.
+                self.actuator.switch(action.label, action.value, cause)
+            else:
+                self._act(action, cause)
         return self._settled()
 
     def sense(self, readings: Mapping[str, Any], at: Moment) -> list[Effect]:
@@ -354,10 +358,6 @@ class Engine:
         self._listened_to = frozenset().union(*(part.listens_to() for part in listeners))
 
     def _act(self, action: Action, cause: Cause) -> None:
-        if type(action) is Switch:
-            # More frequent than all others together, and `match` takes longer.
-            self.actuator.switch(action.label, action.value, cause)
-            return
         machine = self.machine
         match action:
             case Pulse(index, seconds):

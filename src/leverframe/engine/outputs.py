@@ -90,7 +90,8 @@ class Outputs:
 
     def switch(self, index: int, value: int, cause: Cause) -> None:
         """Set (0, 1) or reverse (2) an output."""
-        self._set(index, after_switching(value, self.is_on(index)), cause)
+        is_on = bool(self._machine.values[OUTPUTS[index]])
+        self._set(index, after_switching(value, is_on), cause)
 
     def pulse(self, index: int, seconds: int, cause: Cause) -> None:
         """Switch an output on for so many seconds from now on."""
@@ -180,7 +181,7 @@ class Outputs:
         machine = self._machine
         machine.timers.cancel(*_ENDED_BY_SWITCHING[index])
         if machine.put(OUTPUTS[index], int(on)):
-            machine.emit(_DRIVE[index][on])
+            machine.effects.append(_DRIVE[index][on])
             machine.log_switching(OUTPUTS[index], cause, fact or _TOLD[index][on])
             if machine.settings.outputs[index].remember and not self._is_periodic_live(index):
                 self._keep(index)
@@ -188,8 +189,11 @@ class Outputs:
             self._note_switched_on(index)
 
     def _note_switched_on(self, index: int) -> None:
-        self._switched_on_at[index] = self._machine.at.now
-        self._time_return(index)
+        """Count the return time from now on; none is being counted."""
+        machine = self._machine
+        self._switched_on_at[index] = now = machine.at.now
+        if seconds := machine.settings.outputs[index].return_time:
+            machine.timers.set(_RETURN[index], now + seconds)
 
     def _time_return(self, index: int) -> None:
         machine = self._machine

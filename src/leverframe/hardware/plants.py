@@ -32,51 +32,44 @@ class Plants:
     """All plants of one board; the values of pins and readings go in, readings come out."""
 
     def __init__(self) -> None:
-        self._plants: list[Plant] = []
+        self.wired: list[Plant] = []
         #: The monotonic second at which to call `tick`; None where no plant wants to be called.
         self.next_due: float | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self._plants)
 
     @property
     def fed(self) -> set[str]:
         """Return the readings that plants give."""
-        return {label for plant in self._plants for label in plant.feeds}
-
-    @property
-    def wired(self) -> tuple[Plant, ...]:
-        return tuple(self._plants)
+        return {label for plant in self.wired for label in plant.feeds}
 
     def wire(self, plant: Plant, now: float, values: Values) -> dict[str, float]:
         """Add a plant; it takes its readings over from those that fed them before."""
         fed = set(plant.feeds)
-        self._plants = [other for other in self._plants if not fed.intersection(other.feeds)]
-        self._plants.append(plant)
+        self.wired = [other for other in self.wired if not fed.intersection(other.feeds)]
+        self.wired.append(plant)
         readings = plant.begin(now, values)
         self._plan()
         return readings
 
     def replace(self, plants: Iterable[Plant]) -> None:
         """Have these plants, which have begun already, instead of those that are wired."""
-        self._plants = list(plants)
+        self.wired = list(plants)
         self._plan()
 
     def clear(self) -> None:
-        self._plants.clear()
+        self.wired.clear()
         self.next_due = None
 
     def look(self, label: str, now: float) -> dict[str, float]:
         """Return what the plant of a reading shows at this moment, due or not."""
         readings: dict[str, float] = {}
-        for plant in self._plants:
+        for plant in self.wired:
             if label in plant.feeds:
                 readings |= plant.tick(now)
         self._plan()
         return readings
 
     def put(self, label: str, value: float, now: float) -> None:
-        followers = [plant for plant in self._plants if label in plant.inputs]
+        followers = [plant for plant in self.wired if label in plant.inputs]
         for plant in followers:
             plant.put(label, value, now)
         if followers:
@@ -85,7 +78,7 @@ class Plants:
     def tick(self, now: float) -> dict[str, float]:
         readings: dict[str, float] = {}
         if self.next_due is not None and self.next_due <= now:
-            for plant in self._plants:
+            for plant in self.wired:
                 due = plant.next_deadline()
                 if due is not None and due <= now:
                     readings |= plant.tick(now)
@@ -93,5 +86,5 @@ class Plants:
         return readings
 
     def _plan(self) -> None:
-        dues = [plant.next_deadline() for plant in self._plants]
+        dues = [plant.next_deadline() for plant in self.wired]
         self.next_due = min((due for due in dues if due is not None), default=None)

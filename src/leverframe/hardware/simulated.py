@@ -156,9 +156,9 @@ class SimulatedBoard:
 
     def drive_output(self, index: int, on: bool) -> None:
         self._told[index] = on
-        self.move_relay(
-            index, on if self.faults is None else self.faults.driven(OUTPUTS[index], on)
-        )
+        if self.faults is not None:
+            on = self.faults.driven(OUTPUTS[index], on)
+        self.move_relay(index, on)
 
     def keep_message(self, message: ReceivedSms) -> None:
         # No deque: that takes 0.7 KB of each of many controllers that never get a message.
@@ -170,11 +170,11 @@ class SimulatedBoard:
 
     def move_relay(self, index: int, on: bool) -> None:
         """Make a relay do something, whatever it was told."""
-        now = self._now()
+        now, label = self._now(), OUTPUTS[index]
         self.outputs[index] = on
-        self.history.append(Driven(now, OUTPUTS[index], int(on)))
-        if self._plants:
-            self._plants.put(OUTPUTS[index], float(on), now)
+        self.history.append(Driven(now, label, int(on)))
+        if self._plants.wired:
+            self._plants.put(label, float(on), now)
 
     def drive_pwm(self, index: int, level: float) -> None:
         now = self._now()
@@ -346,7 +346,7 @@ class SimulatedBoard:
 
     def _show(self, readings: Readings) -> None:
         self._readings.update(readings)
-        if self._plants:
+        if self._plants.wired:
             now = self._now()
             for label, value in readings.items():
                 if isinstance(value, float | int):

@@ -103,14 +103,19 @@ class Stage(Struct, eq=False):
 
     def switch_output(self, label: str, value: int) -> None:
         """Switch from outside, which the lock forbids."""
-        self.check_unlocked(label)
+        if self.settings.output_flags.lock:
+            raise _locked(label)
         self.actions.append(Switch(label, value))
 
     def check_unlocked(self, label: str) -> None:
         """Refuse what could move an output or its pin from outside while the outputs are locked."""
         if self.settings.output_flags.lock:
-            raise Locked(
-                f"{label} cannot be switched from outside while the outputs are locked; only "
-                "schedule, rules and watchdog can. Unlock with /stm.cgi?outblock=0.",
-                value=label,
-            )
+            raise _locked(label)
+
+
+def _locked(label: str) -> Locked:
+    return Locked(
+        f"{label} cannot be switched from outside while the outputs are locked; only "
+        "schedule, rules and watchdog can. Unlock with /stm.cgi?outblock=0.",
+        value=label,
+    )
