@@ -360,12 +360,11 @@ class Controller(Hooks):
         actions: Sequence[Action],
         at: Moment,
         cause: Cause,
-        *,
         wake: bool = True,
     ) -> Outstanding | None:
         """Apply settings and actions; what follows a restart is for the engine that it starts."""
         if len(actions) < 2 or not any(type(one) is Restart for one in actions[:-1]):
-            return self.carry_out(self.engine.apply(settings, actions, at, cause), wake=wake)
+            return self.carry_out(self.engine.apply(settings, actions, at, cause), wake)
         until = 1 + next(place for place, one in enumerate(actions) if type(one) is Restart)
         emitted = self.engine.apply(settings, actions[:until], at, cause)
         outstanding = self.carry_out(emitted, wake=wake)
@@ -423,7 +422,7 @@ class Controller(Hooks):
         if self.bootloader_until is None:
             self.carry_out(self.engine.ping_answered(entry, milliseconds, self.clock.read()))
 
-    def carry_out(self, emitted: list[Effect], *, wake: bool = True) -> Outstanding | None:
+    def carry_out(self, emitted: list[Effect], wake: bool = True) -> Outstanding | None:
         """Carry out effects at once; return what must still reach the disk, if anything must."""
         if not emitted and not wake:
             # As nearly always when settings are adopted.

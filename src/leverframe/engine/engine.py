@@ -211,7 +211,8 @@ class Engine:
                 self.actuator.switch(action.label, action.value, cause)
             else:
                 self._act(action, cause)
-        return self._settled()
+        self._settle()
+        return self._finish()
 
     def sense(self, readings: Mapping[str, Any], at: Moment) -> list[Effect]:
         """Take what the board measured."""

@@ -80,7 +80,7 @@ class OwnNames:
         if len(self._known) < 64:
             self._known.add(host)
 
-    def check_page(self, request: Request, *, needs_source: bool) -> None:
+    def check_page(self, request: Request, needs_source: bool) -> None:
         """Refuse what a foreign page has made a browser send; `needs_source` for a session's."""
         headers = request.headers
         if _NAMES_OF_PAGES.isdisjoint(headers):

@@ -396,9 +396,9 @@ class Connection(asyncio.Protocol):
 
     def _send(self, request: Request, reply: Reply) -> None:
         """Send with the other replies of this round; at once the last, or what is too much."""
-        is_last = self._is_last()
+        is_last = self._parser.is_done and self._is_last()
         try:
-            data = reply.encode(close=is_last, head_only=request.method == "HEAD")
+            data = reply.encode(is_last, request.method == "HEAD")
         except ValueError:
             logger.exception("A reply has a head that cannot be sent.")
             reply, is_last = self._server.fault(), True

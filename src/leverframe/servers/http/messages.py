@@ -67,7 +67,7 @@ class Reply(msgspec.Struct, gc=False):
     body: bytes
     headers: Headers = ()
 
-    def encode(self, *, close: bool = False, head_only: bool = False) -> bytes:
+    def encode(self, close: bool = False, head_only: bool = False) -> bytes:
         """Return the bytes on the wire; `head_only` for HEAD, `close` before a close."""
         status, body, headers = self.status, self.body, self.headers
         if status == 200 and not (close or head_only) and (not headers or headers is BY_TLS_ONLY):

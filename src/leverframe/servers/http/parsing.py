@@ -158,18 +158,17 @@ class RequestParser:
             return self._feed_llhttp(data)
         block = data[line.end() :]
         if block == self._last_block:
-            return [self._with_last_headers(line)]
+            return [self._with_last_headers(*line.groups())]
         found = self._feed_llhttp(data)
         if self.reading is NOTHING and len(found) == 1 and not self._is_framed:
             self._last_block = block
         return found
 
-    def _with_last_headers(self, line: re.Match[bytes]) -> Request:
-        method, path, query = line.groups()
+    def _with_last_headers(self, method: bytes, path: bytes, query: bytes | None) -> Request:
         return Request(
             METHODS[method],
-            path.decode("ascii"),
-            None if query is None else query.decode("ascii"),
+            path.decode(),
+            None if query is None else query.decode(),
             self._last_headers,
             b"",
             self._client,

@@ -167,10 +167,12 @@ class CommandEndpoint:
             raise WrongMethodForPath("Commands take GET or POST.", allowed="GET, POST")
         if commands.takes_file or len(request.body) > LARGE_BODY_BYTES:
             return self._take_large_body(request, commands, account)
-        try:
-            with_bodies = self._with_bodies(request, commands)
-        except Refusal as refusal:
-            return self._bad_body(refusal, request)
+        with_bodies: Sequence[Command] = commands.without_bodies
+        if commands.takes_body or request.body:
+            try:
+                with_bodies = self._with_bodies(request, commands)
+            except Refusal as refusal:
+                return self._bad_body(refusal, request)
         return self._carry_out(with_bodies, request, account)
 
     async def _take_large_body(

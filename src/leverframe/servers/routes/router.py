@@ -160,7 +160,7 @@ class Web:
         self._fixed = self._documents.of(self._controller.profile)
 
     def handle(self, request: Request) -> Answer:
-        return self._admitted(request, self._answer, self._of_site)
+        return self._admitted(request, only_head=False)
 
     def handle_as(self, request: Request, account: Account) -> Answer:
         """Answer somebody whose account is known, such as the owner of the process."""
@@ -171,15 +171,10 @@ class Web:
 
     def admit_body(self, request: Request) -> Answer:
         """Tell by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
-        return self._admitted(request, self._admit_body_of, self._refuse_body_of_site)
+        return self._admitted(request, only_head=True)
 
-    def _admitted(
-        self,
-        request: Request,
-        then: Callable[[Request, Account], Answer],
-        of_site: Callable[[Request], Answer],
-    ) -> Answer:
-        """Go on with a request that may come in, once its account is known."""
+    def _admitted(self, request: Request, only_head: bool) -> Answer:
+        """Answer a request that may come in, or its head, once its account is known."""
         try:
             if self._lenient and "//" in request.path:
                 path = without_doubled_slashes(request.path)
@@ -190,16 +185,17 @@ class Web:
                 return self._in_bootloader(request, bootloader_until)
             self._names.check_host(request)
             if request.path not in _OWN_PATHS and request.path.startswith(site_session.PREFIX):
-                return of_site(request)
+                if only_head:
+                    raise NotAllowed("A page of an uploaded site sends commands without a body.")
+                return self._of_site(request)
             account = self._admission.account(request)
             if account is None:
-                return self._with_password(request, then)
-            return then(request, account)
+                return self._with_password(request, only_head)
+            if only_head:
+                return self._admit_body_of(request, account)
+            return self._answer(request, account)
         except Refusal as refusal:
             return self._refused(request, refusal)
-
-    def _refuse_body_of_site(self, _request: Request) -> Answer:
-        raise NotAllowed("A page of an uploaded site sends commands without a body.")
 
     def _admit_body_of(self, request: Request, account: Account) -> Reply:
         self._check_caller(request, account)
@@ -210,21 +206,21 @@ class Web:
             require(account, CONTROL if endpoint is None else endpoint.role)
         return CONTINUE
 
-    async def _with_password(
-        self, request: Request, then: Callable[[Request, Account], Answer]
-    ) -> AnyReply:
+    async def _with_password(self, request: Request, only_head: bool) -> AnyReply:
         """Check the password, which takes a while, then answer."""
         try:
             account = await self._admission.check_password(request)
-            answer = then(request, account)
+            if only_head:
+                return self._admit_body_of(request, account)
+            answer = self._answer(request, account)
             return answer if isinstance(answer, AnyReply) else await answer
         except Refusal as refusal:
             return self._refused(request, refusal)
 
     def _check_caller(self, request: Request, account: Account) -> None:
         if request.query or request.method == "POST":
-            by_session = account.path and "authorization" not in request.headers
-            self._names.check_page(request, needs_source=bool(by_session) and _changes(request))
+            by_session = account.path != "" and "authorization" not in request.headers
+            self._names.check_page(request, by_session and _changes(request))
         if account is ANONYMOUS and not _is_open(request):
             # Before anything is examined: a more detailed refusal would reveal the version.
             require(account, CONTROL)
@@ -324,7 +320,7 @@ class Web:
     def _permitted_commands(self, request: Request, account: Account) -> Commands:
         commands = self._commands.commands(request)
         if commands.calls:
-            check_calls(account, commands.calls, self._controller.pending)
+            check_calls(account, commands.calls, self._controller.commits.pending)
         else:
             require(account, CONTROL)
         return commands
