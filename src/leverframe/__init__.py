@@ -6,8 +6,9 @@ and may change with any release. Importing it starts nothing and sets nothing.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# Type checkers take it for that of `typing`, which is thus loaded by `__main__`, without collections.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from leverframe.clock import Clock, SystemClock, VirtualClock
     from leverframe.controller import Controller
@@ -44,10 +45,10 @@ _PLACES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_PLACES[name]), name)
+    value: object = getattr(import_module(_PLACES[name]), name)
     globals()[name] = value
     return value
 

@@ -1,6 +1,5 @@
 """`leverframe run`: set the logs up and serve one controller until it is stopped."""
 
-import asyncio
 import gc
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -32,6 +31,9 @@ def collect_rarely() -> None:
 
 def loop_runner() -> Callable[[Coroutine[Any, Any, None]], None]:
     """Return what runs a coroutine on the fastest event loop that is installed."""
+    # Imported here: by now no collection looks through it (see `run`).
+    import asyncio
+
     # Nothing runs within the `except`: that the import failed would be the context of every later
     # error, also for those who look there for the cause.
     try:
