@@ -7,7 +7,7 @@ and may change with any release. Importing it starts nothing and sets nothing.
 
 from importlib import import_module
 
-# Type checkers take it for that of `typing`, which is thus loaded by `__main__`, without collections.
+# Type checkers take it for that of `typing`, which `__main__` then loads without collections.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from leverframe.clock import Clock, SystemClock, VirtualClock
