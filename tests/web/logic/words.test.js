@@ -11,7 +11,6 @@ import {
   isState,
 } from "../../../src/leverframe/web/lib/labels.js";
 import { moment, shortMoment } from "../../../src/leverframe/web/lib/moments.js";
-import { nameOf } from "../../../src/leverframe/web/lib/names.js";
 import { shown } from "../../../src/leverframe/web/lib/quantities.js";
 import { PLACES, rich } from "../../../src/leverframe/web/lib/rich.js";
 import { withNames } from "../../../src/leverframe/web/lib/things.js";
@@ -120,15 +119,6 @@ test("labels know their kind and their place", () => {
   assert.deepEqual(["OUT3", "MQTT", "DS1"].map(isState), [true, true, false]);
   assert.equal(new Set(READINGS).size, READINGS.length);
   assert.equal(new Set(SHOWN_PLACES).size, SHOWN_PLACES.length);
-});
-
-test("names are found by labels", () => {
-  const weather = { t1_name: "In" };
-  const settings = { outputs: [{ name: "Pump" }], power: [{ name: "" }], weather };
-  assert.equal(nameOf(settings, "OUT0"), "Pump");
-  assert.equal(nameOf(settings, "ENERGY1"), "");
-  assert.equal(nameOf(settings, "T1"), "In");
-  assert.equal(nameOf(settings, "CO2"), "");
 });
 
 test("a setting is found by its path", () => {

@@ -3,7 +3,6 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
 import { NO_ID } from "../../lib/onewire_bus.js";
-import { nameOf } from "../../lib/names.js";
 import { problemOf } from "../../lib/schema.js";
 import { code, t } from "../../lib/words.js";
 import { Step } from "./step.js";
@@ -94,13 +93,12 @@ export class NamesStep extends Step {
 
   /** @param {string} label */
   #name(label) {
-    return this.#typed.get(label) ?? nameOf(this.context.settings, label);
+    return this.#typed.get(label) ?? this.context.overview.name(label);
   }
 
   get #changed() {
-    return this.#sensors.filter(
-      ({ label }) => this.#name(label) !== nameOf(this.context.settings, label),
-    );
+    const { overview } = this.context;
+    return this.#sensors.filter(({ label }) => this.#name(label) !== overview.name(label));
   }
 
   check() {
@@ -126,7 +124,6 @@ export class NamesStep extends Step {
     return done();
   }
 }
-
 
 /**
  * @param {string} label
