@@ -3,7 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { durationText } from "../lib/durations.js";
-import { fullMoment } from "../lib/moments.js";
+import { exactMoment } from "../lib/moments.js";
 import { t } from "../lib/words.js";
 import * as node from "./node_api.js";
 
@@ -30,10 +30,9 @@ export class GroupTime {
   view() {
     const about = this.#page.node;
     if (!about?.virtual || about.role === "user") return nothing;
-    const now = fullMoment(about.time, { dateStyle: "medium", timeStyle: "medium" });
     return html`<section class="time" aria-label=${t("time_of_all")} ?data-open=${this.#isOpen}>
       <p class="common-time">
-        <b>${now}</b>
+        <b>${exactMoment(about.time)}</b>
         <small>${about.rate ? t("runs", { rate: about.rate }) : t("stands")}</small>
       </p>
       ${about.tenant === null && about.rate ? this.#freeze() : nothing}

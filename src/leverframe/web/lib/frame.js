@@ -4,11 +4,10 @@ import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
 import { SIMULATED } from "./context.js";
 import { icon, mark } from "./icon.js";
-import { chooser, closeByEscape, closeWhenLeft } from "./menu.js";
+import { closeByEscape, closeWhenLeft, ownChoosers } from "./menu.js";
 import { groupLinks } from "./navigation.js";
 import { address } from "./router.js";
-import { THEMES, chooseTheme, currentTheme } from "./theme.js";
-import { chooseLanguage, clock, currentLanguage, languageChoices, t } from "./words.js";
+import { clock, t } from "./words.js";
 
 // What is in the menu is drawn while it is open: no part of the first view.
 let isOwnOpen = false;
@@ -70,16 +69,7 @@ export function ownChoices(context) {
       : nothing}
     <p class="facts">${facts.filter(Boolean).join(" · ")}</p>
     <div class="choices">
-      ${chooser(t("language"), languageChoices(), currentLanguage(), (name) => {
-        chooseLanguage(name);
-        context.redraw();
-      })}
-      ${chooser(
-        t("theme"),
-        THEMES.map((name) => [name, t(`theme_${name}`)]),
-        currentTheme(),
-        chooseTheme,
-      )}
+      ${ownChoosers(() => context.redraw())}
       ${maySignOut(context)
         ? html`<button
             type="button"

@@ -6,6 +6,8 @@
 
 import { html } from "../vendor/lit-html.js";
 import { optionsOf } from "./options.js";
+import { THEMES, chooseTheme, currentTheme } from "./theme.js";
+import { chooseLanguage, currentLanguage, languageChoices, t } from "./words.js";
 
 /** @param {EventTarget | null} within */
 export function closeMenu(within) {
@@ -37,6 +39,20 @@ export function closeMenusOutside() {
   });
 }
 
+// What everybody chooses in this browser: language and theme.
+/** @param {() => void} redraw */
+export const ownChoosers = (redraw) =>
+  html`${chooser(t("language"), languageChoices(), currentLanguage(), (name) => {
+    chooseLanguage(name);
+    redraw();
+  })}
+  ${chooser(
+    t("theme"),
+    THEMES.map((name) => [name, t(`theme_${name}`)]),
+    currentTheme(),
+    chooseTheme,
+  )}`;
+
 // A choice in a menu, with its label above it.
 /**
  * @param {string} label
@@ -44,7 +60,7 @@ export function closeMenusOutside() {
  * @param {string} current
  * @param {(value: string) => void} choose
  */
-export function chooser(label, options, current, choose) {
+function chooser(label, options, current, choose) {
   return html`<label
     ><small>${label}</small
     ><select aria-label=${label} @change=${(event) => choose(event.target.value)}>

@@ -22,6 +22,11 @@ export const fullMoment = (seconds, options, language = currentLanguage()) =>
     timeZone: shownZone(),
   });
 
+// With its seconds.
+/** @param {number} seconds */
+export const exactMoment = (seconds) =>
+  fullMoment(seconds, { dateStyle: "medium", timeStyle: "medium" });
+
 // One of the last day by its time alone.
 /** @param {number} seconds @param {number} [now] */
 export const moment = (seconds, now = seconds) =>

@@ -4,7 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
 import { durationText, roughText } from "../../lib/durations.js";
 import { entryView, journalWords, reasonText } from "../../lib/journal.js";
-import { fullMoment } from "../../lib/moments.js";
+import { exactMoment } from "../../lib/moments.js";
 import { optionsOf } from "../../lib/options.js";
 import { thingName } from "../../lib/things.js";
 import { serverText, t } from "../../lib/words.js";
@@ -15,9 +15,6 @@ const HOURS = [6, 24, 72, 168];
 const HOUR_S = 3600;
 // More lines than this are counted and not drawn.
 const SHOWN = 100;
-
-/** @param {number} seconds */
-const moment = (seconds) => fullMoment(seconds, { dateStyle: "medium", timeStyle: "medium" });
 
 export class WhatIf {
   #context;
@@ -80,7 +77,7 @@ export class WhatIf {
       <ul class="log">
         ${differing.slice(0, SHOWN).map(
           (one) => html`<li>
-            <time>${moment(one.time)}</time>
+            <time>${exactMoment(one.time)}</time>
             <div><b>${one.only === "with" ? "+" : "−"}</b> ${this.#entry(one)}</div>
           </li>`,
         )}

@@ -1,7 +1,7 @@
 // Time that stands still until somebody moves it: by steps, to what is due next, to a moment.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { fullMoment, isoDay } from "../../lib/moments.js";
+import { exactMoment, isoDay } from "../../lib/moments.js";
 import { secondsOfDay, timeText } from "../../lib/time_of_day.js";
 import { t } from "../../lib/words.js";
 import { dayOf, momentOf, secondOfDay } from "../../lib/zone.js";
@@ -15,9 +15,6 @@ const STEPS = [
   [3600, "step_hour"],
   [86400, "step_day"],
 ];
-
-/** @param {number} seconds */
-const moment = (seconds) => fullMoment(seconds, { dateStyle: "medium", timeStyle: "medium" });
 
 // "2026-01-31 18:30": as it is typed, in every language.
 /** @param {number} seconds */
@@ -57,7 +54,7 @@ export class Passing {
     const { virtual_time: isVirtual, time } = this.#bench.report;
     return html`<section class="card">
       <h2>${t("time_title")}</h2>
-      <p class="moment">${moment(time)}</p>
+      <p class="moment">${exactMoment(time)}</p>
       ${isVirtual ? this.#ways() : html`<p class="note">${t("time_real")}</p>`}
       ${this.#problem ? html`<p class="refusal" role="alert">${this.#problem}</p>` : nothing}
     </section>`;
@@ -83,7 +80,9 @@ export class Passing {
           ${t("next_due")}
         </button>
       </div>
-      <p class="note">${due === null ? t("nothing_due") : t("due_at", { time: moment(due) })}</p>
+      <p class="note">
+        ${due === null ? t("nothing_due") : t("due_at", { time: exactMoment(due) })}
+      </p>
       ${this.#toMoment()}`;
   }
 

@@ -2,13 +2,10 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
-import { fullMoment } from "../../lib/moments.js";
+import { exactMoment } from "../../lib/moments.js";
 import { t } from "../../lib/words.js";
 
 /** @import { Bench } from "./bench.js" */
-
-/** @param {number} seconds */
-const moment = (seconds) => fullMoment(seconds, { dateStyle: "medium", timeStyle: "medium" });
 
 export class Snapshots {
   #context;
@@ -60,7 +57,7 @@ export class Snapshots {
   /** @param {BenchSnapshot} one */
   #row({ name, time }) {
     return html`<li class="pin">
-      <span class="name">${name} <small>${moment(time)}</small></span>
+      <span class="name">${name} <small>${exactMoment(time)}</small></span>
       <button type="button" @click=${() => this.#send("restore", name)}>
         ${t("go_back", { name })}
       </button>

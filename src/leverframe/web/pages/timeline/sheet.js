@@ -3,7 +3,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { causeKey } from "../../lib/causes.js";
 import { pointsOf } from "../../lib/course.js";
-import { fullMoment } from "../../lib/moments.js";
+import { exactMoment, fullMoment } from "../../lib/moments.js";
 import { t } from "../../lib/words.js";
 import { barAt } from "./chain.js";
 import { restOfKey } from "./head.js";
@@ -97,7 +97,7 @@ function wordAtCursor({ timeline, history, cursor, now }, story, row) {
 
 /** @param {Scene} scene @param {Story} story @param {Row | undefined} row */
 function spoken(scene, story, row) {
-  const time = fullMoment(scene.cursor, { dateStyle: "medium", timeStyle: "medium" });
+  const time = exactMoment(scene.cursor);
   const isLane = row && row.kind !== "group";
   return isLane ? `${time}, ${row.name}: ${wordAtCursor(scene, story, row)}` : time;
 }

@@ -5,7 +5,7 @@ import { Action } from "../../lib/action.js";
 import * as api from "../../lib/api.js";
 import { inOneUnit } from "../../lib/durations.js";
 import { Followed } from "../../lib/followed.js";
-import { fullMoment } from "../../lib/moments.js";
+import { exactMoment } from "../../lib/moments.js";
 import { t } from "../../lib/words.js";
 import { wallOf } from "../../lib/zone.js";
 import { zoneNote } from "../../lib/zone_note.js";
@@ -68,7 +68,7 @@ export class ClockCard {
       ${zoneNote(time + passed)}
       <div class="reading stacked">
         <span class="name">${t("clock_now")}</span>
-        <span class="value">${inWords(time + passed)}</span>
+        <span class="value">${exactMoment(time + passed)}</span>
         <small class="since">${difference(time - here)}</small>
       </div>
       ${this.#toBrowser.view()}
@@ -89,9 +89,6 @@ export class ClockCard {
     </section>`;
   }
 }
-
-/** @param {number} seconds */
-const inWords = (seconds) => fullMoment(seconds, { dateStyle: "medium", timeStyle: "medium" });
 
 /** @param {number} seconds */
 function difference(seconds) {
