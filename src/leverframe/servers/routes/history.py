@@ -1,10 +1,10 @@
 """`/api/history` and `/api/history.csv`: recorded values, read and encoded off the event loop."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
 from math import isfinite
 from re import sub
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict, TypeVar
 from unicodedata import normalize
 from urllib.parse import parse_qsl
 from zoneinfo import ZoneInfo
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from leverframe.commands.describe.media_types import JSON
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import Refusal
+from leverframe.controller import Controller
 from leverframe.engine.settings import Settings
 from leverframe.naming.names import name_of
 from leverframe.naming.units import unit_of
@@ -33,7 +34,6 @@ from leverframe.storage.history.reading import (
     csv_pieces,
     recorded_labels,
 )
-from leverframe.storage.history.worker import HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 
 CSV = "text/csv; charset=utf-8"
@@ -76,6 +76,7 @@ CSV_PARAMETERS = (
 )
 #: So many names of columns stand in the name of a file.
 MAX_NAMED = 3
+T = TypeVar("T")
 
 
 class Series(TypedDict):
@@ -118,22 +119,29 @@ class HistoryUnreadable(Refusal):
     title = "The history cannot be read"
 
 
+async def ask_history(controller: Controller, work: Callable[[Compactor], T]) -> T:
+    """Have work done where the history is; refuse where that cannot be read."""
+    assert controller.history is not None
+    try:
+        return await controller.history.ask(work)
+    except StoreUnavailable as error:
+        raise HistoryUnreadable(str(error)) from error
+
+
 async def history_json(context: Context) -> Reply:
-    history, span, _ = _asked(context, USUAL_POINTS, PARAMETERS)
+    span, _ = _asked(context, USUAL_POINTS, PARAMETERS)
 
     def work(compactor: Compactor) -> Reply:
         body = msgspec.json.encode(answer(compactor, _filled(compactor, span)))
         return packed(context.request, JSON, body, (NOT_KEPT,))
 
-    try:
-        return await history.ask(work)
-    except StoreUnavailable as error:
-        raise HistoryUnreadable(str(error)) from error
+    return await ask_history(context.controller, work)
 
 
 async def history_csv(context: Context) -> AnyReply:
-    history, span, given = _asked(context, MAX_POINTS, CSV_PARAMETERS)
-    settings = context.controller.engine.settings
+    span, given = _asked(context, MAX_POINTS, CSV_PARAMETERS)
+    controller = context.controller
+    settings = controller.engine.settings
     names = _names(given, span.labels, settings)
 
     def work(compactor: Compactor) -> tuple[Iterator[bytes], bytes, str]:
@@ -142,12 +150,9 @@ async def history_csv(context: Context) -> AnyReply:
         pieces = csv_pieces(compactor, filled, style)
         return pieces, next(pieces), _file_name(filled, style, settings.name, names)
 
-    try:
-        pieces, first, name = await history.ask(work)
-    except StoreUnavailable as error:
-        raise HistoryUnreadable(str(error)) from error
+    pieces, first, name = await ask_history(controller, work)
     headers = (NOT_KEPT, ("Content-Disposition", f'attachment; filename="{name}"'))
-    return StreamReply(200, CSV, _streamed(history, first, pieces), headers)
+    return StreamReply(200, CSV, _streamed(controller, first, pieces), headers)
 
 
 def _names(given: dict[str, str], labels: Sequence[str], settings: Settings) -> dict[str, str]:
@@ -198,16 +203,16 @@ def _file_name(span: TimeSpan, style: CsvStyle, controller: str, names: dict[str
 
 
 async def _streamed(
-    history: HistoryRecorder, first: bytes, pieces: Iterator[bytes]
+    controller: Controller, first: bytes, pieces: Iterator[bytes]
 ) -> AsyncIterator[bytes]:
     piece: bytes | None = first
     while piece is not None:
         if piece:
             yield piece
         try:
-            piece = await history.ask(lambda _: next(pieces, None))
-        except StoreUnavailable as error:
-            raise StreamCut(str(error)) from error
+            piece = await ask_history(controller, lambda _: next(pieces, None))
+        except HistoryUnreadable as refusal:
+            raise StreamCut(refusal.detail) from refusal
 
 
 def _filled(compactor: Compactor, span: TimeSpan) -> TimeSpan:
@@ -220,12 +225,11 @@ def _filled(compactor: Compactor, span: TimeSpan) -> TimeSpan:
 
 def _asked(
     context: Context, usual_points: int, parameters: Sequence[QueryParameter]
-) -> tuple[HistoryRecorder, TimeSpan, dict[str, str]]:
-    """Return the history, the span to read and all fields; refuse a bad query before reading."""
-    controller, query = context.controller, context.request.query or ""
-    assert controller.history is not None
-    span = span_of(query, controller.clock.read().wall, usual_points, parameters)
-    return controller.history, span, fields_of(query, parameters)
+) -> tuple[TimeSpan, dict[str, str]]:
+    """Return the span to read and all fields; refuse a bad query before reading."""
+    query = context.request.query or ""
+    span = span_of(query, context.controller.clock.read().wall, usual_points, parameters)
+    return span, fields_of(query, parameters)
 
 
 def span_of(

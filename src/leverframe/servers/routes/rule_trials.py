@@ -28,11 +28,10 @@ from leverframe.engine.timeline import Course
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.context import Context
-from leverframe.servers.routes.history import HistoryUnreadable
+from leverframe.servers.routes.history import ask_history
 from leverframe.servers.routes.what_if import duration_in
 from leverframe.storage.history.compactor import Compactor
 from leverframe.storage.history.reading import TimeSpan, raw
-from leverframe.storage.store import StoreUnavailable
 
 PARAMETERS = (
     QueryParameter(
@@ -55,16 +54,12 @@ class _Tried(Struct, frozen=True):
 
 async def rule_trial(context: Context) -> Reply:
     controller = context.controller
-    assert controller.history is not None
     for_s = duration_in(context.request.query or "")
     settings, index = _settings_with(controller, context.request.body.decode(errors="replace"))
     now = controller.clock.read().wall
     span = TimeSpan((), now - for_s, now, 1, now)
     tried = _Tried(settings, index, controller.profile, controller.engine.machine.timezone, span)
-    try:
-        trial = await controller.history.ask(lambda compactor: _trial(compactor, tried))
-    except StoreUnavailable as error:
-        raise HistoryUnreadable(str(error)) from error
+    trial = await ask_history(controller, lambda compactor: _trial(compactor, tried))
     return Reply(200, JSON, msgspec.json.encode(trial), (NOT_KEPT,))
 
 

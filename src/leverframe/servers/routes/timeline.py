@@ -24,13 +24,12 @@ from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.compressed import packed
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.history import PARAMETERS as HISTORY_PARAMETERS
-from leverframe.servers.routes.history import HistoryUnreadable, span_of
+from leverframe.servers.routes.history import ask_history, span_of
 from leverframe.servers.routes.state import WallTime
 from leverframe.storage.history.columns import RAW
 from leverframe.storage.history.compactor import Compactor
 from leverframe.storage.history.reading import TimeSpan, raw
 from leverframe.storage.history.telling import told_from
-from leverframe.storage.store import StoreUnavailable
 
 #: More is never read, and a rule that chatters would fill the reply.
 MAX_MESSAGES = 500
@@ -98,7 +97,6 @@ class LeverTimeline(Struct, frozen=True, rename={"first": "from", "last": "to"})
 
 async def timeline(context: Context) -> Reply:
     controller = context.controller
-    assert controller.history is not None
     at = controller.clock.read()
     span = span_of(context.request.query or "", at.wall, 1, PARAMETERS)
     engine = controller.engine
@@ -112,10 +110,7 @@ async def timeline(context: Context) -> Reply:
         body = msgspec.json.encode(reader.timeline(values, rules))
         return packed(context.request, JSON, body, (NOT_KEPT,))
 
-    try:
-        return await controller.history.ask(work)
-    except StoreUnavailable as error:
-        raise HistoryUnreadable(str(error)) from error
+    return await ask_history(controller, work)
 
 
 class _TimelineReader:

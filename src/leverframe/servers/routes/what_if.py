@@ -23,10 +23,9 @@ from leverframe.engine.timeline import Course
 from leverframe.engine.what_if import TriedChange, WhatIf, labels_needed, what_if
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.context import Context
-from leverframe.servers.routes.history import HistoryUnreadable
+from leverframe.servers.routes.history import ask_history
 from leverframe.storage.history.compactor import Compactor
 from leverframe.storage.history.reading import TimeSpan, raw
-from leverframe.storage.store import StoreUnavailable
 
 MAX_S = 7 * DAY_S
 PARAMETERS = (
@@ -47,7 +46,6 @@ async def tried_commands(context: Context) -> Reply:
     )
     perform_written(commands, stage)
     change = TriedChange(stage.settings, tuple(stage.actions))
-    assert controller.history is not None
     bench = controller.board.bench
     plants = None if bench is None else exported(bench.plants)
     worlds = (None, None) if plants is None else (imported(plants), imported(plants))
@@ -59,10 +57,7 @@ async def tried_commands(context: Context) -> Reply:
         courses = recorded_again(compactor, labels, at.wall, for_s)
         return what_if(state, at, for_s, change, courses, worlds)
 
-    try:
-        result = await controller.history.ask(work)
-    except StoreUnavailable as error:
-        raise HistoryUnreadable(str(error)) from error
+    result = await ask_history(controller, work)
     return Reply(200, JSON, msgspec.json.encode(result), (NOT_KEPT,))
 
 
