@@ -26,9 +26,8 @@ from leverframe.hardware.described_fields import (
 )
 from leverframe.hardware.simulated import SETTABLE
 
-HTTP, PORTS, POWER, CLOCK, PINS, READINGS, LEVELS, MODBUS, CHANNELS = (
-    *("http", "ports", "power", "clock", "pins", "readings", "levels", "modbus", "channels"),
-)
+HTTP, PORTS, POWER, CLOCK, PINS = "http", "ports", "power", "clock", "pins"
+READINGS, LEVELS, MODBUS, CHANNELS = "readings", "levels", "modbus", "channels"
 #: Outbox channels by what people call the thing that is down.
 SERVERS = {
     "mail": ("email",),
@@ -37,13 +36,8 @@ SERVERS = {
     "http": ("http1", "http2", "http3", "http4"),
 }
 #: What a Modbus server does instead of answering.
-EXCEPTION, SILENT, NONSENSE, WRONG_ID, RESET = (
-    "exception",
-    "silent",
-    "garbage",
-    "wrong id",
-    "reset",
-)
+EXCEPTION, SILENT, NONSENSE = "exception", "silent", "garbage"
+WRONG_ID, RESET = "wrong id", "reset"
 
 
 class BadFault(BadField):
@@ -85,18 +79,14 @@ class FaultKind(Struct, frozen=True):
     scopes: tuple[str, ...] = ("after", "for")
 
 
-def _whole(low: float, high: float, unit: str) -> Number:
-    return Number(low, high, unit)
-
-
 #: Where, when and how often a fault acts. Times are those of the controller's clock.
 SCOPES: dict[str, Field] = {
     "path": Field(RequestPath(), "requests to this path only"),
-    "times": Field(_whole(1, 1e6, "times"), "end after it acted so often"),
+    "times": Field(Number(1, 1e6, "times"), "end after it acted so often"),
     "after": Field(Duration(0.0, 30 * DAY_S), "begin so much later", 0.0),
     "for": Field(Duration(0.001, 365 * DAY_S), "end after so long"),
     "chance": Field(Number(0.001, 1.0, "of 1"), "act on this share of the occasions", 1.0),
-    "seed": Field(_whole(0, 2**31, ""), "what chance, noise and garbage are made from"),
+    "seed": Field(Number(0, 2**31, ""), "what chance, noise and garbage are made from"),
 }
 _REQUESTS = ("path", "times", "after", "for", "chance", "seed")
 _OCCASIONS = ("times", "after", "for", "chance", "seed")
@@ -109,7 +99,7 @@ _SAMPLED = {
 }
 _RELAY = {"label": Field(OneOf(OUTPUTS), "the output", REQUIRED)}
 _EDGES = {
-    "edges": Field(_whole(1, 100, "edges"), "further edges of each change", 6.0),
+    "edges": Field(Number(1, 100, "edges"), "further edges of each change", 6.0),
     "apart": Field(Duration(0.0005, 1.0), "time between two of them", 0.003),
 }
 _SEEDED = ("after", "for", "seed")
@@ -143,14 +133,14 @@ FAULTS: dict[str, FaultKind] = {
         "The connection is reset, at once or after some bytes of the answer.",
         "Small network stacks have room for a few connections and reset the others; a power cut "
         "resets all of them.",
-        {"bytes": Field(_whole(0, 1e7, "bytes"), "bytes of the answer before it", 0.0)},
+        {"bytes": Field(Number(0, 1e7, "bytes"), "bytes of the answer before it", 0.0)},
         _REQUESTS,
     ),
     "cut": FaultKind(
         HTTP,
         "The connection is closed in the middle of the body.",
         "A server that runs out of memory while it writes a page closes without an error.",
-        {"bytes": Field(_whole(0, 1e7, "bytes"), "bytes of the body before it; half if not given")},
+        {"bytes": Field(Number(0, 1e7, "bytes"), "bytes of the body before it; half if not given")},
         _REQUESTS,
     ),
     "wrong_length": FaultKind(
@@ -165,7 +155,7 @@ FAULTS: dict[str, FaultKind] = {
         "The answer is a bare error.",
         "500 comes from a server whose script failed, 503 from one with too many clients, 401 "
         "after a restart that forgot the password.",
-        {"code": Field(_whole(300, 599, ""), "the status", 500.0)},
+        {"code": Field(Number(300, 599, ""), "the status", 500.0)},
         _REQUESTS,
     ),
     "garbage": FaultKind(
@@ -233,7 +223,7 @@ FAULTS: dict[str, FaultKind] = {
         "The power fails again and again; each time the controller is silent as by `reboot`.",
         "A weak supply breaks down when relays pull in: the unit starts, switches, and falls over.",
         {
-            "cycles": Field(_whole(1, 1000, "times"), "how often", 3.0),
+            "cycles": Field(Number(1, 1000, "times"), "how often", 3.0),
             "off": Field(Duration(0.0, DAY_S), "how long it is off each time", 1.0),
             "on": Field(Duration(0.1, DAY_S), "how long it runs in between", 2.0),
         },
@@ -338,7 +328,7 @@ FAULTS: dict[str, FaultKind] = {
             "what": Field(
                 OneOf((EXCEPTION, SILENT, NONSENSE, WRONG_ID, RESET)), "what it does", EXCEPTION
             ),
-            "code": Field(_whole(1, 11, ""), "code of the exception", 4.0),
+            "code": Field(Number(1, 11, ""), "code of the exception", 4.0),
         },
         _OCCASIONS,
     ),
