@@ -22,7 +22,7 @@ beforeEach(async () => {
   context = await openContext();
   context.live.state = { ...context.live.state, OUT0: 0, PWM0: 0, "PWM0.duty": 50 };
   await Promise.all(["status", "things", "simulation"].map(fetchWords));
-  switches = new Switches(context, context.overview);
+  switches = new Switches(context);
   context.live.connection = "live";
 });
 

@@ -14,10 +14,10 @@ export class Switches {
   /** @type {Map<string, Lever>} */
   #levers = new Map();
 
-  /** @param {Context} context @param {Overview} overview */
-  constructor(context, overview) {
+  /** @param {Context} context */
+  constructor(context) {
     this.#context = context;
-    this.#overview = overview;
+    this.#overview = context.overview;
   }
 
   // A row.

@@ -26,8 +26,8 @@ export class Page {
   constructor(context) {
     this.#context = context;
     this.#overview = context.overview;
-    this.#switches = new Switches(context, this.#overview);
-    this.#layout = new Layout(context, this.#overview);
+    this.#switches = new Switches(context);
+    this.#layout = new Layout(context);
     this.#stage = new Stage(context, this.#layout, (labels) => this.#element(labels));
     this.#removal = new Action(context, {
       label: "remove_picture",

@@ -35,7 +35,7 @@ export class Page {
     this.#context = context;
     this.#form = settingCard(context);
     this.#step = new StepCard(context, () => this.#gains(), () => this.#typedUnit);
-    this.#switches = new Switches(context, context.overview);
+    this.#switches = new Switches(context);
     this.#hasGap = context.live.watchGaps();
     this.#stop = context.live.listen(() => this.#follow());
   }

@@ -8,11 +8,11 @@ import { thingName } from "../lib/things.js";
 import { t } from "../lib/words.js";
 import { Ask } from "./simulation/ask.js";
 import { Bench } from "./simulation/bench.js";
-import { Faults } from "./simulation/faults.js";
+import { faultsCard } from "./simulation/faults.js";
 import { Knob } from "./simulation/knob.js";
 import { Passing } from "./simulation/passing.js";
 import { Pin } from "./simulation/pin.js";
-import { Plants } from "./simulation/plants.js";
+import { plantsCard } from "./simulation/plants.js";
 import { Snapshots } from "./simulation/snapshots.js";
 
 // Which readings stand together; those that no card names stand with the Modbus readings.
@@ -47,8 +47,8 @@ export class Page {
     this.#context = context;
     this.#bench = new Bench(context);
     this.#time = new Passing(context, this.#bench);
-    this.#plants = new Plants(context, this.#bench);
-    this.#faults = new Faults(context, this.#bench);
+    this.#plants = plantsCard(context, this.#bench);
+    this.#faults = faultsCard(context, this.#bench);
     this.#snapshots = new Snapshots(context, this.#bench);
     this.#asks = asksOf(context, this.#bench);
   }

@@ -31,7 +31,7 @@ export class Page {
   constructor(context) {
     this.#context = context;
     this.#overview = context.overview;
-    this.#switches = new Switches(context, this.#overview);
+    this.#switches = new Switches(context);
     const hindrance = (/** @type {string} */ label) => () => this.#switches.hindrance(label);
     this.#duties = new Map(
       PWMS.map((label) => [label, new Duty(context, label, hindrance(label))]),

@@ -24,10 +24,10 @@ export class Layout {
   /** @type {string | null} */
   refusal = null;
 
-  /** @param {Context} context @param {Overview} overview */
-  constructor(context, overview) {
+  /** @param {Context} context */
+  constructor(context) {
     this.#context = context;
-    this.#overview = overview;
+    this.#overview = context.overview;
   }
 
   get isArranged() {

@@ -20,6 +20,13 @@ import { serverText, t } from "../../lib/words.js";
 /** @param {AdminContext} context @param {string} text */
 export const named = (context, text) => (kindOf(text).kind ? thingName(context, text) : text);
 
+// "load*switch:OUT0*on:5" -> ["load", [["switch", "OUT0"], ["on", "5"]]]
+/** @param {string} text @returns {[string, string[][]]} */
+export function takenApart(text) {
+  const [kind, ...given] = text.split("*");
+  return [kind, given.map((one) => (/^(\w+):(.*)$/s.exec(one) ?? []).slice(1))];
+}
+
 // The bench says limits of durations as `1h30m`, and takes what is typed in seconds.
 const DURATION = /^[\d.]+[smhd]$/;
 // Beyond these, a limit is only the end of what is counted.

@@ -31,12 +31,12 @@ export class Beside {
 
   /** @param {Context} context @param {Switches} switches */
   constructor(context, switches) {
-    const { overview, live } = context;
+    const { live } = context;
     this.#context = context;
     this.#switches = switches;
     this.#tiles = new Tiles(context, this.#hour);
     this.#meters = new Meters(context);
-    this.#happened = new Happened(context, overview);
+    this.#happened = new Happened(context);
     this.#hasGap = live.watchGaps();
     this.#stop = live.listen(() => this.#follow());
     this.#follow();
@@ -111,7 +111,7 @@ export class Beside {
         import("./choice.js"),
         this.#context.knowCommands(),
       ]);
-      this.#choice ??= new Choice(this.#context, this.#context.overview);
+      this.#choice ??= new Choice(this.#context);
     } catch (error) {
       // The banner says why nothing opens.
       if (!api.mayPass(error)) throw error;

@@ -19,11 +19,11 @@ export class Happened {
   /** @type {Promise<void> | null} */
   #reading = null;
 
-  /** @param {Context} context @param {Overview} overview */
-  constructor(context, overview) {
+  /** @param {Context} context */
+  constructor(context) {
     this.#context = context;
     this.#heard = context.live.heard;
-    this.#overview = overview;
+    this.#overview = context.overview;
   }
 
   // One after the other: the next one asks only for what has come since.

@@ -60,7 +60,7 @@ export class Drawer {
     this.#context = context;
     this.#overview = context.overview;
     this.#leave = leave;
-    this.#switches = new Switches(context, context.overview);
+    this.#switches = new Switches(context);
   }
 
   get isChanged() {
