@@ -235,7 +235,7 @@ class App {
     this.#page = page;
     this.#redraw();
     try {
-      await page.open(params);
+      await page.open?.(params);
     } catch (error) {
       if (!api.isLoss(error)) throw error;
       if (!isLeft()) this.#isIncomplete = true;
@@ -257,7 +257,7 @@ class App {
   }
 
   #close() {
-    this.#page?.close();
+    this.#page?.close?.();
     this.#page = null;
     this.#isIncomplete = false;
     this.#proceed = null;

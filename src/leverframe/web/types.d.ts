@@ -36,13 +36,13 @@ interface PageEntry {
   styles?: string[];
 }
 interface Page {
-  open(params: URLSearchParams): Promise<void>;
+  open?(params: URLSearchParams): Promise<void>;
   view(): Template;
   // What stands beside the title.
   tools?(): Template;
   // What can be done only when the page is there: to measure it, to scroll.
   drawn?(): void;
-  close(): void;
+  close?(): void;
 }
 
 // A part of a drawer or of a group of *Messages* and *System*: a form, or something else that is

@@ -60,8 +60,6 @@ export class Page {
     setTimeout(() => row?.scrollIntoView({ block: "start" }));
   }
 
-  close() {}
-
   /** @param {Command} command @param {number} at */
   #commandEntry(command, at) {
     const section = t(`section_${slug(command.section)}`);

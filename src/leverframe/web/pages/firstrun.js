@@ -57,8 +57,6 @@ export class Page {
     this.#stop = context.live.listen(() => this.#step.follow());
   }
 
-  async open() {}
-
   close() {
     this.#stop();
   }

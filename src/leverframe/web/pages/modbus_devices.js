@@ -30,8 +30,6 @@ export class Page {
     if (this.#devices[wanted]) this.#shown = wanted;
   }
 
-  close() {}
-
   view() {
     const { line, table } = this.#devices[this.#shown];
     return html`<div class="group devices" role="group" aria-label=${t("devices")}>

@@ -14,8 +14,6 @@ export class Page {
     this.#context = context;
   }
 
-  async open() {}
-
   view() {
     const groups = offeredGroups(this.#context);
     const single = groups.filter(([, pages]) => pages.length === 1).flatMap(([, pages]) => pages);
@@ -31,8 +29,6 @@ export class Page {
       <section class="card">${ownChoices(this.#context)}</section>
     </div>`;
   }
-
-  close() {}
 }
 
 /** @param {PageEntry[]} pages */

@@ -58,8 +58,6 @@ export class Page {
     if (params.has("new")) this.#add();
   }
 
-  close() {}
-
   #entries() {
     return this.#context.settings.schedule;
   }
