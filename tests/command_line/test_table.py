@@ -32,7 +32,7 @@ every_task = for_each("task", TASKS.values(), ids=list(TASKS))
 def test_the_parameters_of_a_function_are_the_arguments_of_its_task(task: Task) -> None:
     module, _, name = task.function.partition(":")
     function = getattr(import_module(f"leverframe.{module}"), name)
-    given = set(MADE) - {"client"} if task.takes_config else set()
+    given = set(MADE) - {"client"} if task.config is not None else set()
     for argument in task.arguments:
         longest = max(argument.names, key=len).lstrip("-").replace("-", "_")
         given.add(argument.settings.get("dest", longest))

@@ -46,9 +46,7 @@ def test_every_task_with_a_data_folder_is_tried_here() -> None:
         if command.name != "fleet"
         for task in (command.tasks if isinstance(command, Group) else (command,))
     ]
-    assert {group + task.name for group, task in groups if task.config_keys == DATA} == set(
-        ARGUMENTS
-    )
+    assert {group + task.name for group, task in groups if task.config == DATA} == set(ARGUMENTS)
 
 
 @pytest.fixture(autouse=True)

@@ -52,7 +52,7 @@ def sources_of(options: argparse.Namespace) -> Sources:
 
 def _flags(options: argparse.Namespace) -> dict[str, Any]:
     """Return what flags say of the configuration; other arguments may have names of keys, too."""
-    taken = options.task.config_keys
+    taken = options.task.config.keys
     return {name: value for name, value in vars(options).items() if taken is None or name in taken}
 
 

@@ -3,11 +3,13 @@
 from pathlib import Path
 
 from leverframe.command_line.task import (
+    ALL_KEYS,
     AS_JSON,
     CA_FILE,
     DATA,
     FOR_HOW_LONG,
     VERSION,
+    TakenConfig,
     Task,
     argument,
     step,
@@ -40,7 +42,7 @@ settings in a data folder, and simulates its board unless told otherwise.
 Every option is also a key of the file (--virtual-time: virtual_time = true) and an environment
 variable (LEVERFRAME_VIRTUAL_TIME=true). Options win over variables, variables over the file.
 """,
-    takes_config=True,
+    config=ALL_KEYS,
 )
 
 SIMULATE = Task(
@@ -108,8 +110,7 @@ last hours come again, as they were recorded.
 The exit code is 0 where nothing differs and 1 where something does. For a controller that runs
 there is /api/what-if.
 """,
-    takes_config=True,
-    config_keys=("data", "timezone"),
+    config=TakenConfig(("data", "timezone")),
 )
 
 RECORD = Task(
@@ -236,6 +237,5 @@ that controller.
 Where nodes share a database, one administrator is that of all: of these only the one whose file or
 folder is named must be stopped.
 """,
-    takes_config=True,
-    config_keys=DATA,
+    config=DATA,
 )

@@ -1,6 +1,6 @@
 """Arguments that several tasks of `leverframe fleet` take."""
 
-from leverframe.command_line.task import AS_JSON, CA_FILE, argument, filled
+from leverframe.command_line.task import AS_JSON, CA_FILE, argument, filled, several
 
 NODE = (
     argument(
@@ -22,22 +22,8 @@ MEMBERS = argument(
     "names", metavar="NAME", nargs="*", type=filled, help="controllers (default: all)"
 )
 LABEL = argument("label", metavar="LABEL", type=filled)
-TAG = argument(
-    "--tag",
-    action="append",
-    default=[],
-    metavar="TAG",
-    type=filled,
-    help="only those that have this tag; may be given several times",
-)
-NEW_TAG = argument(
-    "--tag",
-    action="append",
-    default=[],
-    metavar="TAG",
-    type=filled,
-    help="a tag for them; likewise again",
-)
+TAG = several("--tag", "TAG", "only those that have this tag; may be given several times")
+NEW_TAG = several("--tag", "TAG", "a tag for them; likewise again")
 DATABASE = argument(
     "--database",
     metavar="WHERE",

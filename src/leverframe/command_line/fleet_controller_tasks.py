@@ -11,7 +11,7 @@ from leverframe.command_line.fleet_arguments import (
     NODE_JSON,
     TAG,
 )
-from leverframe.command_line.task import Needed, Task, argument, filled
+from leverframe.command_line.task import Needed, Task, argument, filled, several
 
 FIRST = argument(
     "--first",
@@ -131,22 +131,8 @@ that did not start is started at its new place.
         (
             MEMBERS,
             TAG,
-            argument(
-                "--add",
-                action="append",
-                default=[],
-                metavar="TAG",
-                type=filled,
-                help="give them this tag",
-            ),
-            argument(
-                "--remove",
-                action="append",
-                default=[],
-                metavar="TAG",
-                type=filled,
-                help="take this tag from them",
-            ),
+            several("--add", "TAG", "give them this tag"),
+            several("--remove", "TAG", "take this tag from them"),
             *NODE_JSON,
         ),
         needed=Needed(("add", "remove")),

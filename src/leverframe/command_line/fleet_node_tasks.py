@@ -1,7 +1,14 @@
 """Tasks of `leverframe fleet` that run a node, and what nodes share."""
 
 from leverframe.command_line.fleet_arguments import DATABASE, MEMBER, NODE, NODE_JSON
-from leverframe.command_line.task import AS_JSON, FOR_HOW_LONG, ONLY_FILE, Task, argument
+from leverframe.command_line.task import (
+    AS_JSON,
+    FOR_HOW_LONG,
+    ONLY_FILE,
+    TakenConfig,
+    Task,
+    argument,
+)
 
 NODE_TASKS = (
     Task(
@@ -34,12 +41,13 @@ several nodes share: then each takes its part, and those of a node that dies.
                 help="what it carries in proportion to the others (default 1)",
             ),
         ),
-        takes_config=True,
-        config_keys=(
-            *("host", "port", "hosts", "tls", "tls_certificate", "tls_key", "data"),
-            *("timezone", "virtual_time", "virtual_start", "lenient", "capture"),
-            *("modbus_port", "snmp_port", "discovery", "mdns"),
-            *("json", "log_level", "log_format"),
+        config=TakenConfig(
+            (
+                *("host", "port", "hosts", "tls", "tls_certificate", "tls_key", "data"),
+                *("timezone", "virtual_time", "virtual_start", "lenient", "capture"),
+                *("modbus_port", "snmp_port", "discovery", "mdns"),
+                *("json", "log_level", "log_format"),
+            )
         ),
     ),
     Task(
@@ -108,8 +116,6 @@ Live through a fleet file in which [[at]] tables say what happens when, and to w
 tag, sim, commands. Nothing listens, and nothing is kept. The digest at the end is the same in every
 run in which the same happened.
 """,
-        takes_config=True,
-        config_keys=ONLY_FILE,
-        config_required=True,
+        config=ONLY_FILE,
     ),
 )

@@ -116,8 +116,7 @@ its file stays as it is. An old map does no harm: each node leads to the one tha
 Take a controller that has run by itself into a node, with settings, secrets, remembered state,
 uploads, waiting messages, audit trail and history. Both are stopped. The folder stays as it is.
 """,
-        takes_config=True,
-        config_keys=DATA,
+        config=DATA,
     ),
     Task(
         "release",
@@ -131,7 +130,6 @@ uploads, waiting messages, audit trail and history. Both are stopped. The folder
 Move a controller to a folder for `leverframe run`, with all that `fleet adopt` takes along. The
 node, which is stopped, forgets it when everything is in its new place.
 """,
-        takes_config=True,
-        config_keys=DATA,
+        config=DATA,
     ),
 )

@@ -170,6 +170,6 @@ def _add_task(tasks: "_SubParsers[OneLineParser]", task: Task) -> None:
     parser = tasks.add_parser(task.name, help=task.help, description=description)
     for argument in task.arguments:
         parser.add_argument(*argument.names, **argument.settings)
-    if task.takes_config:
-        add_config(parser, task.config_keys, required=task.config_required)
+    if task.config is not None:
+        add_config(parser, task.config.keys, required=task.config.is_file_required)
     parser.set_defaults(parser=parser, task=task)

@@ -16,10 +16,19 @@ from msgspec import Struct
 from leverframe.durations import DAY_S, BadDuration, seconds_from_text
 from leverframe.profile import Profile
 
-#: Keys of the configuration that a task takes as options: all, some, or only the file.
-ALL_KEYS = None
-ONLY_FILE: tuple[str, ...] = ()
-DATA = ("data",)
+
+class TakenConfig(Struct, frozen=True):
+    """How a task takes a configuration."""
+
+    #: The keys that are options, too; None is all of them.
+    keys: tuple[str, ...] | None = None
+    #: Whether a file has to be named.
+    is_file_required: bool = False
+
+
+ALL_KEYS = TakenConfig()
+DATA = TakenConfig(("data",))
+ONLY_FILE = TakenConfig((), is_file_required=True)
 
 
 class Argument(Struct, frozen=True):
@@ -31,6 +40,11 @@ class Argument(Struct, frozen=True):
 
 def argument(*names: str, **settings: Any) -> Argument:
     return Argument(names, MappingProxyType(settings))
+
+
+def several(name: str, metavar: str, help: str) -> Argument:
+    """An option that may be given again, for a list."""
+    return argument(name, action="append", default=[], metavar=metavar, type=filled, help=help)
 
 
 class Needed(Struct, frozen=True):
@@ -52,10 +66,7 @@ class Task(Struct, frozen=True):
     help: str
     arguments: tuple[Argument, ...] = ()
     description: str = ""
-    #: Whether it takes a configuration, and which keys as options.
-    takes_config: bool = False
-    config_keys: tuple[str, ...] | None = ALL_KEYS
-    config_required: bool = False
+    config: TakenConfig | None = None
     needed: Needed | None = None
 
 

@@ -2,7 +2,16 @@
 
 from pathlib import Path
 
-from leverframe.command_line.task import DATA, IMAGE, ONLY_FILE, PASSPHRASE, Group, Task, argument
+from leverframe.command_line.task import (
+    ALL_KEYS,
+    DATA,
+    IMAGE,
+    ONLY_FILE,
+    PASSPHRASE,
+    Group,
+    Task,
+    argument,
+)
 from leverframe.profile import HARDWARE
 
 CONFIG = Group(
@@ -19,7 +28,7 @@ The configuration of a controller: a TOML file, environment variables over it, o
             "check",
             "maintenance.config:check_config",
             "print the effective settings and where each comes from, or what is wrong",
-            takes_config=True,
+            config=ALL_KEYS,
         ),
         Task("example", "maintenance.config:print_example", "print a complete file with every key"),
     ),
@@ -48,9 +57,7 @@ Try what the service will do with the hardware of this machine. Nothing is drive
                     " of this file, if root asks and there is one)",
                 ),
             ),
-            takes_config=True,
-            config_keys=ONLY_FILE,
-            config_required=True,
+            config=ONLY_FILE,
         ),
     ),
 )
@@ -81,8 +88,7 @@ A web site of your own instead of the built-in pages.
             "reset",
             "maintenance.site:reset_site",
             "remove the uploaded site of a stopped controller",
-            takes_config=True,
-            config_keys=DATA,
+            config=DATA,
         ),
     ),
 )
@@ -194,8 +200,7 @@ it, or the same as readable .toml or .json.
             "maintenance.backup:restore",
             "restore into a data folder",
             (argument("file", type=Path), PASSPHRASE),
-            takes_config=True,
-            config_keys=DATA,
+            config=DATA,
         ),
     ),
 )
@@ -217,22 +222,19 @@ Look after the data folder of a controller that is stopped.
             "check",
             "maintenance.data:check_data",
             "say whether store, snapshots and history are sound; ends with 1 if not",
-            takes_config=True,
-            config_keys=DATA,
+            config=DATA,
         ),
         Task(
             "repair",
             "maintenance.data:repair_data",
             "put a damaged store or history right",
-            takes_config=True,
-            config_keys=DATA,
+            config=DATA,
         ),
         Task(
             "show",
             "maintenance.data:show_data",
             "print everything in the store as JSON, secrets masked",
-            takes_config=True,
-            config_keys=DATA,
+            config=DATA,
         ),
         Task(
             "export",
@@ -246,16 +248,14 @@ Look after the data folder of a controller that is stopped.
                 argument("--to", dest="last", metavar="TIME", help="until then (default: the end)"),
                 argument("-o", "--output", metavar="FILE", type=Path, help="write to this file"),
             ),
-            takes_config=True,
-            config_keys=DATA,
+            config=DATA,
         ),
         Task(
             "reset",
             "maintenance.data:reset_data",
             "go back to the factory settings",
             (argument("--accounts", action="store_true", help="reset the accounts, too"),),
-            takes_config=True,
-            config_keys=DATA,
+            config=DATA,
         ),
     ),
 )
