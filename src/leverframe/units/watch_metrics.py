@@ -3,7 +3,7 @@
 A unit that did not answer has no values: a figure that is not known is left out.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.pwm import DUTIES
@@ -13,62 +13,50 @@ from leverframe.wire.prometheus import COUNTER, GAUGE, Family, Labels, Sample
 _READINGS = tuple(label for label in READINGS if label not in ENERGIES)
 
 
+#: By name: what it tells, and the figure of a unit; None is left out.
+_Figures = dict[str, tuple[str, Callable[[UnitHealth], float | None]]]
+_GAUGES: _Figures = {
+    "up": ("Whether the last look at the unit came to its end.", lambda unit: int(unit.is_up)),
+    "seen_timestamp_seconds": (
+        "When the unit last answered as it should.",
+        lambda unit: unit.seen,
+    ),
+    "uptime_seconds": (
+        "Since the unit started.",
+        lambda unit: unit.uptime_s if unit.is_up else None,
+    ),
+    "drift": (
+        "Differences from the unit's file; left out where they are not known.",
+        lambda unit: None if unit.drift is None else len(unit.drift),
+    ),
+}
+_COUNTERS: _Figures = {
+    "restarts": ("Restarts of the unit since the watch began.", lambda unit: unit.restarts),
+    "looks": ("Looks at the unit.", lambda unit: unit.looks),
+    "failed_looks": ("Looks that came to nothing.", lambda unit: unit.failures),
+}
+
+
 def unit_families(units: Iterable[UnitHealth]) -> Iterator[Family]:
     """Return the families of all units; their label `name` is that of the inventory."""
     known = list(units)
-    yield Family(
-        "leverframe_unit_up",
-        GAUGE,
-        "Whether the last look at the unit came to its end.",
-        [(_named(unit), int(unit.is_up)) for unit in known],
-    )
     yield Family(
         "leverframe_unit_info",
         GAUGE,
         "Which unit this is.",
         [(_identity(unit), 1) for unit in known if unit.hardware],
     )
-    yield Family(
-        "leverframe_unit_seen_timestamp_seconds",
-        GAUGE,
-        "When the unit last answered as it should.",
-        [(_named(unit), unit.seen) for unit in known],
-    )
-    yield Family(
-        "leverframe_unit_uptime_seconds",
-        GAUGE,
-        "Since the unit started.",
-        [(_named(unit), unit.uptime_s) for unit in known if unit.is_up],
-    )
-    yield Family(
-        "leverframe_unit_restarts_total",
-        COUNTER,
-        "Restarts of the unit since the watch began.",
-        [(_named(unit), unit.restarts) for unit in known],
-    )
-    yield Family(
-        "leverframe_unit_looks_total",
-        COUNTER,
-        "Looks at the unit.",
-        [(_named(unit), unit.looks) for unit in known],
-    )
-    yield Family(
-        "leverframe_unit_failed_looks_total",
-        COUNTER,
-        "Looks that came to nothing.",
-        [(_named(unit), unit.failures) for unit in known],
-    )
+    for name, (text, figure) in _GAUGES.items():
+        samples = [({"name": unit.name}, figure(unit)) for unit in known]
+        yield Family(f"leverframe_unit_{name}", GAUGE, text, samples)
+    for name, (text, figure) in _COUNTERS.items():
+        samples = [({"name": unit.name}, figure(unit)) for unit in known]
+        yield Family(f"leverframe_unit_{name}_total", COUNTER, text, samples)
     yield Family(
         "leverframe_unit_trouble",
         GAUGE,
         "What is wrong with the unit: 1 for each trouble; a lost sensor is `lost` and its label.",
-        [({**_named(unit), "kind": kind}, 1) for unit in known for kind in unit.troubles],
-    )
-    yield Family(
-        "leverframe_unit_drift",
-        GAUGE,
-        "Differences from the unit's file; left out where they are not known.",
-        [(_named(unit), len(unit.drift)) for unit in known if unit.drift is not None],
+        [({"name": unit.name, "kind": kind}, 1) for unit in known for kind in unit.troubles],
     )
     yield Family(
         "leverframe_unit_reading",
@@ -94,10 +82,6 @@ def unit_families(units: Iterable[UnitHealth]) -> Iterator[Family]:
         "The duty of a PWM output of the unit.",
         list(_of(known, DUTIES)),
     )
-
-
-def _named(unit: UnitHealth) -> Labels:
-    return {"name": unit.name}
 
 
 def _identity(unit: UnitHealth) -> Labels:
