@@ -13,6 +13,7 @@ from leverframe.units.apply_journal import (
     ApplyJournal,
     abandon,
     read_journal,
+    refuse_unfinished,
     reopened,
     unfinished,
 )
@@ -64,7 +65,7 @@ async def apply_plans(
         return await _resume(ApplyOrder(logins, ca_file, yes, journal, batch=batch))
     if file is None:
         raise BadPlan("Name a plan, a unit file or an inventory; only --resume needs none.")
-    _refuse_unfinished(journal)
+    refuse_unfinished(journal)
     if _is_plan(file):
         logins = Logins(user, inventory_at(inventory))
         plans = _selected(read_plans(file), units)
@@ -90,14 +91,6 @@ async def roll_back(
     old = settings_to_restore(begun, pulled)
     plan = await plan_for_settings(begun.unit, pulled, old.settings, old.named, old.lost)
     return await _carry_out([plan], order, replaced=journal)
-
-
-def _refuse_unfinished(folder: Path) -> None:
-    if left := unfinished(folder):
-        raise BadPlan(
-            f"{left[0]} is not finished: go on with `leverframe unit apply --resume`, or take it "
-            "back with `leverframe unit rollback`."
-        )
 
 
 def _is_plan(file: Path) -> bool:

@@ -151,6 +151,14 @@ def unfinished(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.glob(f"*{SUFFIX}")) if plan_path(path).exists()]
 
 
+def refuse_unfinished(folder: Path) -> None:
+    if left := unfinished(folder):
+        raise BadPlan(
+            f"{left[0]} is not finished: go on with `leverframe unit apply --resume`, or take it "
+            "back with `leverframe unit rollback`."
+        )
+
+
 def reopened(path: Path) -> ApplyJournal:
     """Open a journal to go on with it, without a last line that was not written whole."""
     lines = read_journal(path)

@@ -18,7 +18,6 @@ table `[watch]` is read by `watch_table.py`.
 """
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from leverframe.config.toml_lines import TomlLines, TomlPath
 from leverframe.profile import Profile
 from leverframe.units.document_reading import SecretReference, Value, reference_in
 from leverframe.units.loading import holds_plain, load_unit_file
+from leverframe.units.mac_addresses import normal_mac
 from leverframe.units.problems import BadUnitFile, FileLine, FileProblem, unknown
 from leverframe.units.secrets_file import KnownSecrets
 from leverframe.units.unit_file import UnitFile
@@ -54,7 +54,6 @@ _TOP: dict[str, tuple[type, str]] = {
     "units": (dict, "tables such as [units.north]"),
     "watch": (dict, "a table [watch]"),
 }
-_MAC = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){5}")
 
 
 class InventoryUnit(Struct, frozen=True):
@@ -234,10 +233,10 @@ class _Reading:
     def _mac(self, given: str | None, name: str, place: TomlPath) -> str:
         if given is None:
             return ""
-        mac = given.upper().replace("-", ":")
-        if not _MAC.fullmatch(mac):
+        mac = normal_mac(given)
+        if mac is None:
             self.wrong(place, f"units.{name}.mac must be six bytes such as D8:80:39:12:34:56.")
-        return mac
+        return mac or ""
 
     def secret(self, reference: SecretReference, place: TomlPath) -> str | None:
         return self._found(reference, ".".join(map(str, place)), place)

@@ -1,12 +1,12 @@
 """The settings that a unit had before a change, as its journal tells them."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import difference, settings_from_leaves, value_at, with_value
 from leverframe.profile import Profile
 from leverframe.units.apply_journal import JournalLine
+from leverframe.units.file_keys import is_part_of
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.unit_plan import BadPlan, LeftOutSetting
 
@@ -41,15 +41,11 @@ def settings_to_restore(begun: JournalLine, pulled: PulledUnit) -> Restorable:
             wanted = with_value(wanted, branch, value_at(before, branch))
             continue
         for path, _, value in difference(wanted, before):
-            if path.partition(".")[0] == branch and not _is_below(path, hidden):
+            if path.partition(".")[0] == branch and not is_part_of(path, hidden):
                 wanted = with_value(wanted, path, value)
-    unknown = [path for path in begun.changed if _is_below(path, begun.unread)]
+    unknown = [path for path in begun.changed if is_part_of(path, begun.unread)]
     return Restorable(
         wanted,
         tuple(path for path in begun.changed if path not in unknown),
         tuple(LeftOutSetting(path, _NOT_READ) for path in unknown),
     )
-
-
-def _is_below(path: str, branches: Sequence[str]) -> bool:
-    return any(path == branch or path.startswith(f"{branch}.") for branch in branches)

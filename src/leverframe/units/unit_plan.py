@@ -26,7 +26,7 @@ from leverframe.engine.tree import (
 from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
 from leverframe.storage.private_file import write_private
-from leverframe.units.file_keys import key_of
+from leverframe.units.file_keys import is_part_of, key_of
 
 FORMAT = 1
 _DELETES = "/inpa.cgi?eventdel="
@@ -158,10 +158,7 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
     def is_compared(self, path: str) -> bool:
         """Tell whether a setting can be read from the unit and is what it seems."""
         # Of a secret a unit tells at most that there is none.
-        return not is_secret(path) and not any(
-            path == branch or path.startswith(f"{branch}.")
-            for branch in (*self.unread, *self.lossy)
-        )
+        return not is_secret(path) and not is_part_of(path, (*self.unread, *self.lossy))
 
 
 class _PlanFile(Struct, frozen=True):

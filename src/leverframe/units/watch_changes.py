@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 
 from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
-from leverframe.units.apply_journal import ApplyJournal, unfinished
+from leverframe.units.apply_journal import ApplyJournal, refuse_unfinished
 from leverframe.units.applying import Applier
 from leverframe.units.drift import DriftedSetting, drift_from
 from leverframe.units.plan_making import plan_for_file
@@ -87,11 +87,7 @@ class UnitChanges:
         shown, plan = self._plans.get(name, ("", None))
         if plan is None or key != shown:
             raise CannotChange(f"This is not the plan that was last made for {name}; plan again.")
-        if left := unfinished(self._journals):
-            raise CannotChange(
-                f"{left[0]} is not finished: go on with `leverframe unit apply --resume`, or take"
-                " it back with `leverframe unit rollback`."
-            )
+        refuse_unfinished(self._journals)
         del self._plans[name]
         progress = self.progress[name] = ChangeProgress(0, len(plan.steps))
         self._running[name] = asyncio.create_task(self._carry_out(name, plan, progress))

@@ -32,7 +32,7 @@ from leverframe.fleet.jobs.job_state import (
     report_of_job,
 )
 from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.reaching import Reaching
+from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
 from leverframe.fleet.jobs.steps import UNDECIDED, JobStep
 from leverframe.fleet.progress import AT_A_TIME, count_done
 from leverframe.fleet.tenants import as_told
@@ -60,7 +60,7 @@ class FleetJob:
         store: Store,
         plan: JobPlan,
         work: JobWork | None,
-        reaching: Reaching,
+        reaching: ReachingAnywhere,
         name_of: NameOf,
     ) -> None:
         self.number = number
@@ -88,7 +88,7 @@ class FleetJob:
         number: int,
         store: Store,
         rows: Stored,
-        reaching: Reaching,
+        reaching: ReachingAnywhere,
         name_of: NameOf,
     ) -> "FleetJob":
         """Take up a job from its rows."""

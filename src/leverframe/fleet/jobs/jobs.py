@@ -17,7 +17,7 @@ from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_plan import JobKind, JobPlan, error_count, grouped
 from leverframe.fleet.jobs.job_state import UNDER_WAY
 from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.reaching import LocalReaching, Reaching
+from leverframe.fleet.jobs.reaching import LocalReaching
 from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
 from leverframe.fleet.jobs.steps import MemberSteps
 from leverframe.fleet.node import FleetNode
@@ -104,7 +104,7 @@ class FleetJobs:
     ) -> None:
         self._node = node
         local = LocalReaching(node, MemberSteps(node.registry, passwords), snapshots)
-        self.reaching: Reaching = ReachingAnywhere(node, local)
+        self.reaching = ReachingAnywhere(node, local)
         #: By id, oldest first.
         self._jobs: dict[str, FleetJob] = {}
         self._making = asyncio.Lock()

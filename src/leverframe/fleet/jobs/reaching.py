@@ -5,7 +5,6 @@ A job knows controllers by their numbers, which stay when they are renamed.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.bulk import MemberResult, refused
@@ -20,24 +19,7 @@ from leverframe.fleet.tenants import is_seen, tenant_within
 Findings = dict[str, str] | None
 
 
-class Reaching(Protocol):
-    async def send(self, steps: Mapping[int, JobStep], work: JobWork) -> Mapping[int, MemberResult]:
-        """Have controllers do their part, each once by the id of its step."""
-
-    async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
-        """Have controllers take the settings of a snapshot again, once likewise."""
-
-    async def keep(self, numbers: Sequence[int], label: str) -> None:
-        """Take a snapshot of controllers, by which each can go back."""
-
-    async def forget(self, job: str) -> None:
-        """Forget the snapshots that a job has taken."""
-
-    async def findings(self, numbers: Sequence[int], tenant: str) -> Mapping[int, Findings]:
-        """Tell what is wrong with controllers of a tenant; None for one that does not answer."""
-
-
-class LocalReaching(Reaching):
+class LocalReaching:
     """Controllers of this node."""
 
     def __init__(self, node: FleetNode, steps: MemberSteps, snapshots: GroupSnapshots) -> None:

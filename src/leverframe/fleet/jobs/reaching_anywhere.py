@@ -15,7 +15,7 @@ from msgspec import Struct
 from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.fleet.bulk import MemberResult
 from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.reaching import Findings, LocalReaching, Reaching
+from leverframe.fleet.jobs.reaching import Findings, LocalReaching
 from leverframe.fleet.jobs.steps import NOT_SAVED, JobStep, gone
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import (
@@ -66,7 +66,7 @@ class FindingsCall(Struct, frozen=True):
     tenant: str
 
 
-class ReachingAnywhere(Reaching):
+class ReachingAnywhere:
     """Controllers of this node and, where there are others, of those."""
 
     def __init__(self, node: FleetNode, local: LocalReaching) -> None:
@@ -83,6 +83,7 @@ class ReachingAnywhere(Reaching):
     # --- asking -----------------------------------------------------------------------------------
 
     async def send(self, steps: Mapping[int, JobStep], work: JobWork) -> Mapping[int, MemberResult]:
+        """Have controllers do their part, each once by the id of its step."""
         if self._node.cluster is None:
             return await self._local.send(steps, work)
 
@@ -92,6 +93,7 @@ class ReachingAnywhere(Reaching):
         return await self._results(self._node.cluster, steps, "job.send", part)
 
     async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
+        """Have controllers take the settings of a snapshot again, once likewise."""
         if self._node.cluster is None:
             return await self._local.undo(labels, step)
 
@@ -101,6 +103,7 @@ class ReachingAnywhere(Reaching):
         return await self._results(self._node.cluster, labels, "job.undo", part)
 
     async def keep(self, numbers: Sequence[int], label: str) -> None:
+        """Take a snapshot of controllers, by which each can go back."""
         if self._node.cluster is None:
             await self._local.keep(numbers, label)
             return
@@ -118,6 +121,7 @@ class ReachingAnywhere(Reaching):
                 raise Conflict(f"No snapshot of {name} could be taken. {told.detail}")
 
     async def forget(self, job: str) -> None:
+        """Forget the snapshots that a job has taken."""
         others = self._node.cluster
         if others is None:
             await self._local.forget(job)
@@ -130,6 +134,7 @@ class ReachingAnywhere(Reaching):
                 continue
 
     async def findings(self, numbers: Sequence[int], tenant: str) -> Mapping[int, Findings]:
+        """Tell what is wrong with controllers of a tenant; None for one that does not answer."""
         if self._node.cluster is None:
             return await self._local.findings(numbers, tenant)
 
