@@ -67,10 +67,8 @@ def _of_controllers(members: Sequence[Member]) -> Iterable[Family]:
     yield Family(
         "leverframe_fleet_info", GAUGE, "Which node this is.", [({"version": __version__}, 1)]
     )
-    versions: dict[tuple[str, str], int] = {}
-    for member in members:
-        profile = member.controller.profile
-        versions[profile.hw, profile.sw] = versions.get((profile.hw, profile.sw), 0) + 1
+    profiles = (member.controller.profile for member in members)
+    versions = Counter((profile.hw, profile.sw) for profile in profiles)
     yield Family(
         "leverframe_fleet_controllers",
         GAUGE,

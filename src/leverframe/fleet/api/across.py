@@ -249,6 +249,31 @@ async def _part(
 # --- putting parts together -----------------------------------------------------------------------
 
 
+def all_of(parts: Iterable[NodePart]) -> list[Any]:
+    """Return what nodes have answered; raise a refusal where one of them has not."""
+    found = []
+    for part in parts:
+        if part.refusal is not None:
+            raise part.refusal
+        found.append(part.value)
+    return found
+
+
+def rows_of(
+    parts: Iterable[NodePart],
+    targets: Sequence[Whereabouts],
+    refused: Callable[[Whereabouts, Refusal], Any],
+) -> list[Any]:
+    """Return the rows that nodes have for their controllers, in order; `refused` makes others."""
+    rows: list[Any] = []
+    for part in parts:
+        if part.refusal is None:
+            rows += part.value
+        else:
+            rows += [refused(one, part.refusal) for one in part.targets]
+    return in_order(rows, targets)
+
+
 async def spread_bulk(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
     """Have every node do something to its controllers, with a result for each."""
     targets = await targets_of(context)
@@ -258,16 +283,10 @@ async def spread_bulk(context: FleetContext, endpoint: FleetEndpoint) -> BulkRep
     return bulk_of(await spread(context, endpoint, targets), targets)
 
 
-def bulk_of(parts: Iterable[NodePart], targets: Sequence[Whereabouts]) -> BulkReport:
-    results: list[MemberResult] = []
-    dry_run = False
-    for part in parts:
-        if part.refusal is None:
-            results += part.value.results
-            dry_run |= part.value.dry_run
-        else:
-            results += [refused_for(one, part.refusal) for one in part.targets]
-    return report_of(in_order(results, targets), dry_run=dry_run)
+def bulk_of(parts: Sequence[NodePart], targets: Sequence[Whereabouts]) -> BulkReport:
+    told = [one if one.refusal else replace(one, value=one.value.results) for one in parts]
+    dry_run = any(one.value.dry_run for one in parts if one.refusal is None)
+    return report_of(rows_of(told, targets, refused_for), dry_run=dry_run)
 
 
 def refused_for(target: Whereabouts, refusal: Refusal) -> MemberResult:
@@ -308,9 +327,7 @@ async def at_owner(context: FleetContext, endpoint: FleetEndpoint) -> Any:
     parts = await spread(context, endpoint, target) if target else []
     if not parts:
         raise no_such_name(name)
-    if parts[0].refusal is not None:
-        raise parts[0].refusal
-    return parts[0].value
+    return all_of(parts)[0]
 
 
 async def at_holder(context: FleetContext, endpoint: FleetEndpoint) -> Any:

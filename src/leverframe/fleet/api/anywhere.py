@@ -1,24 +1,27 @@
 """What each endpoint does where several nodes share a database: parts put together."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec.structs import asdict, replace
 
-from leverframe.commands.table.refusals import Conflict
+from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.table.row import ADMIN, CONTROL
 from leverframe.commands.table.written_commands import written_commands
 from leverframe.fleet.api import acting, reading, rolling_out
 from leverframe.fleet.api.across import (
+    all_of,
     asked,
     bulk_of,
     done_here,
     each_node,
     held,
-    in_order,
     others_of,
     refused_for,
+    rows_of,
     spread,
     spread_bulk,
     targets_of,
@@ -72,26 +75,22 @@ async def overview(context: FleetContext, endpoint: FleetEndpoint) -> NodeReport
 
 
 def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
-    sums: dict[str, int] = {}
+    sums = Counter[str]()
     for one in counts:
-        for name, count in one.items():
-            sums[name] = sums.get(name, 0) + count
+        sums.update(one)
     return dict(sorted(sums.items()))
 
 
 async def listed(context: FleetContext, endpoint: FleetEndpoint) -> list[MemberReport]:
     """List controllers of all nodes; those of silent ones as unknown, unless looked for by it."""
     targets = await targets_of(context)
-    found: list[MemberReport] = []
-    for part in await spread(context, endpoint, targets):
-        if part.refusal is None:
-            found += part.value
-        elif not context.is_looked_for:
-            found += [_unknown(context, one, part.refusal.detail) for one in part.targets]
-    return in_order(found, targets)
+    parts = await spread(context, endpoint, targets)
+    if context.is_looked_for:
+        parts = [part for part in parts if part.refusal is None]
+    return rows_of(parts, targets, partial(_unknown, context))
 
 
-def _unknown(context: FleetContext, target: Whereabouts, why: str) -> MemberReport:
+def _unknown(context: FleetContext, target: Whereabouts, why: Refusal) -> MemberReport:
     record = target.record
     return MemberReport(
         record.name,
@@ -100,7 +99,7 @@ def _unknown(context: FleetContext, target: Whereabouts, why: str) -> MemberRepo
         record.hw or "",
         record.sw or "",
         "unknown",
-        [why],
+        [why.detail],
         None,
         context.node.door.url_of(record.name),
         record.address,
@@ -112,11 +111,8 @@ def _unknown(context: FleetContext, target: Whereabouts, why: str) -> MemberRepo
 async def exported(context: FleetContext, endpoint: FleetEndpoint) -> list[ExportedController]:
     """Export controllers of all nodes, or refuse it: one that is missing would not be noticed."""
     targets = await targets_of(context)
-    parts = await spread(context, endpoint, targets)
-    for part in parts:
-        if part.refusal is not None:
-            raise part.refusal
-    found: list[ExportedController] = [one for part in parts for one in part.value]
+    told = all_of(await spread(context, endpoint, targets))
+    found: list[ExportedController] = [one for some in told for one in some]
     places = {one.name: place for place, one in enumerate(targets)}
     return sorted(found, key=lambda one: places.get(one.record.name, len(places)))
 
@@ -126,25 +122,19 @@ async def drift(context: FleetContext, endpoint: FleetEndpoint) -> list[MemberDr
     if not targets:
         found: list[MemberDrift] = (await done_here(context, endpoint, []))[0]
         return found
-    found = []
-    for part in await spread(context, endpoint, targets):
-        if part.refusal is None:
-            found += part.value
-            continue
-        for one in part.targets:
-            why = refused_for(one, part.refusal)
-            found.append(MemberDrift(why.name, why.status, detail=why.detail))
-    return in_order(found, targets)
+    return rows_of(await spread(context, endpoint, targets), targets, _not_compared)
+
+
+def _not_compared(target: Whereabouts, why: Refusal) -> MemberDrift:
+    refused = refused_for(target, why)
+    return MemberDrift(refused.name, refused.status, detail=refused.detail)
 
 
 async def changes(context: FleetContext, endpoint: FleetEndpoint) -> list[FleetChange]:
     """List changes of all nodes but silent ones; what one cannot read would not be noticed."""
     parts = await spread(context, endpoint, await targets_of(context))
-    for part in parts:
-        if part.refusal is not None and not isinstance(part.refusal, SilentNode):
-            raise part.refusal
-    found = [one for part in parts if part.refusal is None for one in part.value]
-    newest = sorted(found, key=newness)
+    told = all_of(part for part in parts if not isinstance(part.refusal, SilentNode))
+    newest = sorted((one for some in told for one in some), key=newness)
     return newest[: context.given.get("count", USUAL_CHANGES)]
 
 
@@ -184,10 +174,7 @@ async def advanced(context: FleetContext, endpoint: FleetEndpoint) -> AdvanceRep
     """Move the time of controllers at every node that has some, and of these nodes."""
     targets = await targets_of(context)
     parts = await spread(context, endpoint, targets, others_of(context).living())
-    for part in parts:
-        if part.refusal is not None:
-            raise part.refusal
-    told: list[AdvanceReport] = [part.value for part in parts]
+    told: list[AdvanceReport] = all_of(parts)
     due = [one.due for one in told if one.due is not None]
     return AdvanceReport(
         **asdict(await overview(context, OVERVIEW)),
@@ -286,12 +273,9 @@ async def chosen_targets(context: FleetContext) -> Sequence[Whereabouts]:
     targets = await targets_of(context)
     if not context.is_looked_for:
         return targets
-    parts = await spread(context, LIST, targets)
-    for part in parts:
-        if part.refusal is not None:
-            # Whether its controllers are meant cannot be told.
-            raise part.refusal
-    names = {one.name for part in parts for one in part.value}
+    # Where a node refuses it, it cannot be told whether its controllers are meant.
+    told = all_of(await spread(context, LIST, targets))
+    names = {one.name for some in told for one in some}
     return [one for one in targets if one.name in names]
 
 

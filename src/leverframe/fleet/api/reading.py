@@ -1,5 +1,6 @@
 """What a node tells: of itself, of its controllers, and figures of all."""
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
@@ -191,18 +192,13 @@ def _not_ready(
 
 def node_report(context: FleetContext) -> NodeReport:
     node, members = context.node, context.members.values()
-    tags: dict[str, int] = {}
-    versions: dict[str, int] = {}
+    tags = Counter(tag for one in members for tag in one.record.tags)
+    profiles = (one.controller.profile for one in members)
+    versions = Counter(version_of(one.hw, one.sw) for one in profiles)
     of_operator = context.tenant is None
-    tenants = dict.fromkeys(node.registry.tenants, 0) if of_operator else {}
-    for member in members:
-        record, profile = member.record, member.controller.profile
-        for tag in record.tags:
-            tags[tag] = tags.get(tag, 0) + 1
-        version = version_of(profile.hw, profile.sw)
-        versions[version] = versions.get(version, 0) + 1
-        if of_operator and record.tenant:
-            tenants[record.tenant] = tenants.get(record.tenant, 0) + 1
+    tenants = Counter(dict.fromkeys(node.registry.tenants, 0) if of_operator else ())
+    if of_operator:
+        tenants.update(one.record.tenant for one in members if one.record.tenant)
     return NodeReport(
         __version__,
         len(members),

@@ -7,6 +7,8 @@ holds the row of its node: a death waits for it, and who was declared dead write
 import time
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import asdict
+
 from leverframe.controller.hand_over import SavedLive
 from leverframe.storage.fleet.postgres_connection import Connection
 from leverframe.storage.fleet.postgres_lane import Claim
@@ -33,8 +35,7 @@ _TAKE = (
 def put_live(connection: Connection, claim: Claim, live: Mapping[int, SavedLive]) -> None:
     """Write the live state of controllers that a node has, if it still has them."""
     values = {
-        "node": claim.node,
-        "epoch": claim.epoch,
+        **asdict(claim),
         "numbers": list(live),
         "ages": [one.seconds_old() for one in live.values()],
         "data": [one.data for one in live.values()],
@@ -44,7 +45,7 @@ def put_live(connection: Connection, claim: Claim, live: Mapping[int, SavedLive]
 
 def take_live(connection: Connection, claim: Claim, numbers: Sequence[int]) -> dict[int, SavedLive]:
     """Take the live state of controllers that a node has; it is gone then."""
-    values = {"node": claim.node, "epoch": claim.epoch, "numbers": list(numbers)}
+    values = {**asdict(claim), "numbers": list(numbers)}
     rows = connection.execute(_TAKE, values).fetchall()
     as_of = time.monotonic()
     # A clock that was set back makes nothing younger than now.

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import psycopg
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from leverframe import __version__
 from leverframe.controller.hand_over import SavedLive
@@ -224,12 +224,7 @@ def claim_free(connection: Connection, claim: Claim, nodes: Sequence[SeenNode]) 
             " AND EXISTS (SELECT 1 FROM node"
             "  WHERE name = %(node)s AND epoch = %(epoch)s AND is_alive)"
             " RETURNING number",
-            {
-                "node": claim.node,
-                "epoch": claim.epoch,
-                "alive": list(capacities),
-                "room": max(room, wanted, 0),
-            },
+            {**asdict(claim), "alive": list(capacities), "room": max(room, wanted, 0)},
         ).fetchall()
         if rows:
             tell(connection)
@@ -260,11 +255,7 @@ def claim_jobs(connection: Connection, claim: Claim, nodes: Iterable[SeenNode]) 
             "UPDATE job SET node = %(node)s, epoch = %(epoch)s"  # noqa: S608
             f" WHERE number = ANY(%(numbers)s) AND {_IS_FREE} AND EXISTS (SELECT 1 FROM node"
             "  WHERE name = %(node)s AND epoch = %(epoch)s AND is_alive)",
-            {
-                "node": claim.node,
-                "epoch": claim.epoch,
-                "numbers": [number for (number,) in locked],
-            },
+            {**asdict(claim), "numbers": [number for (number,) in locked]},
         )
         if taken.rowcount:
             tell(connection)
@@ -298,7 +289,7 @@ def release(
         connection.execute(
             f"WITH alive AS ({ALIVE}) UPDATE controller SET node = NULL FROM alive"  # noqa: S608
             " WHERE node = alive.name AND number = ANY(%(numbers)s)",
-            {"node": claim.node, "epoch": claim.epoch, "numbers": list(numbers)},
+            {**asdict(claim), "numbers": list(numbers)},
         )
         tell(connection)
 

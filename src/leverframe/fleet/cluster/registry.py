@@ -322,7 +322,7 @@ class ClusterRegistry(Registry):
 
     def _fenced(self, **values: Any) -> dict[str, Any]:
         """Return values for a statement that does nothing when this life is over."""
-        return {"node": self._claim.node, "epoch": self._claim.epoch, **values}
+        return {**msgspec.structs.asdict(self._claim), **values}
 
     async def _ask(self, work: Callable[[Connection], Result]) -> Result:
         return await asyncio.to_thread(self._database.use, work)
