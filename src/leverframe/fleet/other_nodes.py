@@ -4,7 +4,7 @@ Nodes ask each other for what concerns the controllers of each. A node that does
 by an exception: whether it has taken the call is known by its class.
 """
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Protocol
 
 import msgspec
@@ -210,3 +210,19 @@ class OtherNodes(Protocol):
 
     def families(self) -> Iterable[Family]:
         """Return the figures of this node among the others, for `/metrics`."""
+
+
+async def ask_node(
+    others: OtherNodes,
+    own: Mapping[str, CallHandler],
+    node: str,
+    what: str,
+    content: Any,
+    kind: Any,
+    seconds: float,
+) -> Any:
+    """Have a node do something, this one as any other; raise its refusal, or SilentNode."""
+    packed = msgspec.msgpack.encode(content)
+    if node == others.name:
+        return read_answer(node, await own[what](packed), kind)
+    return read_answer(node, await others.ask(node, what, packed, seconds), kind)

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -29,7 +28,7 @@ from leverframe.fleet.other_nodes import (
     SilentNode,
     Whereabouts,
     answering,
-    read_answer,
+    ask_node,
 )
 from leverframe.fleet.page_stream import FleetRow, FleetView, ViewPlace, row_of
 from leverframe.fleet.tenants import is_seen
@@ -74,10 +73,7 @@ async def view_of_all(
     for where in others.last_known():
         if is_seen(wanted.tenant, where.record.tenant):
             placed.setdefault(where.node or NOBODY, []).append(where.number)
-    calls = {
-        one: msgspec.msgpack.encode(KeysCall(wanted, end, placed.get(one, [])))
-        for one in others.living()
-    }
+    calls = {one: KeysCall(wanted, end, placed.get(one, [])) for one in others.living()}
     parts: dict[str, KeysPart] = await _asked(node, others, "view.keys", calls, KeysPart)
     unknown = await _unknown(others, placed, parts)
     counts: dict[Health, int] = dict.fromkeys(HEALTHS, 0) | {"unknown": len(unknown)}
@@ -105,9 +101,8 @@ async def _rows(
     numbers: dict[str, list[int]] = {}
     for one, number in shown:
         numbers.setdefault(one, []).append(number)
-    calls = {one: msgspec.msgpack.encode(some) for one, some in numbers.items()}
     found: dict[int, FleetRow] = {}
-    for rows in (await _asked(node, others, "view.rows", calls, dict[int, FleetRow])).values():
+    for rows in (await _asked(node, others, "view.rows", numbers, dict[int, FleetRow])).values():
         found |= rows
     return found
 
@@ -167,15 +162,13 @@ def _unknown_row(node: FleetNode, one: Whereabouts) -> FleetRow:
 
 
 async def _asked(
-    node: FleetNode, others: OtherNodes, what: str, calls: Mapping[str, bytes], kind: Any
+    node: FleetNode, others: OtherNodes, what: str, calls: Mapping[str, Any], kind: Any
 ) -> dict[str, Any]:
     """Ask nodes at once; leave out those that do not answer."""
 
-    async def ask(name: str, content: bytes) -> Any:
-        if name == others.name:
-            return read_answer(name, await node.calls[what](content), kind)
+    async def ask(name: str, content: Any) -> Any:
         try:
-            return read_answer(name, await others.ask(name, what, content, ASK_S), kind)
+            return await ask_node(others, node.calls, name, what, content, kind, ASK_S)
         except SilentNode:
             return None
 

@@ -42,7 +42,7 @@ from leverframe.fleet.group_snapshots import KeptSnapshot, no_such_snapshot
 from leverframe.fleet.jobs.job_state import JobReport
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import TellCall
-from leverframe.fleet.other_nodes import SilentNode, Whereabouts, read_answer
+from leverframe.fleet.other_nodes import SilentNode, Whereabouts, ask_node
 from leverframe.fleet.records import JobTaken
 from leverframe.fleet.tenants import within_tenant
 
@@ -257,11 +257,10 @@ async def _told_again(context: FleetContext, id: str, work: JobWork) -> BulkRepo
     others = others_of(context)
 
     async def ask(node: str) -> BulkReport:
-        if node == others.name:
-            return await context.jobs.told_again(id, work)
-        call = msgspec.msgpack.encode(TellCall(id, work))
-        answer = await others.ask(node, "job.told", call, JOB_S)
-        told: BulkReport = read_answer(node, answer, BulkReport)
+        call = TellCall(id, work)
+        told: BulkReport = await ask_node(
+            others, context.node.calls, node, "job.told", call, BulkReport, JOB_S
+        )
         return told
 
     report: BulkReport = await held(context, id, ask, may_repeat=True)

@@ -13,14 +13,7 @@ from functools import partial
 from typing import Any
 
 from leverframe.fleet.cluster.directory import Directory, Place
-from leverframe.fleet.cluster.introduction import (
-    CHALLENGE_BYTES,
-    VERDICT_BYTES,
-    Client,
-    Introducer,
-    NotIntroduced,
-    Verdict,
-)
+from leverframe.fleet.cluster.introduction import Client, Introducer, NotIntroduced, Verdict
 from leverframe.fleet.cluster.joint import Joint, OwnerCall
 from leverframe.fleet.door import Door, DoorConnection
 from leverframe.fleet.entrance import CROWDED_OUT, HELD_BY_NOBODY, MISDIRECTED, Entrance
@@ -112,7 +105,7 @@ class Joining:
                 if not owner.is_within(self.door.descriptors, client.host):
                     owner.abort()
                     return CROWDED_OUT
-                verdict = await self._introduce(owner, client, name)
+                verdict, _ = await owner.introduce(self.introducer, client, name)
             if verdict is Verdict.ACCEPTED:
                 return owner
             owner.abort()
@@ -126,12 +119,6 @@ class Joining:
         except BaseException:
             owner.abort()
             raise
-
-    async def _introduce(self, owner: OwnerCall, client: Client, name: str) -> Verdict:
-        challenge = await owner.receive(CHALLENGE_BYTES)
-        header = self.introducer.header(challenge, client, name)
-        owner.transport.write(header)
-        return self.introducer.read_verdict(await owner.receive(VERDICT_BYTES), header)
 
 
 class JoiningConnection(DoorConnection):

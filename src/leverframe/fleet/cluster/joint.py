@@ -13,6 +13,14 @@ from math import inf
 from typing import cast
 
 from leverframe.fleet.cluster.directory import Directory, Place
+from leverframe.fleet.cluster.introduction import (
+    CHALLENGE_BYTES,
+    PROOF_BYTES,
+    VERDICT_BYTES,
+    Client,
+    Introducer,
+    Verdict,
+)
 from leverframe.servers.descriptors import DescriptorBudget, Lease
 from leverframe.servers.http.connection import reset_at_close
 from leverframe.servers.http.server_state import ServerState
@@ -45,8 +53,7 @@ class OwnerCall(asyncio.Protocol):
         self.lease: Lease | None = None
         #: The other node has left already.
         self.is_lost = False
-        self._said = bytearray()
-        self._arrived: asyncio.Future[None] | None = None
+        self._said = asyncio.StreamReader()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -63,28 +70,31 @@ class OwnerCall(asyncio.Protocol):
 
     async def receive(self, count: int) -> bytes:
         """Wait for so many bytes."""
-        while len(self._said) < count:
-            if self.is_lost:
-                raise ConnectionResetError("it closes the connection")
-            self._arrived = asyncio.get_running_loop().create_future()
-            await self._arrived
-        said = bytes(self._said[:count])
-        del self._said[:count]
-        return said
+        try:
+            return await self._said.readexactly(count)
+        except asyncio.IncompleteReadError:
+            raise ConnectionResetError("it closes the connection") from None
+
+    async def introduce(
+        self, introducer: Introducer, client: Client, name: str
+    ) -> tuple[Verdict, bytes]:
+        """Introduce a client of a controller; return the verdict, and the proof that it hangs on.
+
+        Without a name this node asks for itself.
+        """
+        header = introducer.header(await self.receive(CHALLENGE_BYTES), client, name)
+        self.transport.write(header)
+        verdict = introducer.read_verdict(await self.receive(VERDICT_BYTES), header)
+        return verdict, header[-PROOF_BYTES:]
 
     def data_received(self, data: bytes) -> None:
-        self._said += data
-        self._wake()
+        self._said.feed_data(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_lost = True
         if self.lease is not None:
             self.lease.end()
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._arrived is not None and not self._arrived.done():
-            self._arrived.set_result(None)
+        self._said.feed_eof()
 
     def abort(self) -> None:
         if hasattr(self, "transport"):

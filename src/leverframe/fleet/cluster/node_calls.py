@@ -19,9 +19,7 @@ from msgspec.structs import replace
 from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.cluster.directory import Directory, Place
 from leverframe.fleet.cluster.introduction import (
-    CHALLENGE_BYTES,
     PROOF_BYTES,
-    VERDICT_BYTES,
     Client,
     Introducer,
     NotIntroduced,
@@ -134,16 +132,13 @@ class NodeCaller:
                 source = owner.transport.get_extra_info("sockname")
                 target = owner.transport.get_extra_info("peername")
                 client = Client(source[0], source[1], target[0], target[1])
-                challenge = await owner.receive(CHALLENGE_BYTES)
-                header = self._introducer.header(challenge, client, "")
-                owner.transport.write(header)
-                said = await owner.receive(VERDICT_BYTES)
-                if self._introducer.read_verdict(said, header) is not Verdict.ACCEPTED:
+                verdict, proof = await owner.introduce(self._introducer, client, "")
+                if verdict is not Verdict.ACCEPTED:
                     raise NotIntroduced("it does not take calls now")
         except (OSError, TimeoutError, NotIntroduced, ValueError) as error:
             self._tell(place, error)
             raise SilentNode(place.node) from error
-        return header[-PROOF_BYTES:]
+        return proof
 
     async def _answered(self, owner: OwnerCall, proof: bytes, call: NodeCall) -> CallAnswer:
         said = msgspec.msgpack.encode(replace(call, protocol=PROTOCOL))

@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from leverframe.commands.table.refusals import Conflict, Refusal
@@ -23,7 +22,7 @@ from leverframe.fleet.other_nodes import (
     OtherProgram,
     SilentNode,
     answering,
-    read_answer,
+    ask_node,
 )
 from leverframe.fleet.records import Moved
 from leverframe.storage.store import StoreUnavailable
@@ -209,14 +208,9 @@ class ReachingAnywhere:
         return found
 
     async def _asked(self, node: str, what: str, content: Any, answer: Any) -> Any:
-        """Have a node do something, this one as any other."""
-        others, packed = self._node.cluster, msgspec.msgpack.encode(content)
+        others = self._node.cluster
         assert others is not None
-        if node == others.name:
-            said = await self._node.calls[what](packed)
-        else:
-            said = await others.ask(node, what, packed, ASK_S)
-        return read_answer(node, said, answer)
+        return await ask_node(others, self._node.calls, node, what, content, answer, ASK_S)
 
     # --- asked by another node --------------------------------------------------------------------
 
