@@ -11,6 +11,7 @@ from leverframe.__main__ import main
 from leverframe.command_line.entry import MADE
 from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group, Task
+from leverframe.fleet.api.endpoints import ENDPOINTS
 from tests.cases import for_each
 
 
@@ -25,6 +26,7 @@ def tasks() -> Iterator[tuple[str, Task]]:
 TASKS = dict(tasks())
 #: The arguments that a client is made from.
 OF_CLIENT = {"node", "user", "ca_file"}
+KNOWN_TO_NODES = {one.name for endpoint in ENDPOINTS for one in endpoint.query}
 every_task = for_each("task", TASKS.values(), ids=list(TASKS))
 
 
@@ -40,6 +42,11 @@ def test_the_parameters_of_a_function_are_the_arguments_of_its_task(task: Task) 
     if "client" in taken:
         assert given >= OF_CLIENT
         given = (given - OF_CLIENT) | {"client"}
+    if "given" in taken:
+        # What a node is told under the same names.
+        told = given - taken
+        assert told <= KNOWN_TO_NODES
+        taken = (taken - {"given"}) | told
     assert taken <= given
     # The options of `run` are keys of the configuration, also where they have another name.
     assert given - taken - set(MADE) <= {"log_level"}

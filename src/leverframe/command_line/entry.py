@@ -31,6 +31,8 @@ MADE: dict[str, Callable[[Namespace], Any]] = {
     "data_folder": folder_of,
     "client": _client_of,
 }
+#: What the parser notes, and what a client is made from.
+_NOT_GIVEN = ("parser", "task", "node", "user", "ca_file")
 _ADVICE = {
     errno.ENOENT: "check the name",
     errno.EACCES: "use an account that may, or another place",
@@ -80,11 +82,17 @@ def carry_out(arguments: Sequence[str] | None) -> int:
 def _run(task: Task, options: Namespace) -> int:
     """Call the function of a task with the options that its parameters name."""
     function = _named(task.function)
+    parameters = inspect.signature(function).parameters
     values = {
-        parameter: MADE[parameter](options) if parameter in MADE else getattr(options, parameter)
-        for parameter in inspect.signature(function).parameters
+        **vars(options),
+        **{name: make(options) for name, make in MADE.items() if name in parameters},
+        "given": {
+            name: value
+            for name, value in vars(options).items()
+            if name not in parameters and name not in _NOT_GIVEN
+        },
     }
-    result = function(**values)
+    result = function(**{name: values[name] for name in parameters})
     if inspect.iscoroutine(result):
         # Imported here: it takes a third of the time of a command that does without.
         import asyncio

@@ -19,11 +19,11 @@ NODE = (
 NODE_JSON = (*NODE, AS_JSON)
 MEMBER = argument("name", metavar="NAME", type=filled)
 MEMBERS = argument(
-    "names", metavar="NAME", nargs="*", type=filled, help="controllers (default: all)"
+    "name", metavar="NAME", nargs="*", type=filled, help="controllers (default: all)"
 )
 LABEL = argument("label", metavar="LABEL", type=filled)
 TAG = several("--tag", "TAG", "only those that have this tag; may be given several times")
-NEW_TAG = several("--tag", "TAG", "a tag for them; likewise again")
+NEW_TAG = several("--tag", "TAG", "a tag for them; likewise again", dest="tags")
 DATABASE = argument(
     "--database",
     metavar="WHERE",

@@ -13,6 +13,8 @@ from leverframe.command_line.fleet_arguments import (
 )
 from leverframe.command_line.task import Needed, Task, argument, filled, several
 
+#: As a node takes it: what is false is not said to it.
+NOT_WANTED = "0"
 FIRST = argument(
     "--first",
     type=int,
@@ -70,11 +72,11 @@ CONTROLLER_TASKS = (
         "fleet.commands:remove_controllers",
         "remove controllers with all that is stored of them",
         (
-            argument("names", metavar="NAME", nargs="*", type=filled, help="controllers"),
+            argument("name", metavar="NAME", nargs="*", type=filled, help="controllers"),
             TAG,
             *NODE_JSON,
         ),
-        needed=Needed(("names", "tag")),
+        needed=Needed(("name", "tag")),
     ),
     Task(
         "rename",
@@ -216,10 +218,18 @@ that did not start is started at its new place.
             argument("--pause", metavar="TIME", help="plan: after each group, like 10m"),
             argument(
                 "--no-health-check",
-                action="store_true",
+                dest="check_health",
+                action="store_const",
+                const=NOT_WANTED,
                 help="plan: do not look for new findings after each group",
             ),
-            argument("--no-snapshot", action="store_true", help="plan: without a way back"),
+            argument(
+                "--no-snapshot",
+                dest="snapshot",
+                action="store_const",
+                const=NOT_WANTED,
+                help="plan: without a way back",
+            ),
             argument("--dry-run", action="store_true", help="plan: only say who would refuse"),
             *NODE_JSON,
         ),

@@ -1,8 +1,9 @@
 """What a command of the program is, as data: its arguments, its words of help, who does the work.
 
 The parameters of a function are the arguments of its task, by name. Some are made for it: `config`
-is the whole configuration, `sources` what it was read from, `data_folder` the folder it names, and
-`client` asks the node that the options name.
+is the whole configuration, `sources` what it was read from, `data_folder` the folder it names,
+`client` asks the node that the options name, and `given` is whatever no other parameter takes: what
+a node is told under the same names.
 """
 
 import argparse
@@ -42,9 +43,11 @@ def argument(*names: str, **settings: Any) -> Argument:
     return Argument(names, MappingProxyType(settings))
 
 
-def several(name: str, metavar: str, help: str) -> Argument:
+def several(name: str, metavar: str, help: str, **settings: Any) -> Argument:
     """An option that may be given again, for a list."""
-    return argument(name, action="append", default=[], metavar=metavar, type=filled, help=help)
+    return argument(
+        name, action="append", default=[], metavar=metavar, type=filled, help=help, **settings
+    )
 
 
 class Needed(Struct, frozen=True):

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sized
 from contextlib import contextmanager, suppress
 from datetime import tzinfo
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -40,19 +41,17 @@ _DOING = {
 JsonObject = dict[str, Any]
 
 
-def list_controllers(
-    client: CommandLineClient, as_json: bool, names: list[str], tag: list[str]
-) -> None:
+def list_controllers(client: CommandLineClient, as_json: bool, given: JsonObject) -> None:
     """Print the chosen controllers as a table, or one JSON object a line."""
     with client:
-        found = client.get("list", {"name": names, "tag": tag})
+        found = client.get("list", given)
         about = client.get("", {})
     if as_json:
         print_json(found)
     else:
         _print_table(found, zone_of(about))
     # Who asks for some by name misses nobody else.
-    if not names:
+    if not given["name"]:
         _tell_not_started(about)
 
 
@@ -122,23 +121,18 @@ def show_controller(client: CommandLineClient, as_json: bool, name: str) -> None
 def add_controllers(
     client: CommandLineClient,
     as_json: bool,
-    name: str,
     count: int,
     first: int,
     template: Path | None,
-    hw: str | None,
-    sw: str | None,
-    tag: list[str],
     address: str | None,
     port: int | None,
-    tenant: str | None,
     dry_run: bool,
+    given: JsonObject,
 ) -> None:
     """Make controllers, some at a time; all are checked before the first is made."""
     body = None if template is None else _template(template)
-    asked: JsonObject = {"name": name, "hw": hw, "sw": sw, "tags": tag, "tenant": tenant}
     with client:
-        whole = {**asked, "count": count, "first": first, "address": address, "port": port}
+        whole = {**given, "count": count, "first": first, "address": address, "port": port}
         told = client.post("add", {**whole, "dry_run": True}, body)
         if dry_run:
             _tell_made([told], as_json)
@@ -153,7 +147,7 @@ def add_controllers(
                         places["address"] = _later(address, begin)
                     if port is not None:
                         places["port"] = port + begin
-                    made.append(client.post("add", {**asked, **places}, body))
+                    made.append(client.post("add", {**given, **places}, body))
                     advance(part)
         finally:
             # Also where the rest is refused meanwhile: nobody else knows their password.
@@ -163,12 +157,6 @@ def add_controllers(
 
 def _later(address: str, places: int) -> str:
     return str(ip_address(address) + places)
-
-
-def remove_controllers(
-    client: CommandLineClient, as_json: bool, names: list[str], tag: list[str]
-) -> int:
-    return do_for_chosen(client, as_json, "remove", {"name": names, "tag": tag})
 
 
 def rename_controller(client: CommandLineClient, as_json: bool, name: str, to: str) -> None:
@@ -228,50 +216,21 @@ def start_controllers_again(client: CommandLineClient, as_json: bool, names: lis
     return NO if told["refused"] else DONE
 
 
-def tag_controllers(
-    client: CommandLineClient,
-    as_json: bool,
-    names: list[str],
-    tag: list[str],
-    add: list[str],
-    remove: list[str],
-) -> int:
-    given = {"name": names, "tag": tag, "add": add, "remove": remove}
-    return do_for_chosen(client, as_json, "tag", given)
-
-
-def send_command(
-    client: CommandLineClient,
-    as_json: bool,
-    command: str,
-    names: list[str],
-    tag: list[str],
-    dry_run: bool,
-    all_or_none: bool,
-) -> int:
+def send_command(client: CommandLineClient, as_json: bool, command: str, given: JsonObject) -> int:
     target, _, body = command.strip().partition(" ")
-    given = {
-        "command": target,
-        "name": names,
-        "tag": tag,
-        "dry_run": dry_run,
-        "all_or_none": all_or_none,
-    }
-    return do_for_chosen(client, as_json, "send", given, body.encode() or None)
+    asked = {**given, "command": target}
+    return _do_for_chosen("send", client, as_json, asked, body.encode() or None)
 
 
 def advance_time(
     client: CommandLineClient,
     as_json: bool,
     duration: str | None,
-    to: str | None,
-    step: bool,
     rate: float | None,
     freeze: bool,
-    tag: list[str],
+    given: JsonObject,
 ) -> None:
     """Move the time of all together; in steps where somebody watches."""
-    given: JsonObject = {"tag": tag, "to": to, "step": step}
     with client:
         if freeze or rate is not None:
             told = client.post("advance", {**given, "rate": 0 if freeze else rate})
@@ -285,8 +244,8 @@ def advance_time(
                 for _ in range(steps):
                     told = client.post("advance", {**given, "for": f"{seconds / steps:.9f}"})
                     advance(1)
-    if tag and told.get("earliest") is None:
-        _check_chosen((), {"name": [], "tag": tag})
+    if given["tag"] and told.get("earliest") is None:
+        _check_chosen((), given)
     if as_json:
         print_json([told])
     else:
@@ -315,44 +274,20 @@ def _time_of_moved(told: JsonObject) -> str:
     return with_zone(earliest if earliest == latest else f"{earliest} to {latest}", zone)
 
 
-def fork_controller(
-    client: CommandLineClient,
-    as_json: bool,
-    name: str,
-    to: str,
-    count: int,
-    first: int,
-    tag: list[str],
-    address: str | None,
-    port: int | None,
-) -> None:
-    given: JsonObject = {"name": name, "to": to, "count": count, "first": first, "tags": tag}
+def fork_controller(client: CommandLineClient, as_json: bool, given: JsonObject) -> None:
     with client:
-        told = client.post("fork", {**given, "address": address, "port": port})
+        told = client.post("fork", given)
     _tell_made([told], as_json)
 
 
-def set_faults(
-    client: CommandLineClient,
-    as_json: bool,
-    fault: str,
-    seed: int,
-    names: list[str],
-    tag: list[str],
-) -> int:
-    given = {"fault": fault, "seed": seed, "name": names, "tag": tag}
-    return do_for_chosen(client, as_json, "fault", given)
-
-
 def export_controllers(
-    client: CommandLineClient, as_json: bool, folder: Path, names: list[str], tag: list[str]
+    client: CommandLineClient, as_json: bool, folder: Path, given: JsonObject
 ) -> None:
     """Write a fleet file and a settings file for each controller into a new folder."""
     # Imported here, as below: to load a whole controller takes most commands twice their time.
     from leverframe.fleet.api.reading import ExportedController
     from leverframe.fleet.export_folder import FLEET_FILE, write_export
 
-    given = {"name": names, "tag": tag}
     with client, _followed(client, "collecting"):
         told = client.get("export", given)
     _check_chosen(told, given)
@@ -377,12 +312,13 @@ def _template(file: Path) -> bytes:
 # --- telling --------------------------------------------------------------------------------------
 
 
-def do_for_chosen(
-    client: CommandLineClient,
-    as_json: bool,
-    what: str,
-    given: JsonObject,
-    body: bytes | None = None,
+def do_for_chosen(what: str, client: CommandLineClient, as_json: bool, given: JsonObject) -> int:
+    """Have the chosen controllers do something, and tell who refuses it."""
+    return _do_for_chosen(what, client, as_json, given, None)
+
+
+def _do_for_chosen(
+    what: str, client: CommandLineClient, as_json: bool, given: JsonObject, body: bytes | None
 ) -> int:
     with client, _followed(client, _DOING[what]):
         told = client.post(what, given, body)
@@ -394,11 +330,17 @@ def do_for_chosen(
     return NO if told["refused"] else DONE
 
 
+remove_controllers = partial(do_for_chosen, "remove")
+tag_controllers = partial(do_for_chosen, "tag")
+set_faults = partial(do_for_chosen, "fault")
+
+
 def _check_chosen(found: Sized, given: JsonObject) -> None:
     """Refuse to be done where nobody was chosen: nothing has happened."""
     if found:
         return
-    whom = "has these names and all of these tags" if given["name"] or given["tag"] else "is there"
+    is_chosen = given.get("name") or given["tag"]
+    whom = "has these names and all of these tags" if is_chosen else "is there"
     raise NodeRefused(f"Nobody is chosen: no controller {whom}.")
 
 

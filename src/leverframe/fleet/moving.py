@@ -20,8 +20,8 @@ from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.shared_chunks import SharedChunks
 
 
-async def adopt(sources: Sources, folder: Path, name: str | None, tag: list[str]) -> None:
-    await adopt_folder(Path(read_fleet(sources).config.data), folder, name, tag)
+async def adopt(sources: Sources, folder: Path, name: str | None, tags: list[str]) -> None:
+    await adopt_folder(Path(read_fleet(sources).config.data), folder, name, tags)
 
 
 async def release(sources: Sources, name: str, to: Path) -> None:

@@ -34,15 +34,7 @@ def roll_out(
     id: str | None,
     command: list[str],
     template: Path | None,
-    name: list[str],
-    tag: list[str],
-    groups: str | None,
-    success: float | None,
-    errors: str | None,
-    pause: str | None,
-    no_health_check: bool,
-    no_snapshot: bool,
-    dry_run: bool,
+    given: Told,
 ) -> int:
     """Plan, list, show or operate roll-outs."""
     if id is None and what not in ("plan", "list"):
@@ -56,21 +48,13 @@ def roll_out(
                 _list(found, zone_of(client.get("", {})))
             return DONE
         if what == "plan":
-            given: Told = {
-                **{"id": id, "name": name, "tag": tag, "groups": groups},
-                **({} if success is None else {"success": str(success)}),
-                **{"errors": errors, "pause": pause, "dry_run": dry_run},
-                **({"check_health": "0"} if no_health_check else {}),
-                **({"snapshot": "0"} if no_snapshot else {}),
-            }
             if (template is None) is not bool(command):
                 raise RolloutMisspelt("A roll-out has either --command, or --template.")
             if template is not None:
-                body = _text_of(template)
-                given["what"] = "template"
+                body, kind = _text_of(template), "template"
             else:
-                body = "\n".join(command)
-            told = client.post("rollout/plan", given, body.encode())
+                body, kind = "\n".join(command), None
+            told = client.post("rollout/plan", {**given, "id": id, "what": kind}, body.encode())
             return _say_plan(told, as_json)
         told = client.get("rollout", {"id": id})
         if what != "show":
@@ -131,13 +115,11 @@ def _show(told: Told) -> int:
     return NO if told["failed"] or told["status"] == "stopped" else DONE
 
 
-def show_drift(
-    client: CommandLineClient, as_json: bool, template: Path, names: list[str], tag: list[str]
-) -> int:
+def show_drift(client: CommandLineClient, as_json: bool, template: Path, given: Told) -> int:
     """Tell in what controllers differ from a template; end with 1 where some do."""
     body = _text_of(template).encode()
     with client:
-        found = client.post("drift", {"name": names, "tag": tag}, body)
+        found = client.post("drift", given, body)
     differing = [one for one in found if one.get("differs") or one["status"] != 200]
     if as_json:
         print_json(found)
@@ -155,17 +137,8 @@ def show_drift(
     return NO if differing else DONE
 
 
-def show_changes(
-    client: CommandLineClient,
-    as_json: bool,
-    names: list[str],
-    tag: list[str],
-    by: str | None,
-    since: str | None,
-    count: int | None,
-) -> None:
+def show_changes(client: CommandLineClient, as_json: bool, given: Told) -> None:
     """Tell who changed what on which controller, newest first."""
-    given = {"name": names, "tag": tag, "by": by, "since": since, "count": count}
     with client:
         found = client.get("changes", given)
         if as_json:

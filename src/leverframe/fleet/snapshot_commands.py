@@ -6,21 +6,8 @@ from leverframe.fleet.commands import do_for_chosen, print_json, table_of, table
 from leverframe.fleet.node_client import CommandLineClient
 from leverframe.fleet.time_words import moment_words, with_zone
 
-
-def _of_snapshot(
-    what: str,
-    client: CommandLineClient,
-    as_json: bool,
-    label: str,
-    names: list[str],
-    tag: list[str],
-) -> int:
-    given = {"label": label, "name": names, "tag": tag}
-    return do_for_chosen(client, as_json, what, given)
-
-
-take_snapshot_of = partial(_of_snapshot, "snapshot")
-restore_snapshot = partial(_of_snapshot, "restore")
+take_snapshot_of = partial(do_for_chosen, "snapshot")
+restore_snapshot = partial(do_for_chosen, "restore")
 
 
 def list_snapshots(client: CommandLineClient, as_json: bool) -> None:

@@ -60,8 +60,7 @@ def accounts(
     as_json: bool,
     what: str,
     name: str | None,
-    tenant: str | None,
-    role: str | None,
+    given: Told,
 ) -> None:
     """Make, list and remove accounts of a node, and make passwords for them."""
     if name is None and what in ("add", "remove"):
@@ -70,8 +69,7 @@ def accounts(
         if what == "list":
             found = client.get("accounts", {})
         else:
-            asked = {"name": name, "tenant": tenant, "role": role}
-            found = [client.post(f"account/{what}", asked)]
+            found = [client.post(f"account/{what}", {**given, "name": name})]
     if as_json:
         print_json(found)
     elif what == "list":

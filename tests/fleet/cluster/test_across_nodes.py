@@ -476,7 +476,7 @@ async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
         return capsys.readouterr().out
 
     try:
-        listed = await said(list_controllers, False, [], [])
+        listed = await said(list_controllers, False, {"name": []})
         assert [f" {name} " in listed for name in NAMES] == [True] * 4
         assert "node" in listed
         assert "b has 2 controllers left" in await said(drain_node, "b", undo=False)
@@ -490,7 +490,7 @@ async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
             await said(forget_node, "b")
         await cluster._doors["b"].inner.close()
         client = CommandLineClient(url, None, None)
-        await asyncio.to_thread(list_controllers, client, False, [], [])
+        await asyncio.to_thread(list_controllers, client, False, {"name": []})
         told = capsys.readouterr()
         # Once, although the time zone is asked for, too.
         assert told.err.count("their part is missing, since they do not answer: b") == 1
