@@ -23,7 +23,8 @@ SENTENCE = "The store cannot be written."
 async def read_only(config: Config = OLD) -> ReadOnlyStore:
     """The store of a controller that has run with this configuration."""
     written = MemoryStore()
-    twin = await LoopTwin.start(await settle_version(written, config.version), store=written)
+    settled = await settle_version(written, config.version, written.load())
+    twin = await LoopTwin.start(settled.profile, store=written)
     await twin.ok("/stm.cgi?oname=0Pump")
     return ReadOnlyStore(written._rows, SENTENCE)
 
@@ -31,7 +32,7 @@ async def read_only(config: Config = OLD) -> ReadOnlyStore:
 @pytest.mark.parametrize("config", [OLD, Config(), Config(sw="1.58a")])
 async def test_a_controller_that_stays_what_it_was_starts(config: Config) -> None:
     store = await read_only()
-    profile = await settle_version(store, config.version)
+    profile, _ = await settle_version(store, config.version, store.load())
     assert profile == Profile("3.0", "1.58a")
     twin = await LoopTwin.start(profile, store=store)
     assert (await twin.settings())["outputs"][0]["name"] == "Pump"
@@ -41,8 +42,9 @@ async def test_a_controller_that_stays_what_it_was_starts(config: Config) -> Non
 
 
 async def test_another_version_is_refused_by_both_names() -> None:
+    store = await read_only()
     with pytest.raises(CannotBecome) as refused:
-        await settle_version(await read_only(), Config(hw="3.9", sw="1.75").version)
+        await settle_version(store, Config(hw="3.9", sw="1.75").version, store.load())
     assert str(refused.value) == (
         f"The controller is HW 3.0 SW 1.58a and cannot become HW 3.9 SW 1.75 now. {SENTENCE}"
     )

@@ -1,15 +1,24 @@
 """A data folder that is started as another version."""
 
-from leverframe.config import AskedVersion
+from pathlib import Path
+
+import pytest
+
+from leverframe.config import AskedVersion, Config
+from leverframe.process import serve
 from leverframe.process.version_change import settle_version
 from leverframe.profile import Profile
-from leverframe.storage.store import MemoryStore, Rows
+from leverframe.servers.routes.router import THIS_MACHINE
+from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.store import MemoryStore, Rows, Store, Stored
 from leverframe.testing import LoopTwin
 
 
 async def started(store: MemoryStore, hw: str | None = None, sw: str | None = None) -> LoopTwin:
     """As `leverframe run --hw --sw` does."""
-    return await LoopTwin.start(await settle_version(store, AskedVersion(hw, sw)), store=store)
+    settled = await settle_version(store, AskedVersion(hw, sw), store.load())
+    return await LoopTwin.start(settled.profile, store=store)
 
 
 async def test_what_the_other_version_lacks_is_reported() -> None:
@@ -106,9 +115,33 @@ async def test_the_same_version_is_settled_without_writing() -> None:
     store = ReadableStore()
     for asked in (AskedVersion(), AskedVersion("3.0", "1.58a")):
         store.may_write = True
-        first = await settle_version(store, asked)
+        first, is_new = await settle_version(store, asked, store.load())
+        assert is_new
         store.may_write = False
-        assert await settle_version(store, asked) == first
+        assert await settle_version(store, asked, store.load()) == (first, False)
+
+
+async def test_a_start_reads_the_store_once_unless_its_version_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[Store] = []
+    load = EncryptingStore.load
+
+    def counted(store: EncryptingStore) -> Stored:
+        loads.append(store)
+        return load(store)
+
+    monkeypatch.setattr(EncryptingStore, "load", counted)
+    rows, folder = MemoryStore(), DataFolder(tmp_path / "data")
+    for sw, count in (("1.58a", 2), ("1.58a", 1), ("1.75", 2)):
+        config = Config(hw="3.0" if sw == "1.58a" else "3.9", sw=sw)
+        store = EncryptingStore(rows, folder.key_path)
+        built = await serve._built(config, folder, store, THIS_MACHINE)
+        await built.stop()
+        assert built.controller.profile.sw == sw
+        assert len(loads) == count
+        loads.clear()
+    folder.close()
 
 
 async def test_settings_that_cannot_be_converted_do_not_keep_a_controller_from_starting() -> None:

@@ -223,10 +223,8 @@ class FleetNode:
     ) -> None:
         store = self.lane.store(number)
         asked = AskedVersion(record.hw, record.sw)
-        known = [stored.kept.get(f"profile.{name}") for name in ("hw", "sw", "configured_sw")]
-        profile = asked.profile(*known)
-        if [profile.hw, profile.sw, record.sw] != known:
-            await settle_version(store, asked, stored)
+        profile, is_new = await settle_version(store, asked, stored)
+        if is_new:
             stored = (await self.lane.fetch([number]))[number]
         if self.options.must_sign_in and await first.ensure(record.name, store, stored):
             stored = (await self.lane.fetch([number]))[number]

@@ -183,7 +183,8 @@ async def _built(
     config: Config, folder: DataFolder, store: EncryptingStore, reach: Reach
 ) -> BuiltController:
     """Build the controller from its store; with an administrator if strangers can reach it."""
-    profile = await settle_version(store, config.version)
+    stored = store.load()
+    profile, is_new = await settle_version(store, config.version, stored)
     if reach.must_sign_in:
         await introduce_administrator(store, as_json=config.json)
     return await build(
@@ -205,6 +206,8 @@ async def _built(
         reach=reach,
         history=history_worker(config, folder),
         configured=ConfiguredIdentity(config.name, config.mac_address()),
+        # What was read holds unless a version or an administrator was written since.
+        stored=None if is_new or reach.must_sign_in else stored,
     )
 
 

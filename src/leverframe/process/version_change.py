@@ -1,6 +1,7 @@
 """The version that a controller starts as; its settings are converted where it is another one."""
 
 import time
+from typing import NamedTuple
 
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.config import AskedVersion
@@ -20,19 +21,21 @@ class CannotBecome(ErrorForPeople):
     """The version cannot be changed: a sentence or two."""
 
 
-async def settle_version(
-    store: Store, asked: AskedVersion, stored: Stored | None = None
-) -> Profile:
-    """Choose the version to start as, and convert what the store holds to it.
+class SettledVersion(NamedTuple):
+    """The version that a controller starts as."""
 
-    What it holds is read, which may take a while, unless it is given.
-    """
-    stored = store.load() if stored is None else stored
+    profile: Profile
+    #: The store was to be changed for it; what was read before may not be what it holds.
+    is_new: bool
+
+
+async def settle_version(store: Store, asked: AskedVersion, stored: Stored) -> SettledVersion:
+    """Choose the version to start as, and convert what the store holds to it."""
     hw, sw, configured_sw = profile_in(stored)
     profile = asked.profile(hw, sw, configured_sw)
     if (hw, sw, configured_sw) == (profile.hw, profile.sw, asked.sw):
         # As before: the start need not wait for the disk.
-        return profile
+        return SettledVersion(profile, is_new=False)
     old = Profile(hw or profile.hw, sw or profile.sw)
     present, _ = settings_from_leaves(old, stored.settings)
     earlier = None if old == profile else await store.blob(EARLIER)
@@ -58,4 +61,4 @@ async def settle_version(
             raise CannotBecome(
                 f"The controller is {old} and cannot become {profile} now. {error}"
             ) from error
-    return profile
+    return SettledVersion(profile, is_new=True)
