@@ -87,11 +87,13 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """See that `make test-all`, which reads some files only, misses nothing."""
+    """See that `make test-all`, which reads some files only, misses nothing; prepare properties."""
     more = {item.path for item in items if not MORE.isdisjoint(item.keywords)}
     missed = [path for path in more if not TRIES_MORE.search(path.read_text(encoding="utf-8"))]
     if missed:
         raise pytest.UsageError(f"make test-all would miss {missed}: see tools/checks.py")
+    if any("hypothesis" in item.keywords for item in items):
+        effort.prepare_examples()
 
 
 @functools.cache
