@@ -15,6 +15,7 @@ import socket
 import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from enum import IntEnum, auto
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -23,6 +24,7 @@ from leverframe.servers.http.limits import KIB, HttpLimits
 from leverframe.servers.http.messages import (
     CONTINUE,
     Ending,
+    LaterReply,
     RawReply,
     Reply,
     Request,
@@ -352,8 +354,24 @@ class Connection(asyncio.Protocol):
         except Exception:
             logger.exception("The handler failed for %r.", request)
             reply = self._server.fault()
-        if isinstance(reply, Reply) or not isinstance(reply, Coroutine):
+        if isinstance(reply, Reply):
             self._deliver(request, reply)
+        elif type(reply) is LaterReply:
+            reply.done.add_done_callback(partial(self._answer_later, request, reply))
+        elif isinstance(reply, Coroutine):
+            self._server.run(self._go_on_later(request, reply, self._deliver))
+        else:
+            self._deliver(request, reply)
+
+    def _answer_later(self, request: Request, later: LaterReply, _: Any) -> None:
+        try:
+            reply = later.answer()
+        except Exception:
+            logger.exception("The handler failed for %r.", request)
+            reply = self._server.fault()
+        if isinstance(reply, Reply):
+            self._deliver(request, reply)
+            self._proceed()
         else:
             self._server.run(self._go_on_later(request, reply, self._deliver))
 
