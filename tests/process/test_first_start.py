@@ -45,8 +45,8 @@ def passwd(folder: Path, *arguments: str, typed: str = "") -> subprocess.Complet
 
 
 def test_passwords_that_are_made_up_hold_a_hundred_bits_and_never_repeat() -> None:
-    made = [random_password() for _ in range(10_000)]
-    assert len(set(made)) == 10_000
+    made = [random_password() for _ in range(1_000)]
+    assert len(set(made)) == 1_000
     letters = {letter for password in made for letter in password if letter != "-"}
     assert len(letters) == 32
     assert all(len(password.replace("-", "")) * 5 >= 100 for password in made)
