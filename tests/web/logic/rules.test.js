@@ -419,6 +419,21 @@ test("a dependence is one number, there and back", () => {
   }
 });
 
+test("a state has the same word in a rule and in what the rule has met", () => {
+  for (const [label, words] of Object.entries({
+    OUT1: ["off", "on"],
+    INPD1: ["closed", "open"],
+    MQTT: ["not connected", "connected"],
+  })) {
+    for (const [value, word] of words.entries()) {
+      const rule = { ...EMPTY_RULE, source: label, reference: value };
+      assert.match(shortSentence(context, rule), new RegExp(`is ${word}`));
+      const decided = { label, value, compare: ">=", threshold: value };
+      assert.ok(compared(context, decided).endsWith(` ${word}`));
+    }
+  }
+});
+
 test("a threshold is written as it was set, wherever it stands", () => {
   const rule = { ...EMPTY_RULE, source: "VCC", compare: ">=", reference: 0.9 };
   assert.match(shortSentence(context, rule), /Supply voltage is at least 0\.9 V/);

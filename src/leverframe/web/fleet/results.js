@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import { contextOf } from "../lib/foreign_context.js";
 import { icon } from "../lib/icon.js";
+import { stateWord } from "../lib/level_words.js";
 import { settingName, settingWords, valueText } from "../lib/setting_words.js";
 import { kindName } from "../lib/things.js";
 import { serverText, t } from "../lib/words.js";
@@ -108,12 +109,9 @@ function effect({ what, old, new: later, is_state: isState }, differing) {
   const name = isState ? kindName(what) : settingName(CONTEXT, what);
   if (old === null && later === null) return name;
   const [from, to] = [old, later].map((value) =>
-    isState ? stateWord(value) : valueText(CONTEXT, what, value),
+    isState ? stateWord(value === 1) : valueText(CONTEXT, what, value),
   );
   return from === to
     ? t("stays", { what: name, now: to })
     : t(differing, { what: name, from, to });
 }
-
-/** @param {unknown} value */
-const stateWord = (value) => t(value === 1 ? "state_on" : "state_off");

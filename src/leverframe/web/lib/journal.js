@@ -14,6 +14,7 @@ import { durationText } from "./durations.js";
 import { findingSaid } from "./findings.js";
 import { icon } from "./icon.js";
 import { isState } from "./labels.js";
+import { levelWord, stateWord } from "./level_words.js";
 import { fullMoment, isoDay, isoMoment } from "./moments.js";
 import { numberText } from "./numbers.js";
 import { PLACES, rich } from "./rich.js";
@@ -198,8 +199,8 @@ const FIGURES = {
   rule: (context, value) => ruleName(context, value),
   problem: (_, value) => serverText(value),
   action: (context, value) => namedCode(context, value),
-  told: (_, value) => t(value === "on" ? "state_on" : "state_off"),
-  does: (_, value) => t(value === "on" ? "state_on" : "state_off"),
+  told: (_, value) => stateWord(value === "on"),
+  does: (_, value) => stateWord(value === "on"),
 };
 
 // What was read or set, as people write it. At the pin of an analog input there are volts, whatever
@@ -207,16 +208,9 @@ const FIGURES = {
 /** @param {Context} context @param {string} label @param {number | string | null} value */
 function measured(context, label, value) {
   if (value === null || value === "absent") return t("no_value");
-  if (isState(label)) return stateWord(context, label, Number(value) === 1);
+  if (isState(label)) return levelWord(context, label, Number(value) === 1);
   const unit = label.startsWith("INPA") ? "V" : context.overview.unit(label);
   return `${numberText(value)} ${unit}`.trim();
-}
-
-/** @param {Context} context @param {string} label @param {boolean} isHigh */
-function stateWord({ overview }, label, isHigh) {
-  const on = isHigh !== overview.isInverted(label);
-  if (label.startsWith("INPD")) return t(on ? "level_open" : "level_closed");
-  return t(on ? "state_on" : "state_off");
 }
 
 /** @param {Context} context @param {string} labels */
@@ -314,7 +308,7 @@ function conditionText(context, { label, value, compare, threshold, is_met: isMe
   const name = linkOf(context, label).name;
   if (value === null || value === undefined) return t("condition", { name, value: t("no_value") });
   if (isState(label)) {
-    return t("condition", { name, value: stateWord(context, label, value === 1) });
+    return t("condition", { name, value: levelWord(context, label, value === 1) });
   }
   const unit = overview.unit(label);
   const isBelow = (compare === "<") === (isMet !== false);

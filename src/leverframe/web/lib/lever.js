@@ -9,7 +9,8 @@
 
 import { html, nothing, svg } from "../vendor/lit-html.js";
 import { Refused } from "./api.js";
-import { outOfReach, stateWord, standing } from "./lever_state.js";
+import { stateWord } from "./level_words.js";
+import { outOfReach, standing } from "./lever_state.js";
 import { thingName } from "./things.js";
 import { t } from "./words.js";
 

@@ -1,7 +1,8 @@
 // How a lever stands, and who moved it: from what the controller tells alone.
 
 import { causeOf } from "./causes.js";
-import { OUTPUTS, PWMS, VARIABLES, dutyOf, isState } from "./labels.js";
+import { PWMS, VARIABLES, dutyOf, isState } from "./labels.js";
+import { levelWord, stateWord } from "./level_words.js";
 import { shortMoment } from "./moments.js";
 import { setText, shown } from "./quantities.js";
 import { thingName } from "./things.js";
@@ -16,9 +17,6 @@ import { t } from "./words.js";
  */
 
 const HOUR_S = 3600;
-
-/** @param {boolean} on */
-export const stateWord = (on) => t(on ? "state_on" : "state_off");
 
 /** @param {Context} context @param {string} label @returns {Standing} */
 export function standing(context, label) {
@@ -147,15 +145,8 @@ export const ruleName = ({ live }, rule) =>
 export function compared(context, { label, value, compare, threshold }) {
   const name = thingName(context, label);
   if (value === null) return name;
-  if (isState(label)) return `${name} ${levelWord(context, label, value)}`;
+  if (isState(label)) return `${name} ${levelWord(context, label, value === 1)}`;
   const sign = compare === ">=" ? "≥" : compare;
   const is = `${shown(label, value).text} ${context.overview.unit(label)}`.trim();
   return `${name} ${is} ${sign} ${setText(context, label, threshold)}`;
-}
-
-/** @param {Context} context @param {string} label @param {number} value */
-function levelWord({ overview }, label, value) {
-  const on = (value === 1) !== overview.isInverted(label);
-  const isSwitched = [...OUTPUTS, ...PWMS, ...VARIABLES].includes(label);
-  return isSwitched ? stateWord(on) : t(on ? "level_open" : "level_closed");
 }

@@ -12,6 +12,7 @@ import {
   energyOf,
   isState,
 } from "./labels.js";
+import { onWord, stateWord } from "./level_words.js";
 import { numberText } from "./numbers.js";
 import { addressWith } from "./router.js";
 import { code, t } from "./words.js";
@@ -133,8 +134,9 @@ export function thingValue({ overview, live, settings }, label) {
   if (isState(label)) {
     const on = overview.isOn(label);
     if (on === null) return "";
-    if (kind === "digital") return t(on ? "level_open" : "level_closed");
-    return kind === "pwm" && on ? `${Math.round(live.state[dutyOf(label)] ?? 0)} %` : stateWord(on);
+    return kind === "pwm" && on
+      ? `${Math.round(live.state[dutyOf(label)] ?? 0)} %`
+      : onWord(label, on);
   }
   const { text, unit, absent } = overview.shown(label);
   return absent ? "" : `${text} ${unit}`.trim();
@@ -163,9 +165,6 @@ const writtenValue = ({ on_value: one, off_value: other }, on) =>
 /** @param {Settings["modbus_writes"][number] | undefined} write */
 const writtenValues = (write) =>
   write ? [true, false].map((on) => writtenValue(write, on)).join(" · ") : "";
-
-/** @param {boolean} on */
-const stateWord = (on) => t(on ? "state_on" : "state_off");
 
 /** @param {Context} context @param {string} label @returns {Thing} */
 export const thing = (context, label) => ({

@@ -1,11 +1,9 @@
 // Messages: the ways in which the controller tells others, and what became of what it said.
 
+import { stateWord } from "../lib/level_words.js";
 import { findPage } from "../lib/navigation.js";
 import { PartsPage } from "../lib/parts.js";
 import { t } from "../lib/words.js";
-
-/** @param {boolean} on */
-const word = (on) => t(on ? "state_on" : "state_off");
 
 /** @param {(string | null | undefined)[]} parts @param {string} between */
 const named = (parts, between) => parts.filter(Boolean).join(between) || t("state_not_set_up");
@@ -15,8 +13,8 @@ const STATES = {
   email: ({ settings: { email } }) => named([email.host, email.recipient], " → "),
   http: ({ settings: { http } }) => named(http.map(({ url }) => url), ", "),
   gsm: ({ live }) => named([live.state.modem?.operator], ""),
-  mqtt: ({ settings: { mqtt } }) => (mqtt.enabled ? mqtt.host : word(false)),
-  snmp: ({ settings: { snmp } }) => word(snmp.enabled),
+  mqtt: ({ settings: { mqtt } }) => (mqtt.enabled ? mqtt.host : stateWord(false)),
+  snmp: ({ settings: { snmp } }) => stateWord(snmp.enabled),
 };
 
 export class Page extends PartsPage {

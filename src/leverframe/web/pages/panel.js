@@ -4,6 +4,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { Action } from "../lib/action.js";
 import * as api from "../lib/api.js";
 import { INPUTS, OUTPUTS, PWMS } from "../lib/labels.js";
+import { contactWord } from "../lib/level_words.js";
 import { Switches } from "../lib/switches.js";
 import { kindName, thingName } from "../lib/things.js";
 import { t } from "../lib/words.js";
@@ -205,7 +206,7 @@ export class Page {
   #level(label) {
     const on = this.#overview.isOn(label);
     return html`<span class="value" ?data-absent=${on === null}>
-      ${on === null ? "–" : t(on ? "level_open" : "level_closed")}
+      ${on === null ? "–" : contactWord(on)}
     </span>`;
   }
 

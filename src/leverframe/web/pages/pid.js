@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { Form } from "../lib/form.js";
+import { stateWord } from "../lib/level_words.js";
 import { leverRow } from "../lib/lever.js";
 import { outOfReach } from "../lib/lever_state.js";
 import { numberOf, numberText } from "../lib/numbers.js";
@@ -82,7 +83,7 @@ export class Page {
     const on = this.#context.live.state.pid?.enabled === true;
     return leverRow({
       name: t("regulator"),
-      word: t(on ? "state_on" : "state_off"),
+      word: stateWord(on),
       isOn: on,
       hindrance: outOfReach(this.#context),
       press: () => this.#regulate(!on),

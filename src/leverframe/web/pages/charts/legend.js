@@ -3,7 +3,7 @@
 import { html, nothing, svg } from "../../vendor/lit-html.js";
 import { DASHES, TOKENS } from "../../lib/chart/lines.js";
 import { summaryOf } from "../../lib/chart/table.js";
-import { INPUTS } from "../../lib/labels.js";
+import { onWord } from "../../lib/level_words.js";
 import { fullMoment } from "../../lib/moments.js";
 import { thingAddress, thingName } from "../../lib/things.js";
 import { clock, t } from "../../lib/words.js";
@@ -73,8 +73,7 @@ export class Legend {
     if (level === null || level === undefined) return "–";
     const share = this.#overview.isInverted(label) ? 1 - level : level;
     if (step > 0 && share > 0 && share < 1) return `${Math.round(share * 100)} %`;
-    if (INPUTS.includes(label)) return t(share ? "level_open" : "level_closed");
-    return t(share ? "state_on" : "state_off");
+    return onWord(label, share > 0);
   }
 
   /** @param {number} time */

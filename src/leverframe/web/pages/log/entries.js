@@ -5,6 +5,7 @@ import { causeOf } from "../../lib/causes.js";
 import { durationText } from "../../lib/durations.js";
 import { icon } from "../../lib/icon.js";
 import { isState } from "../../lib/labels.js";
+import { levelWord } from "../../lib/level_words.js";
 import { fullMoment } from "../../lib/moments.js";
 import { numberText } from "../../lib/numbers.js";
 import { changesOfThings, settingName, settingWords, valueText } from "../../lib/setting_words.js";
@@ -85,7 +86,7 @@ function inWords(context, path, value) {
   if (typeof value === "number" && path === "clock") {
     return fullMoment(value, { dateStyle: "medium", timeStyle: "short" });
   }
-  if (typeof value === "number" && isState(path)) return stateText(context, path, value);
+  if (typeof value === "number" && isState(path)) return levelWord(context, path, value === 1);
   if (typeof value === "number" && path.endsWith(".duty")) return `${numberText(value)} %`;
   if (typeof value !== "string") return valueText(context, path, value);
   const [, seconds] = PULSE.exec(value) ?? [];
@@ -94,10 +95,6 @@ function inWords(context, path, value) {
   if (bytes) return t("size_bytes", { bytes });
   return SAID[value] ? t(SAID[value]) : valueText(context, path, value);
 }
-
-/** @param {Context} context @param {string} label @param {number} value */
-const stateText = ({ overview }, label, value) =>
-  t((value === 1) !== overview.isInverted(label) ? "state_on" : "state_off");
 
 const CAUSES = [
   "command",

@@ -3,12 +3,13 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { durationText } from "../../lib/durations.js";
 import { isState } from "../../lib/labels.js";
+import { levelWord } from "../../lib/level_words.js";
 import { namedCode, readingName } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
 import { WEEKDAYS } from "../schedule/entry.js";
 import { daysText } from "../schedule/sentences.js";
 import { AT_ONCE } from "./draft.js";
-import { dependence, dependsOn, joint, levelWord, present } from "./sentence.js";
+import { dependence, dependsOn, joint, present } from "./sentence.js";
 import { WEEKEND, WORKDAYS } from "./window.js";
 
 /** @import { Editor } from "./editor.js" */

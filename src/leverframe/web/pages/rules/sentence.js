@@ -3,6 +3,7 @@
 import { html } from "../../vendor/lit-html.js";
 import { icon } from "../../lib/icon.js";
 import { OUTPUTS, PWMS, VARIABLES, isState } from "../../lib/labels.js";
+import { levelWord } from "../../lib/level_words.js";
 import { setText, shown } from "../../lib/quantities.js";
 import { namedCode, thingName } from "../../lib/things.js";
 import { timeText } from "../../lib/time_of_day.js";
@@ -36,20 +37,11 @@ const BECOMES = ["state_off", "state_on", "value_2"];
 /** @param {string} operator */
 export const joint = (operator) => JOINTS[operator] ?? "single";
 
-/** @param {Context} context @param {string} label @param {number | boolean} level */
-export function levelWord({ overview }, label, level) {
-  const bit = level ? 1 : 0;
-  if (label === "MQTT") return t(`link_${bit}`);
-  const on = (bit === 1) !== overview.isInverted(label);
-  if (label.startsWith("INPD")) return t(on ? "level_open" : "level_closed");
-  return t(on ? "state_on" : "state_off");
-}
-
 // A reading as it is now, in the decimals of its kind.
 /** @param {Context} context @param {string} label @param {number | null} [value] */
 export function present(context, label, value = context.live.state[label]) {
   if (value === null || value === undefined) return t("absent_now");
-  if (isState(label)) return levelWord(context, label, value);
+  if (isState(label)) return levelWord(context, label, Boolean(value));
   return withUnit(context, label, shown(label, value).text);
 }
 
@@ -74,7 +66,9 @@ export const ruleName = ({ number, settings }) =>
 /** @param {Context} context @param {Condition} condition */
 function conditionText(context, { label, compare, reference }) {
   const source = thingName(context, label);
-  if (isState(label)) return t("is_level", { source, level: levelWord(context, label, reference) });
+  if (isState(label)) {
+    return t("is_level", { source, level: levelWord(context, label, Boolean(reference)) });
+  }
   const values = { source, reference: setText(context, label, reference) };
   return compare === "<" ? t("is_below", values) : t("is_at_least", values);
 }

@@ -9,6 +9,7 @@ import { pathOf, pointsOf } from "../../lib/course.js";
 import { roughText } from "../../lib/durations.js";
 import { icon } from "../../lib/icon.js";
 import { isState } from "../../lib/labels.js";
+import { stateWord } from "../../lib/level_words.js";
 import { moverName } from "../../lib/lever_state.js";
 import { weekdayName } from "../../lib/moments.js";
 import { setText } from "../../lib/quantities.js";
@@ -275,7 +276,7 @@ export class Trial {
     const who = kind === "timer" ? [mover] : [causeOf(kind, detail).word(), mover];
     return t("trial_why", {
       name: thingName(this.#context, switchedBy(this.#draft.typed.action) ?? ""),
-      state: t(bar.value ? "state_on" : "state_off"),
+      state: stateWord(Boolean(bar.value)),
       time: clock(bar.begin).slice(0, 5),
       who: who.filter(Boolean).join(" "),
     });

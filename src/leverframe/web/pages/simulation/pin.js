@@ -1,6 +1,7 @@
 // A digital input: a lever for the contact at its pin, which can also be unplugged.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { contactWord } from "../../lib/level_words.js";
 import { leverRow } from "../../lib/lever.js";
 import { outOfReach } from "../../lib/lever_state.js";
 import { t } from "../../lib/words.js";
@@ -38,7 +39,7 @@ export class Pin {
     return html`<div class="pin" data-pin=${this.#label}>
       ${leverRow({
         name: html`${called}${wireName(this.#label)}`,
-        word: t(isOpen ? "level_open" : "level_closed"),
+        word: contactWord(isOpen),
         isOn: isOpen,
         hindrance,
         press: () => this.#send(level === 0 ? "1" : "0"),

@@ -4,7 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { findingList, findingsOf } from "../../lib/findings.js";
 import { icon } from "../../lib/icon.js";
 import { INPUTS, OUTPUTS, PWMS, READINGS } from "../../lib/labels.js";
-import { stateWord } from "../../lib/lever_state.js";
+import { stateWord } from "../../lib/level_words.js";
 import { shortMoment } from "../../lib/moments.js";
 import { thingName } from "../../lib/things.js";
 import { t } from "../../lib/words.js";

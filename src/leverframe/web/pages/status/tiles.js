@@ -3,6 +3,7 @@
 
 import { html, nothing, svg } from "../../vendor/lit-html.js";
 import { INPUTS, READINGS } from "../../lib/labels.js";
+import { contactWord } from "../../lib/level_words.js";
 import { shortMoment } from "../../lib/moments.js";
 import { shown } from "../../lib/quantities.js";
 import { thingAddress, thingName } from "../../lib/things.js";
@@ -104,7 +105,7 @@ export class Tiles {
     const since = this.#hour.since(label);
     return this.#tile(label, {
       isWord: true,
-      value: on === null ? html`—` : t(on ? "level_open" : "level_closed"),
+      value: on === null ? html`—` : contactWord(on),
       trend: since ? t("finding_since", { time: this.#short(since) }) : this.#unchanged(label),
       picture: this.#strip(label),
     });

@@ -5,6 +5,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { CAUSES } from "../../lib/causes.js";
 import { icon } from "../../lib/icon.js";
 import { ELEMENTS } from "../../lib/labels.js";
+import { stateWord } from "../../lib/level_words.js";
 import { shortMoment } from "../../lib/moments.js";
 import { address } from "../../lib/router.js";
 import { kindOf, thingAddress, thingName, thingValue } from "../../lib/things.js";
@@ -84,7 +85,7 @@ function watchdogs(context, label) {
             look: CAUSES.watchdog.look,
             name: host,
             href: thingAddress(`WDOG${index + 1}`),
-            state: t(enabled ? "state_on" : "state_off"),
+            state: stateWord(enabled),
           },
         ]
       : [],
@@ -94,7 +95,7 @@ function watchdogs(context, label) {
 /** @param {AdminContext} context @param {string} label @returns {Use[]} */
 function regulator({ settings: { pid }, live }, label) {
   const isConcerned = pid.enabled && [pid.source, `PWM${pid.pwm}`].includes(label);
-  const state = t(live.state.pid?.enabled ? "state_on" : "state_off");
+  const state = stateWord(live.state.pid?.enabled === true);
   return isConcerned
     ? [{ kind: "pid", icon: "lever", name: t("page_pid"), href: address("pid"), state }]
     : [];

@@ -9,6 +9,7 @@ import { Followed } from "../../lib/followed.js";
 import { icon } from "../../lib/icon.js";
 import { JournalReader, journalList } from "../../lib/journal.js";
 import { isState } from "../../lib/labels.js";
+import { levelWord } from "../../lib/level_words.js";
 import { shortMoment } from "../../lib/moments.js";
 import { setText } from "../../lib/quantities.js";
 import { PLACES, rich } from "../../lib/rich.js";
@@ -200,12 +201,7 @@ export class Why {
   /** @param {string} label @param {number | null} value */
   #written(label, value) {
     if (value === null) return t("silent_word");
-    if (isState(label)) {
-      const isInput = kindOf(label).kind === "digital";
-      const key = isInput ? ["level_closed", "level_open"] : ["state_off", "state_on"];
-      const isOn = (value === 1) !== this.#context.overview.isInverted(label);
-      return t(key[isOn ? 1 : 0]);
-    }
+    if (isState(label)) return levelWord(this.#context, label, value === 1);
     const { text, unit } = this.#context.overview.shown(label, value);
     return `${text} ${unit}`.trim();
   }

@@ -6,8 +6,9 @@ import { pointsOf, valueAt } from "../../lib/course.js";
 import { roughText } from "../../lib/durations.js";
 import { icon } from "../../lib/icon.js";
 import { dutyOf, isState } from "../../lib/labels.js";
+import { onWord } from "../../lib/level_words.js";
 import { setText } from "../../lib/quantities.js";
-import { kindOf, thingAddress, thingName } from "../../lib/things.js";
+import { thingAddress, thingName } from "../../lib/things.js";
 import { address } from "../../lib/router.js";
 import { clock, t } from "../../lib/words.js";
 import { MESSAGES } from "./chain.js";
@@ -38,8 +39,7 @@ export class Story {
       return `${text}\u00a0${unit}`.trim();
     }
     const on = (value === 1) !== this.#context.overview.isInverted(label);
-    if (kindOf(label).kind === "digital") return t(on ? "level_open" : "level_closed");
-    return (on && dutyWord(this.#history, label, begin, end)) || t(on ? "state_on" : "state_off");
+    return (on && dutyWord(this.#history, label, begin, end)) || onWord(label, on);
   }
 
   /** @param {number} number @param {string} [name] */
