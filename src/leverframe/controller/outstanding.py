@@ -16,18 +16,6 @@ class Outstanding(msgspec.Struct, eq=False):
     #: What a device was asked for by this request.
     answer: asyncio.Future[None] | None = None
 
-    @property
-    def has_succeeded(self) -> bool:
-        """Whether the change is on disk, and nothing else is waited for."""
-        write = self.write
-        return (
-            write is not None
-            and not (self.beside or self.answer)
-            and write.done()
-            and not write.cancelled()
-            and write.exception() is None
-        )
-
     async def finish(self) -> None:
         """Wait until all of it has ended; raise StoreUnavailable where the change is not on disk.
 

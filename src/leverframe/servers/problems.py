@@ -1,15 +1,13 @@
 """Refusals as replies: `application/problem+json` in plain words."""
 
-from collections.abc import Callable, Coroutine
-from functools import partial
-from typing import Any
+from collections.abc import Callable
 
 import msgspec
 
 from leverframe.commands.table.refusals import Refusal
 from leverframe.controller.hindrance import NotOursNow
 from leverframe.controller.outstanding import Outstanding
-from leverframe.servers.http.messages import PROBLEM_TYPE, Headers, LaterReply, Reply
+from leverframe.servers.http.messages import PROBLEM_TYPE, Headers, Reply
 from leverframe.storage.store import StoreUnavailable
 
 #: What cannot be done now may be possible in a few seconds.
@@ -26,19 +24,6 @@ def reply_to_refusal(refusal: Refusal) -> Reply:
     elif refusal.status == 503:
         headers = RETRY_SOON
     return Reply(refusal.status, PROBLEM_TYPE, body, headers)
-
-
-def later_reply(outstanding: Outstanding, done: Callable[[], Reply]) -> Coroutine[Any, Any, Reply]:
-    """Return the reply to a request that has something outstanding, as `reply_when_done` does."""
-    if outstanding.write is None:
-        return reply_when_done(outstanding, done)
-    return LaterReply(outstanding.write, partial(_reply_after_write, outstanding, done))
-
-
-def _reply_after_write(
-    outstanding: Outstanding, done: Callable[[], Reply]
-) -> Reply | Coroutine[Any, Any, Reply]:
-    return done() if outstanding.has_succeeded else reply_when_done(outstanding, done)
 
 
 async def reply_when_done(outstanding: Outstanding, done: Callable[[], Reply]) -> Reply:

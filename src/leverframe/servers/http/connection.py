@@ -15,7 +15,6 @@ import socket
 import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from enum import IntEnum, auto
-from functools import partial
 from math import inf
 from typing import Any
 
@@ -24,7 +23,6 @@ from leverframe.servers.http.limits import KIB, HttpLimits
 from leverframe.servers.http.messages import (
     CONTINUE,
     Ending,
-    LaterReply,
     RawReply,
     Reply,
     Request,
@@ -354,24 +352,8 @@ class Connection(asyncio.Protocol):
         except Exception:
             logger.exception("The handler failed for %r.", request)
             reply = self._server.fault()
-        if isinstance(reply, Reply):
+        if isinstance(reply, Reply) or not isinstance(reply, Coroutine):
             self._deliver(request, reply)
-        elif type(reply) is LaterReply:
-            reply.done.add_done_callback(partial(self._answer_later, request, reply))
-        elif isinstance(reply, Coroutine):
-            self._server.run(self._go_on_later(request, reply, self._deliver))
-        else:
-            self._deliver(request, reply)
-
-    def _answer_later(self, request: Request, later: LaterReply, _: Any) -> None:
-        try:
-            reply = later.answer()
-        except Exception:
-            logger.exception("The handler failed for %r.", request)
-            reply = self._server.fault()
-        if isinstance(reply, Reply):
-            self._deliver(request, reply)
-            self._proceed()
         else:
             self._server.run(self._go_on_later(request, reply, self._deliver))
 

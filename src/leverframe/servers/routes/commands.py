@@ -29,8 +29,8 @@ from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.problems import (
     TooManyCommands,
     WrongMethodForPath,
-    later_reply,
     reply_to_refusal,
+    reply_when_done,
 )
 from leverframe.status_files import bootloader_reply, command_reply
 
@@ -221,7 +221,7 @@ class CommandEndpoint:
             self._skip(refusal, cause)
         if outstanding is None:
             return self.status_reply()
-        return later_reply(outstanding, self.status_reply)
+        return reply_when_done(outstanding, self.status_reply)
 
     def _with_bodies(self, request: Request, commands: Commands) -> Sequence[Command]:
         calls = commands.calls
