@@ -225,7 +225,8 @@ class NodeWeb:
             raise endpoint.refusal(error) from error
         others = self.node.cluster
         is_stale = others is not None and others.why_not() is not None
-        return ApiAnswer(msgspec.json.encode(value), missing, is_stale)
+        not_started = {number: why for number, why in missing.items() if why is not None}
+        return ApiAnswer(msgspec.json.encode(value), list(missing), is_stale, not_started)
 
     async def new_administrator(self) -> tuple[str | None, dict[str, Any]]:
         """Make a password for new controllers, where everybody has to sign in."""

@@ -94,6 +94,14 @@ class NotStarted:
         found = [(records[number], number) for number in numbers if number in records]
         return {one.name: number for one, number in found if is_seen(tenant, one.tenant)}
 
+    def sentences_of(self, tenant: str | None) -> dict[int, str]:
+        """Tell of a tenant's that are stored that they did not start, by number; all for None."""
+        told = {
+            number: self.sentence(name, with_cause=tenant is None)
+            for name, number in self._stored(tenant).items()
+        }
+        return {number: sentence for number, sentence in told.items() if sentence is not None}
+
     def refusal_of(self, name: str, tenant: str | None) -> Refusal:
         """Return what is said of a name that no controller has which runs."""
         told = self.sentence(name, with_cause=tenant is None)

@@ -177,6 +177,31 @@ async def test_a_controller_of_another_node_is_placed_there_and_who_lost_it_does
         await b.place(member, None, None)
 
 
+async def test_one_that_did_not_start_at_its_node_is_told_with_the_cause_wherever_it_is_asked_for(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    b, other = cluster.nodes["b"], there(cluster)
+
+    async def fail(*given: Any) -> None:
+        raise StoreUnavailable("Its port is in use.")
+
+    monkeypatch.setattr(b, "_go_on", fail)
+    await b.drop([b.members[other]])
+    cluster.members["b"]._changed.set()
+    await until(lambda: b.not_started.knows(other))
+    cause = f"{other} does not start: Its port is in use. It is tried again every few seconds."
+    for asked in cluster.asked.values():
+        rows = {one["name"]: one for one in await asked.get("list")}
+        assert (rows[other]["status"], len(rows)) == ("unknown", len(NAMES))
+        assert cause in rows[other]["troubles"][0]
+        told = await asked.post("send", command=NAME, tag="all")
+        assert told["done"] == len(NAMES) - 1
+        (refused,) = [one for one in told["results"] if one["status"] != 200]
+        assert refused["name"] == other
+        reply = await asked.ask(f"/api/fleet/show?name={other}", method="GET")
+        assert (reply.status, cause in reply.body.decode()) == (503, True)
+
+
 async def test_whom_a_node_could_not_start_is_told_with_the_node(cluster: Cluster) -> None:
     cluster.nodes["b"].not_started.note("table 2", "line 5: x.hwx is unknown.")
     told = (await cluster.asked["a"].get(""))["not_started"]

@@ -28,7 +28,7 @@ from leverframe.fleet.other_nodes import (
     read_answer,
 )
 from leverframe.fleet.progress import count_done, expect
-from leverframe.fleet.records import Moved
+from leverframe.fleet.records import Moved, NotRunning
 from leverframe.fleet.tenants import as_told, is_seen, within_tenant
 from leverframe.storage.store import StoreUnavailable
 
@@ -61,6 +61,8 @@ class ApiAnswer(Struct, frozen=True):
     missing: list[int]
     #: The node does not know whether it still has the others.
     is_stale: bool = False
+    #: Why those of the missing ones do not run that this node has and that did not start.
+    not_started: dict[int, str] = {}
 
 
 class NobodyHasIt(SilentNode):
@@ -83,14 +85,20 @@ class NodePart(Struct, frozen=True):
     refusal: Refusal | None = None
 
 
+#: Controllers that are not at a node, and why they do not run where they did not start there.
+Missing = dict[int, str | None]
+
+
 async def done_here(
     context: FleetContext, endpoint: FleetEndpoint, numbers: Sequence[int] | None
-) -> tuple[Any, list[int]]:
+) -> tuple[Any, Missing]:
     """Do the part of this node; return the answer, and controllers that are not here."""
-    missing: list[int] = []
+    missing: Missing = {}
     if numbers is not None:
-        here = {member.number for member in context.node.by_number(set(numbers))}
-        missing = [number for number in numbers if number not in here]
+        node = context.node
+        here = {member.number for member in node.by_number(set(numbers))}
+        why = node.not_started.sentences_of(context.tenant)
+        missing = {number: why.get(number) for number in numbers if number not in here}
         context = replace(context, numbers=frozenset(here))
     value = endpoint.function(context)
     return (await value if isinstance(value, CoroutineType) else value), missing
@@ -106,7 +114,7 @@ async def asked(
     endpoint: FleetEndpoint,
     node: str,
     numbers: Sequence[int] | None,
-) -> tuple[Any, list[int]]:
+) -> tuple[Any, Missing]:
     """Have a node do its part, this one as any other; raise its refusal, or SilentNode."""
     others = others_of(context)
     if node == others.name:
@@ -121,7 +129,8 @@ async def asked(
     if answer.is_stale:
         context.stale.add(node)
     try:
-        return msgspec.json.decode(answer.value, type=endpoint.reply), answer.missing
+        missing = {number: answer.not_started.get(number) for number in answer.missing}
+        return msgspec.json.decode(answer.value, type=endpoint.reply), missing
     except msgspec.MsgspecError as error:
         raise AnswerNotUnderstood(node) from error
 
@@ -199,7 +208,8 @@ async def spread(
         part.node for part in parts if isinstance(part.refusal, SilentNode) and part.node
     )
     refusals = [part.refusal for part in parts]
-    spoken = [one for one in refusals if one is not None and not isinstance(one, SilentNode)]
+    of_one = (SilentNode, NotRunning)
+    spoken = [one for one in refusals if one is not None and not isinstance(one, of_one)]
     if spoken and len(spoken) == len(parts):
         raise spoken[0]
     return parts
@@ -241,8 +251,14 @@ async def _part(
         names = {one.name for one in targets if one.number in left}
         value = replace(value, results=[one for one in value.results if one.name not in names])
     there = [one for one in targets if one.number not in left]
-    gone = [one for one in targets if one.number in left]
-    parts = [NodePart(node, there, value)] if there or not gone else []
+    failed = {one.number: why for one in targets if (why := missing.get(one.number))}
+    gone = [one for one in targets if one.number in left and one.number not in failed]
+    parts = [NodePart(node, there, value)] if there or not left else []
+    parts += [
+        NodePart(node, [one], refusal=NotRunning(failed[one.number]))
+        for one in targets
+        if one.number in failed
+    ]
     return [*parts, NodePart(node, gone, refusal=Moved("It"))] if gone else parts
 
 

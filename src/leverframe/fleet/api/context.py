@@ -153,7 +153,10 @@ class FleetContext(Struct, frozen=True):
         if self.numbers is not None:
             here = self._by_number(self.numbers)
             if not here:
-                raise Moved(self.given.get("name", ""))
+                name = self.given.get("name", "")
+                if self.node.not_started.knows(name):
+                    raise self.node.not_started.refusal_of(name, self.tenant)
+                raise Moved(name)
             return here[0]
         (member,) = self.select([self.needed("name", "the name of a controller")])
         return member
