@@ -158,21 +158,14 @@ class RequestParser:
             return self._feed_llhttp(data)
         block = data[line.end() :]
         if block == self._last_block:
-            return [self._with_last_headers(*line.groups())]
+            method, path, query = line.groups()
+            text = None if query is None else query.decode()
+            headers = self._last_headers
+            return [Request(METHODS[method], path.decode(), text, headers, b"", self._client)]
         found = self._feed_llhttp(data)
         if self.reading is NOTHING and len(found) == 1 and not self._is_framed:
             self._last_block = block
         return found
-
-    def _with_last_headers(self, method: bytes, path: bytes, query: bytes | None) -> Request:
-        return Request(
-            METHODS[method],
-            path.decode(),
-            None if query is None else query.decode(),
-            self._last_headers,
-            b"",
-            self._client,
-        )
 
     def _feed_llhttp(self, data: bytes) -> list[Request | BadRequest]:
         self._last_block = None
