@@ -35,6 +35,7 @@ from leverframe.servers.routes.router import THIS_MACHINE, Reach
 from leverframe.storage.store import Store
 from tests.clients.served_twin import HOST, LoopThread, ServedTwin, eventually, served
 from tests.conftest import CHROMIUM
+from tests.effort import THOROUGH
 from tests.patience import PATIENCE_S
 from tests.stopwatch import within
 
@@ -111,6 +112,8 @@ class Tabs:
             color_scheme=look.theme,
             has_touch=look.touch,
             timezone_id=look.zone,
+            # To draw fades is a twentieth of the browser's work; a thorough run has them.
+            reduced_motion="no-preference" if THOROUGH else "reduce",
         )
         return context.new_page()
 
