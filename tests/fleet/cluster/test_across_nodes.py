@@ -197,7 +197,8 @@ async def test_one_that_did_not_start_at_its_node_is_told_with_the_cause_whereve
         told = await asked.post("send", command=NAME, tag="all")
         assert told["done"] == len(NAMES) - 1
         (refused,) = [one for one in told["results"] if one["status"] != 200]
-        assert refused["name"] == other
+        assert (refused["name"], refused["status"]) == (other, 503)
+        assert "Its port is in use." in refused["detail"]
         reply = await asked.ask(f"/api/fleet/show?name={other}", method="GET")
         assert (reply.status, cause in reply.body.decode()) == (503, True)
 

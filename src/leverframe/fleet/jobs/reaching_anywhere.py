@@ -24,7 +24,8 @@ from leverframe.fleet.other_nodes import (
     answering,
     ask_node,
 )
-from leverframe.fleet.records import Moved
+from leverframe.fleet.records import Moved, NotRunning
+from leverframe.fleet.tenants import tenant_within
 from leverframe.storage.store import StoreUnavailable
 
 Result = TypeVar("Result")
@@ -216,11 +217,14 @@ class ReachingAnywhere:
 
     async def _send_here(self, call: StepsCall) -> Mapping[int, MemberResult]:
         here = {number: call.steps[number] for number in self._here(call.steps)}
-        return await self._local.send(here, call.work)
+        sent = await self._local.send(here, call.work)
+        # All steps of a call are of one job.
+        return {**self._not_started_here(call.steps, next(iter(call.steps.values())).job), **sent}
 
     async def _undo_here(self, call: UndoCall) -> Mapping[int, MemberResult]:
         here = {number: call.labels[number] for number in self._here(call.labels)}
-        return await self._local.undo(here, call.step)
+        undone = await self._local.undo(here, call.step)
+        return {**self._not_started_here(call.labels, call.step.job), **undone}
 
     async def _keep_here(self, call: SnapshotCall) -> list[int]:
         here = self._here(call.numbers)
@@ -229,6 +233,15 @@ class ReachingAnywhere:
 
     async def _findings_here(self, call: FindingsCall) -> Mapping[int, Findings]:
         return await self._local.findings(self._here(call.numbers), call.tenant)
+
+    def _not_started_here(self, numbers: Collection[int], job: str) -> dict[int, MemberResult]:
+        """Tell of those that this node tries in vain to start: nobody needs to wait for them."""
+        told = self._node.not_started.sentences_of(tenant_within(job) or None)
+        return {
+            number: MemberResult(self._node.name_of(number) or str(number), NotRunning.status, why)
+            for number, why in told.items()
+            if number in numbers
+        }
 
     def _here(self, numbers: Collection[int]) -> list[int]:
         return [number for number in numbers if self._local.member(number) is not None]
