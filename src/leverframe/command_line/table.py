@@ -10,9 +10,16 @@ from leverframe.command_line.controller_tasks import (
     WHAT_IF,
 )
 from leverframe.command_line.fleet_group import FLEET
+from leverframe.command_line.maintenance_groups import (
+    BACKUP,
+    BOARD,
+    CONFIG,
+    DATA_FOLDER,
+    FIRMWARE,
+    SITE,
+)
 from leverframe.command_line.task import Group, Task
 from leverframe.command_line.unit_group import UNIT
-from leverframe.command_line.upkeep_groups import BACKUP, BOARD, CONFIG, DATA_FOLDER, FIRMWARE, SITE
 
 COMMANDS: tuple[Task | Group, ...] = (
     RUN,
