@@ -76,7 +76,7 @@ PARTS = (
             "tests/commands/test_shape.py",
             "tests/commands/test_param_texts.py",
             "tests/commands/test_params.py",
-            "tests/commands/test_searching.py",
+            "tests/commands/test_finding.py",
             "tests/commands/test_table.py",
             "tests/commands/test_examples.py",
             "tests/commands/test_describe.py",
