@@ -35,7 +35,7 @@ class Clock(Protocol):
         """Make the wall time this many seconds since 1970 UTC; `now` does not step."""
 
     def was_stepped(self) -> bool:
-        """Tell whether somebody else set the wall time since the previous call."""
+        """Return whether somebody else set the wall time since the previous call."""
 
     def move_to(self, now: float) -> None:
         """Let virtual time come to this moment; one that has passed does not come back."""
@@ -79,7 +79,7 @@ class SystemClock:
         self.ahead_s = wall - of_machine()
 
     def was_stepped(self) -> bool:
-        """Tell whether the machine's clock was set since the previous call."""
+        """Return whether the machine's clock was set since the previous call."""
         monotonic, wall = self._sources
         distance_s = wall() - monotonic()
         step_s = distance_s - self._distance_s

@@ -64,7 +64,7 @@ class Profile(Struct, frozen=True):
         return f"HW {self.hw} SW {self.sw}"
 
     def since(self, sw: str, hw: tuple[str, ...] = HARDWARE) -> bool:
-        """Tell whether this is one of the given hardware versions with at least that software."""
+        """Return whether this is one of the given hardware versions with at least that software."""
         return self.hw in hw and version(self.sw) >= version(sw)
 
 
@@ -94,11 +94,11 @@ class VersionSpan(Struct, frozen=True):
         return profile.hw in self.hw and not self.is_before(profile) and not self.is_after(profile)
 
     def is_before(self, profile: Profile) -> bool:
-        """Tell whether the profile's software is older than the span."""
+        """Return whether the profile's software is older than the span."""
         return self.since is not None and version(profile.sw) < version(self.since)
 
     def is_after(self, profile: Profile) -> bool:
-        """Tell whether the profile's software is past the end of the span."""
+        """Return whether the profile's software is past the end of the span."""
         return self.until is not None and version(profile.sw) >= version(self.until)
 
     def __str__(self) -> str:
@@ -129,7 +129,7 @@ def offered(spans: Spans, profile: Profile) -> bool:
 
 
 def withdrawn(spans: Spans, profile: Profile) -> bool:
-    """Tell whether an earlier software version of this hardware had it and this one has not."""
+    """Return whether an earlier software version of this hardware had it and this one has not."""
     return not offered(spans, profile) and any(
         profile.hw in span.hw and span.is_after(profile) for span in spans
     )

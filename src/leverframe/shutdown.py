@@ -24,7 +24,7 @@ def stop_by_signal() -> asyncio.Event:
 
 
 def is_being_cancelled() -> bool:
-    """Tell whether the running task was cancelled, whatever it has caught since."""
+    """Return whether the running task was cancelled, whatever it has caught since."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

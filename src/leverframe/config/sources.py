@@ -52,7 +52,7 @@ class Sources:
         self._over[key.place] = origin
 
     def origin(self, place: TomlPath) -> str | None:
-        """Tell where the value at a place, or one within it, was given; None where it was not."""
+        """Return where the value at a place, or one within it, was given; None where it was not."""
         if not place:
             return None
         for given, origin in self._over.items():
@@ -63,7 +63,7 @@ class Sources:
         return None
 
     def line(self, place: TomlPath) -> str:
-        """Tell the line of a place in the file."""
+        """Return the line of a place in the file."""
         return f"{self.file}, line {line_of(self._text, place)}"
 
     def is_given(self, place: TomlPath) -> bool:

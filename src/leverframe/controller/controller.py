@@ -222,7 +222,7 @@ class Controller(Hooks):
         return self.bootloader_until != inf
 
     def _tell_of_pause(self, before: float | None) -> None:
-        """Tell whom it concerns if the bootloader or the power is not as it was before."""
+        """Notify the hooks if the bootloader or the power is not as it was before."""
         now = self.bootloader_until
         if _waits(before) is not _waits(now):
             self.tell_of_bootloader(waits=_waits(now))
@@ -553,5 +553,5 @@ class Controller(Hooks):
 
 
 def _waits(bootloader_until: float | None) -> bool:
-    """Tell whether the bootloader waits; a controller without power has no end of its wait."""
+    """Return whether the bootloader waits; a controller without power has no end of its wait."""
     return bootloader_until not in (None, inf)

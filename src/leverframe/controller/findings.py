@@ -185,7 +185,7 @@ class FindingsWatch:
             self._write_journal({one.id: _as_fact(one) for one in self.report()})
 
     def _settings_of_concern_changed(self, settings: Settings) -> bool:
-        """Tell whether settings that findings depend on are others than at the last question."""
+        """Return whether settings that findings depend on are others than at the last question."""
         if settings is self._seen_settings:
             return False
         former, self._seen_of_concern = self._seen_of_concern, _of_concern(settings)
@@ -229,7 +229,7 @@ class FindingsWatch:
             yield from source()
 
     def _is_told_by_a_part(self, finding: Finding) -> bool:
-        """Tell whether a part says itself what is wrong, with the reason."""
+        """Return whether a part says itself what is wrong, with the reason."""
         slot = finding.figures.get("slot")
         return (
             finding.kind == "slot_silent"
@@ -280,7 +280,7 @@ def trouble_of(part: str, sentence: str) -> Finding:
 
 
 def trouble_sentences(troubles: Mapping[str, str], settings: Settings) -> list[str]:
-    """Tell the troubles of parts as findings do, each with what people call its part."""
+    """Return the troubles of parts as findings word them, each with the name of its part."""
     called = {part: part_of(part).name for part in sorted(troubles)}
     return [
         SENTENCES[TROUBLE].format(part=name_of(name, settings) or name, sentence=troubles[part])
@@ -294,7 +294,7 @@ def _as_fact(report: FindingReport) -> Fact:
 
 
 def is_of_trouble(cause: Cause) -> bool:
-    """Tell whether a cause in the journal is the trouble of a part."""
+    """Return whether a cause in the journal is the trouble of a part."""
     return cause.kind == FINDING and cause.detail.startswith(f"{TROUBLE}.")
 
 

@@ -61,7 +61,7 @@ class Notify(Struct, frozen=True):
 
     @property
     def is_wanted(self) -> bool:
-        """Tell whether there is anything to send: mail or SMS without a text is not."""
+        """Return whether there is anything to send: mail or SMS without a text is not."""
         return bool(self.text) or self.channel not in ("email", "sms")
 
 

@@ -104,7 +104,7 @@ def _silent_sensors(engine: Engine) -> Iterator[Finding]:
 
 
 def _is_without_source(label: str, engine: Engine) -> bool:
-    """Tell whether a reading is lost because what it is computed from is: that is told already."""
+    """Return whether a reading is absent because its source is, which has its own finding."""
     sources = sources_of(label, engine.settings)
     return any(source in engine.machine.absent_since for source in sources)
 
@@ -232,7 +232,7 @@ def _wanted_messages(settings: Settings) -> set[tuple[str, int, tuple[bool, ...]
 
 
 def _has_text(channel: str, slot: int, moments: tuple[bool, ...], settings: Settings) -> bool:
-    """Tell whether anything is sent: there is a text for one of the moments, or none is needed."""
+    """Return whether anything is sent: one of the moments has a text, or none is needed."""
     if channel == "email":
         email = settings.email
         return any((email.on_texts if begins else email.off_texts)[slot - 1] for begins in moments)

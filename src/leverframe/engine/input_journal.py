@@ -43,7 +43,7 @@ class InputJournal:
         self._rows: dict[int, _Changes] = {}
 
     def changed(self, index: int) -> None:
-        """Tell that an input has another value, now or with the next ones."""
+        """Enter the new value of an input in the journal, now or together with the next ones."""
         now = self._machine.at.now
         row = self._rows.get(index)
         if row is not None and now - row.changed_at >= QUIET_S:
@@ -63,7 +63,7 @@ class InputJournal:
         row.counted += 1
 
     def on_timer(self, index: int) -> None:
-        """Tell what was counted, and wait longer the next time."""
+        """Enter what was counted in the journal, and wait longer the next time."""
         row = self._rows[index]
         self._tell_counted(index, row)
         row.pause_s = min(2 * row.pause_s, LONGEST_PAUSE_S)

@@ -23,13 +23,13 @@ class Samples(list[Traced]):
         self._causes: dict[str, Cause] = {}
 
     def add_cause(self, wall: float, label: str, cause: Cause) -> None:
-        """Tell who moved what is switched, unless that was told last."""
+        """Add the cause of a change of a state, unless it is the one added last."""
         if self._causes.get(label) is not cause:
             self._causes[label] = cause
             self.append((wall, CAUSE_TRACES[label], cause))
 
     def add_all_causes(self, wall: float, mover: Callable[[str], Cause]) -> None:
-        """Tell who moved each of what is switched, whatever was told before."""
+        """Add the cause of each state, whatever was added before."""
         self._causes.clear()
         self += [(wall, trace, mover(label)) for label, trace in CAUSE_TRACES.items()]
 

@@ -187,13 +187,13 @@ def masked(secret: Any) -> str | None:
 
 @lru_cache(maxsize=8192)
 def is_secret(path: str) -> bool:
-    """Tell whether a leaf never leaves the controller."""
+    """Return whether a leaf never leaves the controller."""
     return pattern_of(path) in SECRETS
 
 
 @lru_cache(maxsize=8192)
 def is_confidential(path: str) -> bool:
-    """Tell whether a leaf is for nobody but the administrator: no backup, log or audit trail."""
+    """Return whether a leaf is for nobody but the administrator: no backup, log or audit trail."""
     return pattern_of(path) in CONFIDENTIAL
 
 

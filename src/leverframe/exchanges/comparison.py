@@ -151,7 +151,7 @@ def _value_differences(
 
 
 def same_value(one: Any, other: Any, tolerance: Tolerance) -> bool:
-    """Tell whether two values mean the same; a number is not the same as its text."""
+    """Return whether two values mean the same; a number is not the same as its text."""
     if one == other and isinstance(one, bool) is isinstance(other, bool):
         return True
     numbers = _number(one), _number(other)

@@ -137,7 +137,7 @@ def _perform(command: WrittenCommand, by: Account, controller: Controller, stage
 async def try_out(
     members: Sequence[Member], perform: Callable[[Controller, Stage], None]
 ) -> BulkReport:
-    """Tell what would become of something on every controller; nothing is changed."""
+    """Return what would become of something on every controller; nothing is changed."""
     tried = []
     async for member in in_turns(members):
         tried.append(_tried(member, partial(perform, member.controller)))
@@ -240,7 +240,7 @@ def _effect_on(path: str, old: Any, new: Any) -> CommandEffect:
 
 
 def not_done(tried: list[MemberResult]) -> list[MemberResult]:
-    """Tell of a change that some refuse, and that was made nowhere."""
+    """Return the results of a change that some refuse and that was therefore made nowhere."""
     return [
         MemberResult(one.name, NOT_DONE, _NOT_DONE) if one.status == DONE else one for one in tried
     ]

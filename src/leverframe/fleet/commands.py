@@ -81,7 +81,7 @@ def _print_table(found: list[JsonObject], zone: tzinfo) -> None:
 
 
 def _tell_not_started(about: JsonObject) -> None:
-    """Say to people whom the list lacks; scripts find it in the overview, and in the metrics."""
+    """Warn people of controllers missing from the list; scripts have the overview and metrics."""
     # A node of an older program tells none.
     sentences: list[str] = about.get("not_started", [])
     if not sentences:
@@ -95,7 +95,7 @@ def _tell_not_started(about: JsonObject) -> None:
 
 
 def _places(one: JsonObject) -> str:
-    """Tell where a controller answers: by its name, and by what it has for itself."""
+    """Return where a controller answers: by its name, and by what it has for itself."""
     own = [one["address"] or "", "" if one["port"] is None else f"port {one['port']}"]
     return ", ".join([one["url"], *filter(None, own)])
 
@@ -254,7 +254,7 @@ def advance_time(
 
 
 def _done_by_step(told: JsonObject) -> str:
-    """Tell what a step has come to; nothing where there was none, or the node does not tell."""
+    """Return what a step has come to; nothing where there was none, or the node does not tell."""
     due = told.get("due")
     if due is None:
         return ""
@@ -266,7 +266,7 @@ def _done_by_step(told: JsonObject) -> str:
 
 
 def _time_of_moved(told: JsonObject) -> str:
-    """Tell what time it is for those that were moved; the common time where nobody was."""
+    """Return what time it is for those that were moved; the common time where nobody was."""
     zone = zone_of(told)
     if told.get("earliest") is None:
         return with_zone(moment_words(told["time"], zone), zone)

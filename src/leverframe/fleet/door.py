@@ -360,12 +360,12 @@ class Door:
         return name
 
     def _tells_why_not(self, name: str) -> bool:
-        """Tell whether a controller is this node's, and did not start here."""
+        """Return whether a controller is this node's, and did not start here."""
         is_mine = self.directory is not None and self.directory.is_mine(name)
         return is_mine and self.not_started.knows(name)
 
     def answers_for(self, name: str) -> bool:
-        """Tell whether a controller is answered for here, be it by why it did not start."""
+        """Return whether a controller is answered for here, be it by why it did not start."""
         return self.has(name) or self._tells_why_not(name)
 
     def has(self, name: str) -> bool:
@@ -380,7 +380,7 @@ class Door:
         return self.not_started.at_address(address) or self.node
 
     def expects_at(self, address: str) -> bool:
-        """Tell whether a controller with this address is yet to start."""
+        """Return whether a controller with this address is yet to start."""
         return self.at_address(address) is self.starting
 
     def at_port(self, port: int) -> Entrance:

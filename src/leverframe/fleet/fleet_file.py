@@ -128,12 +128,12 @@ def read_fleet(sources: Sources, of_cluster: Mapping[str, Any] = NOTHING_GIVEN) 
 
 
 def is_of_fleet(sources: Sources) -> bool:
-    """Tell whether a file says what only the file of a node does."""
+    """Return whether a file says what only the file of a node does."""
     return not sources.values.keys().isdisjoint((CONTROLLERS, TENANTS, CLUSTER))
 
 
 def is_tables(value: Any) -> bool:
-    """Tell whether this is written as `[[...]]` tables."""
+    """Return whether this is written as `[[...]]` tables."""
     return isinstance(value, list) and all(isinstance(table, dict) for table in value)
 
 

@@ -31,7 +31,7 @@ class BadSettings(ErrorForPeople, ValueError):
 def without_recording(
     given: GivenSettings | None,
 ) -> tuple[GivenSettings | None, str | None]:
-    """Tell a recording of a unit from settings."""
+    """Separate a recording of a unit from settings."""
     if isinstance(given, str | Path) and Path(given).suffix == RECORDING:
         return None, str(given)
     return given, None

@@ -68,7 +68,7 @@ class GroupSnapshots:
         return [one.label for one in self.kept(tenant)]
 
     def kept(self, tenant: str | None = None) -> list[KeptSnapshot]:
-        """Tell of the snapshots that a tenant has taken; of all for None, the operator."""
+        """Return the snapshots that a tenant has taken; all for None, the operator."""
         return [
             KeptSnapshot(as_told(tenant, label), record.at, len(record.parts))
             for label, record in self._node.registry.snapshots.items()

@@ -64,7 +64,7 @@ class Wanted(Struct, frozen=True):
     version: str | None = None
 
     def is_of(self, tenant: str, version: str, tags: Collection[str]) -> bool:
-        """Tell whether a controller is wanted by what its record says."""
+        """Return whether a controller is wanted by what its record says."""
         return (
             is_seen(self.tenant, tenant)
             and self.owner in (None, tenant)

@@ -63,13 +63,13 @@ class NewController(Struct, frozen=True):
     line_of: Callable[[str], str] | None = None
 
     def why_not(self, refusal: Refusal) -> str:
-        """Tell why it does not start, with its name and line."""
+        """Return why it does not start, with its name and line."""
         name = self.record.name
         sentence = f"{name} does not start: {refusal.detail.removeprefix(f'{name}: ')}"
         return self.at_its_line(sentence, refusal.field or "name")
 
     def starts_without(self, refusal: Refusal) -> str:
-        """Tell of an address or port that it does not get, with its name and line."""
+        """Report an address or port that it does not get, with its name and line."""
         sentence = f"{self.record.name} starts without it: {refusal.detail}"
         return self.at_its_line(sentence, refusal.field or "name")
 

@@ -281,7 +281,7 @@ class FleetNode:
         taken.add(record)
 
     async def refusals_of(self, new: Sequence[NewController]) -> dict[str, Refusal]:
-        """Tell by name which new controllers cannot be, so that the others are made together."""
+        """Return refusals of new controllers by name, so that the others are made together."""
         taken = Taken(self.registry.records.values())
         refusals: dict[str, Refusal] = {}
         for one in new:

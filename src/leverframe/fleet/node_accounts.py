@@ -71,14 +71,14 @@ class NodeAccounts:
         return self._settings.access.admin.name
 
     def recognise(self, request: Request) -> Asking | None:
-        """Tell who asks where that is known at once; None where a password must be checked."""
+        """Return who asks where that is known at once; None where a password must be checked."""
         if not self.must_sign_in:
             return THE_OPERATOR
         account = self._access.recognise(request, self._current())
         return None if account is None else self._asking(account)
 
     async def who(self, request: Request) -> Asking:
-        """Tell who asks by name and password, or refuse wrong ones."""
+        """Return who asks by name and password, or refuse wrong ones."""
         await self._access.wait_for_turn(request)
         return self._asking(await self._access.who(request, self._current()))
 

@@ -200,7 +200,7 @@ class NodeClient(NodeAsking):
 
     @contextmanager
     def followed(self, tell: Callable[[int, int], None]) -> Iterator[None]:
-        """Tell now and then how far a request is that is made within this: how many, of how many.
+        """Call `tell` now and then with the progress of the request made within this: done, of all.
 
         The node is asked for it by a connection of its own, as long as it knows the request.
         """

@@ -139,7 +139,7 @@ async def _change_at_controller(
 
 
 def _told(whose: str, password: str | None) -> str:
-    """Tell of the change; a password that was made is shown."""
+    """Describe the change; a generated password is shown."""
     if password is None:
         return f"The password of {whose} is changed."
     return f"The password of {whose} is now {password}"

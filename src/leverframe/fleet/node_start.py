@@ -53,7 +53,7 @@ class NodeStart:
         return self._written is not None
 
     def progress(self, tenant: str | None = None) -> ProgressReport | None:
-        """Tell how many of a tenant's controllers run; None when the start is over."""
+        """Return how many of a tenant's controllers run; None when the start is over."""
         if self._written is None:
             return None
         done = len(self._running(tenant))

@@ -18,14 +18,14 @@ class NodeStop:
         self._count: int | None = None
 
     def progress(self) -> ProgressReport | None:
-        """Tell how many controllers have stopped; None while the node does not stop."""
+        """Return how many controllers have stopped; None while the node does not stop."""
         if self._count is None:
             return None
         return ProgressReport(max(0, self._count - len(self._running())), self._count)
 
     @asynccontextmanager
     async def told(self) -> AsyncIterator[None]:
-        """Tell by standard error how far it has come, while all controllers are stopped."""
+        """Print progress to standard error while all controllers are stopped."""
         self._count = len(self._running())
         telling = asyncio.create_task(self._tell())
         try:

@@ -39,7 +39,7 @@ class NodeStorage(Protocol):
         """Join other nodes, where there are any, now that the node listens."""
 
     def is_elsewhere(self, name: str) -> bool:
-        """Tell whether another node has a controller of this name."""
+        """Return whether another node has a controller of this name."""
 
     async def leave(self) -> None:
         """Give controllers up to others, while the door is still open."""

@@ -121,7 +121,7 @@ class NodeWeb:
         self.handle: Handler = node.options.marked(partial(self._admitted, only_admit=False))
 
     def admit_body(self, request: Request) -> Answer:
-        """Tell by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
+        """Return by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
         return self._admitted(request, only_admit=True)
 
     def _admitted(self, request: Request, *, only_admit: bool) -> Answer:
@@ -294,7 +294,7 @@ def parameters(query: str, endpoint: FleetEndpoint) -> dict[str, Any]:
 
 
 def _allowed(hint: Any) -> str:
-    """Tell people what a parameter takes; a pattern tells them nothing."""
+    """Describe for people what a parameter takes; a pattern tells them nothing."""
     _, metas = taken_apart(hint)
     in_words = (meta.description for meta in metas if meta.pattern is not None)
     return next(in_words, None) or describe_type(hint)

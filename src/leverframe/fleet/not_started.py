@@ -95,7 +95,7 @@ class NotStarted:
         return {one.name: number for one, number in found if is_seen(tenant, one.tenant)}
 
     def sentences_of(self, tenant: str | None) -> dict[int, str]:
-        """Tell of a tenant's that are stored that they did not start, by number; all for None."""
+        """Return by number that stored controllers of a tenant did not start; all for None."""
         told = {
             number: self.sentence(name, with_cause=tenant is None)
             for name, number in self._stored(tenant).items()
@@ -116,7 +116,7 @@ class NotStarted:
             self._names_by_address[address] = name
 
     def sentences(self) -> list[str]:
-        """Tell for each that did not start why, with all reasons that it has."""
+        """Return for each that did not start why, with all reasons that it has."""
         return list(self._reasons().values())
 
     def _reasons(self) -> dict[str, str]:
@@ -132,7 +132,7 @@ class NotStarted:
         return next((reasons[part] for part in parts if part in reasons), None)
 
     def knows(self, name: str) -> bool:
-        """Tell whether a controller of this name did not start."""
+        """Return whether a controller of this name did not start."""
         return self._why(name) is not None
 
     def refusal(self, request: Request, name: str, link: str | None) -> Reply | None:
@@ -146,7 +146,7 @@ class NotStarted:
         return refusal_pages.for_people(request, reply, refusal_pages.NOT_STARTED, link, cause)
 
     def sentence(self, name: str, *, with_cause: bool) -> str | None:
-        """Tell that a controller did not start; None where there is no such one.
+        """Return that a controller did not start; None where there is no such one.
 
         The cause names files and ports of the machine.
         """

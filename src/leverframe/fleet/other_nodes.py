@@ -182,7 +182,7 @@ class OtherNodes(Protocol):
         """Return what a controller was called for a tenant when this node looked last."""
 
     def last_known(self) -> list[Whereabouts]:
-        """Tell where controllers were at the last look; records have name and tenant alone."""
+        """Return where controllers were at the last look; records have name and tenant alone."""
 
     async def whereabouts(self, numbers: Collection[int] | None = None) -> list[Whereabouts]:
         """Look where controllers are, all or some, in the order in which they were made."""
@@ -206,7 +206,7 @@ class OtherNodes(Protocol):
         """Take a node that does not live off the list; started again it is a new one."""
 
     def report(self) -> ClusterReport:
-        """Tell of all nodes, and of the database."""
+        """Report on all nodes and the database."""
 
     def families(self) -> Iterable[Family]:
         """Return the figures of this node among the others, for `/metrics`."""

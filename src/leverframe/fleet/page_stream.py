@@ -131,7 +131,7 @@ def happened(journal: Journal, now: float) -> list[int]:
 async def fleet_stream(
     look: Callable[[], Coroutine[Any, Any, FleetView]], is_still_admitted: Callable[[], bool]
 ) -> AsyncGenerator[bytes, None]:
-    """Tell a page what is in view of several nodes, each of which is asked now and then."""
+    """Yield to a page what is in view of several nodes, each asked now and then."""
     last = await look()
     yield message("view", last)
     idle_s = 0.0
@@ -157,7 +157,7 @@ async def view_stream(
     report: Callable[[], Surroundings],
     is_still_admitted: Callable[[], bool],
 ) -> AsyncGenerator[bytes, None]:
-    """Tell a page what is in view, for as long as it listens; `report` tells what is beside it."""
+    """Yield to a page what is in view, as long as it listens; `report` gives what is beside it."""
     changed = asyncio.Event()
     with index.looking(changed.set, place.wanted.tenant):
         await index.look()

@@ -76,7 +76,7 @@ async def in_turns(items: Iterable[Item], at_a_time: int = AT_A_TIME) -> AsyncIt
 
 
 def expect(count: int) -> None:
-    """Tell how many controllers there are for the request that is being answered."""
+    """Set how many controllers the request that is being answered is about."""
     report = _COUNTED.get()
     if report is not None:
         report.of = max(report.of, count)

@@ -116,7 +116,7 @@ def _show(told: Told) -> int:
 
 
 def show_drift(client: CommandLineClient, as_json: bool, template: Path, given: Told) -> int:
-    """Tell in what controllers differ from a template; end with 1 where some do."""
+    """Print in what controllers differ from a template; return 1 where some do."""
     body = _text_of(template).encode()
     with client:
         found = client.post("drift", given, body)
@@ -138,7 +138,7 @@ def show_drift(client: CommandLineClient, as_json: bool, template: Path, given: 
 
 
 def show_changes(client: CommandLineClient, as_json: bool, given: Told) -> None:
-    """Tell who changed what on which controller, newest first."""
+    """Print who changed what on which controller, newest first."""
     with client:
         found = client.get("changes", given)
         if as_json:

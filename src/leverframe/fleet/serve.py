@@ -249,7 +249,7 @@ async def _serve(fleet: FleetFile) -> None:
 
 
 def _way_on(cluster: ClusterTable | None, config: NodeConfig) -> str:
-    """Tell what to do about the first password."""
+    """Return what to do about the first password."""
     # Where the database is may be nobody's business who sees this.
     where = "" if cluster is None else " --database WHERE"
     command = f"leverframe passwd --data {config.data}{where}"

@@ -57,7 +57,7 @@ class FleetAccount(Struct, frozen=True):
 
 
 def is_label(name: str) -> bool:
-    """Tell whether a name can stand in the name of a host: of a tenant, a controller or a node."""
+    """Return whether a tenant, controller or node of this name can be part of a host name."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -93,7 +93,7 @@ def as_told(tenant: str | None, name: str) -> str:
 
 
 def is_seen(tenant: str | None, owner: str) -> bool:
-    """Tell whether what belongs to a tenant is there for somebody; None is the operator."""
+    """Return whether what belongs to a tenant is there for somebody; None is the operator."""
     return tenant is None or tenant == owner
 
 

@@ -52,7 +52,7 @@ def zone_named(name: str) -> tzinfo:
 
 
 def moment_words(wall: float, zone: tzinfo) -> str:
-    """Tell a moment as `2026-01-05 06:00:00 CET`: the same hour comes twice when clocks go back."""
+    """Format a moment, `2026-01-05 06:00:00 CET`; an hour comes twice when clocks go back."""
     return f"{datetime.fromtimestamp(wall, zone):%Y-%m-%d %H:%M:%S %Z}"
 
 

@@ -225,4 +225,4 @@ class ViewParts:
             self._index.look_away(self._ignore)
 
     def _ignore(self) -> None:
-        """Tell nobody of a change: nodes ask again by themselves."""
+        """Ignore a change: nodes ask again by themselves."""

@@ -236,7 +236,7 @@ class BusWorker:
             self._troubles.note(slot.trouble, text)
 
     def _bus_lost(self) -> None:
-        """Tell it at once: the next turn may be far, and readings are good for a while."""
+        """Report it at once: the next turn may be far, and readings are good for a while."""
         for slot in self._slots.values():
             text = f"{self._bus.path} was lost; it is opened again when it is back."
             self._troubles.note(slot.trouble, text)

@@ -98,7 +98,7 @@ class ModbusMaster:
         return await worker.request(self._slots[slot], request)
 
     def has_bus_of(self, slot: int) -> bool:
-        """Tell whether a slot (1-3) is on a real bus; others may be simulated."""
+        """Return whether a slot (1-3) is on a real bus; others may be simulated."""
         return SERIAL in self._workers or slot in self._slots
 
     def report(self) -> dict[str, SlotReport]:

@@ -49,7 +49,7 @@ class _Wanted(Struct, eq=False):
     done: asyncio.Future[None]
 
     def end(self, problem: str | None = None) -> None:
-        """Tell whoever waits; nobody waits for what a rule writes."""
+        """Wake whoever waits; nobody waits for what a rule writes."""
         if self.done.done():
             return
         if problem is not None and self.effect.is_asked:

@@ -204,7 +204,7 @@ class ModuleSlot(Struct):
         ]
 
     def refusal(self) -> str | None:
-        """Say in a sentence what the module refuses, once all of it was asked for."""
+        """Describe what the module refuses, once all of it was asked for."""
         refused = self.refused()
         if not refused or not all(block.read in self.asked for block in self.blocks):
             return None
@@ -217,12 +217,12 @@ class ModuleSlot(Struct):
         return f"{self._who} refuses {everything}{', '.join(parts)}."
 
     def refusal_of(self, request: Read | Write, code: int) -> str:
-        """Say in a sentence that the module refuses a request."""
+        """Describe that the module refuses a request."""
         what = "to be read" if isinstance(request, Read) else "to be written"
         return f"{self._who} refuses {what}: {_exception(code)}."
 
     def silence(self, answer: NoAnswer) -> str:
-        """Say in a sentence what to check where no answer comes."""
+        """Describe what to check where no answer comes."""
         if self.host:
             why = "answers what is no answer" if answer.is_damaged else "does not answer"
             return f"{self._who} {why}; check its unit ID, and the gateway if there is one."

@@ -251,7 +251,7 @@ class SimulatedBoard:
 
     @contextmanager
     def one_instant(self) -> Iterator[None]:
-        """Tell the controller about everything that is set within as sensed at one instant.
+        """Report everything that is set within to the controller as sensed at one instant.
 
         A reading that is set twice has two instants: pulses of an input are not lost.
         """
@@ -360,11 +360,11 @@ class SimulatedBoard:
         self._sense(readings if self.faults is None else self.faults.sensed(readings))
 
     def deliver(self, readings: Readings) -> None:
-        """Tell the controller of readings, whatever is measured."""
+        """Report readings to the controller, whatever is measured."""
         self._sense(readings)
 
     def deliver_again(self, key: str) -> None:
-        """Tell the controller once more of a reading, as faults change it now."""
+        """Report a reading to the controller once more, as faults change it now."""
         self._tell({key: self._readings.get(key)})
 
     def _gather(self, gathered: dict[str, Any], readings: Readings) -> None:

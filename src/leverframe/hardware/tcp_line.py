@@ -52,7 +52,7 @@ class TcpLine:
 
     @property
     def was_ended(self) -> bool:
-        """Tell whether the other side has ended the connection."""
+        """Return whether the other side has ended the connection."""
         if self._streams is None:
             return False
         return self._streams[0].at_eof() or self._streams[0].exception() is not None

@@ -216,7 +216,7 @@ class Outbox:
         return stored
 
     def set_down(self, channel: str, sentence: str | None) -> None:
-        """Say why messages of a channel cannot go, or with None that they can again."""
+        """Set why messages of a channel cannot be sent; None when they can again."""
         if sentence is not None:
             self._context.down[channel] = sentence
         elif self._context.down.pop(channel, None) is not None:

@@ -22,5 +22,5 @@ def bar_of(what: str) -> Progress:
 
 
 def is_watched() -> bool:
-    """Tell whether somebody looks at the error output."""
+    """Return whether somebody looks at the error output."""
     return Console(stderr=True).is_terminal

@@ -275,7 +275,7 @@ _PORT_WORDS = {
 def _say_where(
     built: BuiltController, config: Config, port: int, certificate: Certificate | None
 ) -> None:
-    """Tell where the controller answers, on all the ports that it has opened."""
+    """Print where the controller answers, on all the ports that it has opened."""
     controller, scheme = built.controller, "https" if certificate else "http"
     url = f"{scheme}://{_address(config.host, port)}/"
     fingerprint = certificate.fingerprint() if certificate else None

@@ -203,7 +203,7 @@ class _ExchangeAccount:
         self.beginning += part[: MAX_TEXT_BYTES - len(self.beginning)]
 
     def end(self) -> None:
-        """Tell an answer that came to its end."""
+        """Report an answer that came to its end."""
         response = self._response
         assert response is not None
         answer = recorded_answer(
@@ -219,7 +219,7 @@ class _ExchangeAccount:
         self.close(answer)
 
     def cut(self) -> None:
-        """Tell an answer that did not come to its end."""
+        """Report an answer that did not come to its end."""
         if not self._is_over:
             self.is_cut = True
             self.end()

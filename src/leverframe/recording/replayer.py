@@ -130,7 +130,7 @@ def _had_login(headers: dict[str, str]) -> bool:
 
 
 def needs_login(exchanges: Sequence[Exchange]) -> bool:
-    """Tell whether any request was sent with a login, which is not in the recording."""
+    """Return whether any request was sent with a login, which is not in the recording."""
     return any(_had_login(exchange.headers) for exchange in exchanges)
 
 

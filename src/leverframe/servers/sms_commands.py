@@ -114,6 +114,6 @@ class SmsCommands:
 
 
 def _shows_code(text: str) -> bool:
-    """Tell whether a text begins as one with a code does; advertising must not make people wait."""
+    """Return whether a text begins with a code; advertising must not make people wait."""
     before, colon, _ = text.partition(":")
     return bool(colon) and len(before.rstrip()) <= MAX_CODE_LETTERS

@@ -173,7 +173,7 @@ def damage_sentence(path: Path, finding: str) -> str:
 
 
 def is_damage(error: Exception) -> bool:
-    """Tell whether SQLite reports by this error that the file is not sound."""
+    """Return whether SQLite reports by this error that the file is not sound."""
     return _code(error) in _DAMAGE
 
 

@@ -20,7 +20,7 @@ _BYTES_PER_PAGE = 4096
 
 
 def removes(rows: Rows) -> bool:
-    """Tell whether the rows remove or replace something that may be secret."""
+    """Return whether the rows remove or replace something that may be secret."""
     return (
         rows.replace_settings
         or None in rows.settings.values()

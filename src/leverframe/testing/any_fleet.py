@@ -57,11 +57,11 @@ class AnyFleet(ABC, Generic[TwinOf]):
     # --- looking ----------------------------------------------------------------------------------
 
     def overview(self) -> NodeReport:
-        """Tell of the node: how many controllers, tags, versions, the time, snapshots, troubles."""
+        """Report on the node: counts, tags, versions, the time, snapshots, troubles."""
         return self._told(NodeReport, "GET", "", {})
 
     def health(self) -> NodeHealth:
-        """Tell whether the node and its controllers are well, as supervisors ask it."""
+        """Return whether the node and its controllers are well, as supervisors ask it."""
         return self._told(NodeHealth, "GET", "/health", {})
 
     def listed(self, *names: str, tag: Tags = ()) -> list[MemberReport]:
@@ -69,7 +69,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         return self._told(list[MemberReport], "GET", "list", _chosen(names, tag))
 
     def show(self, name: str) -> MemberDetails:
-        """Tell of one controller, with the settings that differ from the factory settings."""
+        """Report on one controller, with the settings that differ from the factory settings."""
         return self._told(MemberDetails, "GET", "show", {"name": name})
 
     def find(self, *names: str, tag: Tags = ()) -> list[TwinOf]:

@@ -226,11 +226,11 @@ class AnyTwin(ABC):
         return entries
 
     def explain(self, label: str) -> str:
-        """Say in sentences why a value is what it is."""
+        """Explain in sentences why a value is what it is."""
         return explain(label, self.state, self._json("/api/rules"), self.journal, self.zone)
 
     def report(self) -> str:
-        """Tell the last requests and what happened last, for people who look for a mistake."""
+        """List the last requests and journal entries, for people who look for a mistake."""
         requests = [str(request) for request in self.requests()[-REPORTED:]]
         happened = [
             f"{datetime.fromtimestamp(entry['time'], self.zone):%Y-%m-%d %H:%M:%S}"

@@ -23,7 +23,7 @@ def explain(
     journal: Sequence[Mapping[str, Any]],
     zone: tzinfo,
 ) -> str:
-    """Say what a value is, who set it, and what each rule about it waits for."""
+    """Return what a value is, who set it, and what each rule about it waits for."""
     if label not in LABELS:
         raise UnknownLabel(f"There is no {label!r}; there are {', '.join(LABELS)}.")
     return "\n".join(_sentences(label, state, rules, journal, zone))

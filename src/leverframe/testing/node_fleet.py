@@ -74,7 +74,7 @@ class NodeFleet(AnyFleet[NodeTwin]):
 
 
 def _wait_quietly(counted: str) -> None:
-    """Say nothing: a test waits for the node anyway."""
+    """Print nothing: a test waits for the node anyway."""
 
 
 def _warn_of_silent(nodes: str) -> None:

@@ -78,7 +78,7 @@ def in_file(pattern: str, schema: JsonSchema) -> JsonSchema:
 
 
 def words_of(schema: JsonSchema) -> str:
-    """Say what a schema allows."""
+    """Return what a schema allows."""
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(words_of(one) for one in schema["anyOf"]))
     if "enum" in schema:

@@ -89,12 +89,12 @@ class ApplyJournal:
         self.lines.append(line)
 
     def finish(self) -> None:
-        """Tell that all is done; the plan is not needed any more."""
+        """Record that all is done; the plan is not needed any more."""
         self.add("done")
         abandon(self.path)
 
     def stop(self, why: str) -> None:
-        """Tell why it is not gone on with; where nothing was sent, there is nothing to resume."""
+        """Record why it was given up; where nothing was sent, there is nothing to resume."""
         self.add("stopped", told=why)
         if all(line.event != "sending" for line in self.lines):
             abandon(self.path)
@@ -110,7 +110,7 @@ class ApplyJournal:
 
     @property
     def is_uncertain(self) -> bool:
-        """Tell whether a further step was sent of which it is not known what became of it."""
+        """Return whether a further step was sent of which it is not known what became of it."""
         sent = max((line.step for line in self.lines if line.event == "sending"), default=0)
         return sent > self.confirmed
 

@@ -16,7 +16,7 @@ class DriftedSetting(Struct, frozen=True):
     file: str
 
     def __str__(self) -> str:
-        """Say it without an end, by what the file calls it, in whatever language that is read."""
+        """Name it as the file does, without a full stop, in whatever language that is read."""
         return f"{key_of(self.path)} is {self.unit}, not {self.file}"
 
 

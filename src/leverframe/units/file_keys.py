@@ -104,7 +104,7 @@ def path_of(key: str) -> str | None:
 
 
 def is_part_of(path: str, parts: Iterable[str]) -> bool:
-    """Tell whether a setting is one of the given, or stands in a branch that is given."""
+    """Return whether a setting is one of the given, or stands in a branch that is given."""
     return any(path == part or path.startswith(f"{part}.") for part in parts)
 
 
@@ -166,7 +166,7 @@ def value_for_file(path: str, value: Any) -> Any:
 
 
 def kind_words(pattern: str) -> str:
-    """Say what kind of value a key takes."""
+    """Return what kind of value a key takes."""
     if pattern in DURATIONS:
         return 'a duration such as "90s" or "1h30m", or a number of seconds'
     if pattern in TIMES:

@@ -127,7 +127,7 @@ def load_inventory(path: Path, *, need_secrets: bool = True) -> Inventory:
 
 
 def is_inventory(document: Mapping[str, Any]) -> bool:
-    """Tell whether a document is an inventory and no unit file."""
+    """Return whether a document is an inventory and no unit file."""
     return isinstance(document.get("units"), dict)
 
 

@@ -176,7 +176,7 @@ class _Loading:
 
 
 def holds_plain(given: Any) -> bool:
-    """Tell whether a list or table holds nothing but texts, numbers and flags."""
+    """Return whether a list or table holds nothing but texts, numbers and flags."""
     items = given.values() if isinstance(given, dict) else given if isinstance(given, list) else ()
     return all(isinstance(item, str | int | float | bool) for item in items)
 

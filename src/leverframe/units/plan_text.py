@@ -50,7 +50,7 @@ def told_steps(plan: UnitPlan) -> Iterator[ToldStep]:
 
 
 def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[ToldChange]:
-    """Say what a step changes: a rule as a sentence, anything else by its settings."""
+    """Yield what a step changes: a rule as a sentence, anything else by its settings."""
     name, _, value = step.request.query.partition("=")
     if name in ("event", "eventdel"):
         index = int(value.partition("*")[0])
@@ -72,7 +72,7 @@ def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[Told
 
 
 def _is_entry(change: SettingChange) -> bool:
-    """Tell whether a setting is one of a schedule entry, which is told as a whole."""
+    """Return whether a setting is one of a schedule entry, which is told as a whole."""
     return change.path.startswith("schedule.")
 
 
@@ -132,7 +132,7 @@ def _as_curl(plan: UnitPlan, step: UnitStep, user: str | None) -> Iterator[str]:
 
 
 def overview(plans: Sequence[UnitPlan]) -> str:
-    """Say in a sentence how much is to be sent."""
+    """Describe in a sentence how much is to be sent."""
     steps = sum(len(plan.steps) for plan in plans)
     units = sum(bool(plan.steps) for plan in plans)
     return f"{_counted(steps, 'command')} to {_counted(units, 'unit')}"

@@ -39,7 +39,7 @@ class BadUnitFile(ErrorForPeople, ValueError):
 
 
 def unknown(key: str, known: Iterable[str]) -> str:
-    """Say that a key is unknown, and which one was probably meant."""
+    """Report an unknown key, and which one was probably meant."""
     names = list(known)
     meant = nearest(key.rpartition(".")[2], names)
     advice = f"did you mean {meant}?" if meant else f"known are {_listed(names)}."

@@ -45,11 +45,11 @@ class PulledUnit:
     remarks: tuple[str, ...] = ()
 
     def why_unread(self, path: str) -> str | None:
-        """Tell why a leaf or a branch could not be read; None if it was."""
+        """Return why a leaf or a branch could not be read; None if it was."""
         return reason_at(self.unread, path)
 
     def why_lossy(self, path: str) -> str | None:
-        """Tell what may be lost in a leaf or a branch; None if nothing is."""
+        """Return what may be lost in a leaf or a branch; None if nothing is."""
         return reason_at(self.lossy, path)
 
     def read_leaves(self) -> Iterator[tuple[str, Any]]:

@@ -48,7 +48,7 @@ def sentence_of(rule: Rule) -> str | None:
 
 
 def sentence_about(rule: Rule) -> str:
-    """Say what a rule does; parts without effect are left out."""
+    """Return what a rule does; parts without effect are left out."""
     words = [f"when {_condition_words(rule.source, rule.compare, rule.reference, rule.hysteresis)}"]
     if rule.operator != Rule().operator:
         second = _condition_words(rule.source2, rule.compare2, rule.reference2, rule.hysteresis2)

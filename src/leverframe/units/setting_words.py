@@ -10,7 +10,7 @@ from leverframe.units.unit_text import toml_value
 
 
 def words_of_path(path: str) -> str:
-    """Say which setting stands at a path."""
+    """Return which setting stands at a path."""
     steps, words = path.split("."), list[str]()
     for index, (step, key) in enumerate(zip(steps, key_of(path).split("."), strict=True)):
         if step != key and not key.isdigit() and PLACES.get(pattern_of(".".join(steps[:index]))):
@@ -21,7 +21,7 @@ def words_of_path(path: str) -> str:
 
 
 def words_of_value(path: str, value: Any) -> str:
-    """Say a value as a unit file has it, durations without quotes."""
+    """Format a value as a unit file has it, durations without quotes."""
     written = value_for_file(path, value)
     if pattern_of(path) in DURATIONS:
         return str(written)
@@ -31,7 +31,7 @@ def words_of_value(path: str, value: Any) -> str:
 
 
 def words_of_entry(entry: ScheduleEntry) -> str:
-    """Say what a schedule entry does."""
+    """Return what a schedule entry does."""
     does = f"{entry.action} {SWITCH_WORDS[entry.value]}"
     if entry.periodic:
         when = f"every {text_from_seconds(entry.time)}"

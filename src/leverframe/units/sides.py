@@ -34,7 +34,7 @@ _NOT_READ = "it was not read when the file was written"
 
 
 def is_unit_file(named: str) -> bool:
-    """Tell whether a side is a unit file, which may leave its version to the other side."""
+    """Return whether a side is a unit file, which may leave its version to the other side."""
     path = Path(named)
     return path.suffix == UNIT_FILE and path.is_file() and not _is_backup(path)
 

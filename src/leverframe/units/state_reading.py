@@ -95,5 +95,5 @@ def files_telling(profile: Profile, paths: Collection[str]) -> list[str]:
 
 
 def is_leverframe(pulled: PulledUnit) -> bool:
-    """Tell whether a unit is one of ours: it tells what no status file does."""
+    """Return whether a unit is one of ours: it tells what no status file does."""
     return pulled.why_unread("mqtt.prefix") is None

@@ -202,7 +202,7 @@ def _differences(
 
 
 def _are_hashes(path: str, before: Any, after: Any) -> bool:
-    """Tell whether only hashes are known, of which two of the same password differ, too."""
+    """Return whether only hashes are known, of which two of the same password differ, too."""
     return path.startswith("access.") and path.endswith(".password") and before and after
 
 
@@ -227,7 +227,7 @@ def _shown(path: str, value: Any) -> str:
 def _items_that_differ(
     path: str, before: tuple[Any, ...], after: tuple[Any, ...]
 ) -> tuple[str, str]:
-    """Say of two long lists only what differs, with its place counted from 1."""
+    """Return of two long lists only what differs, with its place counted from 1."""
     if max(len(before), len(after)) <= MAX_ITEMS:
         return words_of_value(path, before), words_of_value(path, after)
     pairs = zip(before, after, strict=False)

@@ -74,7 +74,7 @@ class UnitFile(Struct, frozen=True):
     unresolved: tuple[str, ...] = ()
 
     def names(self, path: str) -> bool:
-        """Tell whether the file speaks about a setting; what it does not name stays as it is."""
+        """Return whether the file speaks about a setting; what it does not name stays as it is."""
         if path.startswith(_PROFILE) or is_part_of(path, self.unread):
             return False
         whole = path.partition(".")[0]

@@ -71,7 +71,7 @@ class UnitStep(Struct, frozen=True):
 
     @property
     def is_repeatable(self) -> bool:
-        """Tell whether sending it twice does the same as sending it once."""
+        """Return whether sending it twice does the same as sending it once."""
         return not self.request.target.startswith(_DELETES)
 
     def shown_request(self, profile: Profile) -> PlannedRequest:
@@ -156,7 +156,7 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
         }
 
     def is_compared(self, path: str) -> bool:
-        """Tell whether a setting can be read from the unit and is what it seems."""
+        """Return whether a setting can be read from the unit and is what it seems."""
         # Of a secret a unit tells at most that there is none.
         return not is_secret(path) and not is_part_of(path, (*self.unread, *self.lossy))
 

@@ -32,7 +32,7 @@ class Variant(Struct, frozen=True):
 
 
 def is_deprecated(row: Row, profile: Profile) -> bool:
-    """Tell whether this version has, and prefers, the form that replaces the row."""
+    """Return whether this version has, and prefers, the form that replaces the row."""
     return offered(row.replaced_when, profile) and any(
         other.line == row.replaced_by and other.offered(profile) for other in TABLE
     )

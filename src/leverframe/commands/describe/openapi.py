@@ -69,7 +69,7 @@ class EndpointDescription(Struct, frozen=True):
 
     @property
     def takes_form(self) -> bool:
-        """Tell whether parameters may also stand in a form in the body, however many."""
+        """Return whether parameters may also stand in a form in the body, however many."""
         return False
 
 

@@ -41,7 +41,7 @@ def value_schema(item: Item, params: Mapping[str, Param], profile: Profile) -> S
 
 
 def is_joined(item: Item) -> bool:
-    """Tell whether the value has several parts, so that an index may be among them."""
+    """Return whether the value has several parts, so that an index may be among them."""
     value = item.value
     return value is not None and bool(value.holes) and (len(value.holes) > 1 or any(value.literals))
 

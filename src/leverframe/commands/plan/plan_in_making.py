@@ -119,7 +119,7 @@ class PlanInMaking:
             self.reasons.setdefault(path, reason)
 
     def knows_all_of(self, branch: str) -> bool:
-        """Tell whether nothing of a branch is left that is wanted and could not be read."""
+        """Return whether nothing of a branch is left that is wanted and could not be read."""
         return not any(path == branch or path.startswith(f"{branch}.") for path in self.unknown)
 
     def is_locked(self) -> bool:

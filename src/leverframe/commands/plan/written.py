@@ -140,7 +140,7 @@ def parts(old: Any, new: Any, aim: Any) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def is_within(path: str, branches: Collection[str]) -> bool:
-    """Tell whether a path is one of these, below one of them, or above one."""
+    """Return whether a path is one of these, below one of them, or above one."""
     return any(
         path == branch or path.startswith(f"{branch}.") or branch.startswith(f"{path}.")
         for branch in branches

@@ -243,7 +243,7 @@ _PLAIN_NAME = re.compile(r"[a-z0-9_.]{0,30}", re.ASCII)
 
 
 def may_hold_secret(text: str) -> bool:
-    """Tell whether a command could hold a secret, also where its name or path is not right."""
+    """Return whether a command could hold a secret, also where its name or path is not right."""
     name = text.partition("=")[0]
     key = name_key(name)
     if key in _KEYS:

@@ -53,7 +53,7 @@ def require(account: Account, role: str) -> None:
 
 
 def is_read_only(account: Account, settings: Settings) -> bool:
-    """Tell whether this acts as the user account and the settings make that read-only."""
+    """Return whether this acts as the user account and the settings make that read-only."""
     if not settings.ui.user_read_only:
         return False
     return account.path == "access.user.password" or account is TRUSTED_USER

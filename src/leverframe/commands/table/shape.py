@@ -80,7 +80,7 @@ class Item:
         return self.match_name(text.partition("=")[0]) is not None
 
     def is_shape_of(self, text: str) -> bool:
-        """Tell whether the separators alone show that the text has this form and no other."""
+        """Return whether the separators alone show that the text has this form and no other."""
         separators = self._separators()
         value = text.partition("=")[2]
         return bool(separators) and all(
@@ -88,7 +88,7 @@ class Item:
         )
 
     def shares_separator(self, text: str) -> bool:
-        """Tell whether the text contains a separator of this form, which others do not have."""
+        """Return whether the text contains a separator of this form, which others do not have."""
         value = with_plain_colons(text.partition("=")[2])
         return any(separator in value for separator in self._separators())
 

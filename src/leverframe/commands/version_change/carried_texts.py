@@ -75,7 +75,7 @@ def _carried(
 
 
 def _fits(path: str, text: str, target: Profile) -> bool:
-    """Tell whether the path can hold the text; lists of texts are equally long in all versions."""
+    """Return whether the path can hold the text; lists of texts have one length in all versions."""
     count = 4 if path.endswith(("texts", "lines")) else 0
     whole: Any = (text, *("",) * (count - 1)) if count else text
     return is_allowed(path, whole, None, target)

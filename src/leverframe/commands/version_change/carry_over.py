@@ -230,7 +230,7 @@ def _without_redirected(
 
 
 def _stays(path: str, content: Content) -> bool:
-    """Tell whether a setting is one that the file does not hold because it is nobody's business."""
+    """Return whether the file leaves a setting out because it is confidential."""
     # Files of earlier versions hold the addresses of HTTP1-HTTP4 openly.
     return is_confidential(path) and path not in content.settings and not path.startswith(_ACCESS)
 

@@ -68,7 +68,7 @@ def _key(steps: tuple[str, ...] | list[str]) -> str:
 
 
 def is_sendable(param: Param, value: Any, profile: Profile, seen: Seen = NOTHING_SEEN) -> bool:
-    """Tell whether a command could have set this value: written and read back it is the same."""
+    """Return whether a command could have set this value: written and read back it is the same."""
     if isinstance(param, Trailing) and not offered(param.when, profile):
         return bool(value == param.default)
     try:
@@ -78,7 +78,7 @@ def is_sendable(param: Param, value: Any, profile: Profile, seen: Seen = NOTHING
 
 
 def is_allowed(path: str, value: Any, default: Any, profile: Profile) -> bool:
-    """Tell whether a version allows this value for the setting at this path."""
+    """Return whether a version allows this value for the setting at this path."""
     if value == default:
         return True
     steps = path.split(".")
@@ -115,7 +115,7 @@ def versions_with(path: str) -> Spans:
 
 
 def has_setting(path: str, profile: Profile) -> bool:
-    """Tell whether a version has a command for a setting; without one it keeps its default."""
+    """Return whether a version has a command for a setting; without one it keeps its default."""
     # Of some lists commands set one item at a time.
     return bool(types_at(path, profile) or types_at(f"{path}.0", profile))
 

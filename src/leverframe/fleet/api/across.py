@@ -136,7 +136,7 @@ async def asked(
 
 
 def is_repeatable(endpoint: FleetEndpoint) -> bool:
-    """Tell whether it may be asked for twice: nothing is changed by it."""
+    """Return whether it may be asked for twice: nothing is changed by it."""
     return "POST" not in endpoint.methods
 
 

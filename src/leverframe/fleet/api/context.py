@@ -124,7 +124,7 @@ class FleetContext(Struct, frozen=True):
 
     @property
     def is_looked_for(self) -> bool:
-        """Tell whether not all of the chosen are meant, but those that are as they are wanted."""
+        """Return whether not all of the chosen are meant, but those that are as they are wanted."""
         return any(one.name in self.given for one in LOOKED_FOR)
 
     def wanted(self) -> Wanted:

@@ -164,7 +164,7 @@ class NodeHealth(Struct, frozen=True):
 
 
 def node_health(context: FleetContext) -> NodeHealth | Reply:
-    """Tell how the node is; with tenants nothing of controllers, since everybody may ask."""
+    """Return how the node is; with tenants nothing of controllers, since everybody may ask."""
     node = context.node
     is_hidden = bool(node.registry.tenants)
     if (stopping := node.stop.progress()) is not None:
@@ -184,7 +184,7 @@ def node_health(context: FleetContext) -> NodeHealth | Reply:
 def _not_ready(
     status: Literal["starting", "stopping"], running: ProgressReport, *, is_hidden: bool
 ) -> Reply:
-    """Tell of a start or stop with a status by which nobody takes the node for ready."""
+    """Report a start or stop with an HTTP status that marks the node as not ready."""
     count, of = (None, None) if is_hidden else (running.done, running.of)
     body = msgspec.json.encode(NodeHealth(status, count, of=of))
     return Reply(503, "application/json", body, (NOT_KEPT, *RETRY_SOON))
@@ -235,7 +235,7 @@ def _common_time(context: FleetContext) -> float:
 
 
 def _troubles(context: FleetContext) -> list[str]:
-    """Tell what is wrong with the node, which names controllers, to the operator."""
+    """Return what is wrong with the node, which names controllers, to the operator."""
     if context.tenant is not None:
         return []
     node = context.node

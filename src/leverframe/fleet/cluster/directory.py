@@ -72,7 +72,7 @@ class Directory:
         return None if owner is None else self._places.get(owner)
 
     def lives(self, place: Place) -> bool:
-        """Tell whether the node is still there, as far as the others know."""
+        """Return whether the node is still there, as far as the others know."""
         return self._places.get(place.node) == place
 
     def place_of_node(self, node: str) -> Place | None:

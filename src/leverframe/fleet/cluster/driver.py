@@ -12,7 +12,7 @@ class NoDriver(ErrorForPeople):
 
 @contextmanager
 def needing_driver() -> Iterator[None]:
-    """Tell people how to install it, around an import of what needs it."""
+    """Turn the failed import of the driver into an error that says how to install it."""
     try:
         yield
     except ImportError as error:

@@ -173,7 +173,7 @@ class Joint:
             self._client.resume_reading()
 
     def client_is_done(self) -> bool:
-        """Tell the owner; return True where the client may still be answered."""
+        """Pass the end on to the owner; return True where the client may still be answered."""
         if self._client_was_told or self._client.get_extra_info("sslcontext") is not None:
             self._close()
             return False
@@ -181,7 +181,7 @@ class Joint:
         return True
 
     def owner_is_done(self) -> bool:
-        """Tell the client; return True where the owner may still read what it sends."""
+        """Pass the end on to the client; return True where the owner may still read from it."""
         self._drain_by = self._time_to_drain()
         if self._owner_was_told or not self._client.can_write_eof():
             self._close()

@@ -83,7 +83,7 @@ class NodeLease:
         return _IN_DOUBT if ended is None else Hindrance(ended)
 
     def findings(self) -> Iterator[Finding]:
-        """Tell what is wrong with every controller of the node while it must not act."""
+        """Yield what is wrong with every controller of the node while it must not act."""
         if self.is_in_doubt:
             yield trouble_of(NODE, self.ended or self._lapsed or _MAY_BE_OLD)
 

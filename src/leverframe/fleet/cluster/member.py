@@ -109,7 +109,7 @@ class ClusterMember(AskingNode):
     # --- life -------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Tell where it is, take a share, start it, and go on beside what follows."""
+        """Announce the node, take a share of the controllers, start them, and keep the share up."""
         address = self.identity.address
         await self._thread.run(lambda it: membership.announce(it, self._claim, address))
         await self._beat_once()
@@ -140,7 +140,7 @@ class ClusterMember(AskingNode):
             self._saver.close()
 
     async def _is_certain(self) -> bool:
-        """Tell whether the lease runs, after the next beat where a busy loop has held that up."""
+        """Return whether the lease runs, after the next beat where a busy loop has held that up."""
         until = self._loop.time() + LEASE_S
         while self.lease.is_in_doubt and _DATABASE not in self._node.troubles:
             if self.lease.ended is not None or self._is_fenced or self._loop.time() >= until:

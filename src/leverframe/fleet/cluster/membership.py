@@ -82,7 +82,7 @@ def register(connection: Connection, name: str, address: str, capacity: int) -> 
 
 
 def announce(connection: Connection, claim: Claim, address: str) -> None:
-    """Tell the others where this node is reached."""
+    """Announce to the other nodes where this one is reached."""
     connection.execute(
         "UPDATE node SET address = %s WHERE name = %s AND epoch = %s",
         (address, claim.node, claim.epoch),
@@ -295,7 +295,7 @@ def release(
 
 
 def want(connection: Connection, names: Sequence[str], node: str | None) -> str | None:
-    """Say which node shall have controllers, or that any may; return a name that nobody has.
+    """Return which node shall have controllers, or that any may; return a name that nobody has.
 
     Then nothing was changed.
     """

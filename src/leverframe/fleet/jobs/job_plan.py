@@ -47,7 +47,7 @@ class JobPlan(Struct, frozen=True, omit_defaults=True):
 
     @property
     def tenant(self) -> str:
-        """Tell whose job it is; controllers that belong to somebody else are gone for it."""
+        """Return whose job it is; controllers that belong to somebody else are gone for it."""
         return tenant_within(self.id)
 
 

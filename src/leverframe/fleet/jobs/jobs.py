@@ -156,7 +156,7 @@ class FleetJobs:
         return [one for one in reversed(self._jobs.values()) if is_seen(tenant, one.plan.tenant)]
 
     async def told_again(self, id: str, work: JobWork) -> BulkReport:
-        """Tell of the bulk change that has this id, when it has come to rest."""
+        """Wait until the bulk change with this id has come to rest, and report it."""
         job = self.find(id)
         if job.work != work:
             raise Conflict("This id is that of another change.", field="id")

@@ -134,7 +134,7 @@ class ReachingAnywhere:
                 continue
 
     async def findings(self, numbers: Sequence[int], tenant: str) -> Mapping[int, Findings]:
-        """Tell what is wrong with controllers of a tenant; None for one that does not answer."""
+        """Return what is wrong with controllers of a tenant; None for one that does not answer."""
         if self._node.cluster is None:
             return await self._local.findings(numbers, tenant)
 
@@ -235,7 +235,7 @@ class ReachingAnywhere:
         return await self._local.findings(self._here(call.numbers), call.tenant)
 
     def _not_started_here(self, numbers: Collection[int], job: str) -> dict[int, MemberResult]:
-        """Tell of those that this node tries in vain to start: nobody needs to wait for them."""
+        """Return those that this node fails to start: nobody needs to wait for them."""
         told = self._node.not_started.sentences_of(tenant_within(job) or None)
         return {
             number: MemberResult(self._node.name_of(number) or str(number), NotRunning.status, why)
@@ -260,5 +260,5 @@ async def _or_undecided(
 
 
 def _may_answer_later(told: object) -> bool:
-    """Tell whether it is worth asking again: a program does not learn what it does not know."""
+    """Return whether it is worth asking again: a program does not learn what it does not know."""
     return isinstance(told, Refusal) and not isinstance(told, OtherProgram)

@@ -32,7 +32,7 @@ FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-proto", "x-real
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach a server that listens on that address."""
+    """Return whether only this machine can reach a server that listens on that address."""
     if host == "localhost":
         return True
     try:
@@ -100,7 +100,7 @@ class OwnNames:
             raise _foreign()
 
     def is_at_this_machine(self, request: Request) -> bool:
-        """Tell whether the person who asks is, not only a proxy that speaks for somebody elsewhere.
+        """Return whether the client itself is on this machine, not only a proxy for one elsewhere.
 
         Proxies need not say what they are. So everything has to speak for a browser here: both ends
         are loopback, nobody is expected under another name, and HTTP/1.1, which the proxies that

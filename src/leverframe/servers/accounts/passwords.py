@@ -39,7 +39,7 @@ class Passwords:
         return stored
 
     def known(self, stored: str, password: str) -> bool:
-        """Tell whether this password was found right recently."""
+        """Return whether this password was found right recently."""
         return self._digest(stored, password) in self._right
 
     async def right(self, stored: str, password: str) -> bool:

@@ -36,7 +36,7 @@ class Proof(Struct):
     access: AccessSettings
 
     def holds(self, settings: Settings) -> bool:
-        """Tell whether the account still exists with the same password."""
+        """Return whether the account still exists with the same password."""
         if settings.access is self.access:
             return True
         path = self.account.path
@@ -105,7 +105,7 @@ class Sessions:
         self._sessions.clear()
 
     def is_in(self, cookies: str) -> bool:
-        """Tell whether the cookies name a session, whatever has become of it."""
+        """Return whether the cookies name a session, whatever has become of it."""
         return bool(self._token(cookies))
 
     def set_cookie(self, token: str, *, secure: bool) -> str:

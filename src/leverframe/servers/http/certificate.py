@@ -79,7 +79,7 @@ class Certificate:
             watcher()
 
     def findings(self, wall: float) -> Iterator[Finding]:
-        """Tell that it ends soon, or has ended."""
+        """Yield that it expires soon, or has expired."""
         days = self.days_left(wall)
         if days < 0:
             yield Finding("certificate_ended", PAGE, since=self.ends, is_fault=True)

@@ -230,7 +230,7 @@ class Connection(asyncio.Protocol):
         return now >= self._since + timeout(self._limits) + time_for_body
 
     def _has_stalled(self, now: float) -> bool:
-        """Tell whether a body does not come on; asked once a second."""
+        """Return whether a body does not come on; asked once a second."""
         if self._parser.body_bytes - self._body_seen < self._limits.slowest_bytes_s:
             return now >= self._body_seen_at + self._limits.stall_s
         self._body_seen, self._body_seen_at = self._parser.body_bytes, now
@@ -308,7 +308,7 @@ class Connection(asyncio.Protocol):
         return self.state in READY
 
     def _reads_unadmitted_body(self) -> bool:
-        """Tell whether the body of a request has begun whose turn to be checked has not come."""
+        """Return whether the body of a request has begun whose turn to be checked has not come."""
         parser = self._parser
         return parser.reading is Reading.BODY and self.state is not BODY and not parser.is_done
 
@@ -391,7 +391,7 @@ class Connection(asyncio.Protocol):
             self._send(request, self._server.fault())
 
     def _is_last(self) -> bool:
-        """Tell whether the current answer is the last: no request waits, and none will come."""
+        """Return whether the current answer is the last: no request waits, and none will come."""
         return self._parser.is_done and not self._pending
 
     def _send(self, request: Request, reply: Reply) -> None:

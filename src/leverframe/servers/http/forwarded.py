@@ -16,7 +16,7 @@ class NamedProxies:
         self._networks = tuple(networks)
 
     def have(self, peer: str) -> bool:
-        """Tell whether a client is one of them."""
+        """Return whether a client is one of them."""
         address = _address(peer) if self._networks else None
         return address is not None and self._contain(address)
 

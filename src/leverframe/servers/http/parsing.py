@@ -297,7 +297,7 @@ class RequestParser:
         return Request(method, path, query if mark else None, headers, b"", self._client, is_http10)
 
     def _is_http10(self) -> bool:
-        """Tell whether this is HTTP/1.0, and note whether the connection ends with this request."""
+        """Note whether the connection ends with this request; return whether it is HTTP/1.0."""
         version = self._http.get_http_version()
         if version == "1.1":
             # Who leaves out the Host that HTTP/1.1 demands is answered, but not kept.

@@ -41,7 +41,7 @@ class SharingConnection(Protocol):
         """Send what is held back."""
 
     def is_overdue(self, now: float) -> bool:
-        """Tell whether it is past one of its time-outs."""
+        """Return whether it is past one of its time-outs."""
 
     def stop(self) -> None:
         """Complete the answer that is being made, then close."""

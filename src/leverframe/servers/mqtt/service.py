@@ -75,7 +75,7 @@ class MqttService:
         self._link.adopt(self._controller.engine.settings.mqtt)
 
     def pages_are_at(self, address: PagesAddress) -> None:
-        """Tell Home Assistant where the pages are, from now on."""
+        """Announce to Home Assistant where the pages are, from now on."""
         self._pages = address
         if self._link.up:
             for label in self._labels:
@@ -132,7 +132,7 @@ class MqttService:
         leaving.add_done_callback(lambda _: self._tell_left(place))
 
     def _tell_left(self, place: str) -> None:
-        """Tell what could not be withdrawn; who returns to that broker settles it."""
+        """Log what could not be withdrawn; returning to that broker settles it."""
         kept = self._announced.at(place)
         if not kept:
             return

@@ -93,7 +93,7 @@ class PublishedStates:
 
 
 def is_news(label: str, published: object, value: Value) -> bool:
-    """Tell whether the value must be published."""
+    """Return whether the value must be published."""
     if published is NEVER or value is None or published is None:
         return published is not value
     assert isinstance(published, int | float)

@@ -58,7 +58,7 @@ class CompressedReply:
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Tell whether the client decompresses gzip; `gzip;q=0` says that it does not."""
+    """Return whether the client decompresses gzip; `gzip;q=0` says that it does not."""
     for item in request.headers.get("accept-encoding", "").split(","):
         coding, _, quality = item.partition(";")
         if coding.strip().lower() == "gzip":

@@ -33,5 +33,5 @@ MISSING_WORDS = {
 
 
 def missing_page(request: Request) -> Reply:
-    """Say so without the path: a query that was encoded by mistake is a part of it."""
+    """Answer without the path: a query that was encoded by mistake is a part of it."""
     return sentence_page(request, 404, MISSING_WORDS, "/")

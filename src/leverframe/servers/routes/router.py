@@ -152,7 +152,7 @@ class Web:
         controller.profile_watchers.append(self._find_documents)
 
     async def has_site(self) -> bool:
-        """Tell whether a web site was uploaded."""
+        """Return whether a web site was uploaded."""
         return await self._uploads.has_site()
 
     def _find_documents(self) -> None:
@@ -170,7 +170,7 @@ class Web:
             return self._refused(request, refusal)
 
     def admit_body(self, request: Request) -> Answer:
-        """Tell by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
+        """Return by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
         return self._admitted(request, only_head=True)
 
     def _admitted(self, request: Request, only_head: bool) -> Answer:
@@ -383,7 +383,7 @@ def _changes(request: Request) -> bool:
 
 
 def _is_open(request: Request) -> bool:
-    """Tell whether a request is answered to somebody who has not signed in."""
+    """Return whether a request is answered to somebody who has not signed in."""
     if request.path == "/post.cgi":
         return request.query in _OPEN_COMMANDS
     return request.path in _OPEN_PATHS

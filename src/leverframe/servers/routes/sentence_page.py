@@ -38,7 +38,7 @@ def sentence_page(
     headers: Headers = (),
     cause: str = "",
 ) -> Reply:
-    """Say it in the language of the browser; without a link there is no way on.
+    """Show a sentence in the language of the browser; without a link there is no way on.
 
     What caused it is known in English only.
     """

@@ -26,12 +26,12 @@ SIGN_IN_PATH = "/signin"
 
 
 def wants_page(request: Request) -> bool:
-    """Tell whether a browser asks on behalf of a person who will look at the answer."""
+    """Return whether a browser asks on behalf of a person who will look at the answer."""
     return "text/html" in request.headers.get("accept", "")
 
 
 def is_browser(request: Request) -> bool:
-    """Tell whether a browser opens an address; programs that take pages do not ask for XHTML.
+    """Return whether a browser opens an address; programs that take pages do not ask for XHTML.
 
     A browser is led to the sign-in page instead of being asked for HTTP Basic: it would send that
     along with whatever a foreign page makes it request, and on a plain HTTP address in the network
@@ -41,7 +41,7 @@ def is_browser(request: Request) -> bool:
 
 
 def is_script(request: Request) -> bool:
-    """Tell whether a script asks: the browser would show its dialog on top of the page.
+    """Return whether a script asks: the browser would show its dialog on top of the page.
 
     Plain HTTP addresses in the network are not told the mode, but pages of our own say where they
     are from. Programs may send either, too, but not under the name that all browsers have.

@@ -351,7 +351,7 @@ class SimCommands:
 
 
 def _may_hold_secret(item: str) -> bool:
-    """Tell whether an item is an SMS, which begins with a code, or a command on the wrong path."""
+    """Return whether an item is an SMS (it begins with a code) or a command on the wrong path."""
     name = item.partition("=")[0].lower()
     return name.startswith("sms") or may_hold_secret(name)
 

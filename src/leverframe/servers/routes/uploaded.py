@@ -69,7 +69,7 @@ class Uploads:
         return Reply(200, kind, with_values(page, name, self._view()), UPLOADED_HEADERS)
 
     async def has_site(self) -> bool:
-        """Tell whether there is a site, as far as is known."""
+        """Return whether there is a site, as far as is known."""
         try:
             return await self._blob(SITE) is not None
         except StoreUnavailable:
@@ -90,7 +90,7 @@ class Uploads:
         return kept[0]
 
     async def panel(self) -> Panel:
-        """Tell where the picture is; another picture has another address."""
+        """Return where the picture is; another picture has another address."""
         picture = await self._stored_picture()
         return Panel(None if picture is None else f"{PICTURE_PATH}?{crc32(picture.body):08x}")
 

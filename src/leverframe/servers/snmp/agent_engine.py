@@ -108,7 +108,7 @@ class AgentEngine:
         )
 
     def is_for_another(self, identity: EngineIdentity, engine_id: bytes) -> bool:
-        """Tell whether another controller than this one has the engine that is meant."""
+        """Return whether another controller than this one has the engine that is meant."""
         return engine_id != identity.engine_id and engine_id in self._engine_ids
 
     # --- answering --------------------------------------------------------------------------------

@@ -186,7 +186,7 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
         return list(asked)
 
     def _may_write(self, around: Any) -> bool:
-        """Tell whether the requester may also set; refuse one that may not even read."""
+        """Return whether the requester may also set; refuse one that may not even read."""
         asker = _asker(around)
         who = (
             int(asker["securityModel"]),

@@ -146,7 +146,7 @@ class PostgresLane(GroupCommitLane):
 
     @property
     def is_unclear(self) -> bool:
-        """Tell whether something is in doubt."""
+        """Return whether something is in doubt."""
         return bool(self._unclear)
 
     async def renew(self, claim: Claim) -> None:

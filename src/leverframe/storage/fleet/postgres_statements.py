@@ -121,5 +121,5 @@ class Batch(NamedTuple):
 
 
 def needs_transaction(parts: Iterable[Rows]) -> bool:
-    """Tell whether rows cannot go in one statement, which cannot remove and insert the same row."""
+    """Return whether a row is both removed and inserted, which one statement cannot do."""
     return any(rows.replace_settings or rows.blobs for rows in parts)

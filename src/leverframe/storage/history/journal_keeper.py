@@ -75,7 +75,7 @@ class JournalKeeper:
         return self._journal().count
 
     def go_on_from(self, state: int) -> None:
-        """Tell again from the number that a snapshot was taken at."""
+        """Record again from the number that a snapshot was taken at."""
         self._number = min(self._number, state)
         self._waiting = [entry for entry in self._waiting if entry.number <= state]
 

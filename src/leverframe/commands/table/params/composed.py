@@ -213,7 +213,7 @@ class Trailing(Struct, frozen=True):
 
 
 def has_field(param: Param, profile: Profile) -> bool:
-    """Tell whether the version has the field; trailing fields were added one after the other."""
+    """Return whether the version has the field; trailing fields were added one after the other."""
     return not isinstance(param, Trailing) or offered(param.when, profile)
 
 
