@@ -1,5 +1,7 @@
 """Twins as processes of their own."""
 
+import json
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
@@ -68,6 +70,20 @@ def test_it_can_do_what_all_twins_can() -> None:
 
 
 @pytest.mark.thorough
+def test_one_that_a_fault_keeps_from_being_reached_is_waited_for() -> None:
+    with Twin.process() as twin:
+        before = twin.now
+        twin.reboot(takes="0.2s")
+        assert twin.now - before >= timedelta(seconds=0.2)
+        for fault in (faults.reboot(takes=0), faults.brown_out(cycles=1, off=0.1, on=0.1)):
+            with twin.fault(fault):
+                assert twin.state["OUT0"] == 0
+        with twin.fault(faults.refuse(), for_="0.1s") as refusing:
+            pass
+        refusing.end()
+        assert json.loads(twin.get("/api/sim"))["faults"]["set"] == []
+
+
 def test_a_process_that_does_not_start_tells_why(tmp_path: Path) -> None:
     with Twin.process(data=tmp_path), pytest.raises(TwinDidNotStart, match="is in use by process"):
         Twin.process(data=tmp_path).start()

@@ -1,6 +1,7 @@
 """Twins in the test's process: started, moved through time, looked into."""
 
 import asyncio
+import json
 import socket
 import threading
 from collections.abc import Mapping
@@ -514,6 +515,44 @@ def test_raw_texts_hide_what_is_measured_until_they_are_taken_back(twin: Twin) -
     twin.raw(ds1="850")
     twin.reset()
     assert '"ds1":"850"' not in twin.get("/json/all.json")
+
+
+def present(twin: Twin) -> list[str]:
+    """Return the kinds of the faults that are set."""
+    return [one["text"].split("*")[0] for one in _faults(twin)]
+
+
+def _faults(twin: Twin) -> list[dict[str, str]]:
+    told: list[dict[str, str]] = json.loads(twin.get("/api/sim"))["faults"]["set"]
+    return told
+
+
+def test_the_end_of_a_fault_that_a_restore_took_away_ends_no_other(twin: Twin) -> None:
+    start = twin.snapshot()
+    with twin.fault(faults.slow("1ms")):
+        twin.restore(start)
+        # It has the number that the other one had.
+        twin.fault(faults.content_type("text/html"))
+    assert present(twin) == ["content_type"]
+
+
+def test_raw_texts_are_taken_back_whatever_was_restored_and_in_a_fork(twin: Twin) -> None:
+    start = twin.snapshot()
+    twin.raw(ds1="-1270")
+    hidden = twin.snapshot()
+    twin.raw(ds1=None)
+    assert present(twin) == []
+    twin.restore(hidden)
+    fork = twin.fork()
+    for one in (twin, fork):
+        one.raw(ds1=None, tem="7")
+        assert present(one) == ["raw"]
+    twin.restore(start)
+    twin.fault(faults.slow("1ms"))
+    twin.raw(ds1="1*2", tem="8")
+    twin.raw(ds1="3")
+    assert present(twin) == ["slow", "raw", "raw"]
+    assert '"ds1":"3"' in twin.get("/json/all.json")
 
 
 def test_a_fault_that_cannot_be_is_told_at_the_call(twin: Twin) -> None:

@@ -147,6 +147,10 @@ class Faults:
         for active in tuple(self._faults.values()):
             self.remove(active)
 
+    @property
+    def next_number(self) -> int:
+        return self._number + 1
+
     def report(self) -> list[FaultReport]:
         return [
             FaultReport(one.number, one.fault.text, one.is_on, one.acted)

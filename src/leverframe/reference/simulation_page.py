@@ -46,7 +46,8 @@ for them, too. A request is carried out also where its answer is faulty, except 
 How long an answer takes is real time, in which clients live; everything else goes by the
 controller's clock. Where that is virtual and a request makes the controller unreachable (`refuse`,
 `reboot`, `brown_out`), the virtual clock follows the real one until it is reachable again, so that
-somebody can ask; such a fault has an end within an hour.
+somebody can ask; such a fault has an end within an hour. The request that sets it gets no answer
+either, and has been carried out.
 
 Chance, noise and garbage come from the `seed`, else from the number of the fault: the same faults
 do the same again. Faults are part of [snapshots](http.md).

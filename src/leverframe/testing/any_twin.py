@@ -89,8 +89,6 @@ class AnyTwin(ABC):
         #: Its time, for code under test that shall go by it.
         self.clock = TwinClock(lambda: self.now)
         self._faults_set = 0
-        #: Faults of `raw`, by key of the status files.
-        self._raw: dict[str, TwinFault] = {}
         #: What `report` said when the twin was closed because of an error.
         self.last_report: str | None = None
 
@@ -370,7 +368,7 @@ class AnyTwin(ABC):
             seed=seed,
         )
         number = self._set_fault(whole)
-        return TwinFault(whole.text, lambda: self._end_fault(number))
+        return TwinFault(whole.text, lambda: self._end_fault(number, whole.text))
 
     def raw(self, **values: str | None) -> None:
         """Let the status files say these texts under their keys, whatever is measured.
@@ -378,10 +376,11 @@ class AnyTwin(ABC):
         `raw(ds1="-1270")`; None lets them tell the truth again.
         """
         for key, value in values.items():
-            if key in self._raw:
-                self._raw.pop(key).end()
+            for number, text in self._present_faults():
+                if text.startswith("raw*") and f"*key:{key}*" in f"{text}*":
+                    self._end_fault(number, text)
             if value is not None:
-                self._raw[key] = self.fault(raw(key, value))
+                self.fault(raw(key, value))
 
     def reboot(self, takes: Duration = 5) -> None:
         """Restart it: it is off, and cannot be reached, until that much time has passed."""
@@ -391,9 +390,17 @@ class AnyTwin(ABC):
     def _set_fault(self, fault: Fault) -> int:
         """Set a fault and return its number."""
 
-    @abstractmethod
-    def _end_fault(self, number: int) -> None:
-        """End a fault; do nothing where it has ended."""
+    def _end_fault(self, number: int, text: str) -> None:
+        """End a fault; do nothing where it has ended.
+
+        After a restore its number can be that of another one, which was set since.
+        """
+        if self.is_on and (number, text) in self._present_faults():
+            self._operate(f"/sim.cgi?fault=end:{number}")
+
+    def _present_faults(self) -> list[tuple[int, str]]:
+        """Return number and text of the faults that are set."""
+        return [(one["number"], one["text"]) for one in self._json("/api/sim")["faults"]["set"]]
 
     # --- rules ------------------------------------------------------------------------------------
 

@@ -4,7 +4,9 @@ from abc import abstractmethod
 from typing import Any
 from urllib.parse import quote
 
-from leverframe.hardware.fault_catalogue import Fault
+import httpx
+
+from leverframe.hardware.fault_catalogue import Fault, time_unreachable_s
 from leverframe.testing.any_twin import AnyTwin
 
 
@@ -29,17 +31,16 @@ class HttpTwin(AnyTwin):
         self._operate(f"/api/sim/snapshots?restore={snapshot}", "POST")
 
     def reset(self) -> None:
-        self._raw.clear()
         self.restore(self._first_label)
         self._operate("/sim.cgi?requests=clear")
 
     def _set_fault(self, fault: Fault) -> int:
-        self._operate(f"/sim.cgi?fault={quote(fault.text, safe='')}")
-        number: int = self._json("/api/sim")["faults"]["set"][-1]["number"]
+        # Afterwards it may be off, and could not be asked.
+        number: int = self._json("/api/sim")["faults"]["next"]
+        try:
+            self._operate(f"/sim.cgi?fault={quote(fault.text, safe='')}")
+        except httpx.TransportError:
+            # One that is off from now on answers nobody, also not who switched it off.
+            if time_unreachable_s(fault) is None:
+                raise
         return number
-
-    def _end_fault(self, number: int) -> None:
-        if self.is_on and number in [
-            one["number"] for one in self._json("/api/sim")["faults"]["set"]
-        ]:
-            self._operate(f"/sim.cgi?fault=end:{number}")

@@ -41,6 +41,8 @@ from leverframe.testing.twin_client import ANSWER_S, checked
 
 #: How long a start and an end may take, in real seconds.
 START_S, END_S = 30.0, 10.0
+#: How long to wait before it is tried again to reach one that is off.
+TRY_AGAIN_S = 0.05
 #: The snapshot that `reset` goes back to.
 FIRST = "start"
 
@@ -183,7 +185,11 @@ class ProcessTwin(HttpTwin):
             if told["event"] == "ready":
                 self.url, self._ports = told["url"].rstrip("/"), told["ports"]
                 self._client = httpx.Client(
-                    verify=_context(self.ca_file), timeout=ANSWER_S, headers={BENCH_HEADER: "1"}
+                    verify=_context(self.ca_file),
+                    timeout=ANSWER_S,
+                    headers={BENCH_HEADER: "1"},
+                    # A fault resets connections that are kept, perhaps under a request.
+                    limits=httpx.Limits(max_keepalive_connections=0),
                 )
                 return
             if time.monotonic() > deadline:
@@ -237,10 +243,19 @@ class ProcessTwin(HttpTwin):
     def _operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
         if self._client is None or self._process is None:
             raise RuntimeError("The twin is off; start it with `with`, or with start().")
-        reply = self._client.request(
-            method, f"{self.url}{target}", content=body or None, auth=self.account
-        )
-        return checked(reply.status_code, reply.content)
+        deadline = time.monotonic() + ANSWER_S
+        while True:
+            try:
+                reply = self._client.request(
+                    method, f"{self.url}{target}", content=body or None, auth=self.account
+                )
+            except httpx.ConnectError:
+                # By a fault it is off for a while, which is real time to a process.
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    raise
+                time.sleep(TRY_AGAIN_S)
+            else:
+                return checked(reply.status_code, reply.content)
 
 
 def _context(ca_file: str | None) -> ssl.SSLContext | bool:

@@ -245,7 +245,6 @@ class Twin(AnyTwin):
         return other
 
     def reset(self) -> None:
-        self._raw.clear()
         LOOP_THREAD.run(self._reset())
 
     async def _reset(self) -> None:
@@ -274,14 +273,6 @@ class Twin(AnyTwin):
             return self.controller.faults.add(fault).number
 
         return LOOP_THREAD.run(set_it())
-
-    def _end_fault(self, number: int) -> None:
-        async def end_it() -> None:
-            faults = None if self._built is None else self._built.controller.faults
-            if faults is not None:
-                faults.remove_number(number)
-
-        LOOP_THREAD.run(end_it())
 
     # --- addresses --------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from leverframe.commands.table.codes import I2C_SENSORS
 from leverframe.controller import Controller
-from leverframe.controller.faults import FaultReport
+from leverframe.controller.faults import FaultReport, Faults
 from leverframe.durations import text_from_seconds
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
@@ -102,6 +102,7 @@ class FaultKindReport(Struct, frozen=True):
 
 class FaultsReport(Struct, frozen=True):
     set: list[FaultReport]
+    next: Annotated[int, Meta(description="The number that the next fault gets.")]
     kinds: dict[str, FaultKindReport]
 
 
@@ -157,12 +158,16 @@ def sim_report(context: Context) -> SimReport:
         i2c=SimulatedI2c(readings.get("i2c"), I2C_SENSORS[1:]),
         barcode=BarcodeReader(readings.get("barcode"), BARCODE_LETTERS),
         plants=PlantReport(board.wirings, _kinds()),
-        faults=FaultsReport(
-            controller.faults.report() if controller.faults else [], _fault_kinds()
-        ),
+        faults=_faults(controller.faults),
         hosts=board.hosts.answering,
         sms=SmsInbox(SMS_LETTERS, list(board.messages)),
     )
+
+
+def _faults(faults: Faults | None) -> FaultsReport:
+    if faults is None:
+        return FaultsReport([], 1, _fault_kinds())
+    return FaultsReport(faults.report(), faults.next_number, _fault_kinds())
 
 
 def _pins(board: SimulatedBoard) -> dict[str, float]:
