@@ -1,6 +1,7 @@
 """`leverframe fleet`: what it asks a node, prints, and ends with."""
 
 import asyncio
+import re
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from urllib.request import urlopen
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from rich.progress import TextColumn
 
@@ -614,6 +616,20 @@ def test_those_that_did_not_start_are_tried_again(fleet: Terminal) -> None:
     assert fleet("start", "gh-2", "gh-1") == "gh-2 runs already.\ngh-1 runs now.\n"
     assert fleet.json("start", "gh-1")[0]["status"] == 200
     assert "There is no controller 'gh-9'" in fleet("start", "gh-9", ends_with=2)
+
+
+def test_who_starts_one_is_told_the_first_password_of_its_administrator(fleet: Terminal) -> None:
+    fleet("add", "--name", "cellar")
+    node = fleet.node
+    member = node.members["cellar"]
+    LOOP_THREAD.run(node.drop([member]))
+    node.not_started.note_stored(member.number, "cellar does not start: no.", "cellar")
+    node.options = replace(node.options, must_sign_in=True)
+    runs, password = fleet("start").splitlines()
+    assert runs == "cellar runs now."
+    assert re.fullmatch(
+        r"Its administrator has the password [\w-]+, which is shown this once\.", password
+    )
 
 
 def test_who_renames_one_of_the_file_is_told_what_the_next_start_does(fleet: Terminal) -> None:

@@ -1,5 +1,6 @@
 """Controllers that did not start with their node are mended while the others run."""
 
+import logging
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,10 +12,14 @@ import pytest
 from msgspec.structs import replace
 
 from leverframe.fleet import member_start
+from leverframe.fleet.api import making
+from leverframe.fleet.node import FleetNode
 from leverframe.fleet.not_started import TOLD_ELSEWHERE
 from leverframe.fleet.serve import start_controllers
 from leverframe.process.build import BuiltController, build
+from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.storage.store import StoreUnavailable
 from leverframe.wiring import Wiring
 from tests.cases import for_each
 from tests.fleet.loop_node import LoopNode, loop_node
@@ -253,18 +258,51 @@ async def test_one_that_was_never_made_is_made_while_the_node_runs(tmp_path: Pat
         assert (await node.post("start"))["results"] == []
 
 
-async def test_the_administrator_of_one_that_is_made_then_has_a_password_that_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def let_strangers_in(node: FleetNode) -> None:
+    node.options = replace(node.options, must_sign_in=True)
+
+
+async def is_password_of(node: LoopNode, name: str, password: str) -> bool:
+    hashed = node.member(name).controller.engine.settings.access.admin.password
+    return await Passwords(node.node.services.hashing).right(hashed, password)
+
+
+@for_each("is_stored", [True, False])
+async def test_the_answer_tells_the_first_password_of_an_administrator_once_and_nobody_else_does(
+    is_stored: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with never_made(tmp_path, hosts=("example",)) as never:
-        options = replace(never.node.node.options, must_sign_in=True)
-        never.node.node.options = options
-        never.free_port()
+    """Whether the controller is made now, or was open until strangers could reach the node."""
+    caplog.set_level(logging.DEBUG)
+    folder = tmp_path_factory.mktemp("fleet")
+    async with blocked_node() if is_stored else never_made(folder) as found:
+        let_strangers_in(found.node.node)
+        found.free_port()
         capsys.readouterr()
-        assert (await never.node.post("start", name="a"))["done"] == 1
-        settings = never.node.member("a").controller.engine.settings
-        assert settings.access.admin.password
-        assert "The administrator of a has the password" in capsys.readouterr().out
+        (one,) = (await found.node.post("start", name="a"))["results"]
+        assert (one["status"], one["detail"]) == (200, "a runs now.")
+        assert await is_password_of(found.node, "a", one["password"])
+        (again,) = (await found.node.post("start", name="a"))["results"]
+        assert "password" not in again
+        assert one["password"] not in capsys.readouterr().out + caplog.text
+
+
+async def test_a_first_password_that_no_answer_can_tell_is_told_by_the_node(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise StoreUnavailable("The disk is full.")
+
+    async with blocked_node() as blocked:
+        let_strangers_in(blocked.node.node)
+        blocked.free_port()
+        monkeypatch.setattr(making, "_made_anew", fail)
+        await blocked.node.refused(507, "start")
+        told = capsys.readouterr().out
+        assert "The administrator of a has the password" in told
+        assert await is_password_of(blocked.node, "a", told.split("password ")[1].split()[0])
 
 
 async def test_one_that_was_added_meanwhile_loses_its_old_trouble(tmp_path: Path) -> None:

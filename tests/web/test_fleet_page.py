@@ -189,8 +189,11 @@ def test_the_operator_starts_again_what_did_not_start(
             expect(page.locator(".problem")).to_contain_text(f"pump does not start: port {port}")
             page.locator("[data-do=start-again]").click()
             expect(told).to_have_text("Started: 0. Still not started: 1.")
+        # It was open until now.
+        node.options = replace(node.options, must_sign_in=True)
         page.locator("[data-do=start-again]").click()
-        expect(told).to_have_text("Started: 1. Still not started: 0.")
+        expect(told).to_contain_text("Started: 1. Still not started: 0.")
+        expect(told).to_contain_text(re.compile(r"shown this once:\s+pump: \w+-\w+-\w+-\w+"))
         expect(row(page, "pump")).to_have_attribute("data-health", "fine")
         expect(page.locator(".problem")).to_have_count(0)
         expect(page.locator("[data-do=start-again]")).to_have_count(0)

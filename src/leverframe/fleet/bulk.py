@@ -65,6 +65,10 @@ class MemberResult(Struct, frozen=True, omit_defaults=True):
     effects: Annotated[
         list[CommandEffect], Meta(description="What it would change, the first of it; if tried.")
     ] = []
+    password: Annotated[
+        str | None,
+        Meta(description="Of its administrator, where it has had none until now; shown this once."),
+    ] = None
 
 
 class BulkReport(Struct, frozen=True):

@@ -211,6 +211,8 @@ def start_controllers_again(client: CommandLineClient, as_json: bool, names: lis
     else:
         for one in told["results"]:
             print(one["detail"])
+            if password := one.get("password"):
+                print(f"Its administrator has the password {password}, which is shown this once.")
         if not told["results"]:
             print("There is nothing to start: all controllers that are stored run.")
     return NO if told["refused"] else DONE

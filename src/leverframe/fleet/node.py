@@ -21,7 +21,7 @@ from leverframe.controller.hand_over import SavedLive, hand_over
 from leverframe.controller.hooks import SettingsWatcher
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.door import Door
-from leverframe.fleet.first_passwords import FirstPasswords
+from leverframe.fleet.first_passwords import FirstPasswords, TellPassword
 from leverframe.fleet.member_start import MemberStarter
 from leverframe.fleet.members import (
     NORMALLY,
@@ -148,14 +148,16 @@ class FleetNode:
         numbers: Sequence[int],
         wirings: Mapping[str, Wiring] = MappingProxyType({}),
         live: Mapping[int, SavedLive] = MappingProxyType({}),
+        tell_password: TellPassword | None = None,
     ) -> dict[int, StartTrouble]:
         """Start controllers that are stored; return why one cannot be.
 
         Those of which the live state is given go on from it, where they can. Who has no account
-        gets an administrator first where strangers can reach the node.
+        gets an administrator first where strangers can reach the node; its password is told to who
+        has started the node unless somebody else takes it.
         """
         hashes = Passwords(self.services.hashing)
-        with FirstPasswords(hashes, self.options.tell_password) as first:
+        with FirstPasswords(hashes, tell_password or self.options.tell_password) as first:
             return await self._start_some(numbers, wirings, live, first)
 
     async def _start_some(

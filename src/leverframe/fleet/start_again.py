@@ -6,18 +6,21 @@ from typing import Any
 from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import Conflict, Refusal
+from leverframe.fleet.first_passwords import TellPassword
 from leverframe.fleet.members import Member, NewController, no_such_name
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import NotRunning
 
 
-async def start_noted(node: FleetNode, numbers: Sequence[int]) -> dict[int, str]:
+async def start_noted(
+    node: FleetNode, numbers: Sequence[int], tell_password: TellPassword | None = None
+) -> dict[int, str]:
     """Start controllers that are stored, as the file says; note, and return, why one cannot be.
 
     Whose start has failed before is no longer told of where it runs now.
     """
     wirings = {name: one.wiring for name, one in node.in_file.items()}
-    troubles = await node.start_some(numbers, wirings)
+    troubles = await node.start_some(numbers, wirings, tell_password=tell_password)
     told: dict[int, str] = {}
     # Somebody else may have started, or removed, one that has failed here.
     running = {member.number for member in node.members.values()}

@@ -275,6 +275,8 @@ type BulkReport = {
     effects?: CommandEffect[];
     // How many more effects there are.
     more?: number;
+    // Of an administrator that was made.
+    password?: string;
   }[];
 };
 type MadeReport = { names: string[]; dry_run: boolean; password: string | null };

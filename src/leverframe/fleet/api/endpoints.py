@@ -227,8 +227,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         function=making.started,
         doc="Try again to start controllers that did not start with the node, such as one whose "
         "port was in use; `detail` tells of each whether it runs. What the fleet file names and "
-        "was never made is made. 409 where several nodes share a database: they try what is stored "
-        "by themselves.",
+        "was never made is made; `password` is that of its new administrator. 409 where several "
+        "nodes share a database: they try what is stored by themselves.",
     ),
     _change(
         "/api/fleet/tag",

@@ -1,7 +1,8 @@
 """Controllers of a node made, removed, renamed, tagged and copied."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import msgspec
@@ -17,9 +18,11 @@ from leverframe.fleet.api.reading import (
     report_of_member,
 )
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
+from leverframe.fleet.first_passwords import TellPassword
 from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.live import fork
 from leverframe.fleet.members import Member, NewController, no_such_name
+from leverframe.fleet.node import FleetNode
 from leverframe.fleet.progress import expect
 from leverframe.fleet.records import (
     MAX_PORT,
@@ -174,35 +177,57 @@ async def started(context: FleetContext) -> BulkReport:
         if name not in stored and name not in new and name not in node.members:
             raise not_started.refusal_of(name, context.tenant)
     expect(len(names))
-    by_number = await start_noted(node, [stored[one] for one in names if one in stored])
-    why = {name: by_number[number] for name, number in stored.items() if number in by_number}
-    why |= await _made_anew(context, [one for one in names if one in new])
+    with _first_passwords(node) as first:
+        numbers = [stored[one] for one in names if one in stored]
+        by_number = await start_noted(node, numbers, first.note)
+        why = {name: by_number[number] for name, number in stored.items() if number in by_number}
+        why |= await _made_anew(context, [one for one in names if one in new], first.note)
     results = []
     for name in names:
         if name not in stored and name not in new:
-            results.append(MemberResult(name, DONE, f"{name} runs already."))
+            status, detail = DONE, f"{name} runs already."
         elif name in node.members:
-            results.append(MemberResult(name, DONE, f"{name} runs now."))
+            status, detail = DONE, f"{name} runs now."
         else:
             # Without a reason it was removed meanwhile.
-            trouble = why.get(name) or no_such_name(name).detail
-            results.append(MemberResult(name, NotRunning.status, trouble))
+            status, detail = NotRunning.status, why.get(name) or no_such_name(name).detail
+        results.append(MemberResult(name, status, detail, password=first.by_name.get(name)))
     return report_of(results)
 
 
-async def _made_anew(context: FleetContext, names: Sequence[str]) -> dict[str, str]:
-    """Try again to make controllers that the fleet file names; return why one cannot be.
+class _AnsweredPasswords:
+    """First passwords that an answer tells."""
 
-    The password of their administrators is told as when the node makes them at its start.
-    """
+    def __init__(self) -> None:
+        self.by_name: dict[str, str] = {}
+
+    def note(self, names: Sequence[str], password: str) -> None:
+        self.by_name |= dict.fromkeys(names, password)
+
+
+@contextmanager
+def _first_passwords(node: FleetNode) -> Iterator[_AnsweredPasswords]:
+    """Collect first passwords for an answer; the node tells them where there will be none."""
+    first = _AnsweredPasswords()
+    try:
+        yield first
+    except BaseException:
+        for name, password in first.by_name.items():
+            node.options.tell_password([name], password)
+        raise
+
+
+async def _made_anew(
+    context: FleetContext, names: Sequence[str], tell_password: TellPassword
+) -> dict[str, str]:
+    """Try again to make controllers that the fleet file names; return why one cannot be."""
     if not names:
         return {}
     node = context.node
     password, administrator = await context.new_administrator()
     why = await make_new(node, [node.in_file[name] for name in names], administrator)
-    made = [name for name in names if name not in why]
-    if password is not None and made:
-        node.options.tell_password(made, password)
+    if password is not None:
+        tell_password([name for name in names if name not in why], password)
     return why
 
 

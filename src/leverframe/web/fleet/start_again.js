@@ -30,6 +30,7 @@ export class StartAgain {
       ${this.#report
         ? html`<p class="note" role="status">
             ${t("started_sum", { done: this.#report.done, refused: this.#report.refused })}
+            ${passwords(this.#report)}
           </p>`
         : nothing}
       ${this.#confirmed.refusal(ABOUT)}
@@ -41,4 +42,12 @@ export class StartAgain {
     this.#page.redraw();
     this.#report = await node.startAgain();
   }
+}
+
+/** @param {BulkReport} report */
+function passwords({ results }) {
+  const made = results.filter(({ password }) => password);
+  if (!made.length) return nothing;
+  return html`<br />${t("made_password")}
+    ${made.map(({ name, password }) => html`<br />${name}: <code>${password}</code>`)}`;
 }
