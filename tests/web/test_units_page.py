@@ -139,6 +139,15 @@ def test_units_are_listed_looked_at_compared_and_changed(tabs: Tabs, site: Site)
         assert watch.complaints == []
 
 
+def test_a_connection_that_is_lost_is_told_in_the_readers_language(tabs: Tabs, site: Site) -> None:
+    with tabs.fresh(Look("hu", PHONE, "light", False)) as page:
+        page.set_extra_http_headers({"Authorization": LOGIN.header()})
+        page.goto(site.origin)
+        page.route("**/api/units/**", lambda route: route.abort())
+        page.locator("[data-unit=cellar] [data-do=look]").click()
+        expect(page.locator(".problem")).to_contain_text("A kapcsolat megszakadt.")
+
+
 @pytest.mark.thorough
 def test_what_differs_is_told_as_people_write_it_and_everybody_can_read_it(
     tabs: Tabs, site: Site

@@ -17,6 +17,7 @@ import { comparison, effectWords, results } from "../../../src/leverframe/web/fl
 import { Rollouts, underWay } from "../../../src/leverframe/web/fleet/rollouts.js";
 import { withChange } from "../../../src/leverframe/web/fleet/view.js";
 import { Refused } from "../../../src/leverframe/web/lib/api.js";
+import { whyNot } from "../../../src/leverframe/web/lib/why_not.js";
 import * as words from "../../../src/leverframe/web/lib/words.js";
 import { markup, openContext, textOf } from "./helpers.js";
 
@@ -580,4 +581,28 @@ test("what cannot be taken back is asked for once more, and a refusal stands the
   assert.match(textOf(confirmed.refusal("south")), /It is the last one\./);
   assert.equal(textOf(confirmed.refusal("north")), "");
   assert.ok(count > 3);
+});
+
+test("a connection that is lost is told in words of the page, not of the browser", async () => {
+  const losses = ["Failed to fetch", "NetworkError when attempting to fetch resource."];
+  const told = new Set();
+  for (const language of ["en", "pl", "fr", "hu", "cs"]) {
+    words.chooseLanguage(language);
+    for (const loss of losses) {
+      const confirmed = new Confirmed(() => {});
+      const button = confirmed.button("south", "drain", { word: "Empty" }, async () => {
+        throw new TypeError(loss);
+      });
+      button.values.find((one) => typeof one === "function")();
+      await new Promise((resolve) => setTimeout(resolve));
+      told.add(textOf(confirmed.refusal("south")));
+    }
+  }
+  words.chooseLanguage("en");
+  assert.equal(told.size, 5);
+  assert.ok([...told].every((text) => text && !/fetch|_/i.test(text)));
+});
+
+test("a mistake of the page is not told as a lost connection", () => {
+  assert.throws(() => whyNot(new TypeError("x is undefined")), /x is undefined/);
 });

@@ -1,10 +1,10 @@
 // What is done with the controllers that are chosen: tried first where that can be, told for each.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
 import { OUTPUTS } from "../lib/labels.js";
 import { optionsOf } from "../lib/options.js";
 import { kindName } from "../lib/things.js";
+import { whyNot } from "../lib/why_not.js";
 import { clock, t } from "../lib/words.js";
 import { addressWith } from "./address.js";
 import { Confirmed } from "./confirmed.js";
@@ -351,9 +351,8 @@ export class Bulk {
     try {
       this.#report = await work();
     } catch (error) {
-      if (!api.mayPass(error)) throw error;
       this.#report = null;
-      this.#refusal = /** @type {Error} */ (error).message;
+      this.#refusal = whyNot(error);
     }
     this.#isBusy = false;
     this.#page.redraw();

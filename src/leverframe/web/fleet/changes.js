@@ -1,11 +1,11 @@
 // Who changed what on the controllers that are looked for, newest first.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
 import { contextOf } from "../lib/foreign_context.js";
 import { icon } from "../lib/icon.js";
 import { moment } from "../lib/moments.js";
 import { optionsOf } from "../lib/options.js";
+import { whyNot } from "../lib/why_not.js";
 import { clock, fetchWords, speaking, t } from "../lib/words.js";
 import { asEntries, auditWords, causeName, why } from "../pages/log/entries.js";
 import { addressWith } from "./address.js";
@@ -181,11 +181,11 @@ export class Changes {
       this.#readAt = this.#page.time;
       for (const { account } of entries) if (account) this.#accounts.add(account);
     } catch (error) {
-      if (!api.mayPass(error)) throw error;
+      const refusal = whyNot(error);
       if (this.#readFor !== readFor) return;
       this.#changes = null;
       this.#silent = "";
-      this.#refusal = /** @type {Error} */ (error).message;
+      this.#refusal = refusal;
     } finally {
       if (this.#readFor === readFor) this.#isReading = false;
       this.#pausedUntil = performance.now() + PAUSE * (performance.now() - begun);

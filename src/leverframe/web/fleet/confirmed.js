@@ -2,7 +2,7 @@
 // button; what is refused is said there.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
+import { whyNot } from "../lib/why_not.js";
 import { t } from "../lib/words.js";
 
 export class Confirmed {
@@ -85,9 +85,7 @@ export class Confirmed {
     try {
       await work();
     } catch (error) {
-      if (!api.mayPass(error)) throw error;
-      const why = /** @type {Error} */ (error).message;
-      this.#refusal = { about: key.slice(0, key.lastIndexOf(" ")), why };
+      this.#refusal = { about: key.slice(0, key.lastIndexOf(" ")), why: whyNot(error) };
     }
     this.#busy = "";
     this.#redraw();

@@ -1,9 +1,9 @@
 // The common time of all controllers, where it is virtual: moved by hand, or running.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
 import { durationText } from "../lib/durations.js";
 import { exactMoment } from "../lib/moments.js";
+import { whyNot } from "../lib/why_not.js";
 import { t } from "../lib/words.js";
 import * as node from "./node_api.js";
 
@@ -116,8 +116,7 @@ export class GroupTime {
       // Only a step tells for whom something was due.
       if (moved.due !== null) this.#stepped = moved;
     } catch (error) {
-      if (!api.mayPass(error)) throw error;
-      this.#refusal = /** @type {Error} */ (error).message;
+      this.#refusal = whyNot(error);
     }
     this.#isBusy = false;
     this.#page.redraw();

@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { optionsOf } from "../lib/options.js";
+import { whyNot } from "../lib/why_not.js";
 import { t } from "../lib/words.js";
 import * as node from "./node_api.js";
 import { FACTORY, TemplateChoice } from "./template_choice.js";
@@ -134,7 +135,6 @@ export class Making {
     try {
       this.#made = await this.#make();
     } catch (error) {
-      if (!api.mayPass(error)) throw error;
       this.#refusal = fieldOf(error);
     }
     this.#isBusy = false;
@@ -153,7 +153,7 @@ export class Making {
 // The name of a copy is asked for as `to`.
 /** @param {unknown} error */
 function fieldOf(error) {
-  const why = /** @type {Error} */ (error).message;
+  const why = whyNot(error);
   const named = error instanceof api.Refused ? (error.problem.field ?? "") : "";
   const field = named === "to" ? "name" : named;
   if (!(field in nothingGiven())) return { field: "", why };

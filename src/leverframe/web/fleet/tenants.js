@@ -1,7 +1,7 @@
 // Tenants and their people, for the operator: listed, made and removed.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
+import { whyNot } from "../lib/why_not.js";
 import { t } from "../lib/words.js";
 import { addressWith } from "./address.js";
 import { Confirmed } from "./confirmed.js";
@@ -146,8 +146,7 @@ export class Tenants {
     try {
       await work();
     } catch (error) {
-      if (!api.mayPass(error)) throw error;
-      this.#refusal = { form, why: /** @type {Error} */ (error).message };
+      this.#refusal = { form, why: whyNot(error) };
     }
     this.#page.redraw();
   }

@@ -7,6 +7,7 @@ import { icon, mark } from "../lib/icon.js";
 import { closeMenusOutside } from "../lib/menu.js";
 import { ownMenu } from "../lib/own_menu.js";
 import { applyTheme } from "../lib/theme.js";
+import { whyNot } from "../lib/why_not.js";
 import { clock, serverText, startWords, t, useCodes, usePageWords } from "../lib/words.js";
 import { driftLine, pathsOf, planView, sideBySide, wordsFor } from "./plan.js";
 
@@ -59,8 +60,7 @@ class UnitsPage {
     try {
       await send(name);
     } catch (error) {
-      if (!api.mayPass(error)) throw error;
-      this.#refusal = /** @type {Error} */ (error).message;
+      this.#refusal = whyNot(error);
     }
     this.#doing.delete(name);
     await this.#read();
