@@ -97,6 +97,17 @@ def test_the_time_of_the_code_under_test_follows_that_of_the_twins(twin: Twin) -
     assert traveller.moments[-1] == begin + 2 * hour
 
 
+def test_the_time_of_the_code_under_test_goes_back_with_the_twin(twin: Twin) -> None:
+    traveller, begin = Traveller(), twin.now
+    start = twin.snapshot()
+    with twin.clock.moving_with(traveller):
+        for go_back in (lambda: twin.restore(start), twin.reset):
+            twin.sim("advance=60")
+            assert traveller.moments[-1] == begin + timedelta(minutes=1)
+            go_back()
+            assert traveller.moments[-1] == begin
+
+
 def test_what_cannot_move_the_time_is_told(twin: Twin) -> None:
     with pytest.raises(TypeError, match="give time_machine, freezegun"), twin.clock.moving_with(7):
         pass
@@ -127,6 +138,22 @@ def test_a_loop_of_the_code_under_test_lives_by_the_time_of_the_twins(twin: Twin
     with asyncio.Runner(loop_factory=twin.clock.new_event_loop) as runner:
         assert runner.run(code_under_test()) == 3600
     twin.advance("1h")
+
+
+def test_a_loop_goes_on_when_the_twin_goes_back(twin: Twin) -> None:
+    async def code_under_test() -> None:
+        start = twin.snapshot()
+        await twin.aadvance("1h")
+        twin.restore(start)
+        sleeping = asyncio.create_task(asyncio.sleep(60))
+        await asyncio.sleep(0)
+        await twin.aadvance("59s")
+        assert not sleeping.done()
+        await twin.aadvance("1s")
+        await sleeping
+
+    with asyncio.Runner(loop_factory=twin.clock.new_event_loop) as runner:
+        runner.run(asyncio.wait_for(code_under_test(), 10**6))
 
 
 def test_the_twins_of_a_fleet_share_one_port_and_have_an_address_each() -> None:

@@ -84,6 +84,16 @@ def test_one_that_a_fault_keeps_from_being_reached_is_waited_for() -> None:
         assert json.loads(twin.get("/api/sim"))["faults"]["set"] == []
 
 
+def test_a_folder_that_has_accounts_already_is_gone_on_with(tmp_path: Path) -> None:
+    accounts = {"keeper": "secretly"}
+    with Twin.process(data=tmp_path, accounts=accounts) as twin:
+        twin.command("stm.cgi?sname=Cellar")
+    with Twin.process(data=tmp_path, accounts=accounts) as twin:
+        assert twin.settings["name"] == "Cellar"
+        with pytest.raises(TwinRefused, match="401"):
+            twin.get("/outs.cgi", auth=("keeper", "wrong"))
+
+
 def test_a_process_that_does_not_start_tells_why(tmp_path: Path) -> None:
     with Twin.process(data=tmp_path), pytest.raises(TwinDidNotStart, match="is in use by process"):
         Twin.process(data=tmp_path).start()

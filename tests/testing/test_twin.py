@@ -238,6 +238,30 @@ def test_a_recorded_unit_answers_what_the_twin_does_not_know(tmp_path: Path) -> 
             assert [request.status for request in twin.requests()] == [200]
 
 
+def test_which_recorded_answer_comes_next_is_part_of_snapshots(tmp_path: Path) -> None:
+    recording = tmp_path / "unit.jsonl"
+    began = datetime(2026, 1, 5, tzinfo=UTC)
+    texts = ("first", "second", "third")
+    answers = [RecordedAnswer(200, {"content-type": "text/plain"}, RecordedBody(t)) for t in texts]
+    recording.write_bytes(
+        line_of(RecordingHead(FORMAT, "http://unit.example", began))
+        + b"".join(line_of(Exchange(began, 0.1, "GET", "/own", None, one)) for one in answers)
+    )
+    with Twin(recorded=recording) as twin:
+        assert twin.get("/own") == "first"
+        one_given, fork = twin.snapshot(), twin.fork()
+        assert [twin.get("/own") for _ in range(3)] == ["second", "third", "third"]
+        assert fork.get("/own") == "second"
+        twin.restore(one_given)
+        assert twin.get("/own") == "second"
+        twin.reset()
+        assert (twin.get("/own"), fork.get("/own")) == ("first", "third")
+    with Twin.process(recorded=recording) as process:
+        assert (process.get("/own"), process.get("/own")) == ("first", "second")
+        process.reset()
+        assert process.get("/own") == "first"
+
+
 def recorded(path: Path, answers: Mapping[str, str]) -> Path:
     """Write a recording in which a client asked for files."""
     began = datetime(2026, 1, 5, tzinfo=UTC)
@@ -652,6 +676,7 @@ def test_older_versions_have_rules_in_the_same_words() -> None:
         ("DS1 >= 30", "OUT9", "has no action 'OUT9'; known are AutoSwitch OUT0"),
         ("DS1 = 30", "OUT0", "DS1 is compared with >= or <, not with ="),
         ("OUT1 >= 1", "OUT0", "OUT1 is compared with =, not with >="),
+        ("DS1 >= 30.125", "OUT0", "30.125 is too exact; rules compare with hundredths"),
     ],
 )
 def test_a_rule_that_cannot_be_is_told_with_what_can(
@@ -660,6 +685,13 @@ def test_a_rule_that_cannot_be_is_told_with_what_can(
     with pytest.raises(BadRule, match=sentence):
         twin.rule(when=when, then=then)
     assert twin.settings["rules"] == []
+
+
+def test_a_delay_or_hysteresis_that_a_rule_cannot_hold_is_not_rounded(twin: Twin) -> None:
+    with pytest.raises(BadRule, match="0.5 s is too exact; delays of rules are whole seconds"):
+        twin.rule(when="DS1 >= 30.1", then="OUT0", on_delay="500ms")
+    with pytest.raises(BadRule, match="0.005 is too exact"):
+        twin.rule(when="DS1 >= 30.1", then="OUT0", hysteresis=0.005)
 
 
 def test_a_rule_that_an_older_version_cannot_express_is_refused() -> None:

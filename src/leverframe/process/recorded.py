@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+from leverframe.controller import Controller
 from leverframe.exchanges.recorded_answers import RecordedAnswers
 from leverframe.servers.http.messages import Answer, AnyReply, Handler, Headers, Reply, Request
 from leverframe.storage.recording_file import read_recording
@@ -23,6 +24,14 @@ _SENT_AGAIN = ("allow", "content-disposition", "location", "retry-after")
 
 def read_answers(recording: Path) -> RecordedAnswers:
     return RecordedAnswers(read_recording(recording))
+
+
+def with_recorded_answers(
+    controller: Controller, handler: Handler, answers: RecordedAnswers
+) -> Handler:
+    """Return the handler with answers to what it does not know; snapshots say which come next."""
+    controller.live_parts.append(answers)
+    return RecordedUnit(handler, answers).handle
 
 
 class RecordedUnit:

@@ -108,7 +108,7 @@ async def serve(config: Config) -> None:
             built.controller.troubles[part] = sentence
         descriptors = descriptor_budget()
         server = HttpServer(
-            _outward(reach, built.noting(with_recording(built.web.handle))),
+            _outward(reach, built.noting(with_recording(built.controller, built.web.handle))),
             http_limits(lenient=config.lenient),
             admission=_outward(reach, built.web.admit_body),
             descriptors=descriptors,
@@ -162,15 +162,15 @@ async def serve(config: Config) -> None:
         log.info("leverframe %s stopped", __version__)
 
 
-def _with_recording(recorded: str | None) -> Callable[[Handler], Handler]:
+def _with_recording(recorded: str | None) -> Callable[[Controller, Handler], Handler]:
     """Read the recording that is configured; return what adds its answers to a handler."""
     if recorded is None:
-        return lambda handler: handler
+        return lambda _, handler: handler
     # Imported here: few controllers have one.
-    from leverframe.process.recorded import RecordedUnit, read_answers
+    from leverframe.process.recorded import read_answers, with_recorded_answers
 
     answers = read_answers(Path(recorded))
-    return lambda handler: RecordedUnit(handler, answers).handle
+    return lambda controller, handler: with_recorded_answers(controller, handler, answers)
 
 
 def _outward(reach: Reach, handler: Handler) -> Handler:

@@ -272,6 +272,7 @@ class AnyTwin(ABC):
     def sim(self, *items: str) -> None:
         """Do to the board what `/sim.cgi` takes, at one instant: `sim("ping=router:none")`."""
         self._operate("/sim.cgi?" + "&".join(items))
+        self.clock.was_moved()
 
     # --- time -------------------------------------------------------------------------------------
 

@@ -29,8 +29,13 @@ class HttpTwin(AnyTwin):
 
     def restore(self, snapshot: Any) -> None:
         self._operate(f"/api/sim/snapshots?restore={snapshot}", "POST")
+        self.clock.was_moved()
 
     def reset(self) -> None:
+        """Go on from the start; what was requested and sent is forgotten.
+
+        Uploads, sessions, the history and the audit trail stay.
+        """
         self.restore(self._first_label)
         self._operate("/sim.cgi?requests=clear")
 

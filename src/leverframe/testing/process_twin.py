@@ -10,6 +10,7 @@ import time
 from base64 import b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from random import SystemRandom
 from tempfile import TemporaryDirectory
@@ -37,7 +38,7 @@ from leverframe.testing.any_twin import (
     TwinAddress,
 )
 from leverframe.testing.http_twin import HttpTwin
-from leverframe.testing.twin_client import ANSWER_S, checked
+from leverframe.testing.twin_client import ANSWER_S, TwinRefused, checked
 
 #: How long a start and an end may take, in real seconds.
 START_S, END_S = 30.0, 10.0
@@ -198,7 +199,9 @@ class ProcessTwin(HttpTwin):
         raise TwinDidNotStart((self.data / "twin.log").read_text(encoding="utf-8").strip())
 
     def _set_up(self) -> None:
-        account, self.account = self.account, None
+        # A folder that was used before may have accounts already.
+        account = self._accounts[0] if self._accounts else self.account
+        self.account = account if self._asks_who_is_there() else None
         if self._leaves:
             file = BackupFile(self._profile.hw, self._profile.sw, self._leaves)
             self._operate("/post.cgi?settingsupload", "POST", pack(file))
@@ -207,8 +210,16 @@ class ProcessTwin(HttpTwin):
             named = [*self._accounts, ("user", "")][:2]
             parts = [b64encode(text.encode()).decode() for one in named for text in one]
             self.command(f"stm.cgi?auth=11{'*'.join(parts)}")
-            account = self._accounts[0]
         self.account = account
+
+    def _asks_who_is_there(self) -> bool:
+        try:
+            self._operate("/api/account")
+        except TwinRefused as refused:
+            if refused.status != HTTPStatus.UNAUTHORIZED:
+                raise
+            return True
+        return False
 
     # --- what all twins can do --------------------------------------------------------------------
 

@@ -20,6 +20,8 @@ from leverframe.profile import Profile
 _CONDITION = re.compile(r"\s*([A-Za-z][\w.]*)\s*(>=|<|=)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
 _OPERATORS = tuple(code.word for code in codes.RULE_OPERATORS.of(Profile()))[1:]
 _JOINED = re.compile(rf"\s({'|'.join(_OPERATORS)})\s", re.IGNORECASE)
+#: Rules count values in so many parts of one.
+PARTS = 100
 _SETTING = {"off": 0, "on": 1, "reverse": 2}
 
 
@@ -45,6 +47,12 @@ def rule_from_words(
             if is_state is not (compare == "="):
                 allowed = "=" if is_state else ">= or <"
                 raise BadRule(f"{fields[name]} is compared with {allowed}, not with {compare}.")
+    for number in (hysteresis, fields["reference"], fields.get("reference2", 0.0)):
+        if round(number * PARTS) / PARTS != number:
+            raise BadRule(f"{number:g} is too exact; rules compare with hundredths.")
+    for seconds in (on_delay, off_delay):
+        if seconds % 1:
+            raise BadRule(f"{seconds:g} s is too exact; delays of rules are whole seconds.")
     fields = {name: ">=" if value == "=" else value for name, value in fields.items()}
     return Rule(
         **fields,

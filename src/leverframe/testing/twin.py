@@ -29,7 +29,7 @@ from leverframe.hardware.fault_catalogue import Fault
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.reach import certificate_of, connect_certificate, listen, reach_of
-from leverframe.process.recorded import RecordedUnit, read_answers
+from leverframe.process.recorded import read_answers, with_recorded_answers
 from leverframe.process.serve import http_limits
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
@@ -168,7 +168,8 @@ class Twin(AnyTwin):
             controller, descriptors = built.controller, DescriptorBudget()
             handler: Handler = built.web.handle
             if self._answers is not None:
-                handler = RecordedUnit(handler, self._answers).handle
+                answers = self._answers.from_the_first()
+                handler = with_recorded_answers(controller, handler, answers)
             server = HttpServer(
                 built.noting(handler),
                 http_limits(lenient=self._config.lenient),
@@ -231,6 +232,7 @@ class Twin(AnyTwin):
 
     def restore(self, snapshot: LiveSnapshot) -> None:
         LOOP_THREAD.run(go_back(self._running.controller, snapshot))
+        self.clock.was_moved()
 
     def fork(self) -> "Twin":
         """Return another twin, on ports of its own, that goes on from here; closed with this."""
@@ -246,6 +248,7 @@ class Twin(AnyTwin):
 
     def reset(self) -> None:
         LOOP_THREAD.run(self._reset())
+        self.clock.was_moved()
 
     async def _reset(self) -> None:
         built, store = self._running, self._memory
@@ -263,8 +266,6 @@ class Twin(AnyTwin):
             controller.journal_keeper.forget()
         if controller.request_journal is not None:
             controller.request_journal.clear()
-        if self._answers is not None:
-            self._answers.rewind()
         built.web.access.sessions.close_all()
 
     def _set_fault(self, fault: Fault) -> int:

@@ -66,7 +66,7 @@ class _TwinTimeLoop(asyncio.SelectorEventLoop):
     def __init__(self, now: Callable[[], float]) -> None:
         super().__init__()
         self._read = now
-        self._begin = now()
+        self._seen = now()
         self._elapsed_s = 0.0
         self.when_closed: Callable[[], None] | None = None
 
@@ -75,7 +75,9 @@ class _TwinTimeLoop(asyncio.SelectorEventLoop):
 
     def wake(self) -> None:
         """Look at the clock, and at what is due."""
-        self._elapsed_s = max(self._elapsed_s, self._read() - self._begin)
+        # A restore takes the twins back; here it goes on from where it is.
+        seen, self._seen = self._seen, self._read()
+        self._elapsed_s += max(self._seen - seen, 0.0)
         self.call_soon_threadsafe(lambda: None)
 
     def close(self) -> None:
