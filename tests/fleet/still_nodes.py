@@ -17,6 +17,7 @@ from leverframe.fleet.other_nodes import (
     SilentNode,
     Whereabouts,
 )
+from leverframe.fleet.start_again import start_noted
 from leverframe.storage.store import StoreUnavailable
 from leverframe.wire.prometheus import Family
 
@@ -84,6 +85,9 @@ class StillNodes:
 
     async def move(self, names: Sequence[str], to: str | None) -> None:
         self.moves.append((list(names), to))
+
+    async def start_now(self, numbers: Collection[int]) -> dict[int, str]:
+        return await start_noted(self._node, list(numbers))
 
     async def drain(self, name: str, *, undo: bool) -> None:
         self.set(name, capacity=int(undo), is_drained=not undo)

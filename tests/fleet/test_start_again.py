@@ -138,7 +138,7 @@ async def test_a_place_at_which_it_cannot_be_reached_is_refused_and_the_old_one_
         assert f"a: port {blocked.port} of {HOME} cannot be used" in told
         await node.refused(404, "place", name="a,b", port=free_port())
         assert (await node.get(""))["can_start"] == ["a"]
-        (number,) = node.node.not_started.can_be_started().values()
+        (number,) = node.node.not_started.stored().values()
         assert node.node.registry.records[number].address is None
 
 
@@ -164,7 +164,7 @@ async def test_one_that_does_not_start_for_another_reason_has_its_place_and_that
 async def test_one_that_is_removed_leaves_nothing_and_its_name_is_free(names: str) -> None:
     async with blocked_node() as blocked:
         node = blocked.node
-        (number,) = node.node.not_started.can_be_started().values()
+        (number,) = node.node.not_started.stored().values()
         told = await node.post("remove", name=names)
         assert {one["name"] for one in told["results"]} == set(names.split(","))
         assert ("b" in node.node.members) == (names == "a")
@@ -322,20 +322,13 @@ async def test_a_node_among_others_makes_what_its_file_names(tmp_path: Path) -> 
         never.node.node.not_started.is_retried = True
         never.free_port()
         assert (await never.node.post("start"))["done"] == 1
-        assert "without being asked" in await never.node.refused(409, "start")
-
-
-async def test_nodes_that_share_a_database_do_it_by_themselves() -> None:
-    async with blocked_node() as blocked:
-        node = blocked.node
-        node.node.cluster = StillNodes(node.node)
-        assert "every few seconds" in await node.refused(409, "start")
+        assert (await never.node.post("start"))["results"] == []
 
 
 async def test_an_address_that_was_taken_from_it_is_the_nodes() -> None:
     async with blocked_node() as blocked:
         node = blocked.node.node
-        (number,) = node.not_started.can_be_started().values()
+        (number,) = node.not_started.stored().values()
         node.not_started.note_stored(number, "a does not start: no.", "a", "127.0.0.31")
         node.registry.records[number] = replace(node.registry.records[number], address="127.0.0.31")
         assert node.door.at_address("127.0.0.31") is not node.door.node
@@ -359,4 +352,4 @@ async def test_tenants_hear_of_their_own_without_the_cause_and_may_remove_them()
             assert refused.status == 404
             assert "There is no controller 'zeta-1'." in refused.detail
         assert (await fleet.done("acme-chief", "remove?name=acme-1"))["done"] == 1
-        assert node.not_started.can_be_started().keys() == {"zeta-1"}
+        assert node.not_started.stored().keys() == {"zeta-1"}

@@ -81,12 +81,18 @@ class NotStarted:
         if address is not None:
             self._names_by_address.pop(address, None)
 
-    def can_be_started(self, tenant: str | None = None) -> dict[str, int]:
-        """Return the numbers of a tenant's that wait to be started again, by name; all for None."""
-        return {} if self.is_retried else self._stored(tenant)
+    def can_be_mended(self, tenant: str | None = None) -> dict[str, int]:
+        """Return a tenant's that can be placed elsewhere or removed, by name; all for None.
 
-    def _stored(self, tenant: str | None) -> dict[str, int]:
-        """Find those that are stored; the others were never made."""
+        Where there are other nodes, these may have them by then.
+        """
+        return {} if self.is_retried else self.stored(tenant)
+
+    def stored(self, tenant: str | None = None) -> dict[str, int]:
+        """Return the numbers of a tenant's that are stored, by name; all for None.
+
+        The others were never made.
+        """
         records = {} if self._registry is None else self._registry.records
         parts = [part for part in self._troubles if part.startswith(NOT_STARTED)]
         who = [part.removeprefix(NOT_STARTED) for part in parts]
@@ -98,14 +104,14 @@ class NotStarted:
         """Return by number that stored controllers of a tenant did not start; all for None."""
         told = {
             number: self.sentence(name, with_cause=tenant is None)
-            for name, number in self._stored(tenant).items()
+            for name, number in self.stored(tenant).items()
         }
         return {number: sentence for number, sentence in told.items() if sentence is not None}
 
     def refusal_of(self, name: str, tenant: str | None) -> Refusal:
         """Return what is said of a name that no controller has which runs."""
         told = self.sentence(name, with_cause=tenant is None)
-        if told is None or (tenant is not None and name not in self._stored(tenant)):
+        if told is None or (tenant is not None and name not in self.stored(tenant)):
             return no_such_name(name)
         return NotRunning(told)
 

@@ -199,6 +199,9 @@ class OtherNodes(Protocol):
     async def move(self, names: Sequence[str], to: str | None) -> None:
         """Let a node have controllers as long as it lives; None lets any."""
 
+    async def start_now(self, numbers: Collection[int]) -> dict[int, str]:
+        """Try at once what did not start here; return why one cannot be."""
+
     async def drain(self, name: str, *, undo: bool) -> None:
         """Empty a node, or let it have its share again; it stays so when it is started anew."""
 

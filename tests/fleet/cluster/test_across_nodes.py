@@ -13,11 +13,13 @@ from msgspec.structs import replace
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import SILENT_NODES, STALE
 from leverframe.fleet.api.across import ApiCall
+from leverframe.fleet.cluster import start_attempts
 from leverframe.fleet.cluster.commands import drain_node, forget_node, list_nodes, move_controller
 from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
 from leverframe.fleet.commands import list_controllers
 from leverframe.fleet.node_accounts import THE_OPERATOR
 from leverframe.fleet.node_client import CommandLineClient
+from leverframe.fleet.other_nodes import SilentNode
 from leverframe.fleet.progress import ProgressReport, RequestsUnderWay
 from leverframe.fleet.records import Moved
 from leverframe.servers.http.messages import StreamReply
@@ -201,6 +203,60 @@ async def test_one_that_did_not_start_at_its_node_is_told_with_the_cause_whereve
         assert "Its port is in use." in refused["detail"]
         reply = await asked.ask(f"/api/fleet/show?name={other}", method="GET")
         assert (reply.status, cause in reply.body.decode()) == (503, True)
+
+
+async def test_one_that_did_not_start_is_tried_at_once_by_its_node_whichever_is_asked(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(start_attempts, "START_AGAIN_S", 1000.0)
+    a, b, other = cluster.asked["a"], cluster.nodes["b"], there(cluster)
+    here = min(cluster.names("a"))
+    reasons = ["Its port is in use."]
+
+    async def fail(*given: Any) -> None:
+        raise StoreUnavailable(reasons[0])
+
+    with monkeypatch.context() as broken:
+        broken.setattr(b, "_go_on", fail)
+        await b.drop([b.members[other]])
+        cluster.members["b"]._changed.set()
+        await until(lambda: b.not_started.knows(other))
+        assert (await a.get(""))["can_start"] == [other]
+        # The outcome is that of a new try.
+        reasons[0] = "It is still broken."
+        told = await a.post("start", name=f"{here},{other}")
+        assert told["results"] == [
+            {"name": here, "status": 200, "detail": f"{here} runs already."},
+            {"name": other, "status": 503, "detail": f"{other} does not start: {reasons[0]}"},
+        ]
+    assert "There is no controller 'five'" in await a.refused(404, "start", name="five")
+    told = await a.post("start")
+    assert told["results"] == [{"name": other, "status": 200, "detail": f"{other} runs now."}]
+    assert other in cluster.names("b")
+    assert (await a.post("start"))["results"] == []
+
+
+async def test_who_starts_one_whose_node_is_silent_is_told_and_the_others_are_tried(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, other, here = cluster.asked["a"], there(cluster), min(cluster.names("a"))
+
+    async def silent(node: str, *given: Any) -> bytes:
+        raise SilentNode(node)
+
+    monkeypatch.setattr(cluster.members["a"], "ask", silent)
+    told = await a.post("start", name=f"{here},{other}")
+    assert [(one["name"], one["status"]) for one in told["results"]] == [(here, 200), (other, 503)]
+    assert "The node b does not answer." in told["results"][1]["detail"]
+
+
+async def test_one_that_another_node_has_made_is_no_longer_told_as_failed(cluster: Cluster) -> None:
+    not_started = cluster.nodes["b"].not_started
+    not_started.note_never_made("five", "five does not start: Its port is in use.", None)
+    assert (await cluster.asked["a"].get(""))["can_start"] == ["five"]
+    await cluster.asked["a"].post("add", name="five")
+    await until(lambda: not not_started.never_made())
+    assert (await cluster.asked["a"].get(""))["not_started"] == []
 
 
 async def test_whom_a_node_could_not_start_is_told_with_the_node(cluster: Cluster) -> None:

@@ -278,7 +278,7 @@ async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_ba
     await until(lambda: len(member._own.attempts.not_before) == 1)
     with pytest.raises(NotRunning, match="one does not start: The database is away. It is tried"):
         node.select(["one"])
-    assert node.not_started.can_be_started() == {}
+    assert node.not_started.can_be_mended() == {}
     monkeypatch.setattr(node, "_go_on", go_on)
     for one in cluster.members.values():
         # As after an error of its connection.

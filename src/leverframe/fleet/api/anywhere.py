@@ -1,5 +1,6 @@
 """What each endpoint does where several nodes share a database: parts put together."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -13,6 +14,7 @@ from leverframe.commands.table.row import ADMIN, CONTROL
 from leverframe.commands.table.written_commands import written_commands
 from leverframe.fleet.api import acting, reading, rolling_out
 from leverframe.fleet.api.across import (
+    NobodyHasIt,
     all_of,
     asked,
     bulk_of,
@@ -37,7 +39,7 @@ from leverframe.fleet.api.reading import (
     NodeReport,
 )
 from leverframe.fleet.api.rolling_out import RolloutPlanned
-from leverframe.fleet.bulk import BulkReport, not_done, report_of
+from leverframe.fleet.bulk import BulkReport, MemberResult, not_done, report_of
 from leverframe.fleet.group_snapshots import KeptSnapshot, no_such_snapshot
 from leverframe.fleet.jobs.job_state import JobReport
 from leverframe.fleet.jobs.job_work import JobWork
@@ -45,6 +47,7 @@ from leverframe.fleet.jobs.jobs import TellCall
 from leverframe.fleet.other_nodes import SilentNode, Whereabouts, ask_node
 from leverframe.fleet.records import JobTaken
 from leverframe.fleet.tenants import within_tenant
+from leverframe.storage.store import StoreUnavailable
 
 #: A bulk change may take its time; a node that dies meanwhile is noticed by the connection.
 JOB_S = 3600.0
@@ -71,6 +74,7 @@ async def overview(context: FleetContext, endpoint: FleetEndpoint) -> NodeReport
         snapshots=list(dict.fromkeys(label for one in told.values() for label in one.snapshots)),
         troubles=troubles,
         not_started=not_started,
+        can_start=list(dict.fromkeys(name for one in told.values() for name in one.can_start)),
     )
 
 
@@ -165,6 +169,46 @@ async def _settings_of(context: FleetContext, name: str) -> Any:
     looking = replace(context, given={"name": name})
     (found,) = await exported(looking, EXPORT)
     return found.settings
+
+
+async def started(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
+    """Have every node try what did not start there: all of it, or those that are named."""
+    told: dict[str, NodeReport] = await each_node(replace(context, given={}), OVERVIEW)
+    where: dict[str, str | None] = {
+        name: node for node, one in told.items() for name in one.can_start
+    }
+    names = list(dict.fromkeys(context.texts("name"))) or list(where)
+    if not where.keys() >= set(names):
+        where = {one.name: one.node for one in await others_of(context).whereabouts()} | where
+    for name in names:
+        if name not in where:
+            raise context.node.not_started.refusal_of(name, context.tenant)
+    by_node: dict[str | None, list[str]] = {}
+    for name in names:
+        by_node.setdefault(where[name], []).append(name)
+    parts = await asyncio.gather(
+        *(_started_at(context, endpoint, node, some) for node, some in by_node.items())
+    )
+    results = {one.name: one for part in parts for one in part}
+    return report_of([results[name] for name in names])
+
+
+async def _started_at(
+    context: FleetContext, endpoint: FleetEndpoint, node: str | None, names: Sequence[str]
+) -> list[MemberResult]:
+    part = replace(context, given={"name": ",".join(names)})
+    try:
+        if node is None:
+            raise NobodyHasIt
+        report: BulkReport = (await asked(part, endpoint, node, None))[0]
+        return report.results
+    except StoreUnavailable as error:
+        refusal = endpoint.refusal(error)
+    except Refusal as error:
+        refusal = error
+        if isinstance(error, SilentNode) and node is not None:
+            context.silent.add(node)
+    return [MemberResult(name, refusal.status, refusal.detail) for name in names]
 
 
 # --- changing -------------------------------------------------------------------------------------

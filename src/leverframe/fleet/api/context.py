@@ -108,7 +108,7 @@ class FleetContext(Struct, frozen=True):
         """
         if self.texts("tag") or self.is_looked_for:
             return {}
-        found, names = self.node.not_started.can_be_started(self.tenant), self.texts("name")
+        found, names = self.node.not_started.can_be_mended(self.tenant), self.texts("name")
         return {name: found[name] for name in names if name in found}
 
     async def chosen(self) -> list[Member]:

@@ -225,10 +225,12 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             ),
         ),
         function=making.started,
+        across=anywhere.started,
         doc="Try again to start controllers that did not start with the node, such as one whose "
         "port was in use; `detail` tells of each whether it runs. What the fleet file names and "
-        "was never made is made; `password` is that of its new administrator. 409 where several "
-        "nodes share a database: they try what is stored by themselves.",
+        "was never made is made; `password` is that of its new administrator. Nodes that "
+        "share a database try what is stored every few seconds without being asked; this lets them "
+        "try it at once.",
     ),
     _change(
         "/api/fleet/tag",

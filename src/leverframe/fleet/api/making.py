@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.commands.table.refusals import BadValue, Conflict, Malformed, NotAllowed
+from leverframe.commands.table.refusals import BadValue, Malformed, NotAllowed
 from leverframe.fleet.api.context import CHOSEN, FleetContext, Texts
 from leverframe.fleet.api.reading import (
     MemberReport,
@@ -27,6 +27,7 @@ from leverframe.fleet.progress import expect
 from leverframe.fleet.records import (
     MAX_PORT,
     MemberRecord,
+    Moved,
     NotRunning,
     checked_address,
     checked_tags,
@@ -166,20 +167,18 @@ async def removed(context: FleetContext) -> BulkReport:
 async def started(context: FleetContext) -> BulkReport:
     """Try again to start controllers that did not start, all of them where none is named."""
     node, not_started = context.node, context.node.not_started
-    stored, new = not_started.can_be_started(), not_started.never_made()
+    stored, new = not_started.stored(), not_started.never_made()
     names = list(dict.fromkeys(context.texts("name"))) or [*stored, *new]
-    if node.cluster is not None and (not names or not set(names) <= set(new)):
-        raise Conflict(
-            "Nodes that share a database try every few seconds to start controllers that did not"
-            " start, without being asked."
-        )
     for name in names:
         if name not in stored and name not in new and name not in node.members:
             raise not_started.refusal_of(name, context.tenant)
     expect(len(names))
     with _first_passwords(node) as first:
         numbers = [stored[one] for one in names if one in stored]
-        by_number = await start_noted(node, numbers, first.note)
+        if node.cluster is None:
+            by_number = await start_noted(node, numbers, first.note)
+        else:
+            by_number = await node.cluster.start_now(numbers)
         why = {name: by_number[number] for name, number in stored.items() if number in by_number}
         why |= await _made_anew(context, [one for one in names if one in new], first.note)
     results = []
@@ -189,8 +188,9 @@ async def started(context: FleetContext) -> BulkReport:
         elif name in node.members:
             status, detail = DONE, f"{name} runs now."
         else:
-            # Without a reason it was removed meanwhile.
-            status, detail = NotRunning.status, why.get(name) or no_such_name(name).detail
+            # Without a reason it was removed meanwhile, or another node has it by now.
+            gone = no_such_name(name) if node.cluster is None else Moved(name)
+            status, detail = NotRunning.status, why.get(name) or gone.detail
         results.append(MemberResult(name, status, detail, password=first.by_name.get(name)))
     return report_of(results)
 
@@ -244,7 +244,7 @@ async def placed(context: FleetContext) -> MemberReport:
     if not given.keys() & {one.name for one in NEW_PLACE}:
         raise Malformed("No place is named.", allowed="an address, a port, or both")
     node = context.node
-    number = node.not_started.can_be_started(context.tenant).get(given.get("name", ""))
+    number = node.not_started.can_be_mended(context.tenant).get(given.get("name", ""))
     if number is None:
         member = context.one()
         await node.place(member, *_new_place(given, member.record))

@@ -223,7 +223,7 @@ def node_report(context: FleetContext) -> NodeReport:
 
 
 def _can_start(node: FleetNode) -> list[str]:
-    return [*node.not_started.can_be_started(), *node.not_started.never_made()]
+    return [*node.not_started.stored(), *node.not_started.never_made()]
 
 
 def _common_time(context: FleetContext) -> float:

@@ -62,6 +62,8 @@ Result = TypeVar("Result")
 LOOK_AT_ALL_BEATS = 10
 #: Controllers that are given up in one step. After each step all nodes read again who has what.
 GIVEN_UP_AT_A_TIME = 50
+#: How long somebody waits for the outcome of a start at most, which others may come before.
+START_NOW_S = 30.0
 _DATABASE = "database"
 
 
@@ -91,6 +93,8 @@ class ClusterMember(AskingNode):
         # Only the thread touches it.
         self._beats_until_all = -1
         self._changed = asyncio.Event()
+        #: Tells that what runs here was brought into line once more.
+        self._settled = asyncio.Condition()
         self._is_fenced = False
         self._tasks: list[asyncio.Task[None]] = []
         self._is_leaving = False
@@ -163,6 +167,8 @@ class ClusterMember(AskingNode):
             await self._changed.wait()
             self._changed.clear()
             await self._settle_if_possible()
+            async with self._settled:
+                self._settled.notify_all()
 
     async def _settle_if_possible(self) -> None:
         """Bring into line what runs here; what a database keeps away that is slow comes later."""
@@ -184,6 +190,18 @@ class ClusterMember(AskingNode):
         missing = await self._ask_once(lambda it: membership.want(it, names, to))
         if missing is not None:
             raise NoSuchController(f"There is no controller {missing[:40]!r}.", field="name")
+
+    async def start_now(self, numbers: Collection[int]) -> dict[int, str]:
+        """Try at once what did not start here; return why one cannot be."""
+        attempts = self._own.attempts
+        attempts.try_now(numbers)
+        self._changed.set()
+        # While the lease is in doubt nothing is tried.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(START_NOW_S), self._settled:
+                await self._settled.wait_for(lambda: not attempts.any_due(numbers))
+        why = ((one, self._node.not_started.why_stored(one)) for one in numbers)
+        return {number: sentence for number, sentence in why if sentence is not None}
 
     async def drain(self, name: str, *, undo: bool) -> None:
         """Empty a node, or let it have its share again; it stays so when it is started anew."""
@@ -289,7 +307,7 @@ class ClusterMember(AskingNode):
         was_away = self._node.troubles.pop(_DATABASE, None) is not None
         if was_away or time.monotonic() - began > LEASE_S:
             # What could not start without the database need not wait any longer.
-            self._own.attempts.try_now()
+            self._own.attempts.try_all_now()
         if pulse is BeatResult.WENT_BACK:
             lane.note_lost()
         # What was sent by a life that is known to be over tells nothing about the next one.
@@ -342,6 +360,9 @@ class ClusterMember(AskingNode):
     def _take_placement(self, placed: list[Placed]) -> None:
         self._placed = placed
         self._names = {one.number: (one.name, one.tenant) for one in placed}
+        # Another node may have made what the file of this one names, too.
+        for name in {one.name for one in placed}.intersection(self._node.not_started.never_made()):
+            self._node.not_started.forget_never_made(name)
         places = {one.name: _place(one) for one in self.nodes if one.is_alive and one.address}
         self._directory.replace({one.name: one.node for one in placed}, places)
 

@@ -25,12 +25,18 @@ class StartAttempts:
         when = self.not_before.get(number)
         return when is None or when <= time.monotonic()
 
-    def any_due(self) -> bool:
-        return any(when <= time.monotonic() for when in self.not_before.values())
+    def any_due(self, among: Collection[int] | None = None) -> bool:
+        """Tell whether one that did not start is to be tried now; of all if none are named."""
+        chosen = self.not_before if among is None else self.not_before.keys() & set(among)
+        return any(map(self.is_due, chosen))
 
-    def try_now(self) -> None:
-        """Let what did not start wait no longer."""
-        self.not_before = dict.fromkeys(self.not_before, time.monotonic())
+    def try_now(self, numbers: Collection[int]) -> None:
+        """Let controllers that did not start wait no longer."""
+        waiting = [one for one in numbers if one in self.not_before]
+        self.not_before |= dict.fromkeys(waiting, time.monotonic())
+
+    def try_all_now(self) -> None:
+        self.try_now(self.not_before.keys())
 
     def note(self, number: int, trouble: str | None) -> None:
         """Note that a controller runs, or why not; each reason is logged once."""
