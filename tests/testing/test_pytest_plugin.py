@@ -130,12 +130,70 @@ def test_the_option_names_the_versions_for_tests_that_name_none(pytester: pytest
         def test_without(): pass
     """)
     run(pytester, "--leverframe-versions=3.0/1.58a,3.5/1.49").assert_outcomes(passed=4)
+    one = run(pytester, "-s", "--leverframe-versions=3.5/1.49")
+    one.assert_outcomes(passed=3)
+    one.stdout.fnmatch_lines(["*was HW 3.5 SW 1.49*"])
     run(pytester, "--leverframe-versions=hardware").assert_outcomes(passed=8)
     all_of_them = run(pytester, "--leverframe-versions=all").parseoutcomes()["passed"]
     assert all_of_them > 40
     result = run(pytester, "--leverframe-versions=4.0")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--leverframe-versions: Hardware '4.0' is unknown. Choose one*"])
+
+
+def test_what_a_test_says_itself_counts_for_more_than_its_class(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.leverframe(versions=["3.0", "3.5"], timezone="Europe/Warsaw")
+        class TestUnits:
+            @pytest.mark.leverframe(hw="3.9")
+            def test_newest(self, twin):
+                assert (twin.profile.hw, str(twin.zone)) == ("3.9", "Europe/Warsaw")
+
+            def test_old(self, twin):
+                assert twin.profile.hw in ("3.0", "3.5")
+
+            @pytest.mark.leverframe(versions="3.8,3.9/1.49")
+            def test_as_text(self, twin):
+                assert str(twin.profile) in ("HW 3.8 SW 1.75", "HW 3.9 SW 1.49")
+
+            @pytest.mark.leverframe(versions="3.6")
+            def test_asked_for_later(self, request):
+                assert request.getfixturevalue("twin").profile.hw == "3.6"
+
+        def test_fleet(fleet):
+            assert [one.profile.hw for one in fleet(2, versions="3.0,3.5")] == ["3.0", "3.5"]
+    """)
+    run(pytester).assert_outcomes(passed=7)
+
+
+def test_a_mark_without_any_version_is_told(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        @pytest.mark.leverframe(versions=[])
+        def test_none(twin): pass
+    """)
+    run(pytester).stdout.fnmatch_lines(["*has no version in `versions`*"])
+
+
+def test_files_of_a_unit_are_found_beside_the_test(pytester: pytest.Pytester) -> None:
+    folder = pytester.mkpydir("units")
+    (folder / "unit7.toml").write_text(UNIT)
+    head = '{"format":"leverframe recording 1","unit":"http://u","began":"2026-11-18T10:00:00Z"}'
+    answer = '{"status":200,"headers":{"content-type":"text/plain"},"body":{"text":"own"}}'
+    asked = '"took_s":0.1,"method":"GET","path":"/own.txt","query":null'
+    exchange = f'{{"at":"2026-11-18T10:00:00Z",{asked},"answer":{answer}}}'
+    (folder / "session.jsonl").write_text(f"{head}\n{exchange}\n")
+    (folder / "test_unit.py").write_text("""
+import pytest
+
+@pytest.mark.leverframe(settings="unit7.toml", recorded="session.jsonl")
+def test_unit(twin):
+    assert twin.settings["outputs"][0]["name"] == "Pump"
+    assert twin.get("/own.txt") == "own"
+""")
+    run(pytester).assert_outcomes(passed=1)
 
 
 def test_a_failure_tells_the_last_requests_the_journal_and_the_seed(

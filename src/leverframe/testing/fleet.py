@@ -30,7 +30,7 @@ from leverframe.testing.member_twin import MemberTwin, TwinNode
 from leverframe.testing.node_fleet import NodeFleet
 from leverframe.testing.twin import BY_TEST, Twin
 from leverframe.testing.twin_rollout import TwinRollout
-from leverframe.testing.versions import version_parameters
+from leverframe.testing.versions import version_parameters, versions_from
 
 
 class BadFleet(ErrorForPeople, ValueError):
@@ -56,6 +56,8 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
     ) -> None:
         if count < 1:
             raise BadFleet(f"A fleet has at least one twin, not {count}.")
+        if isinstance(versions, str):
+            versions = versions_from(versions)
         asked = [version_parameters(version) for version in versions] or [{}]
         self._node = node = TwinNode()
         super().__init__(TwinNodeClient(node, self._members))

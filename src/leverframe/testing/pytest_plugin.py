@@ -24,6 +24,8 @@ MARK = "leverframe"
 OPTION = "--leverframe-versions"
 #: The fixture whose parameter says what the `twin` of a test is.
 VARIANT = "leverframe_variant"
+#: Keywords that say which version it is, beside `versions`.
+NAMES_VERSION = frozenset(("hw", "sw", "settings"))
 
 Variant = dict[str, Any]
 
@@ -74,32 +76,43 @@ def _versions(config: pytest.Config) -> list[str]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if VARIANT not in metafunc.fixturenames:
         return
-    variants = _variants(metafunc)
+    variants = _variants(metafunc.definition)
     if len(variants) > 1:
         metafunc.parametrize(VARIANT, variants, ids=_names(variants), indirect=True)
 
 
-def _variants(metafunc: pytest.Metafunc) -> list[Variant]:
-    own = [mark for mark in metafunc.definition.own_markers if mark.name == MARK]
+def _variants(test: pytest.Item) -> list[Variant]:
+    own = [mark for mark in test.own_markers if mark.name == MARK]
     outer: Variant = {}
-    for mark in metafunc.definition.iter_markers(MARK):
+    for mark in test.iter_markers(MARK):
         if mark not in own:
-            outer = {**_keywords(mark), **outer}
+            outer = _within(_keywords(mark), outer)
     variants: list[Variant] = []
     # The marks of a function are listed from the bottom up.
     for keywords in [_keywords(mark) for mark in reversed(own)] or [{}]:
-        variants += _by_version({**outer, **keywords}, metafunc.config)
+        variants += _by_version(_within(outer, keywords), test.config)
     return variants
 
 
+def _within(outer: Variant, inner: Variant) -> Variant:
+    """Return what an outer mark says, and whatever an inner one says itself."""
+    if inner.keys() & NAMES_VERSION:
+        outer = {key: value for key, value in outer.items() if key != "versions"}
+    return {**outer, **inner}
+
+
 def _by_version(variant: Variant, config: pytest.Config) -> list[Variant]:
-    from leverframe.testing.versions import version_parameters
+    from leverframe.testing.versions import version_parameters, versions_from
 
     versions = variant.pop("versions", None)
     if versions is None:
-        if config.getoption(OPTION) == "newest" or variant.keys() & {"hw", "sw", "settings"}:
+        if config.getoption(OPTION) == "newest" or variant.keys() & NAMES_VERSION:
             return [variant]
         versions = _versions(config)
+    elif isinstance(versions, str):
+        versions = versions_from(versions)
+    if not versions:
+        raise pytest.UsageError(f"@pytest.mark.{MARK} has no version in `versions`.")
     return [{**variant, **version_parameters(version)} for version in versions]
 
 
@@ -126,14 +139,7 @@ def leverframe_variant(request: pytest.FixtureRequest) -> Variant:
     if hasattr(request, "param"):
         variant: Variant = request.param
         return variant
-    merged: Variant = {}
-    for mark in request.node.iter_markers(MARK):
-        merged = {**_keywords(mark), **merged}
-    if versions := merged.pop("versions", ()):
-        from leverframe.testing.versions import version_parameters
-
-        merged |= version_parameters(versions[0])
-    return merged
+    return _variants(request.node)[0]
 
 
 # --- fixtures -------------------------------------------------------------------------------------
@@ -191,10 +197,11 @@ def _seed(nodeid: str, number: int) -> int:
 
 
 def _place_files(parameters: dict[str, Any], folder: Path) -> None:
-    """Take the name of a settings file as one beside the test, if it is there."""
-    settings = parameters.get("settings")
-    if isinstance(settings, str) and (folder / settings).exists():
-        parameters["settings"] = folder / settings
+    """Take the name of a settings file or recording as one beside the test, if it is there."""
+    for key in ("settings", "recorded"):
+        name = parameters.get(key)
+        if isinstance(name, str) and (folder / name).exists():
+            parameters[key] = folder / name
 
 
 # --- leaks and reports ----------------------------------------------------------------------------

@@ -380,4 +380,8 @@ def _bad_request(error: HttpParserError, data: bytes) -> BadRequest:
             return _method_not_allowed(line[1])
     if str(error) == "Invalid HTTP version":
         return BadRequest(505, "This version of HTTP is not spoken here: use HTTP/1.1.")
+    if " in url" in str(error) and not data.isascii():
+        return BadRequest(
+            400, "Letters beyond ASCII are percent-encoded in an address: ł is written %C5%82."
+        )
     return BadRequest(400, f"The request is not well-formed HTTP: {error}.")
