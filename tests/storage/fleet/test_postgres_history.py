@@ -351,6 +351,21 @@ async def test_last_moments_that_cannot_be_recorded_now_are_recorded_later(
     assert await left.raw() == "[(1.0, 1.0), (5.0, nan)]"
 
 
+async def test_last_moments_that_a_program_of_before_has_left_alone_are_recorded_later(
+    database: HistoryDatabase, left: LeftHistory
+) -> None:
+    await left.leave(sample(1), ended=5)
+    with connect(database.address) as connection:
+        hidden = connection.execute("DELETE FROM last_moments RETURNING ended, data").fetchone()
+    async with left.run(9) as worker:
+        worker.add([sample(7)])
+        await worker.ask(labels_of)
+    with connect(database.address) as connection:
+        query = "INSERT INTO last_moments (controller, ended, data) VALUES (1, %s, %s)"
+        connection.execute(query, hidden)
+    assert await left.raw() == "[(1.0, 1.0), (5.0, nan), (7.0, 7.0), (9.0, nan)]"
+
+
 async def test_last_moments_that_cannot_be_read_are_let_go(
     database: HistoryDatabase, left: LeftHistory, caplog: pytest.LogCaptureFixture
 ) -> None:
