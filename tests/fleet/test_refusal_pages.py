@@ -4,10 +4,7 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 
-import pytest
-
 from leverframe.fleet import refusal_pages
-from leverframe.servers.routes.sign_in_page import WORDS
 from tests.fleet.cluster.joined_doors import joined_nodes
 from tests.fleet.http_client import Answered, ask, ask_once, connected
 from tests.fleet.loop_node import LoopNode, loop_node
@@ -88,22 +85,3 @@ async def test_who_has_not_signed_in_is_told_so_by_a_page() -> None:
         assert (answer.status, heading(answer)) == (401, "Connectez-vous à cette flotte")
         assert "WWW-Authenticate: Basic" in answer.head
         assert links(answer) == [""]
-
-
-@pytest.mark.parametrize(
-    "sentences",
-    [
-        refusal_pages.NOTHING,
-        refusal_pages.NO_NAME,
-        refusal_pages.MOVED,
-        refusal_pages.NOBODY,
-        refusal_pages.NOT_YET,
-        refusal_pages.NOT_STARTED,
-        refusal_pages.CROWDED,
-        refusal_pages.SIGN_IN,
-        refusal_pages.TOO_MANY,
-    ],
-)
-def test_each_is_said_in_every_language(sentences: dict[str, object]) -> None:
-    assert sentences.keys() == WORDS.keys()
-    assert len(set(map(str, sentences.values()))) == len(sentences)

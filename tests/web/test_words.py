@@ -6,9 +6,13 @@ That each is used, and each that is asked for exists: logic/texts.test.js.
 import functools
 import json
 import re
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from leverframe.commands.describe.listing import command_table
 from leverframe.commands.table.bodies import Upload
@@ -18,12 +22,15 @@ from leverframe.controller.findings import SENTENCES
 from leverframe.controller.parts import PARTS
 from leverframe.engine.facts import SENTENCES as FACTS
 from leverframe.engine.labels import DIGITAL_INPUTS, OUTPUTS
+from leverframe.fleet.refusal_pages import SENTENCES as REFUSAL_SENTENCES
 from leverframe.hardware.described_fields import OneOf
 from leverframe.hardware.fault_catalogue import FAULTS, fields_of
 from leverframe.hardware.plant_wiring import KINDS
 from leverframe.hardware.simulated import SETTABLE
 from leverframe.profile import Profile
 from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
+from leverframe.servers.routes.missing_page import MISSING_WORDS
+from leverframe.servers.routes.sign_in_page import WORDS as SIGN_IN_WORDS
 from leverframe.wire.modbus_modules import MODULES
 from tests.cases import for_each
 
@@ -57,6 +64,27 @@ def test_every_text_exists_in_every_language(name: str) -> None:
     for key, entry in words(name).items():
         assert set(entry) == LANGUAGES, key
         assert all(text == text.strip() and text for text in entry.values()), key
+
+
+#: Pages that the program makes itself, with what each says by language.
+MADE_PAGES: dict[str, Mapping[str, Struct]] = {
+    "sign in": SIGN_IN_WORDS,
+    "missing": MISSING_WORDS,
+    **REFUSAL_SENTENCES,
+}
+
+
+@for_each("page", list(MADE_PAGES))
+def test_pages_that_the_program_makes_say_all_in_every_language(page: str) -> None:
+    said = {language: asdict(words) for language, words in MADE_PAGES[page].items()}
+    assert set(said) == LANGUAGES
+    assert len(set(map(str, said.values()))) == len(LANGUAGES)
+    for key, english in said["en"].items():
+        texts = [words[key] for words in said.values()]
+        assert all(text == text.strip() and text for text in texts), key
+        assert {frozenset(PLACEHOLDER.findall(text)) for text in texts} == {
+            frozenset(PLACEHOLDER.findall(english))
+        }, key
 
 
 def test_what_stands_side_by_side_has_words_of_its_own() -> None:

@@ -1,34 +1,29 @@
 """What browsers are shown where a node has no page to show: plain words, and the way on."""
 
-from pathlib import Path
-
-import msgspec
-
 from leverframe.servers.http.messages import Headers, Reply, Request
+from leverframe.servers.routes.page_words import words_beside
 from leverframe.servers.routes.sentence_page import PageSentence, sentence_page
 from leverframe.servers.routes.sign_in import wants_page
 
-_SENTENCES = msgspec.json.decode(
-    Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, dict[str, PageSentence]]
-)
+SENTENCES = words_beside(__file__, dict[str, dict[str, PageSentence]])
 #: Nothing is at this address of the node.
-NOTHING = _SENTENCES["nothing"]
+NOTHING = SENTENCES["nothing"]
 #: No controller has the name by which the node was asked.
-NO_NAME = _SENTENCES["no_name"]
+NO_NAME = SENTENCES["no_name"]
 #: The controller was on its way to another node.
-MOVED = _SENTENCES["moved"]
+MOVED = SENTENCES["moved"]
 #: No node has the controller at present.
-NOBODY = _SENTENCES["nobody"]
+NOBODY = SENTENCES["nobody"]
 #: The controller has not been started yet, if it is one.
-NOT_YET = _SENTENCES["not_yet"]
+NOT_YET = SENTENCES["not_yet"]
 #: The controller did not start, and nothing tries it again while the node runs.
-NOT_STARTED = _SENTENCES["not_started"]
+NOT_STARTED = SENTENCES["not_started"]
 #: Too many connections to one controller are open.
-CROWDED = _SENTENCES["crowded"]
+CROWDED = SENTENCES["crowded"]
 #: Who asks has not signed in, or not rightly.
-SIGN_IN = _SENTENCES["sign_in"]
+SIGN_IN = SENTENCES["sign_in"]
 #: Too many wrong passwords came from one address.
-TOO_MANY = _SENTENCES["too_many"]
+TOO_MANY = SENTENCES["too_many"]
 
 
 def for_people(

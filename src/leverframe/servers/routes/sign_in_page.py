@@ -11,6 +11,7 @@ from msgspec import Struct
 from leverframe.commands.table.accounts import MIN_PASSWORD_LETTERS
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
+from leverframe.servers.routes.page_words import words_beside
 from leverframe.status_files.writing import escaped
 
 
@@ -31,88 +32,8 @@ class Words(Struct, frozen=True):
     how: str
 
 
-WORDS = {
-    "en": Words(
-        "Sign in",
-        "Sign out",
-        "Change a password",
-        "User name",
-        "Password",
-        "Present password",
-        "New password, at least {least} characters",
-        "The user name or password is wrong.",
-        "Too many wrong passwords came from your address; try again in {seconds} s.",
-        "Sign in to go on to {page}.",
-        "Show",
-        "Hide",
-        "Forgotten? Whoever can reach the machine itself can set a new one.",
-        "How",
-    ),
-    "pl": Words(
-        "Zaloguj",
-        "Wyloguj",
-        "Zmień hasło",
-        "Nazwa użytkownika",
-        "Hasło",
-        "Obecne hasło",
-        "Nowe hasło, co najmniej {least} znaków",
-        "Nazwa użytkownika lub hasło są błędne.",
-        "Z tego adresu podano zbyt wiele błędnych haseł; spróbuj ponownie za {seconds} s.",
-        "Zaloguj się, aby przejść do: {page}.",
-        "Pokaż",
-        "Ukryj",
-        "Nie pamiętasz? Kto ma dostęp do samej maszyny, może ustawić nowe hasło.",
-        "Jak",
-    ),
-    "fr": Words(
-        "Se connecter",
-        "Se déconnecter",
-        "Changer un mot de passe",
-        "Nom d’utilisateur",
-        "Mot de passe",
-        "Mot de passe actuel",
-        "Nouveau mot de passe, au moins {least} caractères",
-        "Le nom d’utilisateur ou le mot de passe est faux.",
-        "Trop de mots de passe faux depuis votre adresse ; réessayez dans {seconds} s.",
-        "Connectez-vous pour continuer vers : {page}.",
-        "Afficher",
-        "Masquer",
-        "Oublié ? Qui a accès à la machine elle-même peut en définir un nouveau.",
-        "Comment",
-    ),
-    "hu": Words(
-        "Bejelentkezés",
-        "Kijelentkezés",
-        "Jelszó módosítása",
-        "Felhasználónév",
-        "Jelszó",
-        "Jelenlegi jelszó",
-        "Új jelszó, legalább {least} karakter",
-        "A felhasználónév vagy a jelszó hibás.",
-        "Túl sok hibás jelszó érkezett erről a címről; próbálja újra {seconds} s múlva.",
-        "Jelentkezzen be, és folytassa itt: {page}.",
-        "Mutat",
-        "Elrejt",
-        "Elfelejtette? Aki a géphez magához hozzáfér, újat állíthat be.",
-        "Hogyan",
-    ),
-    "cs": Words(
-        "Přihlásit",
-        "Odhlásit",
-        "Změnit heslo",
-        "Uživatelské jméno",
-        "Heslo",
-        "Současné heslo",
-        "Nové heslo, nejméně {least} znaků",
-        "Uživatelské jméno nebo heslo je chybné.",
-        "Z vaší adresy přišlo příliš mnoho chybných hesel; zkuste to znovu za {seconds} s.",
-        "Přihlaste se a pokračujte na: {page}.",
-        "Ukázat",
-        "Skrýt",
-        "Zapomenuté? Kdo má přístup k samotnému stroji, může nastavit nové.",
-        "Jak",
-    ),
-}
+#: By language.
+WORDS = words_beside(__file__, dict[str, Words])
 #: The form that a person comes for, and the one to change a password with.
 SIGN_IN, CHANGE = "signin", "passwd"
 
