@@ -110,7 +110,7 @@ def report_of(entry: Entry) -> EntryReport:
 
 
 class JournalContent(Protocol):
-    """What happened; `str` makes the text only when it is read."""
+    """What happened; a fact is made of it only when it is read."""
 
     def as_fact(self) -> Fact: ...
 
@@ -169,7 +169,7 @@ class Journal:
         newest = islice(reversed(self._entries), new) if new > 0 else ()
         numbered = zip(count(self._number, -1), newest, strict=False)
         entries = [
-            Entry(number, wall, cause, str(content), content.as_fact())
+            Entry(number, wall, cause, str(fact := content.as_fact()), fact)
             for number, (wall, cause, content) in numbered
         ]
         return entries[::-1]
