@@ -584,6 +584,9 @@ def test_a_fault_that_cannot_be_is_told_at_the_call(twin: Twin) -> None:
         twin.fault(faults.slow("5 parsecs"))
     with pytest.raises(faults.BadFault, match="sensor_stuck has no 'path'. Allowed: label"):
         twin.fault(faults.stuck("DS1"), path="/outs.cgi")
+    for path in ("outs.cgi", "/outs.cgi?out0=1", "/json/*", "/outs.cgi#", "/ outs.cgi"):
+        with pytest.raises(faults.BadFault, match="is no path. Allowed: a path such as"):
+            twin.fault(faults.status(500), path=path)
 
 
 # --- rules and messages ---------------------------------------------------------------------------

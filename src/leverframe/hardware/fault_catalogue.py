@@ -57,12 +57,17 @@ class FreeText(Struct, frozen=True):
         return text
 
 
+#: Of queries and patterns: requests are compared by their path alone, and would never meet them.
+NOT_IN_PATHS = frozenset("?*# ")
+
+
 class RequestPath(Struct, frozen=True):
     allowed: str = "a path such as /json/all.json, or one that ends in / for all below it"
 
     def take(self, value: Any) -> str:
         text = str(value)
-        if not text.startswith("/") or not text.isprintable() or len(text) > 200:
+        is_path = text.startswith("/") and text.isprintable() and len(text) <= 200
+        if not is_path or not NOT_IN_PATHS.isdisjoint(text):
             raise BadField(f"{text[:40]!r} is no path.", self.allowed)
         return text
 
