@@ -338,6 +338,13 @@ async def test_a_twin_is_connected_to_a_broker(tmp_path: Path) -> None:
             await listener.until_last("leverframe/status", "online")
             await twin.acommand("outs.cgi?out0=1")
             await listener.until_last("leverframe/OUT0", "1")
+            assert twin.state["MQTT"] == 1
+            fork = await asyncio.to_thread(twin.fork)
+            assert fork.state["MQTT"] == 0
+            await fork.acommand("outs.cgi?out0=0")
+            await twin.acommand("outs.cgi?out1=1")
+            await listener.until_last("leverframe/OUT1", "1")
+            assert (listener.of("leverframe/OUT0")[-1], twin.state["MQTT"]) == ("1", 1)
     finally:
         await listener.stop()
         await broker.stop()

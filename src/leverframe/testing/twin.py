@@ -235,16 +235,25 @@ class Twin(AnyTwin):
         self.clock.was_moved()
 
     def fork(self) -> "Twin":
-        """Return another twin, on ports of its own, that goes on from here; closed with this."""
+        """Return another twin, on ports of its own, that goes on from here; closed with this.
+
+        It stays away from a broker: there it would be taken for this one, and push it out.
+        """
         other = copy(self)
         AnyTwin.__init__(other)
         other._built = None
+        other._uses_mqtt = False
         other._forks = []
         snapshot = self.snapshot()
         other.start()
         other.restore(snapshot)
+        if self._uses_mqtt:
+            LOOP_THREAD.run(other._note_no_broker())
         self._forks.append(other)
         return other
+
+    async def _note_no_broker(self) -> None:
+        self.controller.connected(False)
 
     def reset(self) -> None:
         LOOP_THREAD.run(self._reset())
