@@ -3,6 +3,7 @@
 What answers look like is in `tests/servers/test_faulty_answers.py`, Modbus with the server.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,6 +48,12 @@ def test_a_status_file_says_several_raw_values_and_requests_are_noted(twin: Twin
         said = httpx.get(f"{twin.url}/json/all.json", timeout=PATIENCE_S).json()
     assert (str(said["ds1"]), str(said["ds2"])) == ("-1270", "8500")
     assert makers_reading(twin, "ds1") == pytest.approx(-127.0)
+
+
+def test_a_raw_text_stands_for_all_of_a_name_with_quotes_in_it(twin: Twin) -> None:
+    twin.command("stm.cgi?oname=0a%22%5Cb%22,c")
+    twin.raw(oname0="raw")
+    assert json.loads(twin.get("/json/status.json"))["oname0"] == "raw"
 
 
 def test_the_journal_of_requests_says_what_clients_got(twin: Twin) -> None:

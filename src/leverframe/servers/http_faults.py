@@ -227,7 +227,7 @@ def _with_raw_value(active: ActiveFault, reply: Reply) -> Reply:
     key, value = re.escape(active["key"]).encode(), active["value"].encode()
     body = re.sub(rb"(<%b>)[^<]*" % key, lambda found: found[1] + value, reply.body)
     body = re.sub(
-        rb'("%b":\s*)("?)(?:(?<=")[^"]*"|[^,}\]]*)' % key,
+        rb'("%b":\s*)("?)(?:(?<=")(?:[^"\\]|\\.)*"|[^,}\]]*)' % key,
         lambda found: found[1] + found[2] + value + found[2],
         body,
     )
