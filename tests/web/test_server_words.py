@@ -208,7 +208,7 @@ board = { kind = "linux" }
 FILLED = "7"
 
 
-def _text(node: ast.expr) -> str | None:
+def _text(node: ast.AST) -> str | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if not isinstance(node, ast.JoinedStr):
@@ -217,54 +217,66 @@ def _text(node: ast.expr) -> str | None:
     return "".join(map(str, pieces))
 
 
-def _nodes(path: Path) -> list[ast.AST]:
-    return _walked(path.read_text(encoding="utf-8"))
+def _walked(path: Path) -> Iterator[tuple[ast.AST, bool]]:
+    """Give every node of a file, and whether its text can be told.
+
+    Docstrings, logs, descriptions and parts of texts are not.
+    """
+    left: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text(encoding="utf-8")), True)]
+    while left:
+        node, can_be_told = left.pop()
+        match node:
+            case ast.Name():
+                continue
+            case ast.Call():
+                can_be_told = can_be_told and _called(node) not in NOT_TOLD
+            case ast.keyword(arg="doc" | "description"):
+                can_be_told = False
+            case ast.Expr(ast.Constant()):
+                can_be_told = False
+        yield node, can_be_told
+        inside = can_be_told and not isinstance(node, ast.JoinedStr)
+        left += [(child, inside) for child in ast.iter_child_nodes(node)]
 
 
-@functools.lru_cache(maxsize=1)
-def _walked(source: str) -> list[ast.AST]:
-    """Walk a file once for all that is looked for in it."""
-    return list(ast.walk(ast.parse(source)))
+def _called(call: ast.Call) -> str:
+    return getattr(call.func, "id", getattr(call.func, "attr", ""))
 
 
-def _made(path: Path) -> Iterator[str]:
-    """Find the sentences of refusals, also of those that are returned or kept before a raise."""
-    for node in _nodes(path):
-        if not isinstance(node, ast.Call) or not node.args:
-            continue
-        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-        text = _text(node.args[0]) if name in SHOWN else None
-        if text is not None:
+def _refusal(node: ast.AST) -> str | None:
+    """Find the sentence of a refusal, also of one that is returned or kept before a raise."""
+    match node:
+        case ast.Call(args=[first, *_]) if _called(node) in SHOWN:
+            return _text(first)
+        case ast.keyword(arg="allowed"):
+            text = _text(node.value)
+            if text is not None and SPOKEN.search(text) and not WITHOUT_WORDS.search(text):
+                return text
+    return None
+
+
+def _notes(node: ast.AST) -> Iterator[str]:
+    """Find the sentences of troubles, and why a setting was not carried over."""
+    values: list[ast.expr] = []
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name), *_]) if name in KEPT_AS:
+            values = [node.value]
+        case ast.Call() if _called(node) in KEPT_BY:
+            values = node.args[KEPT_BY[_called(node)] :]
+    for text in map(_text, values):
+        if text is not None and " " in text:
             yield text
 
 
-def _allowed(path: Path) -> Iterator[str]:
-    for node in _nodes(path):
-        if isinstance(node, ast.keyword) and node.arg == "allowed":
-            text = _text(node.value)
-            if text is not None and SPOKEN.search(text) and not WITHOUT_WORDS.search(text):
-                yield text
+def _ends_as_sentence(text: str) -> bool:
+    return bool(SENTENCE.search(text)) and len(SPOKEN.findall(text)) > 1
 
 
 def _returned(path: Path) -> Iterator[str]:
-    for node in _nodes(path):
+    for node, _ in _walked(path):
         if isinstance(node, ast.Return) and node.value is not None:
             text = _text(node.value)
             if text is not None:
-                yield text
-
-
-def _noted(path: Path) -> Iterator[str]:
-    """Find the sentences of troubles, and why a setting was not carried over."""
-    for node in _nodes(path):
-        values: list[ast.expr] = []
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in KEPT_AS:
-            values = [node.value]
-        elif isinstance(node, ast.Call):
-            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            values = node.args[KEPT_BY[name] :] if name in KEPT_BY else []
-        for text in map(_text, values):
-            if text is not None and " " in text:
                 yield text
 
 
@@ -273,33 +285,6 @@ def _constants(path: Path) -> Iterator[str]:
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         text = _text(node.value) if isinstance(node, ast.Assign) else None
         if text is not None and text.endswith("."):
-            yield text
-
-
-def _silent(nodes: list[ast.AST]) -> set[int]:
-    """Find the nodes whose texts are not told: docstrings, logs, descriptions, parts of texts."""
-    found: set[int] = set()
-    for node in nodes:
-        left_out: list[ast.AST] = []
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            left_out = [one for one in node.body[:1] if isinstance(one, ast.Expr)]
-        elif isinstance(node, ast.Call):
-            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            left_out = [node] if name in NOT_TOLD else []
-        elif isinstance(node, ast.keyword):
-            left_out = [node] if node.arg in ("doc", "description") else []
-        elif isinstance(node, ast.JoinedStr):
-            left_out = list(ast.iter_child_nodes(node))
-        found |= {id(inner) for one in left_out for inner in ast.walk(one)}
-    return found
-
-
-def _ending_as_sentences(path: Path) -> Iterator[str]:
-    nodes = _nodes(path)
-    silent = _silent(nodes)
-    for node in nodes:
-        text = _text(node) if isinstance(node, ast.expr) and id(node) not in silent else None
-        if text is not None and SENTENCE.search(text) and len(SPOKEN.findall(text)) > 1:
             yield text
 
 
@@ -318,9 +303,14 @@ class Told(NamedTuple):
 
 @functools.cache
 def _told_in(path: Path) -> Told:
-    return Told(
-        [*_made(path), *_allowed(path)], list(_noted(path)), list(_ending_as_sentences(path))
-    )
+    told = Told([], [], [])
+    for node, can_be_told in _walked(path):
+        told.notes.extend(_notes(node))
+        if (refusal := _refusal(node)) is not None:
+            told.refusals.append(refusal)
+        if can_be_told and (text := _text(node)) is not None and _ends_as_sentence(text):
+            told.sentences.append(text)
+    return told
 
 
 @functools.cache
@@ -417,9 +407,9 @@ def test_whatever_reads_as_a_sentence_is_translated_or_told_elsewhere() -> None:
 def test_a_new_sentence_would_be_found(tmp_path: Path) -> None:
     source = tmp_path / "new.py"
     source.write_text('def told(place):\n    return f"{place} speaks another language."\n')
-    assert list(_ending_as_sentences(source)) == ["7 speaks another language."]
+    assert _told_in.__wrapped__(source).sentences == ["7 speaks another language."]
     source.write_text('"""Say nothing."""\nlog.info("This is for the log alone.")\n')
-    assert list(_ending_as_sentences(source)) == []
+    assert _told_in.__wrapped__(source).sentences == []
 
 
 def test_what_stands_in_places_of_sentences_is_translated() -> None:
