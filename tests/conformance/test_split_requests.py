@@ -34,6 +34,7 @@ CLOSE_TO_THE_BEGINNING = 1500
 STRIDE = 97
 #: Requests of one form are much alike: each is cut at every fifth place, the next one at others.
 SHIFTS = 5
+DIGIT = re.compile(rb"[0-9]")
 #: Of the commands; a quick run takes one of them.
 PARTS = 5
 #: Other at every run.
@@ -56,15 +57,21 @@ def samples_of(row: Row, profile: Profile) -> Iterator[Sample]:
 
 
 def all_requests() -> list[bytes]:
-    """The bytes of every request, each once."""
-    return list(
-        dict.fromkeys(
-            wire_bytes(sample)
-            for number, row in COMMANDS
-            for profile in profiles_of(number)
-            for sample in samples_of(row, profile)
-        )
+    """The bytes of every request of the newest version that has its row, each once.
+
+    A connection knows no versions, and in a first line it takes every digit like any other.
+    """
+    requests = (
+        wire_bytes(sample)
+        for number, row in COMMANDS
+        for sample in samples_of(row, profiles_of(number)[-1])
     )
+    return list({with_one_digit(request): request for request in requests}.values())
+
+
+def with_one_digit(request: bytes) -> bytes:
+    first_line, end, others = request.partition(b"\r\n")
+    return DIGIT.sub(b"7", first_line) + end + others
 
 
 def repeated(request: Request) -> Reply:
@@ -94,7 +101,7 @@ def places_in(request: bytes) -> list[int]:
 async def test_a_request_that_is_cut_at_any_place_gets_the_same_answer() -> None:
     connection, wire = connected(repeated, http_limits())
     requests = all_requests()
-    assert len(requests) > 3000
+    assert len(requests) > 2000
     for number, request in enumerate(some_of(requests)):
         data = request + POLL
         whole = await answer_to(connection, wire, data)
