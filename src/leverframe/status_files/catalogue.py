@@ -17,7 +17,7 @@ from leverframe.profile import ALWAYS, HW35, Profile, Spans, offered, spans_in_w
 from leverframe.status_files import entries, readings, settings, states
 from leverframe.status_files.keys import Keys, Shown, join_names, only_on
 from leverframe.status_files.module_readings import MODULE_READINGS
-from leverframe.status_files.told_values import Told
+from leverframe.status_files.value_parsing import ParsedValue
 from leverframe.status_files.view import View
 from leverframe.status_files.writing import json_bytes, xml_bytes
 
@@ -296,12 +296,12 @@ def keys_of(path: str, profile: Profile) -> tuple[Keys, ...] | None:
     return tuple(keys for keys in file.keys if offered(keys.when, profile))
 
 
-def told_values(path: str, file: Mapping[str, Any], profile: Profile) -> dict[str, Told]:
+def parse_values(path: str, file: Mapping[str, Any], profile: Profile) -> dict[str, ParsedValue]:
     """Return what a decoded file of this profile says of every label that it shows."""
-    found: dict[str, Told] = {}
+    found: dict[str, ParsedValue] = {}
     for keys in keys_of(path, profile) or ():
-        if keys.told is not None:
-            found.update(keys.told(file, profile))
+        if keys.parse is not None:
+            found.update(keys.parse(file, profile))
     return found
 
 

@@ -26,7 +26,7 @@ from leverframe.status_files.forms import (
     text_in,
 )
 from leverframe.status_files.keys import JOINED, Keys, code, joined, numbered
-from leverframe.status_files.told_settings import ReadSetting, ToldSettings, UnreadSetting
+from leverframe.status_files.setting_parsing import ReadSetting, SettingParser, UnreadSetting
 from leverframe.status_files.view import View
 
 #: Fields of the `event` command between `enabled` and `permanent`.
@@ -211,12 +211,12 @@ RULES = Keys(
     "event entries: exists, enabled, fields B-K of the `event` command, permanent; on HW 3.5+ also "
     "field L, from SW 1.45 on M, from SW 1.57 on N-P",
     JOINED,
-    stored=ToldSettings(("rules",), read_rules),
+    stored=SettingParser(("rules",), read_rules),
 )
 SCHEDULE = Keys(
     numbered("sched", 0, SCHEDULE_ENTRIES),
     _schedule,
     "schedule entries: exists, active, name, action, value, time, date, days",
     JOINED,
-    stored=ToldSettings(("schedule",), read_schedule),
+    stored=SettingParser(("schedule",), read_schedule),
 )

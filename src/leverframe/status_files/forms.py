@@ -44,13 +44,13 @@ class KeyForm(Struct, frozen=True):
         return KeyForm(scale, self.write, self.read)
 
 
-def as_text(told: object) -> str:
+def as_text(value: object) -> str:
     """Return what a key tells, which is a text; None stands for a key that is missing."""
-    if told is None:
+    if value is None:
         raise NotReadable("is missing")
-    if not isinstance(told, str):
+    if not isinstance(value, str):
         raise NotReadable("is no text")
-    return told
+    return value
 
 
 def number_in(text: str) -> int:

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from leverframe.commands.table.codes import CodeTable
 from leverframe.engine.machine import Value
 from leverframe.profile import ALWAYS, Profile, Spans, VersionSpan
-from leverframe.status_files.told_settings import ToldSettings
-from leverframe.status_files.told_values import ToldValues, masked, scaled
+from leverframe.status_files.setting_parsing import SettingParser
+from leverframe.status_files.value_parsing import ValueParser, masked, scaled
 from leverframe.status_files.view import View
 
 Shown = str | list[str] | list[list[str]]
@@ -52,9 +52,9 @@ class Keys(Struct, frozen=True):
     scale: str
     when: Spans = ALWAYS
     #: The way back, where they show values: what they say of labels.
-    told: ToldValues | None = None
+    parse: ValueParser | None = None
     #: The same, where they show settings.
-    stored: ToldSettings | None = None
+    stored: SettingParser | None = None
 
 
 def key(
@@ -63,10 +63,10 @@ def key(
     meaning: str,
     scale: str,
     when: Spans = ALWAYS,
-    told: ToldValues | None = None,
-    stored: ToldSettings | None = None,
+    parse: ValueParser | None = None,
+    stored: SettingParser | None = None,
 ) -> Keys:
-    return Keys((name,), lambda view: (show(view),), meaning, scale, when, told, stored)
+    return Keys((name,), lambda view: (show(view),), meaning, scale, when, parse, stored)
 
 
 def numbered(prefix: str, first: int, count: int) -> tuple[str, ...]:
@@ -125,8 +125,8 @@ def readings(
             for label in labels
         ]
 
-    told = scaled(names, labels, factor, absent)
-    return Keys(names, show, join_names(labels), scale_of(factor, unit, absent), when, told)
+    parse = scaled(names, labels, factor, absent)
+    return Keys(names, show, join_names(labels), scale_of(factor, unit, absent), when, parse)
 
 
 def reading(
@@ -170,7 +170,7 @@ def states(name: str, labels: tuple[str, ...]) -> Keys:
         values = view.engine.machine.values
         return mask([values[label] for label in labels])
 
-    return key(name, show, join_names(labels), MASK, told=masked(name, labels))
+    return key(name, show, join_names(labels), MASK, parse=masked(name, labels))
 
 
 # --- settings -------------------------------------------------------------------------------------

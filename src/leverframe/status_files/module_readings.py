@@ -34,10 +34,10 @@ from leverframe.status_files.keys import (
     numbered,
     readings,
 )
+from leverframe.status_files.setting_parsing import ReadSetting, SettingParser, UnreadSetting
 from leverframe.status_files.stored_keys import settings
-from leverframe.status_files.told_settings import ReadSetting, ToldSettings, UnreadSetting
-from leverframe.status_files.told_values import (
-    Told,
+from leverframe.status_files.value_parsing import (
+    ParsedValue,
     Unreadable,
     decimal_number,
     listed,
@@ -117,13 +117,13 @@ def _direct(view: View) -> list[str]:
     return [decimal(values[label], ZERO) for label in MAPPED]
 
 
-def _told_list(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
+def _parse_list(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
     labels, module = MAPPED[:29], whole(file, "modbusSensor")
     items = listed(file, "sdm", len(labels))
     if isinstance(items, Unreadable) or isinstance(module, Unreadable):
         why = items if isinstance(items, Unreadable) else module
         return dict.fromkeys(labels, why)
-    factors, found = _FACTORS.get(module, {}), dict[str, Told]()
+    factors, found = _FACTORS.get(module, {}), dict[str, ParsedValue]()
     for index, label in enumerate(labels):
         number = decimal_number(items[index])
         if isinstance(number, float):
@@ -133,17 +133,17 @@ def _told_list(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
     return found
 
 
-def _told_slots(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
+def _parse_slots(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
     places = str(file.get("modbusMapping", "")).split("*")
     slots = listed(file, "modbusReadings", SLOTS)
     if isinstance(slots, Unreadable):
         return dict.fromkeys(MAPPED, slots)
     if len(places) != len(MAPPED):
         return dict.fromkeys(MAPPED, Unreadable("stands at a place that is not told"))
-    return {label: _told_place(slots, place) for label, place in zip(MAPPED, places, strict=True)}
+    return {label: _parse_place(slots, place) for label, place in zip(MAPPED, places, strict=True)}
 
 
-def _told_place(slots: Sequence[Any], place: str) -> Told:
+def _parse_place(slots: Sequence[Any], place: str) -> ParsedValue:
     if not (place.isascii() and place.isdigit() and len(place) > 1):
         return Unreadable("stands at a place that is not told")
     slot, number = int(place[0]), int(place[1:])
@@ -155,7 +155,7 @@ def _told_place(slots: Sequence[Any], place: str) -> Told:
     return decimal_number(readings_of_slot[number])
 
 
-def _told_direct(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
+def _parse_direct(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
     items = listed(file, "customReadings", len(MAPPED))
     if isinstance(items, Unreadable):
         return dict.fromkeys(MAPPED, items)
@@ -178,7 +178,7 @@ MODULE_READINGS: tuple[Keys, ...] = (
         "list of m1-m29",
         "/100, with a charge controller or an inverter some /10 or /1",
         LISTED,
-        _told_list,
+        _parse_list,
     ),
     key(
         "modbusMapping",
@@ -186,7 +186,7 @@ MODULE_READINGS: tuple[Keys, ...] = (
         "slot and reading that m1-m30 stand for; slot 0 is none",
         f"slot digit and reading number, {JOINED}",
         SLOTTED,
-        stored=ToldSettings(("modbus_mapping",), _read_mapping),
+        stored=SettingParser(("modbus_mapping",), _read_mapping),
     ),
     key(
         "modbusReadings",
@@ -194,7 +194,7 @@ MODULE_READINGS: tuple[Keys, ...] = (
         "three lists, the 30 readings of each slot",
         f"{DECIMAL}, {ZERO} if absent, or not mapped where no bus is read",
         SLOTTED,
-        _told_slots,
+        _parse_slots,
     ),
     key(
         "customReadings",
@@ -202,6 +202,6 @@ MODULE_READINGS: tuple[Keys, ...] = (
         "list of m1-m30",
         f"{DECIMAL}, {ZERO} if absent",
         DIRECT,
-        _told_direct,
+        _parse_direct,
     ),
 )

@@ -27,8 +27,8 @@ from leverframe.engine.tree import MISSING, is_confidential, is_secret, leaves, 
 from leverframe.profile import Profile
 from leverframe.status_files.catalogue import FILES, keys_of
 from leverframe.status_files.keys import Keys, join_names
+from leverframe.status_files.setting_parsing import ENTRY_LISTS, ReadSetting, leaf_of, places
 from leverframe.status_files.settings import VARIABLES
-from leverframe.status_files.told_settings import ENTRY_LISTS, ReadSetting, leaf_of, places
 
 NOT_TOLD = "no status file tells it"
 CALLED = "only what the unit is called is told, not who named it"
@@ -68,7 +68,7 @@ class _SettingsReader:
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
         self._told: dict[str, Any] = {}
-        self._told_by: dict[str, str] = {}
+        self._read_from: dict[str, str] = {}
         #: Place -> why it is not read, whatever else tells it.
         self._problems: dict[str, str] = {}
         #: Place -> why the file that should tell it does not.
@@ -116,7 +116,7 @@ class _SettingsReader:
 
     def _take(self, path: str, one: ReadSetting) -> None:
         before = self._told.setdefault(one.path, one.value)
-        by = self._told_by.setdefault(one.path, path)
+        by = self._read_from.setdefault(one.path, path)
         if before != one.value:
             self._problems.setdefault(one.path, f"{by} and {path} tell it differently")
         if one.loss:

@@ -41,10 +41,10 @@ from leverframe.status_files.keys import (
     scale_of,
 )
 from leverframe.status_files.stored_keys import joint_settings
-from leverframe.status_files.told_values import (
-    Told,
-    ToldValues,
+from leverframe.status_files.value_parsing import (
+    ParsedValue,
     Unreadable,
+    ValueParser,
     decimal_number,
     whole,
 )
@@ -79,10 +79,10 @@ ENERGY = readings(numbered("energy", 1, 4), ENERGIES[:4], 1000, ENERGY_UNIT, ZER
 ENERGY_5_6 = readings(numbered("energy", 5, 2), ENERGIES[4:], 1000, ENERGY_UNIT, ZERO, SIX)
 CO2 = reading("co2", "CO2", 1, "ppm", MINUS_ONE)
 #: `co2` tells the same, on every version.
-OZONE = replace(reading("ozon", "CO2", 1, "ppm", MINUS_ONE, HW35_SW["1.40"]), told=None)
+OZONE = replace(reading("ozon", "CO2", 1, "ppm", MINUS_ONE, HW35_SW["1.40"]), parse=None)
 
 
-def _told_distance(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
+def _parse_distance(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
     number = decimal_number(file.get("distanceSensor"))
     return {"DISTANCE": None if number == float(MINUS_ONE) else number}
 
@@ -93,7 +93,7 @@ DISTANCE = key(
     "DISTANCE",
     f"decimal number, {MINUS_ONE} if absent",
     HW35_SW["1.21"] + span(hw=HW30),
-    _told_distance,
+    _parse_distance,
 )
 
 
@@ -163,7 +163,7 @@ def factor_of_first(firsts: Sequence[str], index: int) -> int | None:
     return None
 
 
-def _told_factor(file: Mapping[str, Any], profile: Profile, index: int) -> int | Unreadable:
+def _parse_factor(file: Mapping[str, Any], profile: Profile, index: int) -> int | Unreadable:
     """Return the scale that `diffsel` tells, where it depends on what is selected."""
     if profile.since("1.49", HW35):
         return _NEW_FACTOR
@@ -179,12 +179,12 @@ def _told_factor(file: Mapping[str, Any], profile: Profile, index: int) -> int |
     return factor_of_first([first for first in firsts if first is not None], index) or 1
 
 
-def _told_differentials(first: int, last: int) -> ToldValues:
-    def told(file: Mapping[str, Any], profile: Profile) -> dict[str, Told]:
-        found: dict[str, Told] = {}
+def _parse_differentials(first: int, last: int) -> ValueParser:
+    def parse(file: Mapping[str, Any], profile: Profile) -> dict[str, ParsedValue]:
+        found: dict[str, ParsedValue] = {}
         for index in range(first - 1, last):
             number = whole(file, f"diff{index + 1}")
-            factor = _told_factor(file, profile, index)
+            factor = _parse_factor(file, profile, index)
             if isinstance(number, Unreadable):
                 found[DIFFERENTIALS[index]] = number
             elif isinstance(factor, Unreadable):
@@ -193,7 +193,7 @@ def _told_differentials(first: int, last: int) -> ToldValues:
                 found[DIFFERENTIALS[index]] = number / factor
         return found
 
-    return told
+    return parse
 
 
 def differentials(first: int, last: int, when: Spans = ALWAYS) -> Keys:
@@ -217,7 +217,7 @@ def differentials(first: int, last: int, when: Spans = ALWAYS) -> Keys:
         "/1000; before SW 1.49 and on HW 3.0 the scale of the first input (INPA, VCC /100; DS, T1, "
         f"H1 /10; POWER, ENERGY /1000); {ZERO} if absent",
         when,
-        _told_differentials(first, last),
+        _parse_differentials(first, last),
     )
 
 

@@ -28,8 +28,8 @@ from leverframe.status_files.keys import (
     states,
 )
 from leverframe.status_files.stored_keys import setting, settings
-from leverframe.status_files.told_values import (
-    Told,
+from leverframe.status_files.value_parsing import (
+    ParsedValue,
     Unreadable,
     flags,
     mask_bits,
@@ -75,7 +75,7 @@ def _uptime_keys(*names: str) -> Keys:
     return Keys(names, _uptime, meaning, "0-59, 0-59, 0-23, whole number")
 
 
-def told_uptime(file: Mapping[str, Any]) -> int | Unreadable:
+def parse_uptime(file: Mapping[str, Any]) -> int | Unreadable:
     """Return the seconds since the start, where the file tells them in an orderly way."""
     total = 0
     for name, count, seconds in (
@@ -118,7 +118,7 @@ def _digital_inputs(view: View) -> list[bool]:
     ]
 
 
-def _told_inputs(file: Mapping[str, Any], profile: Profile) -> dict[str, Told]:
+def _parse_inputs(file: Mapping[str, Any], profile: Profile) -> dict[str, ParsedValue]:
     """Return the levels at the pins: what is shown, without the negation of the versions."""
     count = len(DIGITAL_INPUTS)
     shown, negated = mask_bits(file, "ind", count), [0] * count
@@ -143,7 +143,7 @@ OUT = Keys(
     _outputs,
     "OUT0-OUT5",
     f"{FLAG}, never inverted",
-    told=flags(numbered("out", 0, 6), OUTPUTS),
+    parse=flags(numbered("out", 0, 6), OUTPUTS),
 )
 OUT_CHARACTERS = key(
     "out", lambda view: "".join(_outputs(view)), "OUT0-OUT5", "six characters 0 or 1"
@@ -163,7 +163,7 @@ DIGITAL = key(
     lambda view: mask(_digital_inputs(view)),
     f"INPD1-INPD4; on HW 3.5+ from SW {NEGATION_SINCE} on with their negation",
     MASK,
-    told=_told_inputs,
+    parse=_parse_inputs,
 )
 IMPULSES = Keys(
     ("inpd1tim", "inpd3tim"),
@@ -174,7 +174,7 @@ IMPULSES = Keys(
 VARIABLES = states("eventVariables", EVENT_VARIABLES)
 MQTT = replace(
     reading("mqtt", "MQTT", 1, "1 while connected", ZERO, HW35_SW["1.19"] + span(hw=HW30)),
-    told=flags(("mqtt",), ("MQTT",)),
+    parse=flags(("mqtt",), ("MQTT",)),
 )
 BARCODE = key(
     "barcode",

@@ -7,9 +7,9 @@ from typing import Any
 from leverframe.profile import ALWAYS, Profile, Spans
 from leverframe.status_files.forms import ENCODED_STAR, STAR_LOSS, KeyForm, NotReadable, as_text
 from leverframe.status_files.keys import Keys
-from leverframe.status_files.told_settings import (
+from leverframe.status_files.setting_parsing import (
     ReadSetting,
-    ToldSettings,
+    SettingParser,
     UnreadSetting,
     part_of,
     places,
@@ -38,7 +38,7 @@ def settings(
                 yield UnreadSetting(path, str(problem))
 
     show = _shown(patterns, write)
-    return Keys(names, show, meaning, form.scale, when, None, ToldSettings(parts, read))
+    return Keys(names, show, meaning, form.scale, when, None, SettingParser(parts, read))
 
 
 def joint_settings(
@@ -64,7 +64,7 @@ def joint_settings(
             yield ReadSetting(path, value, loss)
 
     show = _shown(patterns, write)
-    return Keys((name,), show, meaning, form.scale, when, None, ToldSettings(parts, read))
+    return Keys((name,), show, meaning, form.scale, when, None, SettingParser(parts, read))
 
 
 def _shown(

@@ -12,11 +12,11 @@ from leverframe.engine.labels import LABELS, STATES
 from leverframe.engine.machine import Value
 from leverframe.engine.pwm import DUTIES
 from leverframe.profile import Profile, UnknownProfile, version
-from leverframe.status_files.catalogue import told_values
+from leverframe.status_files.catalogue import parse_values
 from leverframe.status_files.decoding import keys_in
 from leverframe.status_files.forms import NotReadable
-from leverframe.status_files.states import told_uptime
-from leverframe.status_files.told_values import MISSING, Told, Unreadable
+from leverframe.status_files.states import parse_uptime
+from leverframe.status_files.value_parsing import MISSING, ParsedValue, Unreadable
 from leverframe.units.client import PoliteClient, UnitAnswer, UnusableAnswer
 from leverframe.units.mac_addresses import normal_mac
 
@@ -117,12 +117,12 @@ def short_text(text: Any) -> str:
 
 def _from_files(reading: LiveReading, file: Mapping[str, Any]) -> LiveReading:
     profile = reading.profile
-    told: dict[str, Told] = {}
+    told: dict[str, ParsedValue] = {}
     for path in (ALL, PERIODIC):
-        for label, value in told_values(path, file, profile).items():
+        for label, value in parse_values(path, file, profile).items():
             if label not in told or not isinstance(value, Unreadable):
                 told[label] = value
-    uptime = told_uptime(file)
+    uptime = parse_uptime(file)
     if isinstance(uptime, Unreadable):
         raise UnusableAnswer(f"{PERIODIC} tells no uptime: {uptime.why}.")
     return reading._replace(

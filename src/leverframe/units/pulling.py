@@ -13,8 +13,8 @@ from leverframe.status_files.decoding import keys_in
 from leverframe.status_files.entries import late_letters
 from leverframe.status_files.forms import NotReadable
 from leverframe.status_files.reading_back import FileContent, files_of, printable, read_back
-from leverframe.status_files.states import told_uptime
-from leverframe.status_files.told_values import Unreadable
+from leverframe.status_files.states import parse_uptime
+from leverframe.status_files.value_parsing import Unreadable
 from leverframe.units.client import PoliteClient, UnusableAnswer
 from leverframe.units.nearest_profile import nearest_profile
 from leverframe.units.own_settings import own_document, pulled_from_own
@@ -154,5 +154,5 @@ def _has_restarted(files: Mapping[str, FileContent]) -> bool:
 def _uptime(content: FileContent | None) -> int | None:
     if content is None or isinstance(content, str):
         return None
-    uptime = told_uptime(content)
+    uptime = parse_uptime(content)
     return None if isinstance(uptime, Unreadable) else uptime

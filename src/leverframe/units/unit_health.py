@@ -12,7 +12,7 @@ from msgspec import Meta, Struct, field
 
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
-from leverframe.status_files.told_values import MISSING
+from leverframe.status_files.value_parsing import MISSING
 from leverframe.units.drift import DriftedSetting
 from leverframe.units.live_reading import LiveReading
 

@@ -1,4 +1,4 @@
-"""What the texts of a status file say of values: the way back from what `Keys.show` writes.
+"""Parse the values in a status file: the way back from what `Keys.show` writes.
 
 A text that its key can never have is not guessed at: it is `Unreadable`, with the reason. Real
 units write numbers as texts; a bare number is taken, too, because some of their kin write those.
@@ -20,9 +20,9 @@ class Unreadable(Struct, frozen=True):
     why: str
 
 
-Told = Value | Unreadable
+ParsedValue = Value | Unreadable
 #: A file as it was decoded, and the version that wrote it.
-ToldValues = Callable[[Mapping[str, Any], Profile], Mapping[str, Told]]
+ValueParser = Callable[[Mapping[str, Any], Profile], Mapping[str, ParsedValue]]
 
 #: Of a key that is not there: versions differ in what they have.
 MISSING = "is missing"
@@ -32,7 +32,7 @@ _DECIMAL = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,20})?", re.ASCII)
 
 
 def whole(file: Mapping[str, Any], name: str) -> int | Unreadable:
-    """Return the whole number that a key tells."""
+    """Return the whole number that a key holds."""
     if name not in file:
         return _MISSING
     text = _written(file[name])
@@ -56,12 +56,12 @@ def _no_number(value: Any) -> Unreadable:
     return Unreadable(f"is {str(value)[:40]!r}, which is no number")
 
 
-def scaled(names: Sequence[str], labels: Sequence[str], factor: int, absent: str) -> ToldValues:
-    """Return values that are told as a multiple; `absent` is a sign only where it is no value."""
+def scaled(names: Sequence[str], labels: Sequence[str], factor: int, absent: str) -> ValueParser:
+    """Parse values written as a multiple; `absent` is a sign only where it is no value."""
     sign = None if absent == "0" else int(absent)
 
-    def told(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
-        found: dict[str, Told] = {}
+    def parse(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
+        found: dict[str, ParsedValue] = {}
         for name, label in zip(names, labels, strict=True):
             number = whole(file, name)
             if isinstance(number, int):
@@ -70,19 +70,19 @@ def scaled(names: Sequence[str], labels: Sequence[str], factor: int, absent: str
                 found[label] = number
         return found
 
-    return told
+    return parse
 
 
-def flags(names: Sequence[str], labels: Sequence[str]) -> ToldValues:
-    """Return states that are told as 0 or 1 each."""
+def flags(names: Sequence[str], labels: Sequence[str]) -> ValueParser:
+    """Parse states written as 0 or 1 each."""
 
-    def told(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
+    def parse(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
         return {label: _flag(file, name) for name, label in zip(names, labels, strict=True)}
 
-    return told
+    return parse
 
 
-def _flag(file: Mapping[str, Any], name: str) -> Told:
+def _flag(file: Mapping[str, Any], name: str) -> ParsedValue:
     number = whole(file, name)
     if isinstance(number, Unreadable) or number in (0, 1):
         return number
@@ -99,19 +99,19 @@ def mask_bits(file: Mapping[str, Any], name: str, count: int) -> list[int] | Unr
     return [number >> bit & 1 for bit in range(count)]
 
 
-def masked(name: str, labels: Sequence[str]) -> ToldValues:
-    """Return states that are told as one bit each."""
+def masked(name: str, labels: Sequence[str]) -> ValueParser:
+    """Parse states written as one bit each."""
 
-    def told(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
+    def parse(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
         bits = mask_bits(file, name, len(labels))
         return unless_unreadable(bits, labels)
 
-    return told
+    return parse
 
 
 def unless_unreadable(
-    values: "Sequence[Told] | Sequence[int] | Unreadable", labels: Sequence[str]
-) -> dict[str, Told]:
+    values: "Sequence[ParsedValue] | Sequence[int] | Unreadable", labels: Sequence[str]
+) -> dict[str, ParsedValue]:
     """Return the values by label, or for each label why there is none."""
     if isinstance(values, Unreadable):
         return dict.fromkeys(labels, values)

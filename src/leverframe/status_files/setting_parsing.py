@@ -1,4 +1,4 @@
-"""What the texts of a status file say of settings: the way back from what `Keys.show` writes.
+"""Parse the settings in a status file: the way back from what `Keys.show` writes.
 
 A pattern is a path of the tree with `*` for every place of a list, or `4-5` for some of them. The
 places that a version has are those of its factory settings.
@@ -13,7 +13,7 @@ from msgspec import Struct
 from leverframe.engine.factory_settings import defaults
 from leverframe.profile import Profile
 
-#: Lists of entries, which are told whole; they have no leaves while they are empty.
+#: Lists of entries, which are written whole; they have no leaves while they are empty.
 ENTRY_LISTS = ("rules", "schedule", "access.users")
 
 
@@ -32,7 +32,7 @@ class UnreadSetting(Struct, frozen=True):
     why: str
 
 
-class ToldSettings(Struct, frozen=True):
+class SettingParser(Struct, frozen=True):
     """The settings that keys tell, and how they are read from the texts in the order of names.
 
     Anything but a text is what a unit may say instead; None where it says nothing.

@@ -10,9 +10,9 @@ from leverframe.engine.labels import ANALOG_INPUTS, ONEWIRE, OUTPUTS
 from leverframe.engine.readings import LIMITS
 from leverframe.engine.settings import Differential
 from leverframe.profile import Profile
-from leverframe.status_files.catalogue import told_values
-from leverframe.status_files.states import told_uptime
-from leverframe.status_files.told_values import Unreadable
+from leverframe.status_files.catalogue import parse_values
+from leverframe.status_files.states import parse_uptime
+from leverframe.status_files.value_parsing import Unreadable
 from tests.cases import for_each
 from tests.effort import examples
 
@@ -28,7 +28,7 @@ SENSED = ("VCC", "TEMP", "T1", "H1", "P1", "CO2", "PM2.5", "DISTANCE", *ONEWIRE,
 
 def told(bench: FilesBench, profile: Profile) -> dict[str, Any]:
     both = {**bench.json(ALL), **bench.json(PERIODIC)}
-    return told_values(ALL, both, profile) | told_values(PERIODIC, both, profile)
+    return parse_values(ALL, both, profile) | parse_values(PERIODIC, both, profile)
 
 
 @examples(3)
@@ -81,21 +81,21 @@ def test_a_text_that_a_key_cannot_have_is_not_taken_for_a_value(
     key: str, text: Any, label: str, why: str
 ) -> None:
     profile = Profile()
-    told = told_values(ALL, {**FilesBench({}).json(ALL), key: text}, profile)[label]
+    told = parse_values(ALL, {**FilesBench({}).json(ALL), key: text}, profile)[label]
     assert isinstance(told, Unreadable)
     assert why in told.why
 
 
 def test_a_bare_number_is_taken_as_the_same_text_is() -> None:
     file = FilesBench({}).json(ALL)
-    assert told_values(ALL, {**file, "vin": 4349}, Profile())["VCC"] == 43.49
+    assert parse_values(ALL, {**file, "vin": 4349}, Profile())["VCC"] == 43.49
 
 
 @for_each("missing", ["ds1", "ind", "diff1", "customReadings", "out3"])
 def test_a_missing_key_is_not_taken_for_a_value(missing: str) -> None:
     file = FilesBench({}).json(ALL)
     del file[missing]
-    told = told_values(ALL, file, Profile())
+    told = parse_values(ALL, file, Profile())
     assert any(isinstance(value, Unreadable) for value in told.values())
 
 
@@ -115,19 +115,19 @@ def test_readings_of_modules_at_unknown_places_are_not_guessed(
 ) -> None:
     profile = Profile("3.9", sw)
     file = {**FilesBench({}, profile=profile).json(ALL), **changes}
-    assert isinstance(told_values(ALL, file, profile)["m1"], Unreadable)
+    assert isinstance(parse_values(ALL, file, profile)["m1"], Unreadable)
 
 
 @for_each("text", ["", "0*0", "x*0*0", "99*0*0"])
 def test_a_differential_whose_scale_is_not_told_has_no_value(text: str) -> None:
     profile = Profile("3.0", "1.58a")
     file = {**FilesBench({}, profile=profile).json(ALL), "diffsel": text, "diff1": "5"}
-    assert isinstance(told_values(ALL, file, profile)["DIFF1"], Unreadable)
+    assert isinstance(parse_values(ALL, file, profile)["DIFF1"], Unreadable)
 
 
 def test_the_uptime_is_told_in_seconds_or_not_at_all() -> None:
     parts = {"uptimeSeconds": "5", "uptimeMinutes": "4", "uptimeHours": "3", "uptimeDays": "2"}
-    assert told_uptime(parts) == 5 + 4 * 60 + 3 * 3600 + 2 * 86400
+    assert parse_uptime(parts) == 5 + 4 * 60 + 3 * 3600 + 2 * 86400
     for wrong in ("60", "-1", "x"):
-        assert isinstance(told_uptime({**parts, "uptimeSeconds": wrong}), Unreadable)
-    assert isinstance(told_uptime({}), Unreadable)
+        assert isinstance(parse_uptime({**parts, "uptimeSeconds": wrong}), Unreadable)
+    assert isinstance(parse_uptime({}), Unreadable)
