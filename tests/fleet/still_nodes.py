@@ -13,9 +13,9 @@ from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import (
     ClusterReport,
     DatabaseReport,
+    LocatedController,
     PeerReport,
     SilentNode,
-    Whereabouts,
 )
 from leverframe.fleet.start_again import start_noted
 from leverframe.storage.store import StoreUnavailable
@@ -49,9 +49,9 @@ class StillNodes:
         self.is_in_doubt = False
         self.database = DatabaseReport(server="15.8", schema=6, standby="db2", standbys=1)
         #: What this node does not have.
-        self.elsewhere: list[Whereabouts] = []
+        self.elsewhere: list[LocatedController] = []
         #: Where these have moved to meanwhile, by the database; None while that is away.
-        self.moved: list[Whereabouts] | None = []
+        self.moved: list[LocatedController] | None = []
         #: What was asked for: controllers, and the node that shall have them.
         self.moves: list[tuple[list[str], str | None]] = []
 
@@ -64,11 +64,14 @@ class StillNodes:
     def name_of(self, number: int, tenant: str) -> str | None:
         return next((one.name for one in self._node.by_number({number})), None)
 
-    def last_known(self) -> list[Whereabouts]:
+    def last_known(self) -> list[LocatedController]:
         members = self._node.members.values()
-        return [*(Whereabouts(one.number, NORTH, one.record) for one in members), *self.elsewhere]
+        return [
+            *(LocatedController(one.number, NORTH, one.record) for one in members),
+            *self.elsewhere,
+        ]
 
-    async def whereabouts(self, numbers: Collection[int] | None = None) -> list[Whereabouts]:
+    async def locate(self, numbers: Collection[int] | None = None) -> list[LocatedController]:
         if self.moved is None:
             raise StoreUnavailable("The database is away.")
         found = {one.number: one for one in (*self.last_known(), *self.moved)}

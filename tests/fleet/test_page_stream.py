@@ -14,7 +14,7 @@ from leverframe.controller.findings import FindingsWatch
 from leverframe.engine.journal import Cause, Journal
 from leverframe.fleet import page_stream
 from leverframe.fleet.health_index import ASKED_AT_A_TIME, HEALTHS, Wanted, natural
-from leverframe.fleet.other_nodes import Whereabouts
+from leverframe.fleet.other_nodes import LocatedController
 from leverframe.fleet.page_stream import BAR_S, BARS, USUAL_ROWS, happened
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.view_parts import KeysCall
@@ -260,7 +260,7 @@ async def test_controllers_for_which_no_node_answers_stay_in_view(
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         node.node.cluster = others = StillNodes(node.node)
-        north, south, nobody = (Whereabouts(n, *one) for n, one in enumerate(ELSEWHERE, 90))
+        north, south, nobody = (LocatedController(n, *one) for n, one in enumerate(ELSEWHERE, 90))
         others.elsewhere = [north, south, nobody]
         async with page(node) as told:
             assert told.view["counts"] == {**dict.fromkeys(HEALTHS, 0), "fine": 2, "unknown": 3}
@@ -280,7 +280,7 @@ async def test_controllers_for_which_no_node_answers_stay_in_view(
             others.elsewhere = [south, nobody]
             assert (await told.next())["order"] == ["shed", "well", "gh-1", "gh-2"]
             # One that was unknown here, and is at a node that answers by now, tells of itself.
-            others.moved = [Whereabouts(south.number, "north", south.record)]
+            others.moved = [LocatedController(south.number, "north", south.record)]
             assert (await told.next())["order"] == ["well", "gh-1", "gh-2"]
         async with page(node, "health=unknown") as told:
             assert told.view["order"] == ["well"]

@@ -137,7 +137,7 @@ async def test_a_file_that_is_spoilt_while_it_is_used_is_set_aside(tmp_path: Pat
 async def test_a_file_that_cannot_be_written_is_told_and_tried_again(tmp_path: Path) -> None:
     told: asyncio.Queue[str | None] = asyncio.Queue()
     worker = ThreadHistoryWorker(tmp_path / "missing" / "history.db", BOUNDS, retry_s=0.01)
-    worker.tell = told.put_nowait
+    worker.on_trouble = told.put_nowait
     worker.add([(START, "DS1", 20.0)])
     with pytest.raises(StoreUnavailable):
         await values_kept(worker)

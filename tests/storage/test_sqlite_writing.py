@@ -203,18 +203,18 @@ async def test_a_secret_that_was_replaced_is_gone_from_the_file_and_from_the_log
     assert files_with_mark(tmp_path) == []
 
 
-async def test_a_long_log_is_folded_after_who_waited_was_told(
+async def test_a_long_log_is_checkpointed_after_the_commit_was_answered(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told, fold = threading.Event(), WatchedFile.fold_log
+    answered, checkpoint = threading.Event(), WatchedFile.checkpoint
 
-    def fold_afterwards(file: WatchedFile) -> None:
-        assert told.wait(PATIENCE_S)
-        fold(file)
+    def checkpoint_afterwards(file: WatchedFile) -> None:
+        assert answered.wait(PATIENCE_S)
+        checkpoint(file)
 
-    monkeypatch.setattr(WatchedFile, "fold_log", fold_afterwards)
+    monkeypatch.setattr(WatchedFile, "checkpoint", checkpoint_afterwards)
     size = 5_000_000
     await store.commit(Changes(blobs={"large": bytes(size)}))
     assert (tmp_path / "store.db").stat().st_size < size
-    told.set()
+    answered.set()
     await until(lambda: (tmp_path / "store.db").stat().st_size > size)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from playwright.sync_api import Locator, Page, expect
 
 from leverframe.fleet.members import NewController
-from leverframe.fleet.other_nodes import Whereabouts
+from leverframe.fleet.other_nodes import LocatedController
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.start_again import start_stored
 from leverframe.profile import Profile
@@ -569,7 +569,7 @@ def test_a_roll_out_is_planned_stops_and_goes_back_and_a_node_is_emptied(
         expect(page.locator(".bulk")).to_have_count(0)
         assert others.moves == [(["garden", "pump"], "south")]
         # What a silent node has stays in the list, and is marked.
-        others.elsewhere = [Whereabouts(99, "south", MemberRecord("shed"))]
+        others.elsewhere = [LocatedController(99, "south", MemberRecord("shed"))]
         shed = page.locator("tr[data-name=shed]")
         expect(shed).to_have_attribute("data-health", "unknown")
         expect(shed.locator(".f")).to_contain_text("south")

@@ -53,11 +53,11 @@ class CommitPath:
         *,
         adopted: Callable[[], Settings],
         adopt: Callable[[Sequence[Change]], None],
-        tell_of_store: Callable[[StoreUnavailable | None], None],
+        note_store: Callable[[StoreUnavailable | None], None],
     ) -> None:
         """Begin with settings that are on disk.
 
-        `adopted` returns the settings of the engine, `adopt` gives it others; `tell_of_store` is
+        `adopted` returns the settings of the engine, `adopt` gives it others; `note_store` is
         told of every outcome.
         """
         #: What has been accepted, and will be the engine's settings once it is on disk.
@@ -67,7 +67,7 @@ class CommitPath:
         self._audit = audit
         self._adopted = adopted
         self._adopt = adopt
-        self._tell_of_store = tell_of_store
+        self._note_store = note_store
 
     def queue(
         self, stage: Stage, wall: float, cause: Cause, also: Mapping[str, Any] = NO_ROWS
@@ -123,7 +123,7 @@ class CommitPath:
             self._persistent.note_refusal()
             for change in changes:
                 self._audit.not_written(change.audit)
-        self._tell_of_store(error)
+        self._note_store(error)
         if error is None:
             for change in changes:
                 if change.audit:

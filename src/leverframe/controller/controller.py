@@ -96,7 +96,7 @@ class Controller(Hooks):
         self.writer = Writer(store)
         self.action_audit = ActionAudit(self.writer, self.audit, stored.audit)
         persisted = stored.kept.copy()
-        self.persistent = PersistentState(self.writer, persisted, self._tell_of_store)
+        self.persistent = PersistentState(self.writer, persisted, self._note_store)
         self.engine = Engine(profile, settings, timezone, persisted)
         self.commits = CommitPath(
             settings,
@@ -105,7 +105,7 @@ class Controller(Hooks):
             self.audit,
             adopted=lambda: self.engine.settings,
             adopt=self._adopt,
-            tell_of_store=self._tell_of_store,
+            note_store=self._note_store,
         )
         self.findings = FindingsWatch(lambda: self.engine, clock, self.troubles)
         self.watchers.add(self.findings.look_if_due)
@@ -491,11 +491,8 @@ class Controller(Hooks):
         self.engine.machine.version += 1
         self._tell_watchers()
 
-    def _tell_of_store(self, error: StoreUnavailable | None) -> None:
-        if error is not None:
-            self.troubles["store"] = str(error)
-        elif self.troubles:
-            self.troubles.pop("store", None)
+    def _note_store(self, error: StoreUnavailable | None) -> None:
+        self.troubles.note("store", None if error is None else str(error))
 
     def _set_clock(self, effect: effects.SetClock) -> None:
         self.clock.set_wall(effect.wall)

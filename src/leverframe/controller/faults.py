@@ -246,7 +246,7 @@ class Faults:
     def live_state(self) -> LiveState[Any]:
         return exported((self._number, self._faults))
 
-    def go_on_from(self, state: LiveState[Any]) -> None:
+    def resume_from(self, state: LiveState[Any]) -> None:
         self._number, self._faults = imported(state)
         self._join_board()
         self._follow_channels()

@@ -99,20 +99,27 @@ class ObservedTroubles(dict[str, str]):
     def __setitem__(self, part: str, sentence: str) -> None:
         if self.get(part) != sentence:
             super().__setitem__(part, sentence)
-            self._tell()
+            self._notify()
 
     def __delitem__(self, part: str) -> None:
         super().__delitem__(part)
-        self._tell()
+        self._notify()
 
     def pop(self, part: str, *default: Any) -> Any:
         was_there = part in self
         sentence = super().pop(part, *default)
         if was_there:
-            self._tell()
+            self._notify()
         return sentence
 
-    def _tell(self) -> None:
+    def note(self, part: str, sentence: str | None) -> None:
+        """Set what is wrong with a part; None when nothing is."""
+        if sentence is None:
+            self.pop(part, None)
+        else:
+            self[part] = sentence
+
+    def _notify(self) -> None:
         self.revision += 1
         self._changed()
 
@@ -212,7 +219,7 @@ class FindingsWatch:
     def live_state(self) -> tuple[dict[str, float], dict[str, Fact], float]:
         return self._since, self._journalled, self._looked_at
 
-    def go_on_from(self, state: tuple[dict[str, float], dict[str, Fact], float]) -> None:
+    def resume_from(self, state: tuple[dict[str, float], dict[str, Fact], float]) -> None:
         self._since, self._journalled, self._looked_at = state
 
     def portable(self) -> FindingsState:

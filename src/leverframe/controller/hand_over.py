@@ -224,8 +224,8 @@ def _go_on(controller: Controller, live: LiveExport) -> None:
     if live.ahead_s:
         clock.set_wall(clock.wall() + live.ahead_s)
     controller.findings.fill(live.findings)
-    if controller.journal_keeper is not None:
-        controller.journal_keeper.go_on(engine.machine.journal.count)
+    if controller.journal_recorder is not None:
+        controller.journal_recorder.resume_after(engine.machine.journal.count)
     engine.machine.journal.add(clock.wall(), BY_START, _WENT_ON)
     sensed = controller.board.connect(controller.sense)
     controller.go_on_with(engine, None, NO_VALUES)

@@ -14,7 +14,7 @@ from leverframe.engine import effects
 from leverframe.engine.effects import Effect
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
-from leverframe.storage.history.journal_keeper import JournalKeeper
+from leverframe.storage.history.journal_recorder import JournalRecorder
 from leverframe.storage.history.worker import HistoryRecorder
 from leverframe.wire.prometheus import Family
 
@@ -43,7 +43,7 @@ class LivePart(Protocol):
     def live_state(self) -> Any:
         """Return all that it goes on by, as something that does not change afterwards."""
 
-    def go_on_from(self, state: Any) -> None:
+    def resume_from(self, state: Any) -> None:
         """Become what such a state says."""
 
 
@@ -92,7 +92,7 @@ class Hooks:
         self.watchers: set[Callable[[], None]] = set()
         #: Follows every value and answers what was (`/api/history`).
         self.history: HistoryRecorder | None = None
-        self.journal_keeper: JournalKeeper | None = None
+        self.journal_recorder: JournalRecorder | None = None
         #: What is wrong with parts around the controller, by part, a sentence each (`/health`).
         self.troubles = ObservedTroubles(self._call_watchers)
         #: The reports of such parts in `/api/state`, by key.

@@ -133,7 +133,7 @@ def _go_on(controller: Controller, snapshot: LiveSnapshot) -> None:
     controller.persistent.values.update(dict.fromkeys(controller.persistent.of_engine()))
     controller.persistent.values.update(snapshot.remembered)
     for part, state in zip((board, *controller.live_parts), snapshot.parts, strict=True):
-        part.go_on_from(state)
+        part.resume_from(state)
     controller.go_on_with(imported(snapshot.engine), snapshot.bootloader_until, former)
     if is_other_version:
         controller.tell_of_profile()

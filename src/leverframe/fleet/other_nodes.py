@@ -86,7 +86,7 @@ class ClusterReport(Struct, frozen=True):
     database: DatabaseReport = DatabaseReport()
 
 
-class Whereabouts(Struct, frozen=True):
+class LocatedController(Struct, frozen=True):
     """A controller of the fleet, and the node that has it; None for none at present."""
 
     number: int
@@ -181,10 +181,10 @@ class OtherNodes(Protocol):
     def name_of(self, number: int, tenant: str) -> str | None:
         """Return what a controller was called for a tenant when this node looked last."""
 
-    def last_known(self) -> list[Whereabouts]:
+    def last_known(self) -> list[LocatedController]:
         """Return where controllers were at the last look; records have name and tenant alone."""
 
-    async def whereabouts(self, numbers: Collection[int] | None = None) -> list[Whereabouts]:
+    async def locate(self, numbers: Collection[int] | None = None) -> list[LocatedController]:
         """Look where controllers are, all or some, in the order in which they were made."""
 
     async def holder_of(self, job: str) -> str | None:

@@ -80,7 +80,7 @@ class FleetView(Struct, frozen=True):
     ] = 0
 
 
-class Surroundings(Struct, frozen=True):
+class NodeSummary(Struct, frozen=True):
     """What a page shows beside the controllers of a node."""
 
     node: NodeReport
@@ -154,7 +154,7 @@ async def view_stream(
     node: FleetNode,
     index: HealthIndex,
     place: ViewPlace,
-    report: Callable[[], Surroundings],
+    report: Callable[[], NodeSummary],
     is_still_admitted: Callable[[], bool],
 ) -> AsyncGenerator[bytes, None]:
     """Yield to a page what is in view, as long as it listens; `report` gives what is beside it."""
@@ -189,7 +189,7 @@ async def view_stream(
 
 
 async def _looked(
-    node: FleetNode, index: HealthIndex, place: ViewPlace, report: Callable[[], Surroundings]
+    node: FleetNode, index: HealthIndex, place: ViewPlace, report: Callable[[], NodeSummary]
 ) -> tuple[FleetView, float]:
     """Return what is in view, and how long that took."""
     begun = thread_time()
@@ -202,7 +202,7 @@ async def _looked(
     return view, took_s + thread_time() - begun
 
 
-def _view(node: FleetNode, index: HealthIndex, place: ViewPlace, about: Surroundings) -> FleetView:
+def _view(node: FleetNode, index: HealthIndex, place: ViewPlace, about: NodeSummary) -> FleetView:
     matching = index.matching(place.wanted)
     shown = matching[place.first : place.first + place.count]
     rows = [row_of(node, index, member) for member in shown]

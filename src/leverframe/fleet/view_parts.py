@@ -24,9 +24,9 @@ from leverframe.fleet.health_index import (
 )
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import (
+    LocatedController,
     OtherNodes,
     SilentNode,
-    Whereabouts,
     answering,
     ask_node,
 )
@@ -109,7 +109,7 @@ async def _rows(
 
 async def _unknown(
     others: OtherNodes, placed: Mapping[str, list[int]], parts: Mapping[str, KeysPart]
-) -> list[Whereabouts]:
+) -> list[LocatedController]:
     """Find the controllers for which no node answers; those that have moved are left out."""
     silent = {number for one, some in placed.items() if one not in parts for number in some}
     missing = {one: set(part.missing) for one, part in parts.items()}
@@ -118,19 +118,19 @@ async def _unknown(
         return []
     # One that moved while the nodes were asked may have told its key from its new place.
     lost -= {key[-1] for part in parts.values() for key in part.keys}
-    found = await _whereabouts(others, lost)
+    found = await _locate(others, lost)
     return [one for one in found if one.number in missing.get(one.node or NOBODY, lost)]
 
 
-async def _whereabouts(others: OtherNodes, numbers: Collection[int]) -> list[Whereabouts]:
+async def _locate(others: OtherNodes, numbers: Collection[int]) -> list[LocatedController]:
     """Look up controllers, without those that were removed; by the last look if need be."""
     try:
-        return await others.whereabouts(numbers)
+        return await others.locate(numbers)
     except StoreUnavailable:
         return [one for one in others.last_known() if one.number in numbers]
 
 
-def _is_wanted(one: Whereabouts, wanted: Wanted) -> bool:
+def _is_wanted(one: LocatedController, wanted: Wanted) -> bool:
     record = one.record
     known = "\n".join((record.name, record.address or "", *record.tags, record.tenant)).lower()
     return (
@@ -140,13 +140,13 @@ def _is_wanted(one: Whereabouts, wanted: Wanted) -> bool:
     )
 
 
-def _key(one: Whereabouts, wanted: Wanted) -> Key:
+def _key(one: LocatedController, wanted: Wanted) -> Key:
     if wanted.order == "name":
         return 0, natural(one.name), one.number
     return UNKNOWN, "", one.number
 
 
-def _unknown_row(node: FleetNode, one: Whereabouts) -> FleetRow:
+def _unknown_row(node: FleetNode, one: LocatedController) -> FleetRow:
     record = one.record
     return FleetRow(
         *(record.name, node.door.url_of(record.name), record.address, record.port),

@@ -202,12 +202,12 @@ class SimulatedBoard:
         own = {name: getattr(self, name) for name in _LIVE}
         return exported((own, self.hosts.live_state()))
 
-    def go_on_from(self, state: LiveState[Any]) -> None:
+    def resume_from(self, state: LiveState[Any]) -> None:
         """Become what a state says, without telling the controller, which knows."""
         own, hosts = imported(state)
         for name, value in own.items():
             setattr(self, name, value)
-        self.hosts.go_on_from(hosts)
+        self.hosts.resume_from(hosts)
 
     def portable(self) -> BoardState:
         """Return the same as plain data, for another process; encode it at once."""

@@ -50,7 +50,7 @@ class SimulatedHosts:
     def live_state(self) -> Any:
         return dict(self._milliseconds), dict(self._under_way)
 
-    def go_on_from(self, state: Any) -> None:
+    def resume_from(self, state: Any) -> None:
         self._milliseconds, self._under_way = map(dict, state)
         self._plan()
 

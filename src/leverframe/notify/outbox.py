@@ -356,7 +356,7 @@ class Outbox:
         held = tuple(msgspec.structs.replace(message) for message in self._held)
         return ended, dict(self._counts), self._number, held
 
-    def go_on_from(self, state: Any) -> None:
+    def resume_from(self, state: Any) -> None:
         """Keep the messages of a state instead; what has been sent cannot be called back."""
         if not self.capture:
             return

@@ -35,7 +35,7 @@ from leverframe.servers.mqtt.service import MqttService
 from leverframe.servers.routes.metrics import history_families, outbox_families
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.history.compactor import Bounds
-from leverframe.storage.history.journal_keeper import JournalKeeper
+from leverframe.storage.history.journal_recorder import JournalRecorder
 from leverframe.storage.history.worker import (
     HistoryRecorder,
     HistoryWorker,
@@ -98,14 +98,7 @@ def history_worker(config: NodeConfig, folder: DataFolder) -> ThreadHistoryWorke
 
 def connect_history(controller: Controller, worker: HistoryWorker) -> HistoryRecorder:
     """Record every value from the start on."""
-
-    def tell(sentence: str | None) -> None:
-        if sentence is None:
-            controller.troubles.pop("history", None)
-        else:
-            controller.troubles["history"] = sentence
-
-    worker.tell = tell
+    worker.on_trouble = partial(controller.troubles.note, "history")
     recorder = HistoryRecorder(worker, controller.clock)
     controller.history = recorder
     controller.watchers.add(recorder.flush_if_due)
@@ -113,18 +106,18 @@ def connect_history(controller: Controller, worker: HistoryWorker) -> HistoryRec
     return recorder
 
 
-def connect_journal(controller: Controller, history: HistoryRecorder) -> JournalKeeper:
+def connect_journal(controller: Controller, history: HistoryRecorder) -> JournalRecorder:
     """Keep the entries of the journal with the history."""
-    keeper = JournalKeeper(
+    recorder = JournalRecorder(
         history,
         lambda: controller.engine.machine.journal,
         controller.clock,
         lambda: f"{__version__} ({controller.profile})",
     )
-    controller.journal_keeper = keeper
-    controller.watchers.add(keeper.look)
-    controller.live_parts.append(keeper)
-    return keeper
+    controller.journal_recorder = recorder
+    controller.watchers.add(recorder.record_if_due)
+    controller.live_parts.append(recorder)
+    return recorder
 
 
 def connect_snapshots(

@@ -11,7 +11,7 @@ from leverframe.fleet.cluster.cluster_metrics import MemberFigures, cluster_fami
 from leverframe.fleet.cluster.directory import DoorFigures
 from leverframe.fleet.fleet_metrics import lane_families, node_families
 from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.jobs import Asker, Carefulness
+from leverframe.fleet.jobs.jobs import Requester, RolloutPolicy
 from leverframe.fleet.members import NewController
 from leverframe.fleet.other_nodes import ClusterReport, PeerReport
 from leverframe.fleet.records import MemberRecord
@@ -88,8 +88,8 @@ def metrics_page() -> str:
 async def _rows_of_node() -> list[tuple[str, str, str, str]]:
     web = await node_of(Config(), MemoryLane(), VirtualClock())
     (member,) = await web.node.add([NewController(MemberRecord("any"), Profile())])
-    asker = Asker(UNRESTRICTED, "")
-    job = await web.jobs.plan([member], JobWork(("outs.cgi?out0=1",)), asker, Carefulness())
+    requester = Requester(UNRESTRICTED, "")
+    job = await web.jobs.plan([member], JobWork(("outs.cgi?out0=1",)), requester, RolloutPolicy())
     families = await node_families(web.node, [job], ())
     await web.node.close()
     return [_row(family) for family in (*families, *lane_families(LaneFigures()))]

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 #: When about so many pages (4 MB) are in the log it is folded into the main file. That costs more
 #: than a commit, but writes a page that changed often only once.
-_FOLD_PAGES = 1000
+_CHECKPOINT_PAGES = 1000
 
 
 class WatchedFile:
@@ -111,7 +111,7 @@ class WatchedFile:
             raise
 
     def _tidy_up(self, statements: Sequence[Statement], erases: bool, scattered: int) -> None:
-        """Note the state of the files after a transaction; have the log folded when it is long.
+        """Note the state of the files after a transaction; have a long log checkpointed.
 
         What was removed is still in the log as it was written, so that is emptied. If it cannot be,
         because a foreign program reads it or the disk has trouble, the old values go with a later
@@ -123,13 +123,13 @@ class WatchedFile:
         if erases:
             self._checkpoint("TRUNCATE")
             self._watch.note_log()
-        elif self._pages >= _FOLD_PAGES:
+        elif self._pages >= _CHECKPOINT_PAGES:
             if self._do_later is None:
                 self._checkpoint("PASSIVE")
             else:
-                self._do_later(self.fold_log)
+                self._do_later(self.checkpoint)
 
-    def fold_log(self) -> None:
+    def checkpoint(self) -> None:
         """Write the log into the main file."""
         with self._in_use:
             self._checkpoint("PASSIVE")

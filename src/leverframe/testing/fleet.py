@@ -19,7 +19,7 @@ from leverframe.fleet.group_time import (
     next_step_s,
 )
 from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.jobs import Carefulness
+from leverframe.fleet.jobs.jobs import RolloutPolicy
 from leverframe.fleet.members import Member
 from leverframe.fleet.node_client import NodeAnswer, NodeAsking
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
@@ -208,7 +208,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         `success` percent have done it, or a number of `errors` (a count or a percentage) stops it.
         """
         work = JobWork(commands)
-        how = Carefulness(groups, success, errors, checks_health=check_health)
+        how = RolloutPolicy(groups, success, errors, checks_health=check_health)
         written_commands("\n".join(commands))
         job = LOOP_THREAD.run(self._node.plan(self._members(), work, BY_TEST, how))
         return TwinRollout(job).start()

@@ -17,7 +17,7 @@ from leverframe.config import Config, NodeConfig
 from leverframe.controller.live_snapshot import take_snapshot
 from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.jobs import Asker, Carefulness
+from leverframe.fleet.jobs.jobs import Requester, RolloutPolicy
 from leverframe.fleet.members import Member, NewController
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import MemberRecord
@@ -115,12 +115,12 @@ class TwinNode:
         await close_all([web.jobs.close, lambda: web.node.door.stop(GRACE_S), web.node.close])
 
     async def plan(
-        self, members: Sequence[Member], work: JobWork, source: str, how: Carefulness
+        self, members: Sequence[Member], work: JobWork, source: str, how: RolloutPolicy
     ) -> FleetJob:
         """Plan a roll-out for some of its controllers."""
         assert self._web is not None
-        asker = Asker(UNRESTRICTED, source)
-        return await self._web.jobs.plan(members, work, asker, how)
+        requester = Requester(UNRESTRICTED, source)
+        return await self._web.jobs.plan(members, work, requester, how)
 
     def store_of(self, member: Member) -> Any:
         return self._lane.store(member.number)

@@ -271,8 +271,8 @@ class Twin(AnyTwin):
                     watcher(name)
         if controller.history is not None:
             controller.history.forget()
-        if controller.journal_keeper is not None:
-            controller.journal_keeper.forget()
+        if controller.journal_recorder is not None:
+            controller.journal_recorder.forget()
         if controller.request_journal is not None:
             controller.request_journal.clear()
         built.web.access.sessions.close_all()

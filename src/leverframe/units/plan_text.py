@@ -16,7 +16,7 @@ _MAX_CHANGES = 8
 _MAX_LETTERS = 100
 
 
-class ToldChange(Struct, frozen=True):
+class DescribedChange(Struct, frozen=True):
     """One change of a step, with values as a unit file writes them."""
 
     path: str
@@ -25,23 +25,23 @@ class ToldChange(Struct, frozen=True):
     new: str
 
 
-class ToldStep(Struct, frozen=True):
+class DescribedStep(Struct, frozen=True):
     """A step as people read it; each says it in its own language."""
 
     #: What the command does, as the reference says it.
     doc: str
-    changes: tuple[ToldChange, ...]
+    changes: tuple[DescribedChange, ...]
     #: So many changes are left out.
     more: int
     request: str
 
 
-def told_steps(plan: UnitPlan) -> Iterator[ToldStep]:
+def describe_steps(plan: UnitPlan) -> Iterator[DescribedStep]:
     """Yield what the steps of a plan do; secrets are not shown."""
     for step, before, after in plan.walked():
         changes = tuple(_changes(step, before, after))
         request = step.shown_request(plan.profile)
-        yield ToldStep(
+        yield DescribedStep(
             step.doc(plan.profile),
             changes[:_MAX_CHANGES],
             max(0, len(changes) - _MAX_CHANGES),
@@ -49,26 +49,26 @@ def told_steps(plan: UnitPlan) -> Iterator[ToldStep]:
         )
 
 
-def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[ToldChange]:
+def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[DescribedChange]:
     """Yield what a step changes: a rule as a sentence, anything else by its settings."""
     name, _, value = step.request.query.partition("=")
     if name in ("event", "eventdel"):
         index = int(value.partition("*")[0])
         old, new = (rules[index : index + 1] for rules in (before.rules, after.rules))
         now = sentence_about(new[0]) if name == "event" else NOTHING
-        yield ToldChange(f"rules.{index}", sentence_about(old[0]) if old else NOTHING, now)
+        yield DescribedChange(f"rules.{index}", sentence_about(old[0]) if old else NOTHING, now)
         return
     entries = sorted(
         {int(change.path.split(".")[1]) for change in step.changes if _is_entry(change)}
     )
     for place in entries:
         told = (_entry_text(settings.schedule, place) for settings in (before, after))
-        yield ToldChange(f"schedule.{place}", *told)
+        yield DescribedChange(f"schedule.{place}", *told)
     for change in step.changes:
         if _is_entry(change):
             continue
         old_text = None if change.old == change.new else _short(change.shown(change.old))
-        yield ToldChange(change.path, old_text, _short(change.shown(change.new)))
+        yield DescribedChange(change.path, old_text, _short(change.shown(change.new)))
 
 
 def _is_entry(change: SettingChange) -> bool:
@@ -88,7 +88,9 @@ def plan_in_words(plan: UnitPlan) -> Iterator[str]:
         yield f"{head}: nothing to send."
     else:
         yield f"{head}: {_counted(len(plan.steps), 'step')}, proven on a twin."
-    for number, (own, step) in enumerate(zip(plan.steps, told_steps(plan), strict=True), start=1):
+    for number, (own, step) in enumerate(
+        zip(plan.steps, describe_steps(plan), strict=True), start=1
+    ):
         yield f"{number:4}. {own.words(plan.profile)}"
         yield from (f"      {line}" for change in step.changes for line in _lines(change))
         if step.more:
@@ -98,7 +100,7 @@ def plan_in_words(plan: UnitPlan) -> Iterator[str]:
         yield f"   -  {key_of(one.path)} is not reached. {one.reason}"
 
 
-def _lines(change: ToldChange) -> Iterator[str]:
+def _lines(change: DescribedChange) -> Iterator[str]:
     section, _, rule = change.path.partition(".")
     if section == "rules" and rule.isdigit():
         number = int(rule) + 1

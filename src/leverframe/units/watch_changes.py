@@ -21,7 +21,7 @@ from leverframe.units.apply_journal import ApplyJournal, refuse_unfinished
 from leverframe.units.applying import Applier
 from leverframe.units.drift import DriftedSetting, drift_from
 from leverframe.units.plan_making import plan_for_file
-from leverframe.units.plan_text import ToldStep, told_steps
+from leverframe.units.plan_text import DescribedStep, describe_steps
 from leverframe.units.pulling import pull_unit
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.unit_plan import LeftOutSetting, UnitPlan
@@ -42,7 +42,7 @@ class ShownPlan(Struct, frozen=True):
 
     #: Stands for this plan and no other.
     key: str
-    steps: tuple[ToldStep, ...]
+    steps: tuple[DescribedStep, ...]
     left_out: tuple[LeftOutSetting, ...]
 
 
@@ -79,7 +79,7 @@ class UnitChanges:
         plan = await plan_for_file(name, pulled, self._file(name, pulled.profile))
         key = _key_of(plan)
         self._plans[name] = key, plan
-        return ShownPlan(key, tuple(told_steps(plan)), plan.left_out)
+        return ShownPlan(key, tuple(describe_steps(plan)), plan.left_out)
 
     def apply(self, name: str, key: str) -> ChangeProgress:
         """Begin to carry out the plan that was shown; its progress is told by name."""

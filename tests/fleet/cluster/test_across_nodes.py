@@ -108,7 +108,7 @@ async def test_what_a_node_cannot_do_for_another_one_is_told_as_it_is(
     monkeypatch.setitem(cluster.nodes["b"].calls, "away", away)
     assert (await refusal_of("away"))["status"] == 507
     # Names are known by the last look, tags are not.
-    monkeypatch.setattr(cluster.members["a"], "whereabouts", away)
+    monkeypatch.setattr(cluster.members["a"], "locate", away)
     assert [one["name"] for one in await a.get("list")] == list(NAMES)
     assert "The database is away." in await a.refused(507, "tag", tag="all", add="x")
     cluster.members["a"].lease.ended = "It must not act."
@@ -485,7 +485,7 @@ async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
     """The node that is asked has let it go, and who has lost it does not write its record."""
     a, b, other = cluster.asked["a"], cluster.nodes["b"], there(cluster)
     member = b.members[other]
-    real = cluster.members["a"].whereabouts
+    real = cluster.members["a"].locate
     stale = await real()
     looks: list[Any] = []
 
@@ -495,7 +495,7 @@ async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
 
     await cluster.members["a"].move([other], "a")
     await until(lambda: other in cluster.names("a"))
-    monkeypatch.setattr(cluster.members["a"], "whereabouts", old_first)
+    monkeypatch.setattr(cluster.members["a"], "locate", old_first)
     assert (await a.post("rename", name=other, to="moved"))["node"] == "a"
     assert looks[1:] == [[member.number]]
     looks.clear()

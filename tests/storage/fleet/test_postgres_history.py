@@ -33,7 +33,7 @@ from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import TIERS
 from leverframe.storage.history.compactor import MERGED, SIZES, Bounds, Compactor
 from leverframe.storage.history.entries import EntryQuestion, EntryRow
-from leverframe.storage.history.journal_keeper import JournalKeeper
+from leverframe.storage.history.journal_recorder import JournalRecorder
 from leverframe.storage.history.reading import answer, raw
 from leverframe.storage.history.worker import HistoryRecorder, WaitingRoom
 from leverframe.storage.store import StoreUnavailable
@@ -108,7 +108,7 @@ def test_who_has_lost_a_controller_writes_nothing_of_its_history(
         # One statement, a transaction that only removes, and one that explains a value.
         lambda _: former.add([sample(20)]),
         remove_oldest,
-        lambda chunks: (chunks.tell(Cause("command", "late")), chunks.commit()),
+        lambda chunks: (chunks.reason_number(Cause("command", "late")), chunks.commit()),
         lambda chunks: (chunks.add_entries([ENTRY]), chunks.commit()),
     ]
     for write in refused:
@@ -385,14 +385,16 @@ async def test_entries_that_a_run_leaves_are_numbered_on_from_those_before(
         history = database.history(BOUNDS)
         recorder = HistoryRecorder(history.worker(1), SystemClock())
         journal = Journal()
-        keeper = JournalKeeper(recorder, lambda it=journal: it, SystemClock(), lambda: "1")
+        journal_recorder = JournalRecorder(
+            recorder, lambda it=journal: it, SystemClock(), lambda: "1"
+        )
         journal.add(START, Cause("command"), Fact("on", "OUT0", 0, 1))
-        keeper.look()
+        journal_recorder.record_if_due()
         if is_asked:
-            found = await keeper.ask(EntryQuestion(0, 9e9))
+            found = await journal_recorder.ask(EntryQuestion(0, 9e9))
             told.append([msgspec.json.decode(one)["number"] for one in found])
         statements.clear()
-        await keeper.close()
+        await journal_recorder.close()
         await recorder.close()
         assert len(statements) == 1
         await history.close()
@@ -415,7 +417,7 @@ async def test_while_the_database_is_away_values_wait_and_are_told_of(
     told: dict[int, str | None] = {}
     workers = [history.worker(number) for number in (1, 2)]
     for number, worker in enumerate(workers):
-        worker.tell = lambda sentence, number=number: told.update({number: sentence})
+        worker.on_trouble = lambda sentence, number=number: told.update({number: sentence})
         worker.add([sample(1)])
         assert await worker.ask(values_of) == [1]
     with database.away():
@@ -444,7 +446,7 @@ async def test_what_has_no_room_while_the_database_is_away_goes_oldest_first_and
     history = database.history(BOUNDS)
     worker, _ = history.worker(1), history.worker(2)
     told: list[str | None] = []
-    worker.tell = told.append
+    worker.on_trouble = told.append
     assert worker.max_entries == 3
     with database.away():
         worker.add([sample(n) for n in range(8)])
@@ -587,10 +589,14 @@ def test_what_was_not_committed_is_not_known_any_more(session: HistorySession) -
     chunks.commit()
     chunks.set_recorded_until(START + 1)
     chunks.add_entries([ENTRY._replace(number=2)])
-    chunks.tell(Cause("command", "late"))
+    chunks.reason_number(Cause("command", "late"))
     assert (chunks.recorded_until(), chunks.entries.newest()) == (START + 1, 2)
     chunks.roll_back()
-    assert (chunks.recorded_until(), chunks.entries.newest(), chunks.told()) == (START, 1, {})
+    assert (chunks.recorded_until(), chunks.entries.newest(), chunks.reason_texts()) == (
+        START,
+        1,
+        {},
+    )
 
 
 def test_a_controller_is_opened_and_written_with_few_statements(
@@ -685,6 +691,6 @@ def test_nothing_is_left_of_what_was_rolled_back(session: HistorySession) -> Non
     no_number: Any = object()
     with pytest.raises(TypeError):
         compactor.add([sample(1), (START + 2, "DS1", no_number)])
-    chunks.tell(Cause("command", "never committed"))
+    chunks.reason_number(Cause("command", "never committed"))
     chunks.roll_back()
-    assert (chunks.points(postgres_history.TIERS[0]), chunks.told()) == (before, {})
+    assert (chunks.points(postgres_history.TIERS[0]), chunks.reason_texts()) == (before, {})

@@ -192,7 +192,7 @@ async def test_a_fault_is_logged_once_and_nothing_is_lost_by_it(
     sentences = dict[int, str | None]()
     workers: dict[int, ThreadHistoryWorker] = {n: in_file.worker(n) for n in (1, 2, 3)}
     for number, worker in workers.items():
-        worker.tell = lambda sentence, number=number: sentences.update({number: sentence})
+        worker.on_trouble = lambda sentence, number=number: sentences.update({number: sentence})
         worker.add(samples(number, 0, 10))
     await until(lambda: len(sentences) == 3 and None not in sentences.values())
     assert caplog.text.count("No space left on device") == 1

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from leverframe.commands.plan.inverses import requests_for
-from leverframe.commands.plan.plan_in_making import HelpfulRequest, PlanInMaking, PlannedStep
+from leverframe.commands.plan.plan_builder import HelpfulRequest, PlanBuilder, PlannedStep
 from leverframe.commands.plan.rule_steps import disable_changing, set_rules
 from leverframe.commands.plan.written import PlannedRequest, is_within, leaf_or_missing
 from leverframe.commands.table import schedule, serial_port
@@ -94,7 +94,7 @@ def plan_between(
         if is_secret(path):
             # It may hold something, which must not be forgotten unnoticed.
             now, wanted = with_value(now, path, MASK), with_value(wanted, path, MASK)
-    making = PlanInMaking(profile, now, wanted, hidden, unknown)
+    making = PlanBuilder(profile, now, wanted, hidden, unknown)
     may_set_rules = not any(
         is_within(path, (_RULES,)) for path in hidden if not _NAME_OF_RULE.fullmatch(path)
     )
@@ -139,7 +139,7 @@ def _branches(row: Row) -> frozenset[str]:
     return frozenset(found | _BRANCH_OF_RUN.get(row.run, set()) if row.run else found)
 
 
-def _requests(making: PlanInMaking, rows: Iterable[Row]) -> list[PlannedRequest]:
+def _requests(making: PlanBuilder, rows: Iterable[Row]) -> list[PlannedRequest]:
     return [
         request
         for row in rows
@@ -147,7 +147,7 @@ def _requests(making: PlanInMaking, rows: Iterable[Row]) -> list[PlannedRequest]
     ]
 
 
-def _follow(making: PlanInMaking, rows: Mapping[str, list[Row]], branches: Iterable[str]) -> None:
+def _follow(making: PlanBuilder, rows: Mapping[str, list[Row]], branches: Iterable[str]) -> None:
     """Go through the branches that differ, or of which something is unknown."""
     for branch in branches:
         differs = getattr(making.now, branch) != getattr(making.wanted, branch)
@@ -155,7 +155,7 @@ def _follow(making: PlanInMaking, rows: Mapping[str, list[Row]], branches: Itera
             _take_what_helps(making, rows.get(branch, []))
 
 
-def _take_what_helps(making: PlanInMaking, rows: Sequence[Row]) -> None:
+def _take_what_helps(making: PlanBuilder, rows: Sequence[Row]) -> None:
     """Take what helps, until nothing does: first what brings most, with least."""
     while True:
         offers = [offer for request in _requests(making, rows) if (offer := making.offer(request))]
@@ -175,8 +175,8 @@ def _urgency(offer: HelpfulRequest) -> tuple[int, int, int]:
     return when, -offer.gain, len(offer.effect.given)
 
 
-def _would_help_unlocked(making: PlanInMaking, rows: Iterable[Row]) -> bool:
-    unlocked = PlanInMaking(
+def _would_help_unlocked(making: PlanBuilder, rows: Iterable[Row]) -> bool:
+    unlocked = PlanBuilder(
         making.profile,
         with_value(making.now, "output_flags.lock", False),
         making.wanted,
@@ -189,7 +189,7 @@ def _would_help_unlocked(making: PlanInMaking, rows: Iterable[Row]) -> bool:
     )
 
 
-def _unreachable(making: PlanInMaking) -> Iterable[Unreachable]:
+def _unreachable(making: PlanBuilder) -> Iterable[Unreachable]:
     default = f"No command of {making.profile} sets it so."
     missing = {path: new for path, _, new in difference(making.now, making.wanted)}
     missing |= {path: leaf_or_missing(making.wanted, path) for path in sorted(making.unknown)}

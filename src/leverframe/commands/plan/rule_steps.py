@@ -8,7 +8,7 @@ that the numbers of the others stay right.
 
 from msgspec.structs import replace
 
-from leverframe.commands.plan.plan_in_making import PlanInMaking
+from leverframe.commands.plan.plan_builder import PlanBuilder
 from leverframe.commands.plan.written import PlannedRequest
 from leverframe.commands.table.params import encoded
 from leverframe.commands.table.rules import event_query
@@ -55,7 +55,7 @@ def _request(query: str) -> PlannedRequest:
     return PlannedRequest("GET", f"{_RULE_PATH}?{query}")
 
 
-def disable_changing(making: PlanInMaking, with_own: bool) -> None:
+def disable_changing(making: PlanBuilder, with_own: bool) -> None:
     """Disable the rules that will change, go, or are wanted disabled."""
     rules, wanted = making.now.rules, making.wanted.rules
     left = list(range(len(rules)))
@@ -70,12 +70,12 @@ def disable_changing(making: PlanInMaking, with_own: bool) -> None:
             _disable(making, index)
 
 
-def _disable(making: PlanInMaking, index: int) -> None:
+def _disable(making: PlanBuilder, index: int) -> None:
     if making.now.rules[index].enabled:
         making.take(_request(f"eventon={index}*0"))
 
 
-def set_rules(making: PlanInMaking, with_own: bool) -> None:
+def set_rules(making: PlanBuilder, with_own: bool) -> None:
     """Delete, write and enable rules, in this order."""
     wanted, profile = making.wanted.rules, making.profile
     for index in _deletions(making.now.rules, wanted):
@@ -99,7 +99,7 @@ def set_rules(making: PlanInMaking, with_own: bool) -> None:
             making.take(_request(f"eventon={index}*{int(wanted[index].enabled)}"))
 
 
-def _name(making: PlanInMaking) -> None:
+def _name(making: PlanBuilder) -> None:
     """Name rules; a name that was not read and is not wanted stays as it is."""
     for index, aim in enumerate(making.wanted.rules):
         path = f"rules.{index}.name"
@@ -108,7 +108,7 @@ def _name(making: PlanInMaking) -> None:
             making.take(_request(f"rulename={index}*{encoded(aim.name)}"))
 
 
-def _write(making: PlanInMaking, index: int, rule: Rule) -> None:
+def _write(making: PlanBuilder, index: int, rule: Rule) -> None:
     query = event_query(index, rule, making.profile)
     assert query is not None
     making.take(_request(query))

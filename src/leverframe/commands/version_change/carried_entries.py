@@ -40,7 +40,7 @@ def carried_rules(
     dropped = []
     carried = []
     for place, rule in enumerate(rules):
-        rule = _withoutidle_parts(_with_known_action(rule, target), f"rules.{place}", target, lost)
+        rule = _without_idle_parts(_with_known_action(rule, target), f"rules.{place}", target, lost)
         missing = missing_of_rule(rule, target)
         if _ESSENTIAL.intersection(missing):
             dropped.append(place)
@@ -59,7 +59,7 @@ def carried_rules(
     return left
 
 
-def _withoutidle_parts(rule: Rule, path: str, target: Profile, lost: list[NotCarriedOver]) -> Rule:
+def _without_idle_parts(rule: Rule, path: str, target: Profile, lost: list[NotCarriedOver]) -> Rule:
     """Remove from the rule what the version cannot hold and what changes nothing in it."""
     idle = idle_parts(rule).intersection(missing_of_rule(rule, target))
     reason = f"{target} does not have it; it has no effect in this entry."

@@ -22,9 +22,9 @@ from leverframe.fleet.members import no_such_name, no_such_tag
 from leverframe.fleet.node_accounts import Asking
 from leverframe.fleet.other_nodes import (
     AnswerNotUnderstood,
+    LocatedController,
     OtherNodes,
     SilentNode,
-    Whereabouts,
     read_answer,
 )
 from leverframe.fleet.progress import count_done, expect
@@ -80,7 +80,7 @@ class NodePart(Struct, frozen=True):
     """What a node has answered for some controllers, or why it has not."""
 
     node: str
-    targets: list[Whereabouts]
+    targets: list[LocatedController]
     value: Any = None
     refusal: Refusal | None = None
 
@@ -143,14 +143,14 @@ def is_repeatable(endpoint: FleetEndpoint) -> bool:
 # --- whom it concerns -----------------------------------------------------------------------------
 
 
-async def targets_of(context: FleetContext) -> list[Whereabouts]:
+async def targets_of(context: FleetContext) -> list[LocatedController]:
     """Find the chosen controllers wherever they are, by name and tag; refuse unknown ones.
 
     While the database is away, names are known by the last look.
     """
     others, names, tags = others_of(context), context.texts("name"), context.texts("tag")
     try:
-        everybody = await others.whereabouts()
+        everybody = await others.locate()
     except StoreUnavailable:
         if tags:
             raise
@@ -176,7 +176,7 @@ async def targets_of(context: FleetContext) -> list[Whereabouts]:
 async def spread(
     context: FleetContext,
     endpoint: FleetEndpoint,
-    targets: Sequence[Whereabouts],
+    targets: Sequence[LocatedController],
     also: Iterable[str] = (),
 ) -> list[NodePart]:
     """Have every node do its part; raise the refusal where all of them refuse.
@@ -186,10 +186,10 @@ async def spread(
     others, loop = others_of(context), asyncio.get_running_loop()
     until = loop.time() + HOLD_S
     parts: list[NodePart] = []
-    by_node: dict[str, list[Whereabouts]] = {node: [] for node in also}
+    by_node: dict[str, list[LocatedController]] = {node: [] for node in also}
     left = list(targets)
     while True:
-        nobody: list[Whereabouts] = []
+        nobody: list[LocatedController] = []
         for one in left:
             (nobody if one.node is None else by_node.setdefault(one.node, [])).append(one)
         answers = await asyncio.gather(
@@ -215,10 +215,12 @@ async def spread(
     return parts
 
 
-async def _found_again(others: OtherNodes, targets: Sequence[Whereabouts]) -> list[Whereabouts]:
+async def _found_again(
+    others: OtherNodes, targets: Sequence[LocatedController]
+) -> list[LocatedController]:
     try:
         # Those that were removed meanwhile are left out.
-        return await others.whereabouts([one.number for one in targets])
+        return await others.locate([one.number for one in targets])
     except StoreUnavailable:
         return list(targets)
 
@@ -233,7 +235,7 @@ def _is_to_be_asked_again(part: NodePart, endpoint: FleetEndpoint) -> bool:
 
 
 async def _part(
-    context: FleetContext, endpoint: FleetEndpoint, node: str, targets: Sequence[Whereabouts]
+    context: FleetContext, endpoint: FleetEndpoint, node: str, targets: Sequence[LocatedController]
 ) -> list[NodePart]:
     """Ask a node; what it does not have, or has let go meanwhile, is a part of its own."""
     numbers = [one.number for one in targets]
@@ -277,8 +279,8 @@ def all_of(parts: Iterable[NodePart]) -> list[Any]:
 
 def rows_of(
     parts: Iterable[NodePart],
-    targets: Sequence[Whereabouts],
-    refused: Callable[[Whereabouts, Refusal], Any],
+    targets: Sequence[LocatedController],
+    refused: Callable[[LocatedController, Refusal], Any],
 ) -> list[Any]:
     """Return the rows that nodes have for their controllers, in order; `refused` makes others."""
     rows: list[Any] = []
@@ -299,17 +301,17 @@ async def spread_bulk(context: FleetContext, endpoint: FleetEndpoint) -> BulkRep
     return bulk_of(await spread(context, endpoint, targets), targets)
 
 
-def bulk_of(parts: Sequence[NodePart], targets: Sequence[Whereabouts]) -> BulkReport:
+def bulk_of(parts: Sequence[NodePart], targets: Sequence[LocatedController]) -> BulkReport:
     told = [one if one.refusal else replace(one, value=one.value.results) for one in parts]
     dry_run = any(one.value.dry_run for one in parts if one.refusal is None)
     return report_of(rows_of(told, targets, refused_for), dry_run=dry_run)
 
 
-def refused_for(target: Whereabouts, refusal: Refusal) -> MemberResult:
+def refused_for(target: LocatedController, refusal: Refusal) -> MemberResult:
     return MemberResult(target.name, refusal.status, str(refusal.as_problem()["detail"]))
 
 
-def in_order(found: list[Any], targets: Sequence[Whereabouts]) -> list[Any]:
+def in_order(found: list[Any], targets: Sequence[LocatedController]) -> list[Any]:
     """Put what was found of controllers in the order in which these were chosen."""
     places: Mapping[str, int] = {one.name: place for place, one in enumerate(targets)}
     return sorted(found, key=lambda one: places.get(one.name, len(places)))

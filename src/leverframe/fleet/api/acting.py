@@ -48,7 +48,7 @@ async def sent(context: FleetContext) -> BulkReport:
         )
     written_commands(command)
     work = JobWork((command,))
-    return await context.jobs.send(members, work, context.asker, given.get("id"))
+    return await context.jobs.send(members, work, context.requester, given.get("id"))
 
 
 def command_of(context: FleetContext) -> str:

@@ -44,7 +44,7 @@ from leverframe.fleet.group_snapshots import KeptSnapshot, no_such_snapshot
 from leverframe.fleet.jobs.job_state import JobReport
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import TellCall
-from leverframe.fleet.other_nodes import SilentNode, Whereabouts, ask_node
+from leverframe.fleet.other_nodes import LocatedController, SilentNode, ask_node
 from leverframe.fleet.records import JobTaken
 from leverframe.fleet.tenants import within_tenant
 from leverframe.storage.store import StoreUnavailable
@@ -94,7 +94,7 @@ async def listed(context: FleetContext, endpoint: FleetEndpoint) -> list[MemberR
     return rows_of(parts, targets, partial(_unknown, context))
 
 
-def _unknown(context: FleetContext, target: Whereabouts, why: Refusal) -> MemberReport:
+def _unknown(context: FleetContext, target: LocatedController, why: Refusal) -> MemberReport:
     record = target.record
     return MemberReport(
         record.name,
@@ -129,7 +129,7 @@ async def drift(context: FleetContext, endpoint: FleetEndpoint) -> list[MemberDr
     return rows_of(await spread(context, endpoint, targets), targets, _not_compared)
 
 
-def _not_compared(target: Whereabouts, why: Refusal) -> MemberDrift:
+def _not_compared(target: LocatedController, why: Refusal) -> MemberDrift:
     refused = refused_for(target, why)
     return MemberDrift(refused.name, refused.status, detail=refused.detail)
 
@@ -155,7 +155,7 @@ async def added(context: FleetContext, endpoint: FleetEndpoint) -> MadeReport:
         context = replace(context, given=given, request=request)
     trying = replace(context, given={**context.given, "dry_run": True})
     would: MadeReport = await endpoint.function(trying)
-    known = {one.name for one in await others_of(context).whereabouts()}
+    known = {one.name for one in await others_of(context).locate()}
     for name in would.names:
         if name in known:
             raise Conflict(f"There is a controller {name} already.", field="name")
@@ -291,7 +291,7 @@ async def sent(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
             return report_of(not_done(tried.results))
     id = given.get("id")
     try:
-        return await context.jobs.send(targets, work, context.asker, id)
+        return await context.jobs.send(targets, work, context.requester, id)
     except JobTaken:
         assert id is not None
         return await _told_again(context, within_tenant(context.tenant, id), work)
@@ -311,7 +311,7 @@ async def _told_again(context: FleetContext, id: str, work: JobWork) -> BulkRepo
     return report
 
 
-async def chosen_targets(context: FleetContext) -> Sequence[Whereabouts]:
+async def chosen_targets(context: FleetContext) -> Sequence[LocatedController]:
     """Find the chosen controllers wherever they are, by their health and findings too."""
     targets = await targets_of(context)
     if not context.is_looked_for:

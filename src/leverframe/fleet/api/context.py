@@ -20,7 +20,7 @@ from leverframe.commands.table.row import ADMIN
 from leverframe.fleet.bulk import BY_FLEET
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import Health, HealthIndex, Wanted
-from leverframe.fleet.jobs.jobs import Asker, FleetJobs
+from leverframe.fleet.jobs.jobs import FleetJobs, Requester
 from leverframe.fleet.live import GroupTime
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
@@ -140,8 +140,8 @@ class FleetContext(Struct, frozen=True):
         )
 
     @property
-    def asker(self) -> Asker:
-        return Asker(self.account, self.request.peer, self.tenant)
+    def requester(self) -> Requester:
+        return Requester(self.account, self.request.peer, self.tenant)
 
     @property
     def at_controllers(self) -> Account:

@@ -21,7 +21,7 @@ from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_plan import ERRORS, GROUPS
 from leverframe.fleet.jobs.job_state import JobReport, Operation
 from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.jobs import Carefulness, JobTarget, plan_of
+from leverframe.fleet.jobs.jobs import JobTarget, RolloutPolicy, plan_of
 from leverframe.fleet.tenants import as_told
 from leverframe.storage.backup import BackupFile, BackupRefused, content_of
 
@@ -86,12 +86,12 @@ async def planned_for(
     context: FleetContext, targets: Sequence[JobTarget], tried: BulkReport
 ) -> RolloutPlanned:
     """Plan a roll-out for controllers, wherever they are, that have tried it."""
-    work, how = work_of(context), _carefulness(context)
-    plan = plan_of("rollout", targets, work, context.asker, how)
+    work, how = work_of(context), _policy(context)
+    plan = plan_of("rollout", targets, work, context.requester, how)
     job = None
     if not context.given.get("dry_run"):
         id = context.given.get("id")
-        made = await context.jobs.plan(targets, work, context.asker, how, id)
+        made = await context.jobs.plan(targets, work, context.requester, how, id)
         job = report_for(context, made)
         context.tell_pages()
     return RolloutPlanned(job, [len(group) for group in plan.groups], tried)
@@ -132,13 +132,13 @@ def template_of(context: FleetContext) -> BackupFile:
     return BackupFile(template.hw, template.sw, template.settings)
 
 
-def _carefulness(context: FleetContext) -> Carefulness:
+def _policy(context: FleetContext) -> RolloutPolicy:
     given = context.given
     try:
         pause_s = seconds_from_text(given.get("pause", "0s"))
     except BadDuration as error:
         raise BadValue(str(error), field="pause") from None
-    return Carefulness(
+    return RolloutPolicy(
         given.get("groups", "rest"),
         given.get("success", 100.0),
         given.get("errors", USUAL_ERRORS),

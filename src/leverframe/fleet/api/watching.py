@@ -21,7 +21,7 @@ from leverframe.fleet.page_stream import (
     MAX_ROWS,
     USUAL_ROWS,
     FleetView,
-    Surroundings,
+    NodeSummary,
     ViewPlace,
     fleet_stream,
     view_stream,
@@ -49,7 +49,7 @@ def streamed(context: FleetContext) -> StreamReply:
         context.node,
         context.index,
         place,
-        partial(_surroundings, context),
+        partial(_node_summary, context),
         context.accounts.watch(context.asking),
     )
     return _stream(context, views)
@@ -87,9 +87,9 @@ def _is_admin(context: FleetContext) -> bool:
     return context.account.role == ADMIN
 
 
-def _surroundings(context: FleetContext) -> Surroundings:
+def _node_summary(context: FleetContext) -> NodeSummary:
     jobs = listed(context) if _is_admin(context) else []
-    return Surroundings(node_report(context), _shown(jobs))
+    return NodeSummary(node_report(context), _shown(jobs))
 
 
 def _shown(jobs: list[JobReport]) -> list[JobReport]:

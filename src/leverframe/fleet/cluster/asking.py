@@ -19,7 +19,7 @@ from leverframe.fleet.cluster.node_calls import (
 from leverframe.fleet.cluster.peer_watch import SeenNode
 from leverframe.fleet.cluster.registry import ClusterRegistry
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.other_nodes import NotUnderstood, Whereabouts
+from leverframe.fleet.other_nodes import LocatedController, NotUnderstood
 from leverframe.fleet.records import MemberRecord, Moved
 from leverframe.fleet.tenants import is_seen
 from leverframe.servers.problems import StoreFailed
@@ -66,14 +66,14 @@ class AskingNode:
         name, owner = self._names.get(number, (None, ""))
         return name if is_seen(tenant or None, owner) else None
 
-    def last_known(self) -> list[Whereabouts]:
+    def last_known(self) -> list[LocatedController]:
         return [
-            Whereabouts(one.number, one.node, MemberRecord(one.name, tenant=one.tenant))
+            LocatedController(one.number, one.node, MemberRecord(one.name, tenant=one.tenant))
             for one in self._placed
         ]
 
-    async def whereabouts(self, numbers: Collection[int] | None = None) -> list[Whereabouts]:
-        return await self._registry.whereabouts(numbers)
+    async def locate(self, numbers: Collection[int] | None = None) -> list[LocatedController]:
+        return await self._registry.locate(numbers)
 
     async def holder_of(self, job: str) -> str | None:
         return await self._registry.holder_of(job)
@@ -87,9 +87,9 @@ class AskingNode:
 
     async def answer(self, call: NodeCall) -> CallAnswer:
         """Do what another node asks, unless its life is over."""
-        asker = next((one for one in self.nodes if one.name == call.node), None)
+        requester = next((one for one in self.nodes if one.name == call.node), None)
         try:
-            if asker is not None and call.epoch < asker.epoch:
+            if requester is not None and call.epoch < requester.epoch:
                 raise LifeIsOver(f"The node {call.node} was declared dead.")
             do = self._node.calls.get(call.what)
             if do is None or call.protocol > PROTOCOL:

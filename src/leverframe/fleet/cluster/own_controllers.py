@@ -86,7 +86,7 @@ class OwnControllers:
         if not missed:
             return
         # Those that were made after the last look are there.
-        there = await self._registry.whereabouts([one.number for one in missed])
+        there = await self._registry.locate([one.number for one in missed])
         numbers = {one.number for one in there}
         removed = [one for one in missed if one.number not in numbers and not one.has_left]
         if removed:

@@ -15,7 +15,7 @@ from leverframe.commands.table.refusals import Conflict
 from leverframe.controller.hand_over import SavedLive
 from leverframe.fleet.cluster.live_rows import take_live
 from leverframe.fleet.cluster.membership import ClaimedJob, holder_of, tell
-from leverframe.fleet.other_nodes import Whereabouts
+from leverframe.fleet.other_nodes import LocatedController
 from leverframe.fleet.records import JobTaken, MemberRecord, Moved, Registry, SnapshotRecord
 from leverframe.fleet.tenants import OPERATOR, FleetAccount, TenantRecord, no_such_tenant
 from leverframe.storage.fleet.postgres_connection import Connection, SharedConnection
@@ -144,17 +144,18 @@ class ClusterRegistry(Registry):
         await self._ask(write)
         self.jobs.pop(number, None)
 
-    async def whereabouts(self, numbers: Collection[int] | None) -> list[Whereabouts]:
+    async def locate(self, numbers: Collection[int] | None) -> list[LocatedController]:
         """Read the records of controllers, all or some, whoever has them."""
         query = "SELECT number, node, record, tenant FROM controller"
         if numbers is not None:
             query += " WHERE number = ANY(%s)"
         given = () if numbers is None else (list(numbers),)
 
-        def read(connection: Connection) -> list[Whereabouts]:
+        def read(connection: Connection) -> list[LocatedController]:
             rows = connection.execute(f"{query} ORDER BY number", given)
             return [
-                Whereabouts(one, node, _record(text, tenant)) for one, node, text, tenant in rows
+                LocatedController(one, node, _record(text, tenant))
+                for one, node, text, tenant in rows
             ]
 
         return await self._ask(read)

@@ -58,7 +58,7 @@ class JobIncomplete(Refusal):
         )
 
 
-class Asker(Struct, frozen=True):
+class Requester(Struct, frozen=True):
     """Who asks for a job, and from where."""
 
     account: Account
@@ -84,7 +84,7 @@ class JobTarget(Protocol):
     def name(self) -> str: ...
 
 
-class Carefulness(Struct, frozen=True):
+class RolloutPolicy(Struct, frozen=True):
     """How a roll-out goes forward, in the words of whoever plans it."""
 
     groups: str = "rest"
@@ -177,15 +177,15 @@ class FleetJobs:
     # --- making -----------------------------------------------------------------------------------
 
     async def send(
-        self, members: Sequence[JobTarget], work: JobWork, asker: Asker, id: str | None
+        self, members: Sequence[JobTarget], work: JobWork, requester: Requester, id: str | None
     ) -> BulkReport:
         """Carry out a bulk change, or tell of the one that has this id."""
         if not members:
             return report_of([])
         async with self._making:
-            kept_as = None if id is None else within_tenant(asker.tenant, id)
+            kept_as = None if id is None else within_tenant(requester.tenant, id)
             if kept_as is None or kept_as not in self._jobs:
-                job = await self._make("bulk", members, work, asker, None, id)
+                job = await self._make("bulk", members, work, requester, None, id)
                 kept_as = job.plan.id
                 job.go_on()
         return await self.told_again(kept_as, work)
@@ -194,29 +194,29 @@ class FleetJobs:
         self,
         members: Sequence[JobTarget],
         work: JobWork,
-        asker: Asker,
-        carefulness: Carefulness,
+        requester: Requester,
+        policy: RolloutPolicy,
         id: str | None = None,
     ) -> FleetJob:
         """Plan a roll-out, which begins when somebody starts it."""
         if not members:
             raise Conflict("No controller is chosen.")
         async with self._making:
-            if id is not None and within_tenant(asker.tenant, id) in self._jobs:
+            if id is not None and within_tenant(requester.tenant, id) in self._jobs:
                 raise Conflict(f"There is a job {id} already.", field="id")
-            return await self._make("rollout", members, work, asker, carefulness, id)
+            return await self._make("rollout", members, work, requester, policy, id)
 
     async def _make(
         self,
         kind: JobKind,
         members: Sequence[JobTarget],
         work: JobWork,
-        asker: Asker,
-        carefulness: Carefulness | None,
+        requester: Requester,
+        policy: RolloutPolicy | None,
         id: str | None,
     ) -> FleetJob:
-        await self._forget_old(kind, asker.tenant or OPERATOR)
-        plan = plan_of(kind, members, work, asker, carefulness, id)
+        await self._forget_old(kind, requester.tenant or OPERATOR)
+        plan = plan_of(kind, members, work, requester, policy, id)
         plan = msgspec.structs.replace(plan, at=self._node.clock.wall())
         registry, lane = self._node.registry, self._node.lane
         (number,) = await registry.reserve(1)
@@ -282,21 +282,21 @@ def plan_of(
     kind: JobKind,
     members: Sequence[JobTarget],
     work: JobWork,
-    asker: Asker,
-    carefulness: Carefulness | None,
+    requester: Requester,
+    policy: RolloutPolicy | None,
     id: str | None = None,
 ) -> JobPlan:
     """Make the plan of a job for controllers; refuse one that makes no sense."""
     numbers = [member.number for member in members]
-    how = carefulness or Carefulness(success_percent=0, checks_health=False, takes_snapshots=False)
+    how = policy or RolloutPolicy(success_percent=0, checks_health=False, takes_snapshots=False)
     return JobPlan(
-        within_tenant(asker.tenant, id or secrets.token_hex(_ID_BYTES)),
+        within_tenant(requester.tenant, id or secrets.token_hex(_ID_BYTES)),
         kind,
         work.title(),
         time.time(),
-        asker.account.name,
-        asker.account.role,
-        asker.source,
+        requester.account.name,
+        requester.account.role,
+        requester.source,
         grouped(numbers, how.groups),
         {member.number: member.name for member in members},
         how.success_percent,

@@ -190,7 +190,7 @@ class ReachingAnywhere:
         while left:
             if (reason := others.why_not()) is not None:
                 raise StoreUnavailable(reason)
-            where = {one.number: one.node for one in await others.whereabouts(left)}
+            where = {one.number: one.node for one in await others.locate(left)}
             for number in left - where.keys():
                 del found[number]
             by_node: dict[str, list[int]] = {}

@@ -150,10 +150,8 @@ class MqttService:
         up, problem = self._link.up, self._link.problem
         if problem is not None and self._controller.troubles.get(NAME) != problem:
             log.warning("%s: %s", NAME, problem)
-            self._controller.troubles[NAME] = problem
-        elif problem is None:
-            self._controller.troubles.pop(NAME, None)
-        self._tell_refusal()
+        self._controller.troubles.note(NAME, problem)
+        self._note_refusal()
         if up != self._was_up:
             self._was_up = up
             log.info("%s: %s", NAME, "connected" if up else "no connection")
@@ -161,14 +159,11 @@ class MqttService:
                 self._begin()
             self._tell_controller()
 
-    def _tell_refusal(self) -> None:
+    def _note_refusal(self) -> None:
         refusal = self._link.refusal()
-        if refusal is None:
-            self._controller.troubles.pop(REFUSED, None)
-        else:
-            if REFUSED not in self._controller.troubles:
-                log.warning("%s: %s", NAME, refusal)
-            self._controller.troubles[REFUSED] = refusal
+        if refusal is not None and REFUSED not in self._controller.troubles:
+            log.warning("%s: %s", NAME, refusal)
+        self._controller.troubles.note(REFUSED, refusal)
         may_again = self._is_refused and refusal is None
         self._is_refused = refusal is not None
         if may_again and self._link.up:

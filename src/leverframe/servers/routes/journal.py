@@ -41,11 +41,11 @@ PARAMETERS = (
 
 
 async def journal_json(context: Context) -> Reply:
-    keeper = context.controller.journal_keeper
-    assert keeper is not None
+    recorder = context.controller.journal_recorder
+    assert recorder is not None
     question = question_of(context.request.query or "")
     try:
-        entries = await keeper.ask(question)
+        entries = await recorder.ask(question)
     except StoreUnavailable as error:
         raise HistoryUnreadable(str(error)) from error
 

@@ -106,14 +106,14 @@ class Arrival(Struct, frozen=True):
     receive: Callable[[], Awaitable[None]]
 
 
-class Deed(Struct, frozen=True):
+class FaultChange(Struct, frozen=True):
     """Something that is no reading, done between the instants before and after it."""
 
     do: Callable[[], object]
 
 
 #: Something to do to the board at once, or one of the others.
-Step = Callable[[], None] | Arrival | Advance | Deed
+Step = Callable[[], None] | Arrival | Advance | FaultChange
 
 
 class SimCommands:
@@ -162,7 +162,7 @@ class SimCommands:
             await step.receive()
         elif isinstance(step, Advance):
             await self._controller.advance(step.seconds)
-        elif isinstance(step, Deed):
+        elif isinstance(step, FaultChange):
             step.do()
         else:
             with self._board.one_instant():
@@ -259,19 +259,19 @@ class SimCommands:
         faults = self._controller.faults
         assert faults is not None
         if text == NONE:
-            return Deed(faults.clear)
+            return FaultChange(faults.clear)
         ended, mark, number = text.partition(":")
         if ended == "end" and mark:
             known = [one.number for one in faults.report()]
             if not number.isdecimal() or int(number) not in known:
                 allowed = ", ".join(map(str, known)) or "none is set"
                 raise BadValue(f"There is no fault {number[:20]!r}.", value=text, allowed=allowed)
-            return Deed(lambda: faults.remove_number(int(number)))
+            return FaultChange(lambda: faults.remove_number(int(number)))
         try:
             fault = fault_from_text(text)
         except BadFault as error:
             raise BadValue(error.detail, value=error.value or None, allowed=error.allowed) from None
-        return Deed(lambda: self._set_fault(faults, fault))
+        return FaultChange(lambda: self._set_fault(faults, fault))
 
     def _set_fault(self, faults: Faults, fault: Fault) -> None:
         """Set a fault; while nobody can ask, real time moves the virtual one."""

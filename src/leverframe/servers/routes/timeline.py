@@ -29,7 +29,7 @@ from leverframe.servers.routes.state import WallTime
 from leverframe.storage.history.columns import RAW
 from leverframe.storage.history.compactor import Compactor
 from leverframe.storage.history.reading import TimeSpan, raw
-from leverframe.storage.history.telling import told_from
+from leverframe.storage.history.reason_texts import reason_from
 
 #: More is never read, and a rule that chatters would fill the reply.
 MAX_MESSAGES = 500
@@ -123,8 +123,9 @@ class _TimelineReader:
         self._span = span
         self._is_admin = is_admin
         self._since = compactor.chunk_store.since(RAW)
-        self._told = {
-            number: told_from(text) for number, text in compactor.chunk_store.told().items()
+        self._reasons = {
+            number: reason_from(text)
+            for number, text in compactor.chunk_store.reason_texts().items()
         }
         self._ahead: dict[str, list[tuple[float, Value | Reason]]] = {}
         for time, label, value in ahead:
@@ -149,9 +150,9 @@ class _TimelineReader:
 
     def _bars(self, course: Course, causes: Causes) -> list[LaneBar]:
         first, last = self._span.first, self._span.known
-        return [self._told_bar(bar) for bar in bars_of(course, causes, first, last)]
+        return [self._lane_bar(bar) for bar in bars_of(course, causes, first, last)]
 
-    def _told_bar(self, bar: Bar, *, is_planned: bool = False) -> LaneBar:
+    def _lane_bar(self, bar: Bar, *, is_planned: bool = False) -> LaneBar:
         cause = None if bar.cause is None else self._cause(bar.cause)
         return LaneBar(bar.begin, bar.end, bar.value, cause, bar.count, is_planned)
 
@@ -179,10 +180,10 @@ class _TimelineReader:
         if not trace:
             return []
         times, numbers = self._raw(trace)
-        found = (None if isnan(number) else self._told.get(int(number)) for number in numbers)
+        found = (None if isnan(number) else self._reasons.get(int(number)) for number in numbers)
         return [
-            (time, told if isinstance(told, Cause) else None)
-            for time, told in zip(times, found, strict=True)
+            (time, reason if isinstance(reason, Cause) else None)
+            for time, reason in zip(times, found, strict=True)
         ]
 
     def _planned(self, label: str, trace: str, present: Value) -> list[LaneBar]:
@@ -193,10 +194,12 @@ class _TimelineReader:
         course: list[tuple[float, Value]] = [(now, present)]
         course += [(time, value) for time, value in ahead if isinstance(value, float | int)]
         causes = [
-            (time, told) for time, told in self._ahead.get(trace, ()) if isinstance(told, Cause)
+            (time, reason)
+            for time, reason in self._ahead.get(trace, ())
+            if isinstance(reason, Cause)
         ]
         bars = bars_of(course, causes, now, self._span.last)
-        return [self._told_bar(bar, is_planned=True) for bar in bars]
+        return [self._lane_bar(bar, is_planned=True) for bar in bars]
 
     def _rule_lane(self, rule: LaneRule) -> TimelineLane:
         label = RULE_TRACES[rule.number - 1]
@@ -222,10 +225,10 @@ class _TimelineReader:
 
     def _messages(self) -> list[TimelineMessage]:
         times, numbers = self._raw(MESSAGE_TRACE)
-        told = (None if isnan(number) else self._told.get(int(number)) for number in numbers)
+        reasons = (None if isnan(number) else self._reasons.get(int(number)) for number in numbers)
         messages = [
             TimelineMessage(time, one.channel, one.slot, one.active, one.reason)
-            for time, one in zip(times, told, strict=True)
+            for time, one in zip(times, reasons, strict=True)
             if isinstance(one, Notify)
         ]
         return messages[-MAX_MESSAGES:]

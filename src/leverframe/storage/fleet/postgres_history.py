@@ -291,7 +291,7 @@ class ChunksInDatabase(ChunksOfOne):
             self._send()
         return super()._find(query, *values)
 
-    def told(self) -> dict[int, str]:
+    def reason_texts(self) -> dict[int, str]:
         if self._texts is None:
             # Chunks that wait say nothing about texts.
             query = "SELECT number, text FROM told WHERE controller = ?"

@@ -26,7 +26,7 @@ from leverframe.storage.history.columns import (
 )
 from leverframe.storage.history.connection import Found, HistoryConnection
 from leverframe.storage.history.entries import ENTRY_TABLE, EntryRow, EntryTable
-from leverframe.storage.history.telling import MAX_TEXTS, bare_text_of, number_of, text_of
+from leverframe.storage.history.reason_texts import MAX_TEXTS, bare_text_of, number_of, text_of
 from leverframe.storage.private_file import open_private
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, connect, roll_back, sentences
 
@@ -51,7 +51,7 @@ CREATE INDEX chunk_by_label ON chunk ({of}tier, label, start);
 CREATE INDEX chunk_by_age ON chunk ({of}tier, end, cost, points);
 CREATE TABLE mark (id INTEGER PRIMARY KEY {marks}, at REAL NOT NULL);
 """
-#: What explains values, by the numbers in their series (`telling.py`); since format 2.
+#: What explains values, by the numbers in their series (`reason_texts.py`); since format 2.
 _TEXTS = """
 CREATE TABLE told ({column} number INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE ({of}number));
 """
@@ -82,7 +82,7 @@ class ChunkStore:
     _own = "true"
     _which: tuple[int, ...] = ()
     _insert = f"INSERT INTO chunk ({CHUNK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
-    _tell = "INSERT INTO told (number, text) VALUES (?, ?)"
+    _insert_reason = "INSERT INTO told (number, text) VALUES (?, ?)"
     _mark = (1,)
     #: What explains values, as far as it was looked for.
     _texts: dict[int, str] | None = None
@@ -184,7 +184,7 @@ class ChunkStore:
         last = "tier = ? AND label = ? AND start < ? ORDER BY start DESC, id DESC LIMIT 1"
         return self._read(tier, last, (tier.number, label, at))
 
-    def told(self) -> dict[int, str]:
+    def reason_texts(self) -> dict[int, str]:
         """Return the texts that explain values, by their numbers."""
         if self._texts is None:
             query = f"SELECT number, text FROM told WHERE {self._own}"  # noqa: S608
@@ -197,12 +197,12 @@ class ChunkStore:
         found = (data for (data,) in self._find(query, *values))
         return join(readable(found, tier), tier.columns)
 
-    def tell(self, told: Reason) -> int:
-        """Keep what explains a value and return its number."""
-        texts, text = self.told(), text_of(told)
+    def reason_number(self, reason: Reason) -> int:
+        """Return the number of a reason; store its text where that is new."""
+        texts, text = self.reason_texts(), text_of(reason)
         number = number_of(text)
         if number not in texts and len(texts) >= MAX_TEXTS:
-            text = bare_text_of(told)
+            text = bare_text_of(reason)
             number = number_of(text)
         if number not in texts:
             self._explain(number, text)
@@ -211,7 +211,7 @@ class ChunkStore:
 
     def _explain(self, number: int, text: str) -> None:
         self._begin()
-        self._find(self._tell, number, text)
+        self._find(self._insert_reason, number, text)
 
     # --- changes ----------------------------------------------------------------------------------
 

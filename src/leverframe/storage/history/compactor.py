@@ -272,7 +272,10 @@ class Compactor:
         for at, reason in came:
             if reason is not before and reason != before:
                 before = reason
-                yield at, ABSENT if reason is None else float(self.chunk_store.tell(reason))
+                yield (
+                    at,
+                    ABSENT if reason is None else float(self.chunk_store.reason_number(reason)),
+                )
 
     def _reductions_of(self, label: str) -> tuple[Reduction, ...]:
         if label not in self._reductions:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from leverframe.engine.samples import Traced
 from leverframe.storage.history.compactor import Compactor
 from leverframe.storage.history.new_entries import NewEntries
-from leverframe.storage.history.telling import text_of, told_from
+from leverframe.storage.history.reason_texts import reason_from, text_of
 
 log = logging.getLogger(__name__)
 
@@ -74,5 +74,5 @@ def _samples_of(runs: Sequence[LastMoments], labels: Sequence[str]) -> Iterator[
         for wall, label, value in run.samples:
             known[label] = None
             ended = max(ended, wall)
-            yield wall, label, told_from(value) if isinstance(value, str) else value
+            yield wall, label, reason_from(value) if isinstance(value, str) else value
         yield from ((ended, label, None) for label in known)

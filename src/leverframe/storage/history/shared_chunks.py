@@ -146,7 +146,7 @@ class ChunksOfOne(ChunkStore):
 
     _own = "controller = ?"
     _insert = f"INSERT INTO chunk (controller, {CHUNK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
-    _tell = "INSERT INTO told (controller, number, text) VALUES (?, ?, ?)"
+    _insert_reason = "INSERT INTO told (controller, number, text) VALUES (?, ?, ?)"
 
     def __init__(self, connection: HistoryConnection, controller: int, max_bytes: int) -> None:
         self._connection = connection

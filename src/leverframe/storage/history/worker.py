@@ -50,7 +50,7 @@ IN_MEMORY = Bounds(max_bytes=1024 * 1024)
 _TROUBLES = (sqlite3.Error, OSError, StoreDamaged, StoreTooNew, StoreUnavailable)
 
 #: Called on the loop with a sentence, or with None when all is well again.
-Tell = Callable[[str | None], None]
+OnTrouble = Callable[[str | None], None]
 
 
 class WaitingRoom(Struct, frozen=True):
@@ -88,7 +88,7 @@ class HistoryWorker(Protocol):
     #: Real seconds that a value may wait before it is added.
     gather_s: float
     figures: Figures
-    tell: Tell
+    on_trouble: OnTrouble
 
     @property
     def max_entries(self) -> int:
@@ -125,7 +125,7 @@ class MemoryHistory:
 
     def __init__(self) -> None:
         self.figures = Figures()
-        self.tell: Tell = _tell_nobody
+        self.on_trouble: OnTrouble = _ignore_trouble
         self._opened: Compactor | None = None
 
     def add(self, samples: Sequence[Traced]) -> None:
@@ -178,7 +178,7 @@ class ThreadHistoryWorker:
         executor: Executor | None = None,
     ) -> None:
         self.figures = Figures()
-        self.tell: Tell = _tell_nobody
+        self.on_trouble: OnTrouble = _ignore_trouble
         self._path = path
         self._bounds = bounds
         self._may_wait = may_wait
@@ -195,7 +195,7 @@ class ThreadHistoryWorker:
         self._compactor: Compactor | None = None
         self._unwritten: list[Traced] = []
         self._failures = 0
-        self._has_told_loss = False
+        self._has_reported_loss = False
 
     @property
     def max_entries(self) -> int:
@@ -317,23 +317,23 @@ class ThreadHistoryWorker:
     def _failed(self, error: Exception, loop: asyncio.AbstractEventLoop, lost: int) -> None:
         """Plan another attempt; report a failure that has repeated, and that values are lost."""
         self._failures += 1
-        is_first_loss = bool(lost) and not self._has_told_loss
+        is_first_loss = bool(lost) and not self._has_reported_loss
         if self._failures == WORTH_A_WORD or is_first_loss:
             sentence = _sentence(error, "recorded")
             if lost:
-                self._has_told_loss = True
+                self._has_reported_loss = True
                 sentence += " There is no room for more: the oldest values are lost."
             self._log(sentence)
-            _call(loop, self.tell, sentence)
+            _call(loop, self.on_trouble, sentence)
         _call(loop, self._try_again_later, loop)
 
     def _log(self, sentence: str) -> None:
         log.error("%s", sentence)
 
     def _succeeded(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._failures >= WORTH_A_WORD or self._has_told_loss:
-            _call(loop, self.tell, None)
-        self._failures, self._has_told_loss = 0, False
+        if self._failures >= WORTH_A_WORD or self._has_reported_loss:
+            _call(loop, self.on_trouble, None)
+        self._failures, self._has_reported_loss = 0, False
 
     # --- on the loop ------------------------------------------------------------------------------
 
@@ -425,7 +425,7 @@ def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *value
         loop.call_soon_threadsafe(function, *values)
 
 
-def _tell_nobody(_: str | None) -> None:
+def _ignore_trouble(_: str | None) -> None:
     """Drop a sentence: nobody wants to know of troubles yet."""
 
 

@@ -34,7 +34,7 @@ class HelpfulRequest(NamedTuple):
     gain: int
 
 
-class PlanInMaking:
+class PlanBuilder:
     """Takes what leads nearer to the wanted settings, and notes why something else does not.
 
     `hidden` are leaves that could not be read and are not wanted: no request may set them.

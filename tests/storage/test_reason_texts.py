@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from leverframe.engine.effects import Notify
 from leverframe.engine.journal import Cause, Decided
 from leverframe.engine.traces import CAUSE_TRACES
-from leverframe.storage.history import telling
+from leverframe.storage.history import reason_texts
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import RAW, VALUE
 from leverframe.storage.history.compactor import Bounds, Compactor
+from leverframe.storage.history.reason_texts import MAX_TEXTS, reason_from
 from leverframe.storage.history.shared_chunks import SharedChunks
-from leverframe.storage.history.telling import MAX_TEXTS, told_from
 from leverframe.storage.sqlite_file import connect
 from tests.storage.history_model import START
 
@@ -27,34 +27,40 @@ TRACE = CAUSE_TRACES["OUT0"]
 
 def test_what_was_told_is_read_again_without_the_text_of_a_message() -> None:
     with closing(ChunkStore(None, BYTES)) as chunks:
-        numbers = [chunks.tell(HAND), chunks.tell(MAIL), chunks.tell(HAND)]
+        numbers = [
+            chunks.reason_number(HAND),
+            chunks.reason_number(MAIL),
+            chunks.reason_number(HAND),
+        ]
         assert numbers[0] == numbers[2]
         assert float(numbers[0]) == numbers[0]
-        assert told_from(chunks.told()[numbers[0]]) == HAND
-        assert told_from(chunks.told()[numbers[1]]) == Notify("email", 2, True, "rule 3", "DS1")
-        assert "secret" not in str(chunks.told())
+        assert reason_from(chunks.reason_texts()[numbers[0]]) == HAND
+        assert reason_from(chunks.reason_texts()[numbers[1]]) == Notify(
+            "email", 2, True, "rule 3", "DS1"
+        )
+        assert "secret" not in str(chunks.reason_texts())
         decided = replace(HEATING, conditions=(Decided("DS1", 17.7, "<", 18, True),), after=9)
-        assert told_from(chunks.told()[chunks.tell(decided)]) == HEATING
+        assert reason_from(chunks.reason_texts()[chunks.reason_number(decided)]) == HEATING
 
 
 def test_callers_without_number_are_told_by_their_kind() -> None:
     with closing(ChunkStore(None, BYTES)) as chunks:
         for number in range(MAX_TEXTS + 50):
-            last = chunks.tell(Cause("command", f"10.0.0.{number}"))
-        assert len(chunks.told()) == MAX_TEXTS + 1
-        assert told_from(chunks.told()[last]) == Cause("command")
-        late = chunks.tell(MAIL)
-        assert told_from(chunks.told()[late]) == Notify("email", 0, True, "")
+            last = chunks.reason_number(Cause("command", f"10.0.0.{number}"))
+        assert len(chunks.reason_texts()) == MAX_TEXTS + 1
+        assert reason_from(chunks.reason_texts()[last]) == Cause("command")
+        late = chunks.reason_number(MAIL)
+        assert reason_from(chunks.reason_texts()[late]) == Notify("email", 0, True, "")
 
 
 def test_what_was_rolled_back_is_told_anew() -> None:
     with closing(ChunkStore(None, BYTES)) as chunks:
-        chunks.tell(HAND)
+        chunks.reason_number(HAND)
         chunks.roll_back()
-        assert chunks.told() == {}
-        chunks.tell(HAND)
+        assert chunks.reason_texts() == {}
+        chunks.reason_number(HAND)
         chunks.commit()
-        assert len(chunks.told()) == 1
+        assert len(chunks.reason_texts()) == 1
 
 
 def test_a_file_of_an_earlier_release_is_taken_on(tmp_path: Path) -> None:
@@ -66,27 +72,27 @@ def test_a_file_of_an_earlier_release_is_taken_on(tmp_path: Path) -> None:
         Compactor(chunks, Bounds()).add([(START + 1e6, TRACE, HAND)])
     with closing(ChunkStore(path, BYTES)) as chunks:
         (number,) = chunks.rows(RAW, TRACE, START, START + 2e6)[VALUE]
-        assert told_from(chunks.told()[int(number)]) == HAND
+        assert reason_from(chunks.reason_texts()[int(number)]) == HAND
 
 
 def test_what_explains_values_moves_with_them_between_files(tmp_path: Path) -> None:
     own, back = tmp_path / "own.db", tmp_path / "back.db"
     with closing(ChunkStore(own, BYTES)) as chunks:
         Compactor(chunks, Bounds()).add([(START, TRACE, HAND)])
-        texts = dict(chunks.told())
+        texts = dict(chunks.reason_texts())
     ChunkStore(back, BYTES).close()
     with closing(SharedChunks(tmp_path / "many.db", BYTES)) as shared:
         shared.take_in(7, own)
         shared.take_in(7, own)
-        shared.of(8).tell(MAIL)
+        shared.of(8).reason_number(MAIL)
         shared.of(8).commit()
-        assert shared.of(7).told() == texts
+        assert shared.of(7).reason_texts() == texts
         shared.give_out(7, back)
         shared.forget([7])
-        assert shared.of(7).told() == {}
-        assert len(shared.of(8).told()) == 1
+        assert shared.of(7).reason_texts() == {}
+        assert len(shared.of(8).reason_texts()) == 1
     with closing(ChunkStore(back, BYTES)) as chunks:
-        assert chunks.told() == texts
+        assert chunks.reason_texts() == texts
     # A file of the first format has none.
     with closing(connect(own)) as connection:
         connection.execute("DROP TABLE told")
@@ -96,4 +102,6 @@ def test_what_explains_values_moves_with_them_between_files(tmp_path: Path) -> N
 
 
 def test_numbers_follow_from_the_texts_alone() -> None:
-    assert telling.number_of("[]") == telling.number_of("[]") != telling.number_of("{}")
+    assert (
+        reason_texts.number_of("[]") == reason_texts.number_of("[]") != reason_texts.number_of("{}")
+    )

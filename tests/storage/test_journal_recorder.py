@@ -11,10 +11,10 @@ import pytest
 from leverframe.clock import SystemClock, VirtualClock
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import KEPT_ENTRIES, Cause, Decided, Journal
-from leverframe.storage.history import journal_keeper
+from leverframe.storage.history import journal_recorder
 from leverframe.storage.history.compactor import Bounds, Compactor
 from leverframe.storage.history.entries import EntryQuestion
-from leverframe.storage.history.journal_keeper import BATCH, JournalKeeper
+from leverframe.storage.history.journal_recorder import BATCH, JournalRecorder
 from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory, ThreadHistoryWorker
 from leverframe.storage.store import StoreUnavailable
@@ -33,20 +33,20 @@ class Run:
         self.journal = Journal()
         self.clock = clock or VirtualClock()
         self.history = HistoryRecorder(worker, self.clock)
-        self.keeper = JournalKeeper(
+        self.recorder = JournalRecorder(
             self.history, lambda: self.journal, self.clock, lambda: "1.2", gather_s
         )
 
     def happen(self, fact: Fact = ON, cause: Cause = BY_HAND, wall: float = START) -> int:
         number = self.journal.add(wall, cause, fact)
-        self.keeper.look()
+        self.recorder.record_if_due()
         return number
 
     async def told(self, question: EntryQuestion = EVERYTHING) -> list[dict[str, Any]]:
-        return [msgspec.json.decode(entry) for entry in await self.keeper.ask(question)]
+        return [msgspec.json.decode(entry) for entry in await self.recorder.ask(question)]
 
     async def end(self) -> None:
-        await self.keeper.close()
+        await self.recorder.close()
         await self.history.close()
 
 
@@ -158,7 +158,7 @@ async def test_what_the_disk_refuses_is_written_when_it_takes_it_again() -> None
     worker.refuses = False
     run.happen()
     assert [entry["what"] for entry in await run.told()] == ["started", "on", "on"]
-    run.keeper.forget()
+    run.recorder.forget()
     worker.forget()
     assert [entry["what"] for entry in await run.told()] == ["started", "on", "on"]
 
@@ -181,12 +181,12 @@ async def test_what_the_disk_refuses_for_long_is_given_up_oldest_first_and_count
 async def test_what_is_gathered_for_long_is_taken_over_before_the_journal_lets_go_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(journal_keeper, "GATHER_S", 0.01)
+    monkeypatch.setattr(journal_recorder, "GATHER_S", 0.01)
     run = Run(ThreadHistoryWorker(None, Bounds()), SystemClock(), gather_s=60.0)
     for _ in range(3):
         for _ in range(KEPT_ENTRIES - 1):
             run.happen()
-        await until(lambda: run.keeper.live_state() == run.keeper._number)
+        await until(lambda: run.recorder.live_state() == run.recorder._number)
     told = await run.told()
     await run.end()
     assert [entry["what"] for entry in told] == ["started", *["on"] * 3 * (KEPT_ENTRIES - 1)]
@@ -195,11 +195,11 @@ async def test_what_is_gathered_for_long_is_taken_over_before_the_journal_lets_g
 async def test_a_snapshot_that_is_gone_back_to_tells_on_from_there() -> None:
     run = Run(MemoryHistory())
     run.happen()
-    before, state = run.journal.copy(), run.keeper.live_state()
+    before, state = run.journal.copy(), run.recorder.live_state()
     run.happen(Fact("off", "OUT0", 1, 0))
     await run.told()
     run.journal = before
-    run.keeper.go_on_from(state)
+    run.recorder.resume_from(state)
     run.happen(Fact("on", "OUT3", 0, 1))
     assert [entry["which"] for entry in await run.told()] == [None, "OUT0", "OUT3"]
 
@@ -212,7 +212,7 @@ async def test_a_journal_that_goes_on_is_told_on_by_its_numbers_and_no_start(
     await first.end()
     second = run_on(tmp_path / "history")
     second.journal = Journal.resumed(first.journal.count, ())
-    second.keeper.go_on(first.journal.count)
+    second.recorder.resume_after(first.journal.count)
     second.happen(cause=Cause("rule", "1", number=1, after=led))
     told = await second.told()
     await second.end()
@@ -220,7 +220,7 @@ async def test_a_journal_that_goes_on_is_told_on_by_its_numbers_and_no_start(
     assert told[2]["after"] == told[1]["number"]
     elsewhere = run_on(tmp_path / "another")
     elsewhere.journal = Journal.resumed(600, ())
-    elsewhere.keeper.go_on(600)
+    elsewhere.recorder.resume_after(600)
     elsewhere.happen()
     assert [entry["number"] for entry in await elsewhere.told()] == [601]
     await elsewhere.end()

@@ -1,4 +1,4 @@
-"""The keeper of the journal: its entries in the file of the history, beyond the end of the process.
+"""Records the journal in the file of the history, so that it outlasts the process.
 
 Entries are numbered on from those that are stored, so that what led to what is told by numbers also
 there. The journal in memory holds the newest few hundred; under a flood of switching some of them
@@ -18,12 +18,12 @@ from leverframe.storage.history.new_entries import NewEntries
 from leverframe.storage.history.worker import GATHER_S, HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 
-#: So many are taken over at once on virtual time, where no timer runs.
+#: So many are recorded at once on virtual time, where no timer runs.
 BATCH = KEPT_ENTRIES // 2
 _BY_START = Cause("start")
 
 
-class JournalKeeper:
+class JournalRecorder:
     def __init__(
         self,
         history: HistoryRecorder,
@@ -38,22 +38,22 @@ class JournalKeeper:
         self._version = version
         self._gather_s = history.gather_s if gather_s is None else gather_s
         self._timer: asyncio.TimerHandle | None = None
-        #: New entries are taken over: where they outlast the process, until `close`.
-        self._is_keeping = history.is_durable
+        #: New entries are recorded: where they outlast the process, until `close`.
+        self._is_recording = history.is_durable
         self._writing: asyncio.Task[None] | None = None
-        #: The newest entry that was taken over, and what is not written of them.
+        #: The newest entry that was collected, and what is not written yet.
         self._number = 0
         self._waiting: list[Entry] = []
         #: What is added to numbers; None until the file was asked for its newest.
         self._base: int | None = None
         #: How many entries a journal had that went on here.
-        self._told_elsewhere: int | None = None
+        self._recorded_elsewhere: int | None = None
         #: One after the other: the first tells what the others count from.
         self._order = asyncio.Lock()
 
-    def look(self) -> None:
-        """Take new entries over: many at once, few of them after a while."""
-        if self._timer is not None or not self._is_keeping:
+    def record_if_due(self) -> None:
+        """Record new entries: many at once, few of them after a while."""
+        if self._timer is not None or not self._is_recording:
             return
         new = self._journal().count - self._number
         if new == 0:
@@ -62,7 +62,7 @@ class JournalKeeper:
             if new >= BATCH:
                 self._write_soon()
         else:
-            self._look_again_after(self._gather_s)
+            self._collect_after(self._gather_s)
 
     async def ask(self, question: EntryQuestion) -> list[bytes]:
         """Return stored entries as JSON, with all that happened until now."""
@@ -74,22 +74,22 @@ class JournalKeeper:
     def live_state(self) -> int:
         return self._journal().count
 
-    def go_on_from(self, state: int) -> None:
+    def resume_from(self, state: int) -> None:
         """Record again from the number that a snapshot was taken at."""
         self._number = min(self._number, state)
         self._waiting = [entry for entry in self._waiting if entry.number <= state]
 
-    def go_on(self, count: int) -> None:
-        """Go on after so many entries, which were told elsewhere."""
-        self._number = self._told_elsewhere = count
+    def resume_after(self, count: int) -> None:
+        """Resume after so many entries, which were recorded elsewhere."""
+        self._number = self._recorded_elsewhere = count
 
     def forget(self) -> None:
         """Begin anew with a history that has forgotten everything."""
-        self._number, self._base, self._told_elsewhere = 0, None, None
+        self._number, self._base, self._recorded_elsewhere = 0, None, None
         self._waiting.clear()
 
     async def close(self) -> None:
-        self._is_keeping = False
+        self._is_recording = False
         if self._timer is not None:
             self._timer.cancel()
         if self._history.is_durable:
@@ -98,22 +98,22 @@ class JournalKeeper:
             with suppress(StoreUnavailable):
                 await self._write()
 
-    def _look_again_after(self, seconds: float) -> None:
-        """Take over what comes meanwhile, before the journal lets go of it, and then write."""
+    def _collect_after(self, seconds: float) -> None:
+        """Collect what comes meanwhile, before the journal lets go of it, and then write."""
         now = min(seconds, GATHER_S)
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(now, self._take_over_for, seconds - now)
+        self._timer = loop.call_later(now, self._collect_for, seconds - now)
 
-    def _take_over_for(self, seconds: float) -> None:
-        self._take_over()
+    def _collect_for(self, seconds: float) -> None:
+        self._collect()
         if seconds > 0 and len(self._waiting) < self._history.max_entries:
-            self._look_again_after(seconds)
+            self._collect_after(seconds)
         else:
             self._timer = None
             self._write_soon()
 
     def _write_soon(self) -> None:
-        self._take_over()
+        self._collect()
         if self._writing is None or self._writing.done():
             self._writing = asyncio.get_running_loop().create_task(self._try_to_write())
 
@@ -122,7 +122,7 @@ class JournalKeeper:
         with suppress(StoreUnavailable):
             await self._write(is_awaited=False)
 
-    def _take_over(self) -> None:
+    def _collect(self) -> None:
         journal = self._journal()
         new = journal.since(self._number)
         lost = journal.count - self._number - len(new)
@@ -148,15 +148,15 @@ class JournalKeeper:
             await self._write_all(is_awaited)
 
     async def _write_all(self, is_awaited: bool) -> None:
-        self._take_over()
-        if self._base is None and self._told_elsewhere is None:
+        self._collect()
+        if self._base is None and self._recorded_elsewhere is None:
             started = Fact("started", figures={"version": self._version()})
             wall = self._waiting[0].wall if self._waiting else self._clock.read().wall
             self._waiting.insert(0, Entry(0, wall, _BY_START, str(started), started))
         entries, self._waiting = self._waiting, []
         if not entries:
             return
-        base, before = self._base, self._told_elsewhere
+        base, before = self._base, self._recorded_elsewhere
         try:
             self._base = await self._history.add_entries(
                 NewEntries(entries, base, before), is_awaited=is_awaited

@@ -1,4 +1,4 @@
-"""What explains values, as short texts with a number each: a series holds nothing but numbers.
+"""The reasons of values, as short texts with a number each: a series holds nothing but numbers.
 
 A number follows from its text, so a history that moves to another file keeps its meaning. Texts of
 messages are not kept: they may hold what is not for everybody.
@@ -13,7 +13,7 @@ from leverframe.engine.effects import Notify
 from leverframe.engine.journal import Cause
 from leverframe.engine.traces import Reason
 
-#: More different ones are told by their kind alone: callers from all addresses are no history.
+#: More different ones are stored by their kind alone: callers from all addresses are no history.
 MAX_TEXTS = 1000
 #: A float64 holds such a number exactly.
 _NUMBER_BYTES = 6
@@ -21,23 +21,23 @@ _NUMBER_BYTES = 6
 _decoder = msgspec.json.Decoder(Cause | tuple[str, int, bool, str, str | None])
 
 
-def text_of(told: Reason) -> str:
-    if isinstance(told, Cause):
+def text_of(reason: Reason) -> str:
+    if isinstance(reason, Cause):
         # The numbers that decided are in the history anyway, and differ each time.
-        text: object = replace(told, conditions=(), after=0, seconds=round(told.seconds))
+        text: object = replace(reason, conditions=(), after=0, seconds=round(reason.seconds))
     else:
-        text = [told.channel, told.slot, told.active, told.reason, told.label]
+        text = [reason.channel, reason.slot, reason.active, reason.reason, reason.label]
     return msgspec.json.encode(text).decode()
 
 
-def bare_text_of(told: Reason) -> str:
+def bare_text_of(reason: Reason) -> str:
     """Return the text of the kind alone, of which there are few."""
-    if isinstance(told, Cause):
-        return text_of(Cause(told.kind))
-    return text_of(Notify(told.channel, 0, told.active, ""))
+    if isinstance(reason, Cause):
+        return text_of(Cause(reason.kind))
+    return text_of(Notify(reason.channel, 0, reason.active, ""))
 
 
-def told_from(text: str) -> Reason:
+def reason_from(text: str) -> Reason:
     found = _decoder.decode(text)
     return found if isinstance(found, Cause) else Notify(*found)
 
