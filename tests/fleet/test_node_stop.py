@@ -72,11 +72,11 @@ async def test_one_that_fails_to_stop_keeps_no_other_from_its_end(
 async def test_how_far_a_stop_has_come_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(node_stop, "TOLD_EVERY_S", 0.01)
+    monkeypatch.setattr(node_stop, "PROGRESS_EVERY_S", 0.01)
     async with loop_node() as node:
         await node.post("add", count=STOPPED_AT_A_TIME + 2, name="c-{n}")
         ends = HeldEnds(monkeypatch)
-        async with node.node.stop.told():
+        async with node.node.stop.printed_progress():
             count = STOPPED_AT_A_TIME + 2
             assert await health(node) == (
                 503,

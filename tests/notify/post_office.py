@@ -124,7 +124,7 @@ class PostOffice:
             clock or SystemClock(),
             lambda: self.settings,
             capture=capture,
-            tell=self._tell,
+            add_entry=self._add_entry,
             troubles=self.troubles,
             first_pause_s=first_pause_s,
             chance=Random(1),
@@ -134,7 +134,7 @@ class PostOffice:
             self.outbox.add(name, channel)
         self.outbox.start()
 
-    def _tell(self, cause: Cause, fact: Fact) -> None:
+    def _add_entry(self, cause: Cause, fact: Fact) -> None:
         if fact.what not in ("message_sent", "message_captured"):
             self.told.append(f"{cause.detail}: {fact}")
         self.bell.ring()

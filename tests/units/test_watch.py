@@ -236,7 +236,7 @@ async def test_notices_go_through_every_channel_and_say_what_they_are_about() ->
     store = PersistentMessageStore(Writer(MemoryStore()))
     alarms = Alarms(channels, store, VirtualClock(), {}, capture=True)
     alarms.start()
-    alarms.tell(UnitNotice("cellar", "reach", True, "Nobody answers."))
+    alarms.send(UnitNotice("cellar", "reach", True, "Nobody answers."))
     by_channel = {message.channel: message for message in alarms.outbox.report().captured}
     assert set(by_channel) == {"http1", "email", "mqtt"}
     assert msgspec.json.decode(by_channel["http1"].content["body"]) == {
@@ -255,6 +255,6 @@ async def test_without_channels_nothing_is_sent() -> None:
     store = PersistentMessageStore(Writer(MemoryStore()))
     alarms = Alarms(AlarmChannels(), store, VirtualClock(), {})
     alarms.start()
-    alarms.tell(UnitNotice("cellar", "reach", True, "Nobody answers."))
+    alarms.send(UnitNotice("cellar", "reach", True, "Nobody answers."))
     assert alarms.outbox.figures() == {}
     await alarms.close()

@@ -67,15 +67,15 @@ def carry_out(arguments: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except ErrorForPeople as error:
-        return _tell(_in_arguments(error, options.parser))
+        return _print_mistake(_in_arguments(error, options.parser))
     except BrokenPipeError:
         _drop_output()
         return NOBODY_READS
     except OSError as error:
-        if not _is_told(error):
+        if not _is_for_people(error):
             raise
         _drop_output()
-        return _tell(_of_a_file(error))
+        return _print_mistake(_of_a_file(error))
     return result
 
 
@@ -122,7 +122,7 @@ def _help(parser: OneLineParser, words: Sequence[str]) -> int:
     return DONE
 
 
-def _is_told(error: OSError) -> bool:
+def _is_for_people(error: OSError) -> bool:
     return error.strerror is not None and (
         error.filename is not None or error.errno in _OF_THE_DISK
     )
@@ -148,7 +148,7 @@ def _flush() -> None:
         sys.stdout.flush()
 
 
-def _tell(lines: str) -> int:
+def _print_mistake(lines: str) -> int:
     for line in lines.splitlines():
         print(f"leverframe: {line}", file=sys.stderr)
     return NOT_DONE

@@ -108,7 +108,7 @@ class Controller(Hooks):
             note_store=self._note_store,
         )
         self.findings = FindingsWatch(lambda: self.engine, clock, self.troubles)
-        self.watchers.add(self.findings.look_if_due)
+        self.watchers.add(self.findings.check_if_due)
         if not clock.is_virtual:
             # Virtual time goes from one deadline to the next, and these are the engine's.
             self.timed.append(self.findings)
@@ -171,8 +171,8 @@ class Controller(Hooks):
         engine.machine.samples = None if self.history is None else self.history.samples
         self._record_all(self.clock.read(), former)
         self._watched_version = NEVER_WATCHED
-        self._tell_of_pause(before)
-        self._tell_watchers()
+        self._notify_pause(before)
+        self._notify_if_changed()
 
     async def stop(self) -> None:
         """Stop in order: what must be remembered is on disk before this returns."""
@@ -208,26 +208,26 @@ class Controller(Hooks):
 
     def restart(self) -> None:
         """Power off and on within the process: build a new engine from the remembered state."""
-        self._start_anew(self.engine.settings)
+        self._restart_with(self.engine.settings)
 
     def lose_power(self) -> None:
         """Be off until a restart: pins drop out, nothing is sensed, no timer runs."""
         self.carry_out(self.engine.lose_power(self.clock.read()))
         before, self.bootloader_until = self.bootloader_until, inf
-        self._tell_of_pause(before)
+        self._notify_pause(before)
 
     @property
     def has_power(self) -> bool:
         """Whether it is on; without power it is silent on every way in and out."""
         return self.bootloader_until != inf
 
-    def _tell_of_pause(self, before: float | None) -> None:
+    def _notify_pause(self, before: float | None) -> None:
         """Notify the hooks if the bootloader or the power is not as it was before."""
         now = self.bootloader_until
         if _waits(before) is not _waits(now):
-            self.tell_of_bootloader(waits=_waits(now))
+            self.notify_bootloader(waits=_waits(now))
         if (before == inf) is self.has_power:
-            self.tell_of_power(on=self.has_power)
+            self.notify_power(on=self.has_power)
 
     def forget_settings(self) -> None:
         """Start with factory settings; what was remembered is gone, too."""
@@ -235,12 +235,12 @@ class Controller(Hooks):
         self.commits.pending = new
         self.writer.commit(Changes(replace_settings=True, blobs={EARLIER: None}))
         self.persistent.persist(dict.fromkeys(self.persistent.of_engine()))
-        self._start_anew(new)
-        self.tell_watchers(old, new, ())
+        self._restart_with(new)
+        self.notify_settings(old, new, ())
 
     def _power_off(self) -> None:
         self.carry_out(self.engine.stop(self.clock.read()), wake=False)
-        self._tell_watchers()
+        self._notify_if_changed()
 
     def start_again(
         self,
@@ -250,13 +250,15 @@ class Controller(Hooks):
     ) -> list[asyncio.Task[None]]:
         """Power off and on with settings that are on disk, and where given remember only this.
 
-        What is returned is under way, as of `tell_watchers`.
+        What is returned is under way, as of `notify_settings`.
         """
         old = self.engine.settings
-        self._start_anew(settings, remembered)
-        return self.tell_watchers(old, settings, uploads)
+        self._restart_with(settings, remembered)
+        return self.notify_settings(old, settings, uploads)
 
-    def _start_anew(self, settings: Settings, remembered: Mapping[str, Any] | None = None) -> None:
+    def _restart_with(
+        self, settings: Settings, remembered: Mapping[str, Any] | None = None
+    ) -> None:
         self._power_off()
         if remembered is not None:
             forgotten = dict.fromkeys(self.persistent.of_engine())
@@ -269,7 +271,7 @@ class Controller(Hooks):
         # The new engine counts its changes from the beginning and may arrive at the same number.
         self._watched_version = NEVER_WATCHED
         self.start(former)
-        self._tell_of_pause(before)
+        self._notify_pause(before)
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -339,7 +341,7 @@ class Controller(Hooks):
     def _try_again(self, outstanding: Outstanding) -> Outstanding:
         """Let parts try what they could not do when these settings were new."""
         settings = self.engine.settings
-        outstanding.beside += self.tell_watchers(settings, settings, ())
+        outstanding.beside += self.notify_settings(settings, settings, ())
         return outstanding
 
     def _act(self, actions: Sequence[Action], cause: Cause) -> Outstanding | None:
@@ -387,7 +389,7 @@ class Controller(Hooks):
             self._apply(last.settings, last.actions, at, last.cause, wake=False) or Outstanding()
         )
         uploads = [name for change in changes for name in change.uploads]
-        following.beside += self.tell_watchers(old, last.settings, uploads)
+        following.beside += self.notify_settings(old, last.settings, uploads)
         for change in changes:
             change.outstanding.beside = following.beside
         # At once: in a callback, 100 controllers later, nothing of this one would be in the cache.
@@ -469,11 +471,11 @@ class Controller(Hooks):
 
     def _end_round(self) -> None:
         """Do once per round of the event loop what follows from all that happened in it."""
-        self._tell_watchers()
+        self._notify_if_changed()
         # Afterwards: a watcher may want to be called at a time of its own.
         self.time.plan_now()
 
-    def _tell_watchers(self) -> None:
+    def _notify_if_changed(self) -> None:
         """Call the watchers if values changed."""
         version = self.engine.machine.version
         if self._watched_version != version:
@@ -482,14 +484,14 @@ class Controller(Hooks):
 
     def tell_findings(self) -> None:
         """Have everybody told at once of what a source of findings finds otherwise now."""
-        self.findings.look_again()
+        self.findings.check_again()
         self._call_watchers()
 
     def take_name(self, name: str) -> None:
         """Be called otherwise from now on, wherever people have not named it themselves."""
         self.new_name = name
         self.engine.machine.version += 1
-        self._tell_watchers()
+        self._notify_if_changed()
 
     def _note_store(self, error: StoreUnavailable | None) -> None:
         self.troubles.note("store", None if error is None else str(error))
@@ -506,7 +508,7 @@ class Controller(Hooks):
 
     def _enter_bootloader(self, effect: effects.EnterBootloader) -> None:
         self.bootloader_until = self.clock.read().now + BOOTLOADER_S
-        self.tell_of_bootloader(waits=True)
+        self.notify_bootloader(waits=True)
 
     # --- time -------------------------------------------------------------------------------------
 
@@ -538,7 +540,7 @@ class Controller(Hooks):
             self.restart()
         for part in self.timed:
             part.tick(at)
-        self._tell_watchers()
+        self._notify_if_changed()
 
     def plan_to_wake(self) -> None:
         self.time.plan()

@@ -115,7 +115,7 @@ class Faults:
     def join(self, port: FaultyPort) -> None:
         """Let a server meet the faults from now on."""
         self._ports.append(port)
-        self._tell_ports()
+        self._notify_ports()
 
     # --- set and taken back -----------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class Faults:
         elif where == catalogue.CHANNELS:
             self._follow_channels()
         else:
-            self._tell_ports()
+            self._notify_ports()
 
     def _join_board(self) -> None:
         wheres = (catalogue.PINS, catalogue.READINGS, catalogue.LEVELS)
@@ -199,7 +199,7 @@ class Faults:
             for channel in channels:
                 self._unit.set_down(channel, sentence)
 
-    def _tell_ports(self) -> None:
+    def _notify_ports(self) -> None:
         is_faulty = any(self._on(catalogue.HTTP, catalogue.MODBUS))
         is_closed = any(self._on(catalogue.PORTS)) or any(
             "off" in one.memory for one in self._on(catalogue.POWER)
@@ -250,7 +250,7 @@ class Faults:
         self._number, self._faults = imported(state)
         self._join_board()
         self._follow_channels()
-        self._tell_ports()
+        self._notify_ports()
 
     # --- what servers ask -------------------------------------------------------------------------
 
@@ -386,7 +386,7 @@ class Faults:
         active.next = self._unit.read().now + off_s
         self._unit.log(active.cause, Fact("fault_power_goes", figures={"seconds": off_s}))
         self._unit.power_off(active.next)
-        self._tell_ports()
+        self._notify_ports()
         if off_s == 0.0:
             self._power_comes(active)
 
@@ -400,7 +400,7 @@ class Faults:
             self._end(active)
         else:
             active.next = self._unit.read().now + active["on"]
-            self._tell_ports()
+            self._notify_ports()
 
     def _power_changes(self, active: ActiveFault) -> None:
         if "off" in active.memory:

@@ -173,7 +173,7 @@ class FindingsWatch:
         self._since = {report.id: report.since for report in reports}
         return sorted(reports, key=lambda one: (one.severity != "fault", one.since))
 
-    def look_if_due(self) -> None:
+    def check_if_due(self) -> None:
         """Look for the journal if that is some time ago, or if there is surely something new."""
         now, engine = self._clock.now(), self._engine()
         absent, held = engine.machine.absent_since, held_rules(engine)
@@ -207,12 +207,12 @@ class FindingsWatch:
         if at.now < self.next_deadline():
             return
         known = self._journalled.keys()
-        self.look_if_due()
+        self.check_if_due()
         if self._journalled.keys() != known:
             # Whoever shows the findings is told, too.
             self._engine().machine.version += 1
 
-    def look_again(self) -> None:
+    def check_again(self) -> None:
         """Look when watchers are called next: a source finds something else now."""
         self._looked_at = -LOOK_EVERY_S
 

@@ -127,7 +127,7 @@ class Hooks:
                 if path in given:
                     check(wanted)
 
-    def tell_watchers(
+    def notify_settings(
         self, old: Settings, new: Settings, uploads: Iterable[str]
     ) -> list[asyncio.Task[None]]:
         """Announce that the engine adopted new settings, and which uploads were added or removed.
@@ -168,15 +168,15 @@ class Hooks:
         """Return the ports that are open at present, by what is spoken there."""
         return {name: port for name, find in self.ports.items() if (port := find()) is not None}
 
-    def tell_of_profile(self) -> None:
+    def notify_profile(self) -> None:
         for watcher in self.profile_watchers:
             watcher()
 
-    def tell_of_power(self, *, on: bool) -> None:
+    def notify_power(self, *, on: bool) -> None:
         for watcher in self.power_watchers:
             watcher(on)
 
-    def tell_of_bootloader(self, *, waits: bool) -> None:
+    def notify_bootloader(self, *, waits: bool) -> None:
         for watcher in self.bootloader_watchers:
             watcher(waits)
 

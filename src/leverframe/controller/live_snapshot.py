@@ -136,9 +136,9 @@ def _go_on(controller: Controller, snapshot: LiveSnapshot) -> None:
         part.resume_from(state)
     controller.go_on_with(imported(snapshot.engine), snapshot.bootloader_until, former)
     if is_other_version:
-        controller.tell_of_profile()
+        controller.notify_profile()
     if old is not snapshot.settings:
-        controller.tell_watchers(old, snapshot.settings, ())
+        controller.notify_settings(old, snapshot.settings, ())
 
 
 def _difference_of_remembered(controller: Controller, then: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,12 +37,12 @@ class PersistentState:
         self,
         writer: Writer,
         values: dict[str, Any],
-        tell: Callable[[StoreUnavailable | None], None],
+        note_store: Callable[[StoreUnavailable | None], None],
     ) -> None:
         self._writer = writer
         #: By name; None is nothing any more.
         self.values = values
-        self._tell = tell
+        self._note_store = note_store
         #: Names whose newest value did not reach the disk.
         self._missing: set[str] = set()
         self._pause_s = PAUSE_S
@@ -89,7 +89,7 @@ class PersistentState:
         return removed_where_none({name: self.values[name] for name in names})
 
     def _on_committed(self, commits: Sequence[Commit], error: StoreUnavailable | None) -> None:
-        self._tell(error)
+        self._note_store(error)
         names = {name for commit in commits for name in commit.rows.kept}
         if error is None:
             self.are_on_disk(names)

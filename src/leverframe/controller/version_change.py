@@ -61,5 +61,5 @@ def _on_installed(
     wall = controller.clock.read().wall
     controller.engine.machine.journal.add(wall, change.cause, change.description)
     controller.profile, controller.commits.pending = profile, change.settings
-    controller.tell_of_profile()
+    controller.notify_profile()
     change.outstanding.beside += controller.start_again(change.settings, uploads=change.uploads)

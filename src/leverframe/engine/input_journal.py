@@ -48,14 +48,16 @@ class InputJournal:
         row = self._rows.get(index)
         if row is not None and now - row.changed_at >= QUIET_S:
             # What was counted was before the quiet time.
-            self._tell_counted(index, row)
+            self._add_counted(index, row)
             row = None
         if row is None:
             row = self._rows[index] = _Changes()
         row.changed_at = now
         if row.told < MAX_TOLD:
             row.told += 1
-            self._tell(index, Fact(self._state(index), DIGITAL_INPUTS[index], *self._change(index)))
+            self._add_entry(
+                index, Fact(self._state(index), DIGITAL_INPUTS[index], *self._change(index))
+            )
             return
         if row.counted == 0:
             row.counted_from = now
@@ -65,19 +67,19 @@ class InputJournal:
     def on_timer(self, index: int) -> None:
         """Enter what was counted in the journal, and wait longer the next time."""
         row = self._rows[index]
-        self._tell_counted(index, row)
+        self._add_counted(index, row)
         row.pause_s = min(2 * row.pause_s, LONGEST_PAUSE_S)
 
-    def _tell_counted(self, index: int, row: _Changes) -> None:
+    def _add_counted(self, index: int, row: _Changes) -> None:
         if row.counted:
             seconds = max(1, round(row.changed_at - row.counted_from))
             figures = {"count": row.counted, "seconds": seconds}
             what = _OFTEN[self._state(index)]
-            self._tell(index, Fact(what, DIGITAL_INPUTS[index], figures=figures))
+            self._add_entry(index, Fact(what, DIGITAL_INPUTS[index], figures=figures))
             self._machine.timers.cancel(_told_key(index))
             row.counted = 0
 
-    def _tell(self, index: int, fact: Fact) -> None:
+    def _add_entry(self, index: int, fact: Fact) -> None:
         machine, label = self._machine, DIGITAL_INPUTS[index]
         machine.switched[label] = machine.at.wall, BY_INPUT, machine.log(BY_INPUT, fact)
 

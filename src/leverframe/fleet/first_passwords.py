@@ -12,11 +12,11 @@ from leverframe.process.json_lines import print_json
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.store import Store, Stored
 
-#: Tells the people who started the node whose password it is.
-TellPassword = Callable[[Sequence[str], str], None]
+#: Shows a password, and whose it is, to the people who started the node.
+ShowPassword = Callable[[Sequence[str], str], None]
 
 
-def say_password(names: Sequence[str], password: str, *, as_json: bool = False) -> None:
+def print_password(names: Sequence[str], password: str, *, as_json: bool = False) -> None:
     if as_json:
         print_json({"event": "controllers", "names": names, "password": password})
         return
@@ -31,9 +31,9 @@ def say_password(names: Sequence[str], password: str, *, as_json: bool = False) 
 class FirstPasswords:
     """One password for all that need one in a start; told in the end, whatever happens."""
 
-    def __init__(self, passwords: Passwords, tell: TellPassword) -> None:
+    def __init__(self, passwords: Passwords, show: ShowPassword) -> None:
         self._passwords = passwords
-        self._tell = tell
+        self._show = show
         self._made: tuple[str, str] | None = None
         self._names: list[str] = []
 
@@ -53,4 +53,4 @@ class FirstPasswords:
 
     def __exit__(self, *_: object) -> None:
         if self._made is not None and self._names:
-            self._tell(self._names, self._made[0])
+            self._show(self._names, self._made[0])

@@ -89,7 +89,7 @@ async def _live(
         elapsed_s = happening.after_s
         for what, report in await _happen(node, happening):
             refused += report.refused
-            _tell(happening, what, report, as_json)
+            _print_step(happening, what, report, as_json)
     await advance_together(controllers, for_s - elapsed_s, WINDOW_S)
     return refused
 
@@ -208,7 +208,7 @@ def _check_command(text: str, profiles: set[Profile]) -> None:
 # --- telling --------------------------------------------------------------------------------------
 
 
-def _tell(happening: FleetHappening, what: str, report: BulkReport, as_json: bool) -> None:
+def _print_step(happening: FleetHappening, what: str, report: BulkReport, as_json: bool) -> None:
     refusals = [result for result in report.results if result.detail is not None]
     if as_json:
         told = {"after": happening.after_s, "what": what, "done": report.done}

@@ -1,6 +1,6 @@
 """The health of all controllers of a node, for whoever looks for some among thousands.
 
-While somebody looks, controllers tell when something about them changed, and are asked again: those
+While somebody watches, controllers report that something changed, and are asked again: those
 that are in view at once, the others in turn, some at a time. When nobody looks any more, all is
 forgotten after a while: a page that searches or turns over looks anew with each step.
 """
@@ -85,30 +85,30 @@ class HealthIndex:
         self._known: dict[int, MemberHealth] = {}
         self._changed: dict[int, None] = {}
         self._watchers: dict[int, tuple[Member, Callable[[], None], Callable[[bool], None]]] = {}
-        #: Who looks, and at whose controllers.
-        self._looking: dict[Callable[[], None], str | None] = {}
+        #: Who watches, and whose controllers.
+        self._watching: dict[Callable[[], None], str | None] = {}
         self._revision = 0
         self._forgetting: asyncio.TimerHandle | None = None
 
     @contextmanager
-    def looking(self, tell: Callable[[], None], tenant: str | None = None) -> Iterator[None]:
-        """Have `tell` called when something of a tenant changed, for as long as this lasts."""
-        self.look_on(tell, tenant)
+    def watching(self, on_change: Callable[[], None], tenant: str | None = None) -> Iterator[None]:
+        """Have `on_change` called when something of a tenant changed, for as long as this lasts."""
+        self.watch(on_change, tenant)
         try:
             yield
         finally:
-            self.look_away(tell)
+            self.unwatch(on_change)
 
-    def look_on(self, tell: Callable[[], None], tenant: str | None = None) -> None:
-        """Have `tell` called when something of a tenant changed, until it looks away."""
+    def watch(self, on_change: Callable[[], None], tenant: str | None = None) -> None:
+        """Have `on_change` called when something of a tenant changed, until `unwatch`."""
         self._keep()
-        self._looking[tell] = tenant
-        self._node.watchers.add(tell)
+        self._watching[on_change] = tenant
+        self._node.watchers.add(on_change)
 
-    def look_away(self, tell: Callable[[], None]) -> None:
-        del self._looking[tell]
-        self._node.watchers.discard(tell)
-        if not self._looking:
+    def unwatch(self, on_change: Callable[[], None]) -> None:
+        del self._watching[on_change]
+        self._node.watchers.discard(on_change)
+        if not self._watching:
             loop = asyncio.get_running_loop()
             self._forgetting = loop.call_later(KEPT_S, self._forget_all)
 
@@ -123,7 +123,7 @@ class HealthIndex:
             self._forgetting = None
 
     async def look(self, first: Iterable[int] = (), *, at_most: int | None = None) -> bool:
-        """Ask controllers that changed, `first` ones first; tell whether some are left to ask."""
+        """Ask controllers that changed, `first` ones first; return whether some are left."""
         members = {member.number: member for member in self._node.members.values()}
         for number in self._known.keys() - members.keys():
             self._forget(number)
@@ -169,7 +169,7 @@ class HealthIndex:
     async def chosen(self, wanted: Wanted, among: Iterable[Member]) -> list[Member]:
         """Find who of some controllers is wanted, for a request: all are asked."""
         # A function of its own for each: several requests may look at once.
-        with self.looking(lambda: None):
+        with self.watching(lambda: None):
             self._changed.update(dict.fromkeys(self._known))
             await self.look()
             names = {member.name for member in self.matching(wanted)}
@@ -178,7 +178,7 @@ class HealthIndex:
     def _ask(self, member: Member) -> MemberHealth:
         number, controller = member.number, member.controller
         self._changed.pop(number, None)
-        if self._looking and number not in self._watchers:
+        if self._watching and number not in self._watchers:
             watcher = partial(self._note, number)
             power_watcher = partial(self._note_power, number)
             controller.watchers.add(watcher)
@@ -195,7 +195,7 @@ class HealthIndex:
             _words_of(member, findings),
             self._revision,
         )
-        if self._looking:
+        if self._watching:
             self._known[number] = known
         return known
 
@@ -203,9 +203,9 @@ class HealthIndex:
         if number not in self._changed:
             self._changed[number] = None
             member, _, _ = self._watchers[number]
-            for tell, tenant in self._looking.items():
+            for on_change, tenant in self._watching.items():
                 if is_seen(tenant, member.record.tenant):
-                    tell()
+                    on_change()
 
     def _note_power(self, number: int, on: bool) -> None:
         self._note(number)

@@ -13,7 +13,7 @@ from leverframe.controller import Controller
 from leverframe.controller.findings import FindingSource
 from leverframe.controller.hindrance import Hindrance
 from leverframe.fleet.entrance import Entrance
-from leverframe.fleet.first_passwords import TellPassword, say_password
+from leverframe.fleet.first_passwords import ShowPassword, print_password
 from leverframe.fleet.records import MemberRecord, Moved, NoSuchController
 from leverframe.process.build import BuiltController
 from leverframe.process.services import Sending, Service
@@ -36,7 +36,7 @@ class MemberOptions(Struct, frozen=True):
     #: Strangers can reach the node: everybody has to sign in.
     must_sign_in: bool = False
     #: Called with controllers that had no account, and the password that was made for them.
-    tell_password: TellPassword = say_password
+    show_password: ShowPassword = print_password
     #: Where Modbus TCP and SNMP answer, and who may write by the former.
     ports: NodeConfig = NodeConfig()
     #: Returns why nothing may be done for controllers now, where other nodes may have them.

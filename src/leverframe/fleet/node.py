@@ -21,7 +21,7 @@ from leverframe.controller.hand_over import SavedLive, hand_over
 from leverframe.controller.hooks import SettingsWatcher
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.door import Door
-from leverframe.fleet.first_passwords import FirstPasswords, TellPassword
+from leverframe.fleet.first_passwords import FirstPasswords, ShowPassword
 from leverframe.fleet.member_start import MemberStarter
 from leverframe.fleet.members import (
     NORMALLY,
@@ -148,7 +148,7 @@ class FleetNode:
         numbers: Sequence[int],
         wirings: Mapping[str, Wiring] = MappingProxyType({}),
         live: Mapping[int, SavedLive] = MappingProxyType({}),
-        tell_password: TellPassword | None = None,
+        show_password: ShowPassword | None = None,
     ) -> dict[int, StartTrouble]:
         """Start controllers that are stored; return why one cannot be.
 
@@ -157,7 +157,7 @@ class FleetNode:
         has started the node unless somebody else takes it.
         """
         hashes = Passwords(self.services.hashing)
-        with FirstPasswords(hashes, tell_password or self.options.tell_password) as first:
+        with FirstPasswords(hashes, show_password or self.options.show_password) as first:
             return await self._start_some(numbers, wirings, live, first)
 
     async def _start_some(
@@ -188,21 +188,21 @@ class FleetNode:
                     count_done()
                     await asyncio.sleep(0)
                 gc.freeze()
-        self.tell_watchers()
+        self.notify_watchers()
         return troubles
 
     async def drop(self, members: Sequence[Member]) -> None:
         """Stop controllers that start elsewhere; what is stored of them stays."""
         async with self.changing:
             await self._stop(members)
-        self.tell_watchers()
+        self.notify_watchers()
 
     async def hand_over(self, members: Sequence[Member]) -> dict[int, SavedLive]:
         """Stop controllers that go on elsewhere; return what those go on from that can."""
         async with self.changing:
             # Together: each waits for the thread of the history several times.
             found = await asyncio.gather(*map(self._hand_over_one, members))
-        self.tell_watchers()
+        self.notify_watchers()
         handed = zip(members, found, strict=True)
         return {member.number: live for member, live in handed if live is not None}
 
@@ -329,7 +329,7 @@ class FleetNode:
                 raise
         for member in made:
             self.not_started.forget_never_made(member.name)
-        self.tell_watchers()
+        self.notify_watchers()
         return made
 
     async def _make_all(self, numbers: Sequence[int], new: Sequence[NewController]) -> list[Member]:
@@ -372,7 +372,7 @@ class FleetNode:
             for number in not_running:
                 self.not_started.forget_stored(number)
             await self._clear_away(running, numbers, parts)
-        self.tell_watchers()
+        self.notify_watchers()
 
     async def _clear_away(
         self, running: Sequence[Member], numbers: Sequence[int], parts: Sequence[int]
@@ -462,7 +462,7 @@ class FleetNode:
             self.door.rename(member.entrance, name)
             member.controller.take_name(name)
             member.built.mqtt.pages_are_at(self.door.pages_of(name))
-        self.tell_watchers()
+        self.notify_watchers()
 
     async def place(self, member: Member, address: str | None, port: int | None) -> None:
         """Let a controller alone have an address and a port, instead of those it has."""
@@ -484,7 +484,7 @@ class FleetNode:
             await self.door.move(member.entrance, address, None if keeps_port else sockets)
             if address != before.address:
                 await member.move_ports(address)
-        self.tell_watchers()
+        self.notify_watchers()
 
     def with_place(
         self, before: MemberRecord, address: str | None, port: int | None
@@ -515,7 +515,7 @@ class FleetNode:
             await self.registry.put(records)
             for member in members:
                 member.record = records[member.number]
-        self.tell_watchers()
+        self.notify_watchers()
 
     async def give(self, members: Sequence[Member], tenant: str) -> None:
         """Let controllers belong to a tenant, with all that they hold, or to the operator alone."""
@@ -535,9 +535,9 @@ class FleetNode:
             await self._put(records)
             for member in there:
                 member.record = records[member.number]
-        self.tell_watchers()
+        self.notify_watchers()
 
-    def tell_watchers(self) -> None:
+    def notify_watchers(self) -> None:
         for watcher in tuple(self.watchers):
             watcher()
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from leverframe.fleet.progress import ProgressReport
 
 #: A stop that takes longer is told of as often.
-TOLD_EVERY_S = 2.0
+PROGRESS_EVERY_S = 2.0
 
 
 class NodeStop:
@@ -24,18 +24,18 @@ class NodeStop:
         return ProgressReport(max(0, self._count - len(self._running())), self._count)
 
     @asynccontextmanager
-    async def told(self) -> AsyncIterator[None]:
+    async def printed_progress(self) -> AsyncIterator[None]:
         """Print progress to standard error while all controllers are stopped."""
         self._count = len(self._running())
-        telling = asyncio.create_task(self._tell())
+        printing = asyncio.create_task(self._print_progress())
         try:
             yield
         finally:
-            telling.cancel()
+            printing.cancel()
 
-    async def _tell(self) -> None:
+    async def _print_progress(self) -> None:
         while True:
-            await asyncio.sleep(TOLD_EVERY_S)
+            await asyncio.sleep(PROGRESS_EVERY_S)
             if (progress := self.progress()) is not None:
                 print(
                     f"leverframe: the node is stopping: {progress.done:,} of {progress.of:,}"

@@ -159,7 +159,7 @@ async def view_stream(
 ) -> AsyncGenerator[bytes, None]:
     """Yield to a page what is in view, as long as it listens; `report` gives what is beside it."""
     changed = asyncio.Event()
-    with index.looking(changed.set, place.wanted.tenant):
+    with index.watching(changed.set, place.wanted.tenant):
         await index.look()
         last, took_s = await _looked(node, index, place, report)
         yield message("view", last)

@@ -19,7 +19,7 @@ from leverframe.fleet.cluster.cluster_table import ClusterTable
 from leverframe.fleet.cluster.driver import needing_driver
 from leverframe.fleet.cluster.lease import NodeLease, marked_when_stale
 from leverframe.fleet.door import Door
-from leverframe.fleet.first_passwords import say_password
+from leverframe.fleet.first_passwords import print_password
 from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.fleet_mdns import FleetMdns
@@ -119,7 +119,7 @@ async def node_of(
         config.lenient,
         Sending(config.capture, config.allow_local_targets, config.ca_file),
         reach.must_sign_in,
-        partial(say_password, as_json=config.json),
+        partial(print_password, as_json=config.json),
         config,
     )
     if lease is not None:
@@ -239,7 +239,10 @@ async def _serve(fleet: FleetFile) -> None:
             )
             supervisor.stopping()
         finally:
-            async with supervisor.given_time(lambda: len(node.members)), node.stop.told():
+            async with (
+                supervisor.given_time(lambda: len(node.members)),
+                node.stop.printed_progress(),
+            ):
                 await close_all(
                     [
                         *(web.time.freeze, discovery.close, mdns.close, web.jobs.close),
@@ -264,7 +267,7 @@ async def _open_door(web: NodeWeb, config: NodeConfig, folder: FleetFolder) -> a
     certificate = certificate_of(of_all, folder.path, "leverframe fleet")
     if certificate is not None:
         node.certificate = certificate
-        certificate.watchers.append(node.tell_watchers)
+        certificate.watchers.append(node.notify_watchers)
     stop = listen_to_signals(certificate)
     with bind_errors_for_people(config):
         context = None if certificate is None else certificate.context

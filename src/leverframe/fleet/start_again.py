@@ -6,21 +6,21 @@ from typing import Any
 from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import Conflict, Refusal
-from leverframe.fleet.first_passwords import TellPassword
+from leverframe.fleet.first_passwords import ShowPassword
 from leverframe.fleet.members import Member, NewController, no_such_name
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import NotRunning
 
 
 async def start_noted(
-    node: FleetNode, numbers: Sequence[int], tell_password: TellPassword | None = None
+    node: FleetNode, numbers: Sequence[int], show_password: ShowPassword | None = None
 ) -> dict[int, str]:
     """Start controllers that are stored, as the file says; note, and return, why one cannot be.
 
     Whose start has failed before is no longer told of where it runs now.
     """
     wirings = {name: one.wiring for name, one in node.in_file.items()}
-    troubles = await node.start_some(numbers, wirings, tell_password=tell_password)
+    troubles = await node.start_some(numbers, wirings, show_password=show_password)
     told: dict[int, str] = {}
     # Somebody else may have started, or removed, one that has failed here.
     running = {member.number for member in node.members.values()}
@@ -34,7 +34,7 @@ async def start_noted(
             trouble.sentence if said is None else said.at_its_line(trouble.sentence, trouble.key)
         )
         node.not_started.note_stored(number, told[number], record.name, record.address)
-    node.tell_watchers()
+    node.notify_watchers()
     return told
 
 

@@ -190,7 +190,7 @@ class ViewParts:
         }
 
     async def _keys(self, call: KeysCall) -> KeysPart:
-        self._look_on()
+        self._watch()
         await self._index.look()
         matching = self._index.matching(call.wanted)
         is_by_name = call.wanted.order == "name"
@@ -210,9 +210,9 @@ class ViewParts:
         members = self._node.by_number(numbers)
         return {one.number: row_of(self._node, self._index, one) for one in members}
 
-    def _look_on(self) -> None:
+    def _watch(self) -> None:
         if self._timer is None:
-            self._index.look_on(self._ignore)
+            self._index.watch(self._ignore)
         else:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(LOOK_ON_S, self.close)
@@ -222,7 +222,7 @@ class ViewParts:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-            self._index.look_away(self._ignore)
+            self._index.unwatch(self._ignore)
 
     def _ignore(self) -> None:
         """Ignore a change: nodes ask again by themselves."""

@@ -70,18 +70,18 @@ class _OneShot(Struct, eq=False):
 
 
 class BusWorker:
-    """One bus and the slots on it; `tell` gets each slot whose readings have changed."""
+    """One bus and the slots on it; `report_slot` gets each slot whose readings have changed."""
 
     def __init__(
         self,
         bus: Bus,
-        tell: Callable[[ModuleSlot], None],
+        report_slot: Callable[[ModuleSlot], None],
         troubles: Troubles,
         wall: Callable[[], float],
     ) -> None:
         self._bus = bus
         bus.on_lost = self._bus_lost
-        self._tell = tell
+        self._report_slot = report_slot
         self._troubles = troubles
         self._wall = wall
         self._slots: Mapping[int, ModuleSlot] = {}
@@ -209,7 +209,7 @@ class BusWorker:
             plan.split(turn, parts, now)
         slot.silent_since = None
         self._troubles.note(slot.trouble, slot.refusal())
-        self._tell(slot)
+        self._report_slot(slot)
 
     async def _ask(
         self, slot: ModuleSlot, request: Read | Write
@@ -244,7 +244,7 @@ class BusWorker:
     def _expire(self, now: float) -> None:
         for slot in self._slots.values():
             if slot.expire(now):
-                self._tell(slot)
+                self._report_slot(slot)
 
 
 def _fail(one: _OneShot, error: Unusable) -> None:

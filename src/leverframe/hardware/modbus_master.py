@@ -74,7 +74,7 @@ class ModbusMaster:
             numbers = [number for number in MODBUS_SLOTS if self.has_bus_of(number)]
             self._sense(given_up(before, after, numbers))
             for number in numbers:
-                self._tell(number)
+                self._report(number)
 
     def set_power(self, on: bool) -> None:
         """Ask nothing while the power is off."""
@@ -134,7 +134,7 @@ class ModbusMaster:
         self._slots = slots
         for slot in gone:
             self._troubles.note(slot.trouble, None)
-            self._tell(slot.number)
+            self._report(slot.number)
         self._share_out(slots)
 
     def _share_out(self, slots: dict[int, ModuleSlot]) -> None:
@@ -151,7 +151,7 @@ class ModbusMaster:
             ending.add_done_callback(self._ending.discard)
 
     def _worker(self, bus: Bus) -> BusWorker:
-        return BusWorker(bus, self._tell_slot, self._troubles, self._wall)
+        return BusWorker(bus, self._report_slot, self._troubles, self._wall)
 
     def _slot(self, number: int) -> ModuleSlot | None:
         module = module_in_slot(self._settings, number)
@@ -169,10 +169,10 @@ class ModbusMaster:
             number, label, setting.slave_id, module, blocks_of(module), host=setting.host
         )
 
-    def _tell_slot(self, slot: ModuleSlot) -> None:
-        self._tell(slot.number)
+    def _report_slot(self, slot: ModuleSlot) -> None:
+        self._report(slot.number)
 
-    def _tell(self, number: int) -> None:
+    def _report(self, number: int) -> None:
         """Report the readings of a slot; an empty one has none."""
         slot = self._slots.get(number)
         values = NO_READINGS if slot is None else tuple(slot.values)

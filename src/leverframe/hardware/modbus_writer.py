@@ -74,13 +74,13 @@ class ModbusWriter:
         self,
         request: Request,
         troubles: MutableMapping[str, str],
-        tell: Callable[[str, Fact], None],
+        add_entry: Callable[[str, Fact], None],
         reports: WriteReports,
     ) -> None:
-        """`tell` gets who wanted a write and what came of it."""
+        """`add_entry` gets who wanted a write and what came of it."""
         self._request = request
         self._troubles = Troubles(troubles)
-        self._tell = tell
+        self._add_entry = add_entry
         self._reports = reports
         self._lanes: dict[str, _Lane] = {}
         #: The slots of the places that are in trouble.
@@ -200,12 +200,12 @@ class ModbusWriter:
         self._reports.note(effect, outcome, read_back, problem)
         is_trouble = outcome in (FAILED, DIFFERS)
         self._set_trouble(effect.target, effect.slot, problem if is_trouble else None)
-        self._tell(effect.reason, _outcome(effect, problem))
+        self._add_entry(effect.reason, _outcome(effect, problem))
         order.end(problem if is_trouble else None)
 
     def _overtaken(self, order: _Wanted) -> None:
         problem = "not written, because a newer value for the same place came meanwhile."
-        self._tell(order.effect.reason, _outcome(order.effect, problem))
+        self._add_entry(order.effect.reason, _outcome(order.effect, problem))
         order.end(problem)
 
     def _set_trouble(self, target: str, slot: int, problem: str | None) -> None:

@@ -56,7 +56,7 @@ KEPT_MESSAGES = 20
 #: What makes the state of a board, by attribute.
 _LIVE = (
     *("_readings", "_bus", "outputs", "levels", "pin_settings", "modules", "history"),
-    *("messages", "_plants", "_wirings", "_unplugged", "_told"),
+    *("messages", "_plants", "_wirings", "_unplugged", "_driven"),
 )
 
 
@@ -117,7 +117,7 @@ class SimulatedBoard:
         self._sense: Sense = nobody_listens
         self.outputs = [False] * len(OUTPUTS)
         #: What the relays were told, which they do unless there are faults.
-        self._told = [False] * len(OUTPUTS)
+        self._driven = [False] * len(OUTPUTS)
         #: Changes what relays do and what is sensed, while such faults are set.
         self.faults: BoardFaults | None = None
         self.levels = [0.0] * len(PWMS)
@@ -155,7 +155,7 @@ class SimulatedBoard:
         return readings if self.faults is None else self.faults.sensed(readings)
 
     def drive_output(self, index: int, on: bool) -> None:
-        self._told[index] = on
+        self._driven[index] = on
         if self.faults is not None:
             on = self.faults.driven(OUTPUTS[index], on)
         self.move_relay(index, on)
@@ -166,7 +166,7 @@ class SimulatedBoard:
 
     def drive_again(self, index: int) -> None:
         """Let a relay do what it was told, as far as it can now."""
-        self.drive_output(index, self._told[index])
+        self.drive_output(index, self._driven[index])
 
     def move_relay(self, index: int, on: bool) -> None:
         """Make a relay do something, whatever it was told."""
@@ -215,7 +215,7 @@ class SimulatedBoard:
             self._readings,
             self._bus,
             self.outputs,
-            self._told,
+            self._driven,
             self.levels,
             self.pin_settings,
             self.modules,
@@ -232,7 +232,7 @@ class SimulatedBoard:
             raise ValueError("the board has other outputs")
         plants = [(plant_from_slots(one.wiring, one.slots), one.wiring) for one in state.plants]
         self._readings, self._bus = dict(state.readings), list(state.bus)
-        self.outputs, self._told = list(state.outputs), list(state.told)
+        self.outputs, self._driven = list(state.outputs), list(state.told)
         self.levels, self.pin_settings = list(state.levels), dict(state.pin_settings)
         self.modules, self._unplugged = dict(state.modules), set(state.unplugged)
         self._plants.replace(plant for plant, _ in plants)
@@ -261,7 +261,7 @@ class SimulatedBoard:
         finally:
             gathered, self._gathered = self._gathered, None
             if gathered:
-                self._tell(gathered)
+                self._report_readings(gathered)
 
     def plug(self, label: str) -> None:
         """Make a reading show again what its plant gives; do nothing where it has no plant."""
@@ -352,11 +352,11 @@ class SimulatedBoard:
                 if isinstance(value, float | int):
                     self._plants.put(label, value, now)
         if self._gathered is None:
-            self._tell(readings)
+            self._report_readings(readings)
         else:
             self._gather(self._gathered, readings)
 
-    def _tell(self, readings: Readings) -> None:
+    def _report_readings(self, readings: Readings) -> None:
         self._sense(readings if self.faults is None else self.faults.sensed(readings))
 
     def deliver(self, readings: Readings) -> None:
@@ -365,11 +365,11 @@ class SimulatedBoard:
 
     def deliver_again(self, key: str) -> None:
         """Report a reading to the controller once more, as faults change it now."""
-        self._tell({key: self._readings.get(key)})
+        self._report_readings({key: self._readings.get(key)})
 
     def _gather(self, gathered: dict[str, Any], readings: Readings) -> None:
         if any(label in gathered for label in readings if label != BUS):
-            self._tell(dict(gathered))
+            self._report_readings(dict(gathered))
             gathered.clear()
         gathered.update(readings)
 

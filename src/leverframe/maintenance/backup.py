@@ -68,7 +68,7 @@ def convert(file: Path, output: Path, hw: str | None, sw: str | None, passphrase
         backup = unpack(encode_backup(profile, restored.settings, words))
         # A file of an earlier version may hold openly what is left out today.
         backup.left_out = tuple(dict.fromkeys((*left_out, *backup.left_out)))
-        tell(restored.not_carried_over)
+        print_losses(restored.not_carried_over)
     write(output, backup)
 
 
@@ -104,11 +104,11 @@ async def restore(file: Path, config: Config, passphrase: bool) -> None:
             await store.close()
         if any(is_secret(path) for path in changes):
             Snapshots(folder.store_path).renew()
-    tell(restored.not_carried_over)
+    print_losses(restored.not_carried_over)
     print(f"{len(changes)} settings changed in {config.data}.")
 
 
-def tell(lost: tuple[NotCarriedOver, ...]) -> None:
+def print_losses(lost: tuple[NotCarriedOver, ...]) -> None:
     for entry in lost:
         value = "" if entry.value is None else f" ({_encoded(entry.value)})"
         print(f"not carried over: {entry.path}{value}: {entry.reason}")

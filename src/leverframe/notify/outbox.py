@@ -95,7 +95,7 @@ class Outbox:
         *,
         capture: bool = False,
         why_held: Callable[[], str | None] = lambda: None,
-        tell: Callable[[Cause, Fact], None] = lambda cause, fact: None,
+        add_entry: Callable[[Cause, Fact], None] = lambda cause, fact: None,
         troubles: dict[str, str] | None = None,
         first_pause_s: float = FIRST_PAUSE_S,
         chance: Random = CHANCE,
@@ -104,7 +104,7 @@ class Outbox:
         self._store = store
         self._clock = clock
         self._settings = settings
-        self._tell = tell
+        self._add_entry = add_entry
         #: What is wrong now, by channel; others read it, too.
         self._troubles = {} if troubles is None else troubles
         self._context = QueueContext(clock, settings, first_pause_s, chance, {}, why_held)
@@ -230,7 +230,7 @@ class Outbox:
     def _hold(self, message: Message) -> None:
         message.problem = self._context.down[message.channel]
         message.attempts += 1
-        self._tell(cause_of(message), message_fact(message, "message_delayed"))
+        self._add_entry(cause_of(message), message_fact(message, "message_delayed"))
         self._held.append(message)
 
     def _capture(self, message: Message) -> None:
@@ -251,14 +251,14 @@ class Outbox:
     def _fail(self, message: Message, problem: str) -> None:
         message.state, message.problem = FAILED, problem
         message.ended = self._clock.read().wall
-        self._tell(cause_of(message), message_fact(message, "message_refused"))
+        self._add_entry(cause_of(message), message_fact(message, "message_refused"))
         self.ended(message)
 
     # --- reports of queues ------------------------------------------------------------------------
 
     def ended(self, message: Message) -> None:
         if message.state in _ARRIVED:
-            self._tell(cause_of(message), message_fact(message, _ARRIVED[message.state]))
+            self._add_entry(cause_of(message), message_fact(message, _ARRIVED[message.state]))
         key = (message.channel, message.state)
         self._counts[key] = self._counts.get(key, 0) + 1
         rows: dict[int, Message | None] = {message.number: message}
@@ -272,7 +272,7 @@ class Outbox:
 
     def note_fact(self, channel: str, fact: Fact, message: Message | None = None) -> None:
         log.warning("%s: %s", channel, fact)
-        self._tell(Cause("outbox", channel) if message is None else cause_of(message), fact)
+        self._add_entry(Cause("outbox", channel) if message is None else cause_of(message), fact)
 
     def troubled(self, channel: str, problem: str | None) -> None:
         if problem is None:

@@ -91,7 +91,7 @@ def connect_writing(controller: Controller, master: ModbusMaster) -> list[Servic
     def wall() -> float:
         return controller.clock.read().wall
 
-    def tell(reason: str, fact: Fact) -> None:
+    def add_entry(reason: str, fact: Fact) -> None:
         controller.engine.machine.journal.add(wall(), Cause("modbus", reason), fact)
 
     def changed() -> None:
@@ -100,7 +100,7 @@ def connect_writing(controller: Controller, master: ModbusMaster) -> list[Servic
 
     reports = WriteReports(wall, changed)
     controller.reports["modbus_writes"] = reports.report
-    writer = ModbusWriter(master.request, controller.troubles, tell, reports)
+    writer = ModbusWriter(master.request, controller.troubles, add_entry, reports)
     controller.settings_watchers.append(writer.adopt)
     bench = controller.board.bench
     simulated = None if bench is None else SimulatedWriter(bench, reports)

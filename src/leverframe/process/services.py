@@ -135,7 +135,7 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
     Channels that need more than the network, such as a modem, are added by others.
     """
 
-    def tell(cause: Cause, fact: Fact) -> None:
+    def add_entry(cause: Cause, fact: Fact) -> None:
         controller.engine.machine.journal.add(controller.clock.read().wall, cause, fact)
 
     outbox = Outbox(
@@ -144,7 +144,7 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
         lambda: controller.engine.settings,
         capture=controller.clock.is_virtual if sending.capture is None else sending.capture,
         why_held=sending.why_held,
-        tell=tell,
+        add_entry=add_entry,
         troubles=controller.troubles,
     )
     trust = Trust(sending.ca_file)

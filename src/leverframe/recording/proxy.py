@@ -57,13 +57,13 @@ HOP_BY_HOP = frozenset(
 WAITING_PIECES = 8
 CLIENT_S = 60.0
 
-Tell = Callable[[Exchange], None]
+OnExchange = Callable[[Exchange], None]
 
 
 class Proxy:
-    def __init__(self, unit: UnitClient, tell: Tell) -> None:
+    def __init__(self, unit: UnitClient, on_exchange: OnExchange) -> None:
         self._unit = unit
-        self._tell = tell
+        self._on_exchange = on_exchange
         self._names = OwnNames(HOST)
         self._passing: set[asyncio.Task[None]] = set()
         limits = HttpLimits(body_limit=lambda *_: UPLOAD_LIMIT)
@@ -91,7 +91,7 @@ class Proxy:
         return self._passed_on(request)
 
     async def _passed_on(self, request: Request) -> AnyReply:
-        account = _ExchangeAccount(request, self._tell)
+        account = _ExchangeAccount(request, self._on_exchange)
         own = f"http://{request.headers.get('host', '')}"
         target = request.path if request.query is None else f"{request.path}?{request.query}"
         headers = _to_unit(request.headers, own, self._unit.origin)
@@ -181,12 +181,12 @@ async def _taken(
 class _ExchangeAccount:
     """What is known of an exchange that is under way; told once, when it is over."""
 
-    def __init__(self, request: Request, tell: Tell) -> None:
+    def __init__(self, request: Request, on_exchange: OnExchange) -> None:
         self._request = request
         self._shown = masked_request(
             request.path, request.query, request.headers.get("content-type", ""), request.body
         )
-        self._tell = tell
+        self._on_exchange = on_exchange
         self._at = datetime.now(UTC)
         self._began = time.monotonic()
         self._response: httpx.Response | None = None
@@ -227,7 +227,7 @@ class _ExchangeAccount:
     def close(self, answer: RecordedAnswer) -> None:
         self._is_over = True
         headers, shown = self._request.headers, self._shown
-        self._tell(
+        self._on_exchange(
             Exchange(
                 at=self._at,
                 took_s=round(time.monotonic() - self._began, 6),

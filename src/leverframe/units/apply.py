@@ -161,10 +161,10 @@ async def _apply_all(
         results = await roll_out(
             plans, one, canary=order.canary, batch=order.batch, may_go_on=may_go_on
         )
-    return _tell(results, order.folder)
+    return _print_results(results, order.folder)
 
 
-def _tell(results: Sequence[RolledOut], folder: Path) -> int:
+def _print_results(results: Sequence[RolledOut], folder: Path) -> int:
     for one in results:
         if not one.is_begun:
             print(f"{one.unit}: not begun.")

@@ -96,7 +96,7 @@ async def take_over(
     write_private(data / TAKEN_OVER, msgspec.json.encode(record))
     wanted_port = unit_at(unit).port if port is None else port
     _write_text(config_out, _configuration(pulled, mac, data, host, wanted_port))
-    _tell(pulled, completed, config_out, has_account=asks_login and login is not None)
+    _print_report(pulled, completed, config_out, has_account=asks_login and login is not None)
 
 
 def _refuse_to_overwrite(data: Path, config_out: Path) -> None:
@@ -176,7 +176,9 @@ def _configuration(pulled: PulledUnit, mac: str, data: Path, host: str, port: in
     return f"# In the place of the unit at {pulled.identity.address}.\n" + "".join(lines)
 
 
-def _tell(pulled: PulledUnit, completed: Completed, config_out: Path, *, has_account: bool) -> None:
+def _print_report(
+    pulled: PulledUnit, completed: Completed, config_out: Path, *, has_account: bool
+) -> None:
     identity = pulled.identity
     told = completed.told
     read = sum(1 for path, _ in leaves(pulled.settings) if pulled.why_unread(path) is None)

@@ -155,9 +155,9 @@ async def serve_watch(order: WatchOrder, stop: asyncio.Event, *, as_json: bool =
         recorder = HistoryRecorder(ThreadHistoryWorker(folder.history_path, HISTORY_BOUNDS), clock)
         alarms = Alarms(order.alarms, PersistentMessageStore(writer), clock, troubles)
 
-        def tell(notice: UnitNotice) -> None:
+        def send_notice(notice: UnitNotice) -> None:
             log.warning("%s: %s", notice.unit, notice.sentence)
-            alarms.tell(notice)
+            alarms.send(notice)
 
         def record(samples: list[Traced]) -> None:
             recorder.samples += samples
@@ -168,7 +168,7 @@ async def serve_watch(order: WatchOrder, stop: asyncio.Event, *, as_json: bool =
             clock,
             look_every_s=order.look_every_s,
             pull_every_s=order.pull_every_s,
-            on_notice=tell,
+            on_notice=send_notice,
             on_values=record,
         )
         changes = UnitChanges(watcher, dict(order.wanted), order.data / JOURNALS)

@@ -68,8 +68,8 @@ class Alarms:
             self._link.adopt(self._settings.mqtt)
         self.outbox.start()
 
-    def tell(self, notice: UnitNotice) -> None:
-        """Put an notice into the outbox, once for each channel."""
+    def send(self, notice: UnitNotice) -> None:
+        """Put a notice into the outbox, once for each channel."""
         for effect in self._effects(notice):
             self.outbox.notify(effect)
 

@@ -156,7 +156,7 @@ class UnitWatcher:
                 log.exception("%s: a look at the unit failed", name)
                 notices = health.fail(ANSWER, "Its answer could not be taken; see the log.")
         self._record(name)
-        self._tell(notices)
+        self._notify(notices)
         self._compare_macs()
         return health
 
@@ -171,20 +171,20 @@ class UnitWatcher:
                 drift = None if unit.compare is None else list(unit.compare(pulled))
             except ErrorForPeople as refusal:
                 health.set_drift(None)
-                self._tell(health.note(PULL, f"Its settings cannot be compared: {refusal}"))
+                self._notify(health.note(PULL, f"Its settings cannot be compared: {refusal}"))
                 return None
             except Exception:
                 log.exception("%s: reading the settings failed", name)
                 health.set_drift(None)
-                self._tell(health.note(PULL, "Its settings could not be taken; see the log."))
+                self._notify(health.note(PULL, "Its settings could not be taken; see the log."))
                 return None
         health.names = given_names(pulled.settings)
         health.set_drift(drift)
-        self._tell(health.note(PULL, None))
-        self._tell(health.note(DRIFT, _drift_sentence(health.drift)))
+        self._notify(health.note(PULL, None))
+        self._notify(health.note(DRIFT, _drift_sentence(health.drift)))
         return pulled
 
-    def _tell(self, notices: Sequence[UnitNotice]) -> None:
+    def _notify(self, notices: Sequence[UnitNotice]) -> None:
         for notice in notices:
             self._on_notice(notice)
 
@@ -212,7 +212,7 @@ class UnitWatcher:
         }
         for name, health in self.health.items():
             if (sentence := sentences.get(name)) != health.troubles.get(DOUBLE):
-                self._tell(health.note(DOUBLE, sentence))
+                self._notify(health.note(DOUBLE, sentence))
 
 
 def _others(names: Sequence[str], name: str) -> str:

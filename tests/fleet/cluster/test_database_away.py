@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from leverframe.fleet.cluster.lease import NodeLease
-from leverframe.fleet.cluster.membership import tell
+from leverframe.fleet.cluster.membership import notify_nodes
 from leverframe.fleet.cluster.peer_watch import LEASE_S
 from leverframe.fleet.members import Member
 from leverframe.servers.http.messages import Reply, Request, StreamReply
@@ -133,7 +133,7 @@ async def test_one_that_was_removed_while_its_node_could_not_know_is_stopped(
     member = cluster.member("one")
     with connect(cluster.database) as connection:
         connection.execute("DELETE FROM controller WHERE number = %s", (member.number,))
-        tell(connection)
+        notify_nodes(connection)
     await until(lambda: member.has_left)
     assert "removed while the database was away, and stopped now: one" in caplog.text
     await until(lambda: cluster.names("a") | cluster.names("b") == {"two"})

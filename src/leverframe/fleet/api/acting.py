@@ -111,7 +111,7 @@ def _moment(context: FleetContext) -> float:
 async def snapshot_taken(context: FleetContext) -> BulkReport:
     label = context.needed("label", "a name for it")
     report = await context.snapshots.take(await context.chosen(), label, context.tenant)
-    context.tell_pages()
+    context.notify_pages()
     return report
 
 
@@ -121,7 +121,7 @@ def snapshots_listed(context: FleetContext) -> list[KeptSnapshot]:
 
 async def snapshot_removed(context: FleetContext) -> KeptSnapshot:
     removed = await context.snapshots.remove(label_of(context), context.tenant)
-    context.tell_pages()
+    context.notify_pages()
     return removed
 
 

@@ -259,7 +259,7 @@ async def snapshot_removed(context: FleetContext, endpoint: FleetEndpoint) -> Ke
     holders = [node for node, found in told.items() if any(one.label == label for one in found)]
     removed = [(await asked(context, endpoint, node, None))[0] for node in holders]
     # Pages of this node show the labels of all.
-    context.tell_pages()
+    context.notify_pages()
     for node in sorted(silent):
         raise SilentNode(node)
     if not removed:

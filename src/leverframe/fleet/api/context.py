@@ -167,7 +167,7 @@ class FleetContext(Struct, frozen=True):
             raise Malformed(f"{name} is missing.", field=name, allowed=allowed)
         return text
 
-    def tell_pages(self) -> None:
+    def notify_pages(self) -> None:
         """Let those who look at the fleet see at once what no controller tells of."""
         for watcher in tuple(self.node.watchers):
             watcher()

@@ -18,7 +18,7 @@ from leverframe.fleet.api.reading import (
     report_of_member,
 )
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
-from leverframe.fleet.first_passwords import TellPassword
+from leverframe.fleet.first_passwords import ShowPassword
 from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.live import fork
 from leverframe.fleet.members import Member, NewController, no_such_name
@@ -213,12 +213,12 @@ def _first_passwords(node: FleetNode) -> Iterator[_AnsweredPasswords]:
         yield first
     except BaseException:
         for name, password in first.by_name.items():
-            node.options.tell_password([name], password)
+            node.options.show_password([name], password)
         raise
 
 
 async def _made_anew(
-    context: FleetContext, names: Sequence[str], tell_password: TellPassword
+    context: FleetContext, names: Sequence[str], show_password: ShowPassword
 ) -> dict[str, str]:
     """Try again to make controllers that the fleet file names; return why one cannot be."""
     if not names:
@@ -227,7 +227,7 @@ async def _made_anew(
     password, administrator = await context.new_administrator()
     why = await make_new(node, [node.in_file[name] for name in names], administrator)
     if password is not None:
-        tell_password([name for name in names if name not in why], password)
+        show_password([name for name in names if name not in why], password)
     return why
 
 

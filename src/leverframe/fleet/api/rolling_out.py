@@ -93,7 +93,7 @@ async def planned_for(
         id = context.given.get("id")
         made = await context.jobs.plan(targets, work, context.requester, how, id)
         job = report_for(context, made)
-        context.tell_pages()
+        context.notify_pages()
     return RolloutPlanned(job, [len(group) for group in plan.groups], tried)
 
 
@@ -151,12 +151,12 @@ def _policy(context: FleetContext) -> RolloutPolicy:
 async def operated(operation: Operation, context: FleetContext) -> JobReport:
     job = _job(context)
     await job.operate(operation, context.account.name)
-    context.tell_pages()
+    context.notify_pages()
     return report_for(context, job)
 
 
 async def forgotten(context: FleetContext) -> JobReport:
     job = _job(context)
     await context.jobs.remove(job)
-    context.tell_pages()
+    context.notify_pages()
     return report_for(context, job)

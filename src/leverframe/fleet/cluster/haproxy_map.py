@@ -36,7 +36,7 @@ def map_controllers(
             try:
                 lines = map_lines(client.get("owners", {}), domain)
                 if lines != told:
-                    _tell(lines, haproxy, file)
+                    _put_out(lines, haproxy, file)
                 told, trouble = lines, ""
             except (NodeRefused, HaproxyRefused) as error:
                 if every is None:
@@ -56,7 +56,7 @@ def map_lines(owners: Mapping[str, str | None], domain: str) -> list[str]:
     return sorted(found)
 
 
-def _tell(lines: list[str], haproxy: str | None, file: str) -> None:
+def _put_out(lines: list[str], haproxy: str | None, file: str) -> None:
     if haproxy is None:
         print("\n".join(lines), flush=True)
     else:

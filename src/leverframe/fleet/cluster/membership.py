@@ -77,7 +77,7 @@ def register(connection: Connection, name: str, address: str, capacity: int) -> 
             (name, epoch),
         )
         connection.execute("UPDATE controller SET node = NULL WHERE node = %s", (name,))
-        tell(connection)
+        notify_nodes(connection)
     return Claim(name, epoch)
 
 
@@ -187,7 +187,7 @@ def declare_dead(connection: Connection, node: SeenNode) -> bool:
             "UPDATE lane SET epoch = %s WHERE node = %s", (node.epoch + 1, node.name)
         )
         connection.execute("UPDATE controller SET node = NULL WHERE node = %s", (node.name,))
-        tell(connection)
+        notify_nodes(connection)
     return True
 
 
@@ -227,7 +227,7 @@ def claim_free(connection: Connection, claim: Claim, nodes: Sequence[SeenNode]) 
             {**asdict(claim), "alive": list(capacities), "room": max(room, wanted, 0)},
         ).fetchall()
         if rows:
-            tell(connection)
+            notify_nodes(connection)
     return sorted(row[0] for row in rows)
 
 
@@ -258,7 +258,7 @@ def claim_jobs(connection: Connection, claim: Claim, nodes: Iterable[SeenNode]) 
             {**asdict(claim), "numbers": [number for (number,) in locked]},
         )
         if taken.rowcount:
-            tell(connection)
+            notify_nodes(connection)
 
 
 def jobs(connection: Connection) -> list[ClaimedJob]:
@@ -291,7 +291,7 @@ def release(
             " WHERE node = alive.name AND number = ANY(%(numbers)s)",
             {**asdict(claim), "numbers": list(numbers)},
         )
-        tell(connection)
+        notify_nodes(connection)
 
 
 def want(connection: Connection, names: Sequence[str], node: str | None) -> str | None:
@@ -308,7 +308,7 @@ def want(connection: Connection, names: Sequence[str], node: str | None) -> str 
         missing = next((name for name in asked if name not in known), None)
         if missing is not None:
             raise psycopg.Rollback
-        tell(connection)
+        notify_nodes(connection)
     return missing
 
 
@@ -320,7 +320,7 @@ def set_drained(connection: Connection, name: str, *, is_drained: bool) -> None:
             " capacity = CASE WHEN %(is_drained)s THEN 0 ELSE carries END WHERE name = %(name)s",
             {"name": name, "is_drained": is_drained},
         )
-        tell(connection)
+        notify_nodes(connection)
 
 
 def forget(connection: Connection, name: str) -> bool:
@@ -333,7 +333,7 @@ def forget(connection: Connection, name: str) -> bool:
         if not removed.rowcount:
             return False
         connection.execute("UPDATE controller SET wanted = NULL WHERE wanted = %s", (name,))
-        tell(connection)
+        notify_nodes(connection)
     return True
 
 
@@ -360,6 +360,6 @@ def placed(connection: Connection) -> list[Placed]:
     return [Placed(*row) for row in rows]
 
 
-def tell(connection: Connection) -> None:
+def notify_nodes(connection: Connection) -> None:
     """Wake all nodes: something has changed about who has what."""
     connection.execute("SELECT pg_notify(%s, '')", (CHANNEL,))

@@ -109,7 +109,7 @@ class NodeCaller:
                 async with asyncio.timeout(seconds):
                     answer = await self._answered(owner, proof, call)
             except (OSError, TimeoutError, NotIntroduced, msgspec.MsgspecError) as error:
-                self._tell(place, error)
+                self._warn_of(place, error)
                 raise CallUnanswered(node) from error
         finally:
             owner.abort()
@@ -136,7 +136,7 @@ class NodeCaller:
                 if verdict is not Verdict.ACCEPTED:
                     raise NotIntroduced("it does not take calls now")
         except (OSError, TimeoutError, NotIntroduced, ValueError) as error:
-            self._tell(place, error)
+            self._warn_of(place, error)
             raise SilentNode(place.node) from error
         return proof
 
@@ -151,7 +151,7 @@ class NodeCaller:
             raise NotIntroduced("its answer is none of this fleet")
         return msgspec.msgpack.decode(content, type=CallAnswer)
 
-    def _tell(self, place: Place, error: Exception) -> None:
+    def _warn_of(self, place: Place, error: Exception) -> None:
         why = getattr(error, "strerror", None) or str(error) or "it does not answer"
         self._warn(place.node, "call", "the node %s cannot be asked: %s", place.node, why)
 

@@ -14,7 +14,7 @@ import psycopg
 from leverframe.commands.table.refusals import Conflict
 from leverframe.controller.hand_over import SavedLive
 from leverframe.fleet.cluster.live_rows import take_live
-from leverframe.fleet.cluster.membership import ClaimedJob, holder_of, tell
+from leverframe.fleet.cluster.membership import ClaimedJob, holder_of, notify_nodes
 from leverframe.fleet.other_nodes import LocatedController
 from leverframe.fleet.records import JobTaken, MemberRecord, Moved, Registry, SnapshotRecord
 from leverframe.fleet.tenants import OPERATOR, FleetAccount, TenantRecord, no_such_tenant
@@ -122,7 +122,7 @@ class ClusterRegistry(Registry):
             with connection.transaction():
                 if not connection.execute(_PUT_JOB, given).rowcount:
                     raise StoreUnavailable(_NO_LIFE)
-                tell(connection)
+                notify_nodes(connection)
 
         try:
             await self._ask(write)
@@ -205,7 +205,7 @@ class ClusterRegistry(Registry):
             with connection.transaction():
                 if connection.execute(_PUT, given).rowcount < len(names):
                     raise Moved(names[0] if len(names) == 1 else "One of them")
-                tell(connection)
+                notify_nodes(connection)
 
         try:
             await self._ask(write)
@@ -229,7 +229,7 @@ class ClusterRegistry(Registry):
                 # Those that are gone already were removed here, before a connection broke.
                 if connection.execute(_LEFT, given).fetchone() is not None:
                     raise Moved("One of them")
-                tell(connection)
+                notify_nodes(connection)
 
         await self._ask(write)
         self.note_removed(numbers, changed)
@@ -316,7 +316,7 @@ class ClusterRegistry(Registry):
         def write(connection: Connection) -> None:
             with connection.transaction():
                 connection.execute(query, values)
-                tell(connection)
+                notify_nodes(connection)
 
         await self._ask(write)
         await self.load_accounts()

@@ -40,8 +40,8 @@ def controller_families(controller: Controller) -> Iterable[Family]:
     yield from _of_machine(controller)
     yield from _of_readings(controller)
     yield from _of_rules(controller)
-    for tell in controller.figures:
-        yield from tell()
+    for families_of in controller.figures:
+        yield from families_of()
 
 
 def _of_machine(controller: Controller) -> Iterable[Family]:
