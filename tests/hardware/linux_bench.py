@@ -64,9 +64,9 @@ class LinuxBench:
         self.settings = with_value(self.settings, path, value)
         self.board.adopt(self.settings)
 
-    async def look(self) -> None:
-        await self.board.look()
-        await self.board.look()
+    async def poll(self) -> None:
+        await self.board.poll()
+        await self.board.poll()
 
     async def close(self) -> None:
         await self.board.close()

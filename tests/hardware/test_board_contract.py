@@ -26,7 +26,7 @@ class Bench(Protocol):
     @property
     def board(self) -> Board: ...
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Let the board notice what was done, and do what it was told."""
 
     def set_level(self, label: str, *levels: int) -> None: ...
@@ -58,7 +58,7 @@ class SimulatedBench:
         self.reports.append(readings)
         self.sensed.update(readings)
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Everything happened at once."""
 
     async def close(self) -> None:
@@ -110,7 +110,7 @@ async def test_an_output_follows_what_it_was_told_last(bench: Bench) -> None:
     for on in (True, False, True):
         bench.board.drive_output(2, on)
     bench.board.drive_output(3, False)
-    await bench.look()
+    await bench.poll()
     assert bench.output(2) is True
     assert bench.output(3) is False
 
@@ -120,30 +120,30 @@ async def test_a_pwm_pin_has_the_level_it_was_told(bench: Bench) -> None:
     bench.board.set_pwm_frequency(1, 200)
     for index, level in enumerate((0.0, 0.25, 0.5, 1.0)):
         bench.board.drive_pwm(index, level)
-    await bench.look()
+    await bench.poll()
     assert [bench.pwm_level(index) for index in range(4)] == [0.0, 0.25, 0.5, 1.0]
 
 
 async def test_a_new_frequency_keeps_the_level(bench: Bench) -> None:
     bench.board.drive_pwm(1, 0.75)
-    await bench.look()
+    await bench.poll()
     bench.board.set_pwm_frequency(1, 20_000)
-    await bench.look()
+    await bench.poll()
     assert bench.pwm_level(1) == 0.75
 
 
 async def test_levels_of_digital_inputs_are_reported(bench: Bench) -> None:
     bench.set_level("INPD2", 0)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["INPD2"] == 0
     bench.set_level("INPD2", 1)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["INPD2"] == 1
 
 
 async def test_every_edge_is_reported_in_order(bench: Bench) -> None:
     bench.set_level("INPD1", 0, 1, 0, 1, 0)
-    await bench.look()
+    await bench.poll()
     levels = [report["INPD1"] for report in bench.reports if "INPD1" in report]
     assert levels == [0, 1, 0, 1, 0]
 
@@ -151,14 +151,14 @@ async def test_every_edge_is_reported_in_order(bench: Bench) -> None:
 async def test_voltages_are_reported_in_volts_at_the_pin(bench: Bench) -> None:
     bench.set_voltage("INPA3", 2.413)
     bench.set_voltage("VCC", 12.1)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["INPA3"] == pytest.approx(2.413)
     assert bench.sensed["VCC"] == pytest.approx(12.1)
 
 
 async def test_a_sensor_on_the_1_wire_bus_reports_under_its_id(bench: Bench) -> None:
     bench.plug_onewire(SENSOR, 21.5)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed[SENSOR] == 21.5
     assert bench.sensed["onewire"] == (SENSOR,)
 
@@ -166,9 +166,9 @@ async def test_a_sensor_on_the_1_wire_bus_reports_under_its_id(bench: Bench) -> 
 async def test_a_1_wire_sensor_that_is_unplugged_is_absent(bench: Bench) -> None:
     bench.plug_onewire(SENSOR, 21.5)
     bench.plug_onewire(OTHER_SENSOR, 18.0)
-    await bench.look()
+    await bench.poll()
     bench.unplug_onewire(SENSOR)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed[SENSOR] is None
     assert bench.sensed[OTHER_SENSOR] == 18.0
     assert bench.sensed["onewire"] == (OTHER_SENSOR,)
@@ -176,10 +176,10 @@ async def test_a_1_wire_sensor_that_is_unplugged_is_absent(bench: Bench) -> None
 
 async def test_the_weather_sensor_reports_and_is_absent_when_unplugged(bench: Bench) -> None:
     bench.plug_weather(-3.5, 61.0)
-    await bench.look()
+    await bench.poll()
     assert (bench.sensed["T1"], bench.sensed["H1"]) == (-3.5, 61.0)
     bench.unplug_weather()
-    await bench.look()
+    await bench.poll()
     assert (bench.sensed["T1"], bench.sensed["H1"]) == (None, None)
 
 
@@ -187,14 +187,14 @@ async def test_whoever_connects_again_gets_everything_that_is_sensed(bench: Benc
     bench.set_level("INPD4", 0)
     bench.set_voltage("INPA1", 1.5)
     bench.plug_onewire(SENSOR, 20.25)
-    await bench.look()
+    await bench.poll()
     later: list[Readings] = []
     sensed = bench.board.connect(later.append)
     assert sensed["INPD4"] == 0
     assert sensed["INPA1"] == 1.5
     assert sensed[SENSOR] == 20.25
     bench.set_level("INPD4", 1)
-    await bench.look()
+    await bench.poll()
     assert {"INPD4": 1} in later
 
 
@@ -210,13 +210,13 @@ async def test_a_pull_up_can_be_switched_while_the_level_is_held(
 ) -> None:
     bench.set_level("INPD1", 0)
     bench.set_level("INPD4", 0)
-    await bench.look()
+    await bench.poll()
     drive(bench.board)
-    await bench.look()
+    await bench.poll()
     assert (bench.sensed["INPD1"], bench.sensed["INPD4"]) == (0, 0)
 
 
 async def test_a_board_without_deadlines_is_never_ticked_in_vain(bench: Bench) -> None:
     assert bench.board.next_deadline() is None
     bench.board.tick(0.0)
-    await bench.look()
+    await bench.poll()

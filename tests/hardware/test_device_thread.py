@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import pytest
 
 from leverframe.hardware.device_thread import DeviceThread
-from leverframe.hardware.poller import HANGS, Look, Poller
+from leverframe.hardware.poller import HANGS, Poller, PollResult
 from leverframe.hardware.sensing import Readings
 from leverframe.hardware.troubles import Troubles, Unusable, os_error_text
 from tests.cases import for_each
@@ -123,9 +123,9 @@ class StuckDevice:
         self.free.set()
         self.value = 1.0
 
-    def look(self) -> Look:
+    def poll(self) -> PollResult:
         self.free.wait()
-        return Look({"VCC": self.value}, {})
+        return PollResult({"VCC": self.value}, {})
 
 
 async def test_a_device_that_hangs_is_absent_until_it_answers() -> None:
@@ -138,17 +138,17 @@ async def test_a_device_that_hangs_is_absent_until_it_answers() -> None:
         reported.set()
 
     poller = Poller(device, report, Troubles(texts))
-    await poller.look()
+    await poller.poll()
     device.limit_s = 0.01
     device.free.clear()
     device.value = 2.0
     reported.clear()
-    look = asyncio.ensure_future(poller.look())
+    polling = asyncio.ensure_future(poller.poll())
     async with asyncio.timeout(PATIENCE_S):
         await reported.wait()
     assert texts == {"stuck device": HANGS}
     device.free.set()
-    await look
+    await polling
     await poller.close()
     assert reports == [{"VCC": 1.0}, {"VCC": None}, {"VCC": 2.0}]
     assert texts == {}
@@ -160,10 +160,10 @@ class MistakenDevice:
     limit_s = 20.0
 
     def __init__(self) -> None:
-        self.looks: Iterator[Look] = iter([Look({"VCC": 1.0}, {})])
+        self.results: Iterator[PollResult] = iter([PollResult({"VCC": 1.0}, {})])
 
-    def look(self) -> Look:
-        return next(self.looks)
+    def poll(self) -> PollResult:
+        return next(self.results)
 
 
 async def test_a_mistake_in_a_driver_makes_its_readings_absent() -> None:
@@ -171,7 +171,7 @@ async def test_a_mistake_in_a_driver_makes_its_readings_absent() -> None:
     texts: dict[str, str] = {}
     poller = Poller(MistakenDevice(), reports.append, Troubles(texts))
     for _ in range(2):
-        await poller.look()
+        await poller.poll()
     await poller.close()
     assert reports == [{"VCC": 1.0}, {"VCC": None}]
     assert texts["mistaken device"].startswith("failed unexpectedly: StopIteration")
@@ -182,12 +182,12 @@ class RestlessDevice:
     period_s = 0.0
     limit_s = 20.0
 
-    def look(self) -> Look:
-        return Look({"VCC": 1.0}, {})
+    def poll(self) -> PollResult:
+        return PollResult({"VCC": 1.0}, {})
 
 
 @pytest.mark.parametrize("fault_at", [1, 3])
-async def test_a_fault_of_who_takes_the_readings_is_told_and_the_looking_goes_on(
+async def test_a_fault_of_who_takes_the_readings_is_told_and_the_polling_goes_on(
     fault_at: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     reports = 0

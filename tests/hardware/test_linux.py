@@ -45,10 +45,10 @@ async def test_a_level_at_the_start_is_known_and_no_edge(tmp_path: Path) -> None
 
 async def test_an_open_input_reads_its_pull(bench: LinuxBench) -> None:
     bench.board.set_pull_up(2, False)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["INPD3"] == 0
     bench.board.set_pull_up(2, True)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["INPD3"] == 1
 
 
@@ -56,8 +56,8 @@ async def test_an_input_that_breaks_down_is_opened_again(bench: LinuxBench) -> N
     bench.lines.held[11] = 0
     broken = bench.lines.inputs[11]
     broken.break_down()
-    await bench.look()
-    await bench.look()
+    await bench.poll()
+    await bench.poll()
     assert bench.lines.inputs[11] is not broken
     levels = [report["INPD1"] for report in bench.reports if "INPD1" in report]
     assert levels == [None, 0]
@@ -71,13 +71,13 @@ async def test_a_chip_that_is_missing_is_told_and_the_rest_runs(tmp_path: Path) 
     bench.board.drive_output(0, True)
     bench.board.drive_output(1, True)
     bench.board.drive_output(5, True)
-    await bench.look()
+    await bench.poll()
     assert bench.lines.driven == {0: True}
     assert bench.troubles["OUT1"] == "/dev/gpiochip9 is not there."
     assert "OUT0" not in bench.troubles
     bench.lines.chips.add("/dev/gpiochip9")
     bench.board.drive_output(1, False)
-    await bench.look()
+    await bench.poll()
     assert bench.lines.driven == {0: True, 1: False}
     assert "OUT1" not in bench.troubles
     await bench.close()
@@ -101,7 +101,7 @@ async def test_a_chip_that_hangs_holds_up_no_other(tmp_path: Path) -> None:
         await heard.wait()
     assert 1 not in bench.lines.driven
     free.set()
-    await bench.look()
+    await bench.poll()
     assert bench.lines.driven == {0: True, 1: True}
     await bench.close()
 
@@ -119,12 +119,12 @@ async def test_a_pwm_channel_is_brought_up_before_it_is_used(tmp_path: Path) -> 
     bench.tree.put("class/pwm/pwmchip1/export", "")
     await bench.open()
     bench.board.drive_pwm(0, 0.5)
-    await bench.look()
+    await bench.poll()
     assert bench.tree.read("class/pwm/pwmchip1/export") == "3"
     assert "pwmchip1/pwm3/duty_cycle is not there" in bench.troubles["PWM0"]
     bench.tree.add_pwm(1, 4)
     bench.board.drive_pwm(0, 0.5)
-    await bench.look()
+    await bench.poll()
     assert bench.tree.pwm(1, 3) == (1_000_000, 500_000, 1)
     assert bench.troubles.keys().isdisjoint({"PWM0"})
     await bench.close()
@@ -140,7 +140,7 @@ async def test_a_pwm_channel_is_used_when_udev_has_given_the_rights(tmp_path: Pa
     bench.tree.add_pwm(9, 4)
     chips = bench.tree.root / "class/pwm"
     (chips / "pwmchip9/pwm3").rename(chips / "pwmchip1/pwm3")
-    await bench.look()
+    await bench.poll()
     assert bench.tree.pwm(1, 3) == (1_000_000, 500_000, 1)
     assert "PWM0" not in bench.troubles
     await bench.close()
@@ -151,7 +151,7 @@ async def test_each_pwm_group_has_its_own_frequency(bench: LinuxBench) -> None:
         bench.board.drive_pwm(index, 0.5)
     bench.board.set_pwm_frequency(0, 50)
     bench.board.set_pwm_frequency(1, 25_000)
-    await bench.look()
+    await bench.poll()
     assert [bench.tree.pwm(0, index)[0] for index in range(4)] == [20_000_000, *[40_000] * 3]
 
 
@@ -183,15 +183,15 @@ async def test_a_channel_that_fails_is_absent_and_told_until_it_is_back(bench: L
     bench.set_voltage("INPA2", 1.0)
     file = bench.tree.root / "bus/iio/devices/iio:device0/in_voltage2_raw"
     file.unlink()
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["INPA2"] is None
     assert bench.sensed["INPA1"] == 0.0
     assert "in_voltage2_raw is not there" in bench.troubles["INPA2"]
     file.write_text("garbage\n")
-    await bench.look()
+    await bench.poll()
     assert bench.troubles["INPA2"].endswith("holds 'garbage', which is no number.")
     bench.set_voltage("INPA2", 1.0)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["INPA2"] == 1.0
     assert "INPA2" not in bench.troubles
 
@@ -221,15 +221,15 @@ async def test_one_bad_look_keeps_the_value_and_a_second_makes_it_absent(
     bench: LinuxBench, text: str, complaint: str
 ) -> None:
     bench.plug_onewire(SENSOR, 21.5)
-    await bench.board.look()
+    await bench.board.poll()
     bench.tree.set_onewire(SENSOR, text)
-    await bench.board.look()
+    await bench.board.poll()
     assert bench.sensed[SENSOR] == 21.5
-    await bench.board.look()
+    await bench.board.poll()
     assert bench.sensed[SENSOR] is None
     assert bench.troubles[f"1-Wire sensor {SENSOR}"].startswith(complaint)
     bench.plug_onewire(SENSOR, 20.0)
-    await bench.board.look()
+    await bench.board.poll()
     assert bench.sensed[SENSOR] == 20.0
     assert f"1-Wire sensor {SENSOR}" not in bench.troubles
 
@@ -245,20 +245,20 @@ async def test_a_sensor_without_a_text_is_asked_for_the_reason(
     bench.tree.set_onewire(SENSOR, "")
     if code is not None:
         next(bench.tree.root.rglob("w1_slave")).with_name("resolution").write_text(f"{code}\n")
-    await bench.look()
+    await bench.poll()
     assert bench.troubles[f"1-Wire sensor {SENSOR}"].startswith(complaint)
 
 
 async def test_only_bound_sensors_are_read_and_all_are_listed(bench: LinuxBench) -> None:
     bench.plug_onewire(EXTRA, 4.0)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["onewire"] == (EXTRA,)
     assert EXTRA not in bench.sensed
     bench.set("onewire.4.id", EXTRA)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed[EXTRA] == 4.0
     bench.set("onewire.4.id", bench.settings.onewire[5].id)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed[EXTRA] is None
 
 
@@ -280,14 +280,14 @@ async def test_additional_sensors_are_mapping_slots_4_to_6(tmp_path: Path) -> No
     mapping = (ModbusMapping(4, 0), ModbusMapping(5, 0), ModbusMapping(6, 0), ModbusMapping(4, 1))
     await bench.open()
     bench.set("modbus_mapping", mapping + bench.settings.modbus_mapping[4:])
-    await bench.look()
+    await bench.poll()
     assert [bench.sensed[label] for label in ("m1", "m2", "m3", "m4")] == [4.5, 5.5, None, None]
     assert "m5" not in bench.sensed
     bench.unplug_onewire(EXTRA)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["m1"] is None
     bench.set("modbus_mapping.1", ModbusMapping(0, 0))
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["m2"] is None
     await bench.close()
 
@@ -297,18 +297,18 @@ async def test_additional_sensors_are_mapping_slots_4_to_6(tmp_path: Path) -> No
 
 async def test_the_chosen_sensor_is_read_and_no_other(bench: LinuxBench) -> None:
     bench.bus.parts.update(full_bus().parts)
-    await bench.look()
+    await bench.poll()
     assert (bench.sensed["T1"], bench.sensed["H1"]) == (21.5, 50.0)
     assert "P1" not in bench.sensed
     bench.set("i2c.primary", "BME280")
-    await bench.look()
+    await bench.poll()
     assert (bench.sensed["T1"], bench.sensed["P1"]) == (25.08, 1006.53)
     bench.set("i2c.primary", "HTS221")
-    await bench.look()
+    await bench.poll()
     assert (bench.sensed["T1"], bench.sensed["H1"]) == (26.0, 40.0)
     assert bench.sensed["P1"] is None
     bench.set("i2c.primary", "NONE")
-    await bench.look()
+    await bench.poll()
     assert (bench.sensed["T1"], bench.sensed["H1"]) == (None, None)
 
 
@@ -323,22 +323,22 @@ async def test_the_chosen_sensor_is_read_and_no_other(bench: LinuxBench) -> None
 async def test_a_sensor_that_was_not_chosen_is_detected(
     bench: LinuxBench, address: int, part: object, name: str
 ) -> None:
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["i2c"] is None
     bench.bus.parts = {address: part}  # type: ignore[dict-item]
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["i2c"] == name
     assert "AM2320" in bench.troubles
 
 
 async def test_a_damaged_answer_is_held_once_and_then_absent(bench: LinuxBench) -> None:
     bench.plug_weather(20.0, 40.0)
-    await bench.board.look()
+    await bench.board.poll()
     part = bench.bus.parts[am2320.ADDRESS]
     part.answer = part.answer[:-1] + b"\0"  # type: ignore[union-attr]
-    await bench.board.look()
+    await bench.board.poll()
     assert bench.sensed["T1"] == 20.0
-    await bench.board.look()
+    await bench.board.poll()
     assert bench.sensed["T1"] is None
     assert bench.troubles["AM2320"].startswith("answers with wrong checksums on I2C bus 1")
 
@@ -347,11 +347,11 @@ async def test_a_damaged_answer_of_the_secondary_sensor_is_told(bench: LinuxBenc
     part = bench.bus.parts[sps30_i2c.ADDRESS] = sps30_part(1.5, 2.5, 3.5, 4.5)
     part.answers[sps30_i2c.READ] = bytes(60)
     bench.set("i2c.sps30", True)
-    await bench.look()
-    await bench.look()
+    await bench.poll()
+    await bench.poll()
     assert bench.troubles["SPS30"].startswith("answers with wrong checksums on I2C bus 1")
     part.answers[sps30_i2c.DATA_READY] = b"\0\1\0"
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["PM2.5"] is None
     assert bench.troubles["SPS30"].startswith("answers with wrong checksums on I2C bus 1")
 
@@ -359,12 +359,12 @@ async def test_a_damaged_answer_of_the_secondary_sensor_is_told(bench: LinuxBenc
 async def test_a_sensor_that_is_plugged_in_again_is_set_up_again(bench: LinuxBench) -> None:
     bench.set("i2c.primary", "HTS221")
     bench.bus.parts[hts221.ADDRESS] = hts221_part()
-    await bench.look()
+    await bench.poll()
     del bench.bus.parts[hts221.ADDRESS]
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["T1"] is None
     fresh = bench.bus.parts[hts221.ADDRESS] = hts221_part()
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["T1"] == 26.0
     assert fresh.written == [bytes((hts221.CONTROL_REGISTER, hts221.MEASURE_EVERY_SECOND))]
 
@@ -372,14 +372,14 @@ async def test_a_sensor_that_is_plugged_in_again_is_set_up_again(bench: LinuxBen
 async def test_the_secondary_sensor_measures_while_it_is_chosen(bench: LinuxBench) -> None:
     part = sps30_part(1.5, 2.5, 3.5, 4.5)
     bench.bus.parts[sps30_i2c.ADDRESS] = part
-    await bench.look()
+    await bench.poll()
     assert "PM2.5" not in bench.sensed
     bench.set("i2c.sps30", True)
-    await bench.look()
+    await bench.poll()
     masses = [bench.sensed[label] for label in ("PM1.0", "PM2.5", "PM4.0", "PM10.0")]
     assert masses == [1.5, 2.5, 3.5, 4.5]
     bench.set("i2c.sps30", False)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["PM2.5"] is None
     assert part.commands[-1] == sps30_i2c.STOP
 
@@ -387,7 +387,7 @@ async def test_the_secondary_sensor_measures_while_it_is_chosen(bench: LinuxBenc
 async def test_a_dead_primary_sensor_leaves_the_secondary_alone(bench: LinuxBench) -> None:
     bench.bus.parts = {sps30_i2c.ADDRESS: sps30_part(1.0, 2.0, 3.0, 4.0)}
     bench.set("i2c.sps30", True)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["PM10.0"] == 4.0
     assert bench.troubles["AM2320"].startswith("does not answer on I2C bus 1")
     part = bench.bus.parts[sps30_i2c.ADDRESS]
@@ -405,6 +405,6 @@ async def test_a_bus_that_is_faster_than_set_is_told(
     await bench.open()
     assert "faster than" not in caplog.text
     bench.set("i2c.frequency", 50)
-    await bench.look()
+    await bench.poll()
     assert "runs at 100 kHz, faster than the 50 kHz that are set" in caplog.text
     await bench.close()

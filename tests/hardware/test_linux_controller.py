@@ -51,16 +51,16 @@ def twin(built: BuiltController) -> LoopTwin:
     return LoopTwin(built.controller, built.web)
 
 
-async def look(twin: LoopTwin) -> None:
+async def poll(twin: LoopTwin) -> None:
     board = twin.controller.board
     assert isinstance(board, LinuxBoard)
-    await board.look()
+    await board.poll()
 
 
 async def test_commands_drive_and_readings_are_shown(twin: LoopTwin, tree: SysfsTree) -> None:
     await twin.ok("/stm.cgi?pwmd=025")
     await twin.ok("/outs.cgi?pwm0=1")
-    await look(twin)
+    await poll(twin)
     assert tree.pwm(0, 0) == (1_000_000, 250_000, 1)
     assert (await twin.state())["VCC"] == pytest.approx(12.1)
 
@@ -68,25 +68,25 @@ async def test_commands_drive_and_readings_are_shown(twin: LoopTwin, tree: Sysfs
 async def test_ids_are_stepped_through_and_bound(twin: LoopTwin, tree: SysfsTree) -> None:
     tree.set_onewire(SENSOR, w1_text(21.5))
     tree.set_onewire(OTHER_SENSOR, w1_text(19.0))
-    await look(twin)
+    await poll(twin)
     seen = []
     for _ in range(3):
         await twin.ok("/stm.cgi?dswrite=0")
         seen.append((await twin.json("/json/dsi2c.json"))["dsid"])
     assert set(seen) == {SENSOR, OTHER_SENSOR, "00:00:00:00:00:00:00:00"}
     await twin.ok(f"/stm.cgi?dswrite=3:{SENSOR}")
-    await look(twin)
+    await poll(twin)
     state = await twin.state()
     assert (state["DS3"], state["DS1"]) == (21.5, None)
     tree.remove_onewire(SENSOR)
-    await look(twin)
-    await look(twin)
+    await poll(twin)
+    await poll(twin)
     assert (await twin.state())["DS3"] is None
 
 
 async def test_a_missing_chip_is_degraded_and_the_rest_runs(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out1=1")
-    await look(twin)
+    await poll(twin)
     assert await twin.json("/health") == {
         "status": "degraded",
         "board": "linux",
@@ -111,14 +111,14 @@ async def test_the_connected_i2c_sensor_is_detected_and_others_are_chosen(tmp_pa
     controller.start()
     twin = LoopTwin(controller, Web(controller, name="twin", mac="02:00:00:00:00:01"))
     await twin.ok("/stm.cgi?bme280detect=1")
-    await look(twin)
+    await poll(twin)
     assert (await twin.settings())["i2c"]["primary"] == "HTS221"
     state = await twin.state()
     assert (state["T1"], state["H1"]) == (26.0, 40.0)
     bench.bus.parts.update(full_bus().parts)
     await twin.ok("/stm.cgi?i2csensors=18")
-    await look(twin)
-    await look(twin)
+    await poll(twin)
+    await poll(twin)
     state = await twin.state()
     assert (state["T1"], state["P1"]) == (25.08, 1006.53)
     assert (state["PM1.0"], state["PM10.0"]) == (1.5, 4.5)

@@ -76,10 +76,10 @@ class Bench:
 
 async def test_the_panel_shows_the_lines_and_follows_them() -> None:
     bench = Bench()
-    bench.service.look()
+    bench.service.show_if_changed()
     await until(lambda: bench.bus.shows("T1 21.5", "", "", ""))
     bench.lines = ("T1 21.6", "", "", "")
-    bench.service.look()
+    bench.service.show_if_changed()
     await until(lambda: bench.bus.shows("T1 21.6", "", "", ""))
     await bench.service.close()
     assert not bench.troubles
@@ -87,10 +87,10 @@ async def test_the_panel_shows_the_lines_and_follows_them() -> None:
 
 async def test_a_dark_display_switches_the_panel_off() -> None:
     bench = Bench()
-    bench.service.look()
+    bench.service.show_if_changed()
     await until(lambda: bench.bus.lit)
     bench.lines = None
-    bench.service.look()
+    bench.service.show_if_changed()
     await until(lambda: not bench.bus.lit)
     await bench.service.close()
 
@@ -98,7 +98,7 @@ async def test_a_dark_display_switches_the_panel_off() -> None:
 async def test_a_panel_that_was_missing_is_set_up_when_it_answers() -> None:
     bench = Bench()
     bench.bus.is_there = False
-    bench.service.look()
+    bench.service.show_if_changed()
     await until(lambda: NAME in bench.troubles)
     assert "0x3C" in bench.troubles[NAME]
     bench.bus.is_there = True
@@ -115,7 +115,7 @@ async def test_a_pulled_adapter_is_told_though_nothing_changes(tmp_path: Path) -
     service = PanelService(
         WIRING, lambda: bench.lines, bench.troubles, lambda number: bench.bus, device=device
     )
-    service.look()
+    service.show_if_changed()
     await until(lambda: bench.bus.shows("T1 21.5", "", "", ""))
     device.unlink()
     bench.bus.is_there = False
@@ -130,7 +130,7 @@ async def test_a_pulled_adapter_is_told_though_nothing_changes(tmp_path: Path) -
 
 async def test_the_panel_is_dark_and_the_bus_free_at_the_end() -> None:
     bench = Bench()
-    bench.service.look()
+    bench.service.show_if_changed()
     await until(lambda: bench.bus.lit)
     await asyncio.wait_for(bench.service.close(), PATIENCE_S)
     assert not bench.bus.lit

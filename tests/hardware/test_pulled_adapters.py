@@ -82,7 +82,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[PluggedBench]:
 async def test_a_pulled_gpio_chip_is_told_and_comes_back_as_it_was_set(bench: PluggedBench) -> None:
     bench.board.drive_output(0, True)
     bench.board.drive_output(1, False)
-    await bench.look()
+    await bench.poll()
     assert bench.troubles.keys().isdisjoint({"OUT0", "OUT1", "INPD1"})
     bench.pull_chip()
     await told_in_time(bench.troubles, "OUT0", "OUT1", "INPD1")
@@ -96,7 +96,7 @@ async def test_a_pulled_gpio_chip_is_told_and_comes_back_as_it_was_set(bench: Pl
 
 async def test_a_pulled_pwm_chip_is_told_and_comes_back_as_it_was_set(bench: PluggedBench) -> None:
     bench.board.drive_pwm(1, 0.25)
-    await bench.look()
+    await bench.poll()
     chip = bench.tree.root / "class/pwm/pwmchip0"
     shutil.rmtree(chip)
     await told_in_time(bench.troubles, "PWM1")
@@ -110,7 +110,7 @@ async def test_a_pulled_1_wire_adapter_is_told_and_its_sensors_are_absent(
     bench: PluggedBench,
 ) -> None:
     bench.plug_onewire(SENSOR, 21.5)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed[SENSOR] == 21.5
     bench.unplug_onewire(SENSOR)
     (bench.tree.root / "bus/w1/devices/w1_bus_master1").rmdir()
@@ -125,7 +125,7 @@ async def test_a_pulled_1_wire_adapter_is_told_and_its_sensors_are_absent(
 
 async def test_a_pulled_i2c_adapter_is_told_and_let_go(bench: PluggedBench) -> None:
     bench.plug_weather(20.0, 40.0)
-    await bench.look()
+    await bench.poll()
     assert bench.sensed["T1"] == 20.0
     bench.i2c.rmdir()
     await told_in_time(bench.troubles, "I2C bus 1")

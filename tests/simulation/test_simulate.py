@@ -47,7 +47,7 @@ class Steps:
         self.looks: list[float] = []
         self.steps: list[float] = []
 
-    def look(self, elapsed_s: float) -> None:
+    def observe(self, elapsed_s: float) -> None:
         self.looks.append(elapsed_s)
 
     def step(self, elapsed_s: float) -> None:

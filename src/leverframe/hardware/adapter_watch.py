@@ -32,9 +32,9 @@ class AdapterWatch:
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(WATCH_S)
-            self._look()
+            self._compare()
 
-    def _look(self) -> None:
+    def _compare(self) -> None:
         for at, (adapter, before) in enumerate(self._seen):
             now = adapter.identity()
             if now != before:

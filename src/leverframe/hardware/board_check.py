@@ -119,12 +119,12 @@ def _of_pwm(wiring: Wiring) -> Iterator[PartCheck]:
 
 def _of_converters(wiring: Wiring) -> Iterator[PartCheck]:
     for converter in converters(wiring):
-        look = converter.look()
-        for label, value in look.readings.items():
+        result = converter.poll()
+        for label, value in result.readings.items():
             channel = wiring.analog[label]
             place = f"{channel.device} {channel.channel}"
             unit = "°C" if label == "TEMP" else "V"
-            trouble = look.troubles.get(label)
+            trouble = result.troubles.get(label)
             yield PartCheck(label, place, trouble is None, trouble or f"{value:g} {unit}")
 
 

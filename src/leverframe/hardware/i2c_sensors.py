@@ -24,7 +24,7 @@ from leverframe.hardware.i2c_parts import (
     Sps30,
 )
 from leverframe.hardware.last_good import LastGood
-from leverframe.hardware.poller import Look
+from leverframe.hardware.poller import PollResult
 from leverframe.hardware.troubles import Unusable, os_error_text
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class I2cSensors:
         self._chosen = settings.i2c
         return True
 
-    def look(self) -> Look:
+    def poll(self) -> PollResult:
         chosen = self._chosen
         self._compare_speed(chosen.frequency)
         if self._opened_on != self.adapters():
@@ -84,7 +84,7 @@ class I2cSensors:
             self._close()
         no_longer = dict.fromkeys(self._gave - readings.keys())
         self._gave = set(readings)
-        return Look({**no_longer, **readings, "i2c": found}, troubles)
+        return PollResult({**no_longer, **readings, "i2c": found}, troubles)
 
     def search(self) -> str | None:
         """Find the primary sensor that answers."""

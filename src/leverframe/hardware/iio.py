@@ -8,7 +8,7 @@ finished value as `input` instead.
 from collections.abc import Mapping
 from pathlib import Path
 
-from leverframe.hardware.poller import Look
+from leverframe.hardware.poller import PollResult
 from leverframe.hardware.sysfs import read_number, read_text
 from leverframe.hardware.troubles import Unusable
 from leverframe.wiring import AdcChannel
@@ -28,19 +28,19 @@ class Converter:
         self._device = device
         self._channels = channels
 
-    def look(self) -> Look:
+    def poll(self) -> PollResult:
         readings: dict[str, float | None] = dict.fromkeys(self._channels)
         try:
             folder = self._find()
         except Unusable as fault:
-            return Look(readings, dict.fromkeys(readings, str(fault)))
+            return PollResult(readings, dict.fromkeys(readings, str(fault)))
         troubles: dict[str, str] = {}
         for label, channel in self._channels.items():
             try:
                 readings[label] = _measure(folder, channel)
             except Unusable as fault:
                 troubles[label] = str(fault)
-        return Look(readings, troubles)
+        return PollResult(readings, troubles)
 
     def _find(self) -> Path:
         folder = self._devices / self._device

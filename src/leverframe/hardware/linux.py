@@ -110,11 +110,11 @@ class LinuxBoard:
         """Follow the settings that concern the buses."""
         for follower, poller in self._followers:
             if follower.adopt(settings):
-                poller.hurry()
+                poller.poll_soon()
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Read every device once more, and wait until all have been read."""
-        await asyncio.gather(self._settled(), *(poller.look() for poller in self._pollers))
+        await asyncio.gather(self._settled(), *(poller.poll() for poller in self._pollers))
 
     # --- the board's interface --------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class LinuxBoard:
             folder = pwm / _pwm_chip(number)
             yield Watched(partial(file_identity, folder), partial(self._pwm_chip_changed, number))
         for bus, poller in self._followers:
-            yield Watched(bus.adapters, poller.hurry)
+            yield Watched(bus.adapters, poller.poll_soon)
 
     def _chip_changed(self, chip: str) -> None:
         """Try every line of a chip that was pulled or plugged in: what fails is told."""

@@ -101,7 +101,7 @@ class PanelService:
         device = bus_file(wiring.bus) if device is None else device
         self._watch = AdapterWatch([Watched(partial(file_identity, device), self._send_again)])
 
-    def look(self) -> None:
+    def show_if_changed(self) -> None:
         """Send a frame if something visible has changed."""
         lines = self._lines()
         if lines != self._sent:

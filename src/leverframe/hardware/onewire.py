@@ -13,7 +13,7 @@ from pathlib import Path
 from leverframe.engine.settings import NO_ONEWIRE_ID, ModbusMapping, Settings
 from leverframe.hardware.last_good import LastGood
 from leverframe.hardware.module_mapping import ONEWIRE_SLOTS, given_up, mapped_readings
-from leverframe.hardware.poller import Look
+from leverframe.hardware.poller import PollResult
 from leverframe.hardware.sysfs import read_text
 from leverframe.hardware.troubles import Unusable, os_error_text
 from leverframe.wire.w1_slave import (
@@ -55,7 +55,7 @@ class OneWireBus:
         self._bound, self._mapping = bound, mapping
         return True
 
-    def look(self) -> Look:
+    def poll(self) -> PollResult:
         bound, mapping = self._bound, self._mapping
         try:
             found = self.search()
@@ -82,7 +82,7 @@ class OneWireBus:
         }
         self._shown, self._shown_mapping = set(shown), mapping
         mapped = self._mapped(shown, mapping)
-        return Look({**no_longer, "onewire": found, **shown, **mapped}, troubles)
+        return PollResult({**no_longer, "onewire": found, **shown, **mapped}, troubles)
 
     def search(self) -> tuple[str, ...]:
         """List the IDs that the kernel knows on the bus."""

@@ -1,7 +1,7 @@
 """A poller: reads a device again and again, in a thread of the device's own.
 
-A look gives readings and troubles. One that takes longer than its limit makes what the device gave
-so far absent, until the device answers; no second look starts meanwhile.
+A poll gives readings and troubles. One that takes longer than its limit makes what the device gave
+so far absent, until the device answers; no second poll starts meanwhile.
 """
 
 import asyncio
@@ -19,24 +19,24 @@ log = logging.getLogger(__name__)
 HANGS = "does not answer in time; what it read is absent."
 
 
-class Look(NamedTuple):
+class PollResult(NamedTuple):
     readings: Readings
     #: What is wrong, by device; what is not named here works.
     troubles: Mapping[str, str]
 
 
 class Device(Protocol):
-    """A device to be polled; `look` may block and never raises."""
+    """A device to be polled; `poll` may block and never raises."""
 
     name: str
     period_s: float
     limit_s: float
 
-    def look(self) -> Look: ...
+    def poll(self) -> PollResult: ...
 
 
 class Poller:
-    """The periodic reader of a device; `report` gets the readings of each look."""
+    """The periodic reader of a device; `report` gets the readings of each poll."""
 
     def __init__(
         self, device: Device, report: Callable[[Readings], None], troubles: Troubles
@@ -45,34 +45,34 @@ class Poller:
         self._report = report
         self._troubles = troubles
         self._thread = DeviceThread(device.name, troubles.note)
-        self._hurry = asyncio.Event()
-        #: The readings of the last look, and what was in trouble then.
+        self._is_due = asyncio.Event()
+        #: The readings of the last poll, and what was in trouble then.
         self._given: set[str] = set()
         self._in_trouble: set[str] = set()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> "asyncio.Task[None]":
-        """Poll from now on; the returned task ends after the first look."""
+        """Poll from now on; the returned task ends after the first poll."""
         loop = asyncio.get_running_loop()
-        self._hurry.clear()
-        first = loop.create_task(self.look())
+        self._is_due.clear()
+        first = loop.create_task(self.poll())
         self._task = loop.create_task(self._run(first))
         return first
 
-    def hurry(self) -> None:
-        """Start the next look at once."""
-        self._hurry.set()
+    def poll_soon(self) -> None:
+        """Start the next poll at once."""
+        self._is_due.set()
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Read once; wait for the end of the read even when it exceeds its limit."""
-        answer = self._thread.ask(self._look)
+        answer = self._thread.ask(self._poll_device)
         try:
             async with asyncio.timeout(self._device.limit_s):
-                look = await asyncio.shield(answer)
+                result = await asyncio.shield(answer)
         except TimeoutError:
-            self._show(Look(dict.fromkeys(self._given), {self._device.name: HANGS}))
-            look = await answer
-        self._show(look)
+            self._show(PollResult(dict.fromkeys(self._given), {self._device.name: HANGS}))
+            result = await answer
+        self._show(result)
 
     async def close(self) -> None:
         self._thread.close()
@@ -80,35 +80,35 @@ class Poller:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    def _look(self) -> Look:
+    def _poll_device(self) -> PollResult:
         """Read the device in its thread; a fault in a driver must not end the polling."""
         try:
-            return self._device.look()
+            return self._device.poll()
         except Exception as error:
-            log.exception("looking at %s failed", self._device.name)
-            return Look(dict.fromkeys(self._given), {self._device.name: unexpected(error)})
+            log.exception("polling %s failed", self._device.name)
+            return PollResult(dict.fromkeys(self._given), {self._device.name: unexpected(error)})
 
-    def _show(self, look: Look) -> None:
-        for device in self._in_trouble - look.troubles.keys():
+    def _show(self, result: PollResult) -> None:
+        for device in self._in_trouble - result.troubles.keys():
             self._troubles.note(device, None)
-        for device, text in look.troubles.items():
+        for device, text in result.troubles.items():
             self._troubles.note(device, text)
-        self._in_trouble = set(look.troubles)
-        self._given = set(look.readings)
-        self._report(look.readings)
+        self._in_trouble = set(result.troubles)
+        self._given = set(result.readings)
+        self._report(result.readings)
 
-    async def _run(self, look: "asyncio.Task[None]") -> None:
-        await self._see_through(look)
+    async def _run(self, polling: "asyncio.Task[None]") -> None:
+        await self._see_through(polling)
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._device.period_s):
-                    await self._hurry.wait()
-            self._hurry.clear()
-            await self._see_through(self.look())
+                    await self._is_due.wait()
+            self._is_due.clear()
+            await self._see_through(self.poll())
 
-    async def _see_through(self, look: Awaitable[None]) -> None:
-        """Await a look; a fault of the receiver of its readings must not end the polling."""
+    async def _see_through(self, polling: Awaitable[None]) -> None:
+        """Await a poll; a fault of the receiver of its readings must not end the polling."""
         try:
-            await look
+            await polling
         except Exception:
             log.exception("what %s read could not be passed on", self._device.name)

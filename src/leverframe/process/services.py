@@ -83,9 +83,9 @@ def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
         return None if waits else controller.engine.display.lines()
 
     panel = PanelService(wiring, lines, controller.troubles)
-    controller.watchers.add(panel.look)
-    controller.bootloader_watchers.append(lambda _: panel.look())
-    controller.power_watchers.append(lambda _: panel.look())
+    controller.watchers.add(panel.show_if_changed)
+    controller.bootloader_watchers.append(lambda _: panel.show_if_changed())
+    controller.power_watchers.append(lambda _: panel.show_if_changed())
     return panel
 
 

@@ -35,7 +35,7 @@ class Timeline:
         self._day = ""
         self._controller.on_notify = self._notify
 
-    def look(self, elapsed_s: float) -> None:
+    def observe(self, elapsed_s: float) -> None:
         for entry in self._controller.engine.machine.journal.since(self._number):
             self._number = entry.number
             self._print(entry.wall, entry.text, str(entry.cause), entry.cause.kind)
@@ -78,7 +78,7 @@ class RunRecorder:
         self._version = _Version()
         self._last: list[Value] | None = None
 
-    def look(self, elapsed_s: float) -> None:
+    def observe(self, elapsed_s: float) -> None:
         if self._on_change and self._version.is_new(self._controller):
             values = self._values()
             if values != self._last:
@@ -163,7 +163,7 @@ class Summary:
         self._recorded = set(readings)
         self._elapsed_s = 0.0
 
-    def look(self, elapsed_s: float) -> None:
+    def observe(self, elapsed_s: float) -> None:
         self._elapsed_s = elapsed_s
         if self._version.is_new(self._controller):
             values = self._controller.engine.values

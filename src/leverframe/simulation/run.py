@@ -43,7 +43,7 @@ BY_SCENARIO = "scenario"
 
 
 class Watcher(Protocol):
-    def look(self, elapsed_s: float) -> None:
+    def observe(self, elapsed_s: float) -> None:
         """Observe what may have happened."""
 
     def step(self, elapsed_s: float) -> None:
@@ -96,20 +96,20 @@ class Simulation:
         for stop in _stops(self.scenario, for_s, step_s):
             deadlines = self.controller.time.live_until(begin + stop.after_s)
             for served, _ in enumerate(deadlines, start=1):
-                self._look(watchers, begin)
+                self._observe(watchers, begin)
                 if served % DEADLINES_AT_A_TIME == 0:
                     await asyncio.sleep(0)
             if stop.happening is not None:
                 await self._happen(stop.happening)
-            self._look(watchers, begin)
+            self._observe(watchers, begin)
             if stop.is_step:
                 for watcher in watchers:
                     watcher.step(stop.after_s)
 
-    def _look(self, watchers: Sequence[Watcher], begin: float) -> None:
+    def _observe(self, watchers: Sequence[Watcher], begin: float) -> None:
         elapsed_s = self.controller.clock.read().now - begin
         for watcher in watchers:
-            watcher.look(elapsed_s)
+            watcher.observe(elapsed_s)
 
     def _check_sim(self, happening: Happening) -> None:
         order = happening.sim

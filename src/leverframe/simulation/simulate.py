@@ -71,7 +71,7 @@ class _ProgressWatcher:
         self._task = task
         self._looks = 0
 
-    def look(self, elapsed_s: float) -> None:
+    def observe(self, elapsed_s: float) -> None:
         self._looks += 1
         if self._looks % LOOKS_PER_MOVE == 0:
             self._progress.update(self._task, completed=elapsed_s)
