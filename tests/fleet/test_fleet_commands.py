@@ -25,7 +25,7 @@ from leverframe.command_line.entry import carry_out
 from leverframe.config.sources import Sources
 from leverframe.controller import Controller
 from leverframe.controller.live_snapshot import LiveSnapshot, take_snapshot
-from leverframe.fleet.commands import _tell_made, table_of
+from leverframe.fleet.commands import _print_made, table_of
 from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_file import read_fleet
 from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
@@ -668,7 +668,7 @@ def test_what_is_no_node_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_password_of_new_administrators_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     made = {"names": ["gh-1", "gh-2"], "dry_run": False, "password": "abc-def"}
-    _tell_made([made], as_json=False)
+    _print_made([made], as_json=False)
     told = capsys.readouterr().out
     assert "The administrators of gh-1 to gh-2 have the password abc-def" in told
 

@@ -14,7 +14,7 @@ import pytest
 from leverframe.config.sources import Sources
 from leverframe.fleet.fleet_file import read_fleet
 from leverframe.fleet.serve import _serve
-from leverframe.process.serve import CannotListen
+from leverframe.process.listening import CannotListen
 from tests.fleet.http_client import ask_once
 from tests.patience import PATIENCE_S
 from tests.ports import free_port

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from leverframe.process.listening import CannotListen
 from leverframe.recording.record import CannotRecord, record
 from leverframe.storage import recording_file
 from tests.hardware.waiting import until
@@ -66,7 +67,7 @@ async def test_scripts_are_told_where_and_how_much(
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may use every port")
 async def test_a_port_for_root_alone_is_refused_in_words(tmp_path: Path) -> None:
-    with pytest.raises(CannotRecord, match="Port 1 cannot be used"):
+    with pytest.raises(CannotListen, match="choose a port above 1023"):
         await record("http://127.0.0.1:9", tmp_path / "s", 1, None, as_json=False)
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from leverframe.clock import VirtualClock
 from leverframe.engine.settings import Email, HttpClient, Mqtt
+from leverframe.errors import ErrorForPeople
+from leverframe.process.listening import CannotListen
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.message_store import PersistentMessageStore
 from leverframe.storage.store import MemoryStore
@@ -22,7 +24,7 @@ from leverframe.units import watch as watch_module
 from leverframe.units.inventory import load_inventory
 from leverframe.units.problems import BadUnitFile
 from leverframe.units.unit_health import UnitNotice
-from leverframe.units.watch import CannotWatch, WatchOrder, order_of, serve_watch, watch
+from leverframe.units.watch import WatchOrder, order_of, serve_watch, watch
 from leverframe.units.watch_alarms import Alarms
 from leverframe.units.watch_table import AlarmChannels
 from leverframe.units.watcher import WatchedUnit
@@ -141,7 +143,7 @@ async def test_a_watch_that_would_not_be_safe_does_not_begin(
 ) -> None:
     units = (WatchedUnit("cellar", "http://192.0.2.1"),)
     order = msgspec.structs.replace(WatchOrder(units, tmp_path / "data"), **changes)
-    with pytest.raises(CannotWatch, match=said):
+    with pytest.raises(ErrorForPeople, match=said):
         await serve_watch(order, asyncio.Event())
     assert not (tmp_path / "data").exists()
 
@@ -150,7 +152,7 @@ async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     async with Twin() as twin:
         port = int(twin.url.rpartition(":")[2])
         units = (WatchedUnit("cellar", twin.url),)
-        with pytest.raises(CannotWatch, match="taken by another program"):
+        with pytest.raises(CannotListen, match="taken by another program"):
             await serve_watch(WatchOrder(units, tmp_path / "data", port=port), asyncio.Event())
 
 
@@ -186,13 +188,13 @@ async def test_a_watch_ends_when_it_is_told_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready = asyncio.Event()
-    say_where = watch_module._say_where
+    say_where = watch_module._print_address
 
     def said(*words: Any, **more: Any) -> None:
         say_where(*words, **more)
         ready.set()
 
-    monkeypatch.setattr(watch_module, "_say_where", said)
+    monkeypatch.setattr(watch_module, "_print_address", said)
     nobody = f'address = "http://127.0.0.1:{free_port()}"'
     watching = asyncio.create_task(
         watch(write(tmp_path, unit=nobody), free_port(), False, None, False)

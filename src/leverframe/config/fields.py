@@ -23,7 +23,8 @@ from leverframe.profile import Profile, UnknownProfile, existing, newest_softwar
 from leverframe.uploads.bad_upload import BadUpload
 from leverframe.wiring import Wiring
 
-Port = Annotated[int, Meta(ge=0, le=65535, extra={"metavar": "PORT"})]
+MAX_PORT = 65535
+Port = Annotated[int, Meta(ge=0, le=MAX_PORT, extra={"metavar": "PORT"})]
 Address = Annotated[str, Meta(min_length=1, extra={"metavar": "ADDRESS"})]
 File = Annotated[str, Meta(min_length=1, extra={"metavar": "FILE"})]
 Folder = Annotated[str, Meta(min_length=1, extra={"metavar": "DIR"})]

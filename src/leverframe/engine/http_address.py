@@ -1,4 +1,9 @@
-"""The address of HTTP1-HTTP4 taken apart: the server, and what is asked of it."""
+"""URLs put together and taken apart."""
+
+
+def url_host(host: str) -> str:
+    """Return a host as it stands in a URL: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 def split_address(url: str) -> tuple[str, str]:

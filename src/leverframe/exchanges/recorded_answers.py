@@ -39,7 +39,7 @@ class RecordedAnswers:
     def live_state(self) -> Mapping[RequestKey, int]:
         return dict(self._given)
 
-    def go_on_from(self, state: Mapping[RequestKey, int]) -> None:
+    def resume_from(self, state: Mapping[RequestKey, int]) -> None:
         self._given = Counter(state)
 
     def answer(

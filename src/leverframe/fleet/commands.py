@@ -52,7 +52,7 @@ def list_controllers(client: CommandLineClient, as_json: bool, given: JsonObject
         _print_table(found, zone_of(about))
     # Who asks for some by name misses nobody else.
     if not given["name"]:
-        _tell_not_started(about)
+        _print_not_started(about)
 
 
 def zone_of(about: JsonObject) -> tzinfo:
@@ -80,7 +80,7 @@ def _print_table(found: list[JsonObject], zone: tzinfo) -> None:
     tables().print(table)
 
 
-def _tell_not_started(about: JsonObject) -> None:
+def _print_not_started(about: JsonObject) -> None:
     """Warn people of controllers missing from the list; scripts have the overview and metrics."""
     # A node of an older program tells none.
     sentences: list[str] = about.get("not_started", [])
@@ -135,7 +135,7 @@ def add_controllers(
         whole = {**given, "count": count, "first": first, "address": address, "port": port}
         told = client.post("add", {**whole, "dry_run": True}, body)
         if dry_run:
-            _tell_made([told], as_json)
+            _print_made([told], as_json)
             return
         made: list[JsonObject] = []
         try:
@@ -152,7 +152,7 @@ def add_controllers(
         finally:
             # Also where the rest is refused meanwhile: nobody else knows their password.
             if made:
-                _tell_made(made, as_json)
+                _print_made(made, as_json)
 
 
 def _later(address: str, places: int) -> str:
@@ -279,7 +279,7 @@ def _time_of_moved(told: JsonObject) -> str:
 def fork_controller(client: CommandLineClient, as_json: bool, given: JsonObject) -> None:
     with client:
         told = client.post("fork", given)
-    _tell_made([told], as_json)
+    _print_made([told], as_json)
 
 
 def export_controllers(
@@ -328,7 +328,7 @@ def _do_for_chosen(
     if as_json:
         print_json(told["results"])
     else:
-        say_results(told)
+        print_results(told)
     return NO if told["refused"] else DONE
 
 
@@ -346,7 +346,7 @@ def _check_chosen(found: Sized, given: JsonObject) -> None:
     raise NodeRefused(f"Nobody is chosen: no controller {whom}.")
 
 
-def say_results(told: JsonObject) -> None:
+def print_results(told: JsonObject) -> None:
     """Print who refuses something and why, then how many there are.
 
     Those that were held back, because others refuse it, are counted only.
@@ -367,7 +367,7 @@ def print_refused(refused: list[JsonObject]) -> None:
         tables().print(table)
 
 
-def _tell_made(made: list[JsonObject], as_json: bool) -> None:
+def _print_made(made: list[JsonObject], as_json: bool) -> None:
     if as_json:
         print_json(made)
         return

@@ -32,6 +32,7 @@ from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import BadValue, Refusal
 from leverframe.config import BadConfiguration, Config, NodeConfig
+from leverframe.config.fields import MAX_PORT
 from leverframe.config.reading import checked, misshapen_table
 from leverframe.config.sources import Sources
 from leverframe.errors import ErrorForPeople
@@ -69,7 +70,7 @@ class ControllerTable(Struct, frozen=True):
     sw: str | None = None
     settings: str | None = None
     address: str | None = None
-    port: Annotated[int, Meta(ge=1, le=65535)] | None = None
+    port: Annotated[int, Meta(ge=1, le=MAX_PORT)] | None = None
     board: Wiring = Wiring()
     tenant: str = OPERATOR
 

@@ -59,14 +59,14 @@ class NodeAnswer(Struct, frozen=True):
     starting: str | None = None
 
 
-def say_silent(nodes: str) -> None:
+def print_silent(nodes: str) -> None:
     print(
         f"leverframe: their part is missing, since they do not answer: {nodes}",
         file=sys.stderr,
     )
 
 
-def say_starting(counted: str) -> None:
+def print_starting(counted: str) -> None:
     print(f"leverframe: the node is starting: {counted} controllers run", file=sys.stderr)
 
 
@@ -76,8 +76,8 @@ class NodeAsking(ABC):
     def __init__(
         self,
         url: str,
-        when_silent: Callable[[str], None] = say_silent,
-        when_starting: Callable[[str], None] = say_starting,
+        when_silent: Callable[[str], None] = print_silent,
+        when_starting: Callable[[str], None] = print_starting,
     ) -> None:
         self.url = url
         self._when_silent = when_silent
@@ -149,9 +149,9 @@ class NodeClient(NodeAsking):
         url: str,
         account: Credentials | None = None,
         ca_file: str | None = None,
-        when_silent: Callable[[str], None] = say_silent,
+        when_silent: Callable[[str], None] = print_silent,
         answer_s: float = ANSWER_S,
-        when_starting: Callable[[str], None] = say_starting,
+        when_starting: Callable[[str], None] = print_starting,
     ) -> None:
         where = (url if "://" in url else f"http://{url}").rstrip("/")
         super().__init__(where, when_silent, when_starting)
@@ -243,7 +243,7 @@ class CommandLineClient(NodeClient):
 
     def __init__(self, url: str, user: str | None, ca_file: str | None) -> None:
         # Whoever is silent for several requests of a command is named once.
-        super().__init__(url, None, ca_file, cache(say_silent))
+        super().__init__(url, None, ca_file, cache(print_silent))
         self._user = user
 
     def __enter__(self) -> Self:

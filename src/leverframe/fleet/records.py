@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from leverframe.commands.table.refusals import BadValue, Conflict, Refusal
+from leverframe.config.fields import MAX_PORT
 from leverframe.fleet.tenants import (
     NAME,
     OPERATOR,
@@ -36,7 +37,6 @@ _SNAPSHOT_ROW = "snapshot."
 _JOB_ROW = "job."
 _TENANT_ROW = "tenant."
 _ACCOUNT_ROW = "account."
-MAX_PORT = 65535
 
 
 class NoSuchController(Refusal):

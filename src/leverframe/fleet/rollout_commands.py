@@ -12,7 +12,7 @@ from leverframe.exit_codes import DONE, NO
 from leverframe.fleet.commands import (
     print_json,
     print_refused,
-    say_results,
+    print_results,
     table_of,
     tables,
     zone_of,
@@ -55,7 +55,7 @@ def roll_out(
             else:
                 body, kind = "\n".join(command), None
             told = client.post("rollout/plan", {**given, "id": id, "what": kind}, body.encode())
-            return _say_plan(told, as_json)
+            return _print_plan(told, as_json)
         told = client.get("rollout", {"id": id})
         if what != "show":
             told = client.post(f"rollout/{what}", {"id": id})
@@ -72,11 +72,11 @@ def _text_of(template: Path) -> str:
     return msgspec.json.encode(read(template)).decode()
 
 
-def _say_plan(told: Told, as_json: bool) -> int:
+def _print_plan(told: Told, as_json: bool) -> int:
     if as_json:
         print_json([told])
     else:
-        say_results(told["tried"])
+        print_results(told["tried"])
         sizes = ", ".join(map(str, told["groups"]))
         print(f"groups: {sizes}")
         if told["job"] is not None:

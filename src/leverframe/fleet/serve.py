@@ -32,6 +32,7 @@ from leverframe.fleet.start_again import make_new, start_stored
 from leverframe.fleet.tenants import TenantRecord
 from leverframe.hardware import display_picture, pinger
 from leverframe.process.json_lines import print_json
+from leverframe.process.listening import bind_errors_for_people
 from leverframe.process.logs import set_up as set_up_logs
 from leverframe.process.open_files import descriptor_budget
 from leverframe.process.reach import (
@@ -42,7 +43,6 @@ from leverframe.process.reach import (
 )
 from leverframe.process.run import collect_rarely, loop_runner
 from leverframe.process.serve import (
-    bind_errors_for_people,
     clock_of,
     http_limits,
     listen_to_signals,
@@ -183,7 +183,7 @@ async def _serve(fleet: FleetFile) -> None:
     config = fleet.config
     with FleetFolder(Path(config.data)) as folder:
         # Before a password is made and shown for a start that comes to nothing.
-        with bind_errors_for_people(config):
+        with bind_errors_for_people(config.host, config.port):
             try_host(config.host, config.port)
         storage = await _opened_storage(fleet.cluster, folder)
         own = storage.lane.store(OF_NODE)
@@ -230,7 +230,7 @@ async def _serve(fleet: FleetFile) -> None:
             for sentence in sentences:
                 print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
             await node.start.end()
-            _say_where(node, config, len(sentences))
+            _print_address(node, config, len(sentences))
             count = len(node.members)
             log.info("leverframe %s started a node with %d controllers", __version__, count)
             supervisor.ready()
@@ -269,7 +269,7 @@ async def _open_door(web: NodeWeb, config: NodeConfig, folder: FleetFolder) -> a
         node.certificate = certificate
         certificate.watchers.append(node.notify_watchers)
     stop = listen_to_signals(certificate)
-    with bind_errors_for_people(config):
+    with bind_errors_for_people(config.host, config.port):
         context = None if certificate is None else certificate.context
         await door.listen(config.host, config.port, context)
     door.node.handler = door.outward(web.handle)
@@ -285,7 +285,7 @@ async def _opened_storage(cluster: ClusterTable | None, folder: FleetFolder) -> 
     return await open_database(cluster, folder)
 
 
-def _say_where(node: FleetNode, config: NodeConfig, failed: int) -> None:
+def _print_address(node: FleetNode, config: NodeConfig, failed: int) -> None:
     url = node.door.url_of("NAME")
     own = url.replace("NAME.", "", 1)
     count = len(node.members)

@@ -4,7 +4,7 @@ from typing import Any
 
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
-from leverframe.fleet.commands import print_json, say_results, table_of, tables
+from leverframe.fleet.commands import print_json, print_results, table_of, tables
 from leverframe.fleet.node_client import CommandLineClient
 
 Told = dict[str, Any]
@@ -33,7 +33,7 @@ def tenants(
             found = client.get("tenants", {})
         elif what == "give":
             told = client.post("tenant/give", {"tenant": tenant, "name": names, "tag": tag})
-            print_json(told["results"]) if as_json else say_results(told)
+            print_json(told["results"]) if as_json else print_results(told)
             return NO if told["refused"] else DONE
         else:
             limit = {} if most is None else {"max": str(most)}
@@ -80,10 +80,10 @@ def accounts(
     elif what == "remove":
         print(f"removed: {name}")
     else:
-        _say_password(found[0])
+        _print_password(found[0])
 
 
-def _say_password(made: Told) -> None:
+def _print_password(made: Told) -> None:
     whose = f"of {made['tenant']}" if made["tenant"] else "of the operator"
     print(f"{made['name']}, {made['role']} {whose}, has the password {made['password']}")
     if made["administrator"] is not None:

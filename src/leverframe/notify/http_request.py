@@ -12,6 +12,7 @@ from importlib import import_module
 
 import httpx
 
+from leverframe.engine.http_address import url_host
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.outgoing_request import OutgoingRequest, RemoteServer
 from leverframe.notify.troubles import sentence
@@ -77,10 +78,9 @@ async def _ask(
     request: OutgoingRequest,
     max_bytes: int,
 ) -> tuple[int, bytes]:
-    place = f"[{address}]" if ":" in address else address
     built = client.build_request(
         request.method,
-        f"{server.scheme}://{place}:{server.port}{request.path}",
+        f"{server.scheme}://{url_host(address)}:{server.port}{request.path}",
         headers=request.headers(server),
         content=request.body,
         extensions={"sni_hostname": server.host},

@@ -139,17 +139,11 @@ async def build(
     host_label, made_mac, cookie_name, boots = await _identity(store, stored, clock.wall())
     name, mac = configured.name or host_label, configured.mac or made_mac
     snmp_identity = EngineIdentity(engine_id(mac), boots)
-    board = make_board(wiring, clock)
-    controller = Controller(profile, store, board, clock, timezone, stored)
+    controller = Controller(profile, store, make_board(wiring, clock), clock, timezone, stored)
     services: list[Service] = [] if node else [shared]
     recorder = connect_history(controller, history or MemoryHistory())
     services += [recorder, connect_journal(controller, recorder)]
-    await board.open(controller.engine.settings, controller.troubles)
-    controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
-    services.append(board)
-    if wiring.oled is not None:
-        services.append(connect_panel(controller, wiring.oled))
-    services += _connect_pings(controller, shared)
+    services += await _connect_board(controller, wiring, shared)
     outbox = connect_outbox(controller, host_label, sending)
     services.append(outbox)
     connect_faults(controller, outbox)
@@ -192,6 +186,17 @@ async def build(
         turns,
         tuple(services),
     )
+
+
+async def _connect_board(
+    controller: Controller, wiring: Wiring, shared: NodeServices
+) -> list[Service]:
+    """Open the board with its panel, and whatever pings hosts for it."""
+    board = controller.board
+    await board.open(controller.engine.settings, controller.troubles)
+    controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
+    panels = [] if wiring.oled is None else [connect_panel(controller, wiring.oled)]
+    return [board, *panels, *_connect_pings(controller, shared)]
 
 
 def _connect_pings(controller: Controller, shared: NodeServices) -> list[Service]:

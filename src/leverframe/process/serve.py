@@ -1,14 +1,12 @@
 """One controller as a process: opens its parts, serves until it is stopped, stops in order."""
 
 import asyncio
-import errno
 import gc
 import logging
 import platform
 import signal
-import socket
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from leverframe import __version__
@@ -17,11 +15,12 @@ from leverframe.commands.table.bodies import LIST_BODY_LIMIT, SMALL_BODY_LIMIT
 from leverframe.commands.table.matching import TABLE
 from leverframe.config import Config, NodeConfig
 from leverframe.controller import Controller
-from leverframe.errors import ErrorForPeople
+from leverframe.engine.http_address import url_host
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.feature_loading import FeatureLoader
 from leverframe.process.https_redirect import open_redirect
 from leverframe.process.json_lines import print_json
+from leverframe.process.listening import bind_errors_for_people
 from leverframe.process.open_files import descriptor_budget
 from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.reach import (
@@ -38,7 +37,6 @@ from leverframe.process.supervisor import Supervisor
 from leverframe.process.version_change import settle_version
 from leverframe.servers import journal_log
 from leverframe.servers.accounts.cross_site import is_loopback
-from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.certificate import Certificate
 from leverframe.servers.http.forwarded import NamedProxies
 from leverframe.servers.http.messages import Handler
@@ -65,10 +63,6 @@ _POST_PATH = "/post.cgi"
 _ENDPOINTS_WITH_BODY = {endpoint.path for endpoint in ENDPOINTS if endpoint.body is not None}
 #: How soon the schedule follows when the machine's clock is set.
 LOOK_AT_CLOCK_S = 20.0
-
-
-class CannotListen(ErrorForPeople):
-    """The address cannot be used: one sentence."""
 
 
 def http_limits(*, lenient: bool = False) -> HttpLimits:
@@ -98,7 +92,7 @@ async def serve(config: Config) -> None:
     with_recording = _with_recording(config.recorded)
     with DataFolder(Path(config.data), reading_will_do=True) as folder:
         # Before a password is made and shown for a start that comes to nothing.
-        with bind_errors_for_people(config):
+        with bind_errors_for_people(config.host, config.port):
             try_host(config.host, config.port)
         opened = open_store(folder.store_path, was_closed=folder.was_given_back)
         reach = reach_of(config)
@@ -106,17 +100,9 @@ async def serve(config: Config) -> None:
         for part, sentence in opened.troubles.items():
             log.error("%s", sentence)
             built.controller.troubles[part] = sentence
-        descriptors = descriptor_budget()
-        server = HttpServer(
-            _outward(reach, built.noting(with_recording(built.controller, built.web.handle))),
-            http_limits(lenient=config.lenient),
-            admission=_outward(reach, built.web.admit_body),
-            descriptors=descriptors,
+        server = _http_server(
+            built, config, reach, with_recording(built.controller, built.web.handle)
         )
-        server.state.proxies = NamedProxies(config.proxy_networks())
-        if built.controller.faults is not None:
-            HttpFaults(built.controller.faults, server, built.controller.request_journal)
-        built.controller.figures.append(lambda: server_families(server))
         beside: list[Service] = [
             connect_snapshots(built.controller, folder.store_path, opened.store.settle)
         ]
@@ -124,19 +110,19 @@ async def serve(config: Config) -> None:
             certificate = certificate_of(config, folder.path, built.host_label)
             # Before the start is announced: a stop right after it is then orderly.
             stop = listen_to_signals(certificate)
-            with bind_errors_for_people(config):
+            with bind_errors_for_people(config.host, config.port):
                 await listen(server, config, certificate, reach)
             server.state.problem = built.problem
             built.controller.ports["http"] = lambda: server.port
             if certificate is not None:
                 connect_certificate(built.controller, certificate)
                 redirect = await open_redirect(
-                    built.controller, config, reach, descriptors, server.port
+                    built.controller, config, reach, server.descriptors, server.port
                 )
                 beside += [redirect] if redirect is not None else []
-            async for service in _services(built, config, server.port, descriptors):
+            async for service in _services(built, config, server):
                 beside.append(service)
-            _say_where(built, config, server.port, certificate)
+            _print_address(built, config, server.port, certificate)
             scheme = "https" if certificate else "http"
             built.mqtt.pages_are_at(PagesAddress(scheme, config.host, server.port))
             log.info("leverframe %s started: %s", __version__, _what_runs(built, config, folder))
@@ -146,13 +132,7 @@ async def serve(config: Config) -> None:
             gc.enable()
             supervisor = Supervisor()
             supervisor.ready()
-            loader = FeatureLoader(
-                built.controller,
-                must_sign_in=reach.must_sign_in,
-                has_site=await built.web.has_site(),
-            )
-            loader.start()
-            beside.append(loader)
+            beside.append(await _started_loader(built, reach))
             await wait_for_stop(stop, lambda: [built.controller], supervisor)
             log.info("stopping")
             supervisor.stopping()
@@ -160,6 +140,29 @@ async def serve(config: Config) -> None:
             services = (service.close for service in reversed(beside))
             await close_all([*services, server.stop, built.stop])
         log.info("leverframe %s stopped", __version__)
+
+
+def _http_server(
+    built: BuiltController, config: Config, reach: Reach, handler: Handler
+) -> HttpServer:
+    server = HttpServer(
+        _outward(reach, built.noting(handler)),
+        http_limits(lenient=config.lenient),
+        admission=_outward(reach, built.web.admit_body),
+        descriptors=descriptor_budget(),
+    )
+    server.state.proxies = NamedProxies(config.proxy_networks())
+    if built.controller.faults is not None:
+        HttpFaults(built.controller.faults, server, built.controller.request_journal)
+    built.controller.figures.append(lambda: server_families(server))
+    return server
+
+
+async def _started_loader(built: BuiltController, reach: Reach) -> FeatureLoader:
+    has_site = await built.web.has_site()
+    loader = FeatureLoader(built.controller, must_sign_in=reach.must_sign_in, has_site=has_site)
+    loader.start()
+    return loader
 
 
 def _with_recording(recorded: str | None) -> Callable[[Controller, Handler], Handler]:
@@ -220,13 +223,13 @@ def clock_of(config: NodeConfig) -> Clock:
 
 
 async def _services(
-    built: BuiltController, config: Config, http_port: int, descriptors: DescriptorBudget
+    built: BuiltController, config: Config, server: HttpServer
 ) -> AsyncIterator[Service]:
     """Start the services beside HTTP one by one, so that a failure closes those before it."""
     controller = built.controller
     if journal_log.is_wanted():
         yield JournalLog(controller)
-    for service in await connect_modbus(controller, config, descriptors):
+    for service in await connect_modbus(controller, config, server.descriptors):
         yield service
     yield await connect_snmp(built, config)
     public_key = config.public_key()
@@ -238,7 +241,7 @@ async def _services(
         bootloader = BootloaderServer(controller, config.host, config.tftp_port, public_key)
         controller.ports["tftp"] = lambda: bootloader.port
         yield bootloader
-    for service in await announced(built, config, http_port):
+    for service in await announced(built, config, server.port):
         yield service
 
 
@@ -272,12 +275,12 @@ _PORT_WORDS = {
 }
 
 
-def _say_where(
+def _print_address(
     built: BuiltController, config: Config, port: int, certificate: Certificate | None
 ) -> None:
     """Print where the controller answers, on all the ports that it has opened."""
     controller, scheme = built.controller, "https" if certificate else "http"
-    url = f"{scheme}://{_address(config.host, port)}/"
+    url = f"{scheme}://{url_host(config.host)}:{port}/"
     fingerprint = certificate.fingerprint() if certificate else None
     ports = controller.open_ports()
     if config.json:
@@ -301,30 +304,6 @@ def _what_runs(built: BuiltController, config: Config, folder: DataFolder) -> st
         f" data in {folder.path}, Python {platform.python_version()},"
         f" {'virtual' if config.virtual_time else 'real'} time"
     )
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-@contextmanager
-def bind_errors_for_people(config: NodeConfig) -> Iterator[None]:
-    """Turn the error of an address that cannot be used into a sentence for people."""
-    try:
-        yield
-    except OSError as error:
-        raise CannotListen(_why_not(error, config)) from error
-
-
-def _why_not(error: OSError, config: NodeConfig) -> str:
-    address = _address(config.host, config.port)
-    if error.errno == errno.EADDRINUSE:
-        return f"Port {config.port} is taken by another program; choose another with --port."
-    if error.errno == errno.EACCES:
-        return f"{address} may not be used by this account; choose a port above 1023 with --port."
-    if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
-        return f"{config.host} is no address of this machine; choose one with --host."
-    return f"{address} cannot be used: {error.strerror or error}."
 
 
 def listen_to_signals(certificate: Certificate | None) -> asyncio.Event:

@@ -1,18 +1,16 @@
 """`leverframe record`: a proxy on a loopback port that writes down what passes through it."""
 
 import asyncio
-import errno
 from pathlib import Path
 
 from leverframe.errors import ErrorForPeople
 from leverframe.exchanges.exchange import Exchange
 from leverframe.process.json_lines import print_json
-from leverframe.recording.proxy import Proxy
+from leverframe.process.listening import bind_errors_for_people, check_port
+from leverframe.recording.proxy import HOST, Proxy
 from leverframe.recording.unit_client import unit_client
 from leverframe.shutdown import stop_by_signal
 from leverframe.storage.recording_file import RecordingFile
-
-MAX_PORT = 65_535
 
 
 class CannotRecord(ErrorForPeople):
@@ -21,21 +19,23 @@ class CannotRecord(ErrorForPeople):
 
 async def record(unit: str, out: Path, port: int, ca_file: str | None, as_json: bool) -> None:
     """Record what clients exchange with a unit, until SIGTERM or SIGINT."""
+    check_port(port)
     async with unit_client(unit, ca_file) as client:
         stop = stop_by_signal()
         recording = Recording(out, stop)
         proxy = Proxy(client, recording.add)
-        await _listen(proxy, port)
+        with bind_errors_for_people(HOST, port):
+            await proxy.start(port)
         try:
             # After the port is there, so that a start that fails leaves no file behind; and before
             # anything else has a turn, so that no exchange comes earlier.
             recording.file = RecordingFile(out, client.origin)
-            _say_where(proxy, client.origin, out, as_json=as_json)
+            _print_address(proxy, client.origin, out, as_json=as_json)
             await stop.wait()
         finally:
             await proxy.stop()
             recording.close()
-    _say_how_much(recording.file, out, as_json=as_json)
+    _print_progress(recording.file, out, as_json=as_json)
 
 
 class Recording:
@@ -68,20 +68,7 @@ class Recording:
             )
 
 
-async def _listen(proxy: Proxy, port: int) -> None:
-    if not 0 <= port <= MAX_PORT:
-        raise CannotRecord(f"There is no port {port}; ports are 1 to {MAX_PORT}.")
-    try:
-        await proxy.start(port)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            why = f"Port {port} is taken by another program"
-        else:
-            why = f"Port {port} cannot be used: {error.strerror}"
-        raise CannotRecord(f"{why}; choose another with --port, or none.") from error
-
-
-def _say_where(proxy: Proxy, unit: str, out: Path, *, as_json: bool) -> None:
+def _print_address(proxy: Proxy, unit: str, out: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"event": "ready", "url": proxy.url, "unit": unit, "out": str(out)})
     else:
@@ -92,7 +79,7 @@ def _say_where(proxy: Proxy, unit: str, out: Path, *, as_json: bool) -> None:
         )
 
 
-def _say_how_much(file: RecordingFile, out: Path, *, as_json: bool) -> None:
+def _print_progress(file: RecordingFile, out: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"event": "stopped", "exchanges": file.exchanges, "masked": file.masked})
     else:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from leverframe.engine.http_address import url_host
 from leverframe.errors import ErrorForPeople
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.http_request import new_client
@@ -70,10 +71,9 @@ class UnitClient:
         sent = {"Host": self.unit.host_header, **headers, "Connection": "close"}
         if body or method == "POST":
             sent["Content-Length"] = str(len(body))
-        host = f"[{self.unit.host}]" if ":" in self.unit.host else self.unit.host
         request = httpx.Request(
             method,
-            f"{self.unit.scheme}://{host}:{self.unit.port}/",
+            f"{self.unit.scheme}://{url_host(self.unit.host)}:{self.unit.port}/",
             headers=[(_bytes(name), _bytes(value)) for name, value in sent.items()],
             content=body or None,
             # As it was written: the library would encode it in its own way.

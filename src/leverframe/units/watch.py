@@ -5,7 +5,6 @@ same kind as a controller's, notices through an outbox that survives a restart.
 """
 
 import asyncio
-import errno
 import logging
 from collections.abc import Mapping
 from functools import partial
@@ -16,11 +15,13 @@ from msgspec import Struct
 
 from leverframe.clock import SystemClock
 from leverframe.commands.table.accounts import MIN_PASSWORD_LETTERS
+from leverframe.engine.http_address import url_host
 from leverframe.engine.samples import Traced
 from leverframe.engine.settings import AccessSettings, Settings, StoredAccount
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
 from leverframe.process.json_lines import print_json
+from leverframe.process.listening import bind_errors_for_people, check_port
 from leverframe.recording.replayer import UnitLogin
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
 from leverframe.servers.accounts.passwords import Passwords
@@ -45,7 +46,6 @@ from leverframe.units.watcher import LOOK_EVERY_S, PULL_EVERY_S, UnitWatcher, Wa
 
 log = logging.getLogger(__name__)
 
-MAX_PORT = 65_535
 #: Nothing here takes a body.
 _LIMITS = HttpLimits(body_limit=lambda *_: 0)
 #: Units that are looked at together where that is done once.
@@ -187,29 +187,21 @@ async def serve_watch(order: WatchOrder, stop: asyncio.Event, *, as_json: bool =
         server = HttpServer(web.handle, _LIMITS)
         try:
             await watcher.open()
-            await _listen(server, order)
+            with bind_errors_for_people(order.host, order.port):
+                await server.start(order.host, order.port)
             alarms.start()
             watcher.start()
-            _say_where(order, server.port, as_json=as_json)
+            _print_address(order, server.port, as_json=as_json)
             await stop.wait()
         finally:
-            await close_all(
-                [
-                    server.stop,
-                    changes.close,
-                    watcher.close,
-                    alarms.close,
-                    recorder.close,
-                    opened.store.close,
-                ]
-            )
+            parts = (server.stop, changes.close, watcher.close, alarms.close)
+            await close_all([*parts, recorder.close, opened.store.close])
 
 
 def _check(order: WatchOrder) -> None:
     if not order.units:
         raise CannotWatch("The inventory names no unit to watch.")
-    if not 0 <= order.port <= MAX_PORT:
-        raise CannotWatch(f"There is no port {order.port}; ports are 1 to {MAX_PORT}.")
+    check_port(order.port)
     if order.password is None and not is_loopback(order.host):
         raise CannotWatch(
             f"Strangers could reach {order.host}: configure a password, or listen on 127.0.0.1."
@@ -227,19 +219,8 @@ async def _accounts(password: str | None) -> Settings | None:
     return msgspec.structs.replace(Settings(), access=AccessSettings(required=True, admin=admin))
 
 
-async def _listen(server: HttpServer, order: WatchOrder) -> None:
-    try:
-        await server.start(order.host, order.port)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            why = f"Port {order.port} is taken by another program"
-        else:
-            why = f"{order.host} port {order.port} cannot be used: {error.strerror}"
-        raise CannotWatch(f"{why}; choose another with --port.") from error
-
-
-def _say_where(order: WatchOrder, port: int, *, as_json: bool) -> None:
-    url = f"http://{order.host}:{port}/"
+def _print_address(order: WatchOrder, port: int, *, as_json: bool) -> None:
+    url = f"http://{url_host(order.host)}:{port}/"
     if as_json:
         print_json({"event": "ready", "url": url, "units": len(order.units)})
     else:

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import BadValue, Malformed, NotAllowed
+from leverframe.config.fields import MAX_PORT
 from leverframe.fleet.api.context import CHOSEN, FleetContext, Texts
 from leverframe.fleet.api.reading import (
     MemberReport,
@@ -25,7 +26,6 @@ from leverframe.fleet.members import Member, NewController, no_such_name
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.progress import expect
 from leverframe.fleet.records import (
-    MAX_PORT,
     MemberRecord,
     Moved,
     NotRunning,

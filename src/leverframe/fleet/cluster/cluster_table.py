@@ -17,6 +17,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from leverframe.config import BadConfiguration
+from leverframe.config.fields import MAX_PORT
 from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.tenants import is_label
 
@@ -39,7 +40,7 @@ class ClusterTable(Struct, frozen=True, forbid_unknown_fields=True):
 
     def inner_place(self) -> Place:
         host, _, port = self.inner.rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 65535:
+        if not host or not port.isdecimal() or int(port) > MAX_PORT:
             raise BadConfiguration(
                 f"inner: {self.inner[:60]!r} is no address; write HOST:PORT, such as 10.0.0.5:8070."
             )

@@ -12,8 +12,8 @@ from leverframe.fleet.cluster.opening import OpenedCluster, open_cluster
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_storage import history_bounds
 from leverframe.fleet.records import Registry
+from leverframe.process.listening import CannotListen
 from leverframe.process.reach import try_host
-from leverframe.process.serve import CannotListen
 from leverframe.storage.encrypting import KeyFile
 from leverframe.storage.fleet.lane import Lane
 from leverframe.storage.fleet.opening import FleetFolder

@@ -4,6 +4,8 @@ from ipaddress import ip_address
 
 from msgspec import Struct
 
+from leverframe.engine.http_address import url_host
+
 
 class PagesAddress(Struct, frozen=True):
     scheme: str
@@ -27,4 +29,4 @@ class PagesAddress(Struct, frozen=True):
         return self._url(self.host)
 
     def _url(self, host: str) -> str:
-        return f"{self.scheme}://{f'[{host}]' if ':' in host else host}:{self.port}/"
+        return f"{self.scheme}://{url_host(host)}:{self.port}/"

@@ -100,9 +100,9 @@ class MqttService:
             self._states.changed()
         if self._controller.engine.machine.values["MQTT"] != is_up:
             # The controller has restarted; announced afterwards, because it is busy now.
-            asyncio.get_running_loop().call_soon(self._tell_controller)
+            asyncio.get_running_loop().call_soon(self._report_connection)
 
-    def _tell_controller(self) -> None:
+    def _report_connection(self) -> None:
         if self._value("MQTT") != int(self._link.up):
             self._controller.connected(self._link.up)
 
@@ -126,12 +126,12 @@ class MqttService:
         if not kept:
             return
         if not self._link.up:
-            self._tell_left(place)
+            self._log_left_behind(place)
             return
         leaving = asyncio.gather(*(self._withdraw(topic) for topic in kept))
-        leaving.add_done_callback(lambda _: self._tell_left(place))
+        leaving.add_done_callback(lambda _: self._log_left_behind(place))
 
-    def _tell_left(self, place: str) -> None:
+    def _log_left_behind(self, place: str) -> None:
         """Log what could not be withdrawn; returning to that broker settles it."""
         kept = self._announced.at(place)
         if not kept:
@@ -157,7 +157,7 @@ class MqttService:
             log.info("%s: %s", NAME, "connected" if up else "no connection")
             if up:
                 self._begin()
-            self._tell_controller()
+            self._report_connection()
 
     def _note_refusal(self) -> None:
         refusal = self._link.refusal()

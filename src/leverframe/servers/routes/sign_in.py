@@ -11,6 +11,7 @@ from leverframe.commands.table.row import ADMIN
 from leverframe.commands.table.user_interface import AUTO_SIGN_IN
 from leverframe.controller import Controller
 from leverframe.engine.facts import Fact
+from leverframe.engine.http_address import url_host
 from leverframe.engine.journal import Cause
 from leverframe.profile import offered
 from leverframe.servers.accounts.access import Access, account_at
@@ -73,8 +74,7 @@ def redirect_to_https(names: OwnNames, request: Request, *, port: int | None = N
     if not host:
         return problem_reply(400, "This controller answers by HTTPS only.")
     if port is not None:
-        name = without_port(host)
-        host = f"[{name}]" if ":" in name else name
+        host = url_host(without_port(host))
         host += "" if port == HTTPS_PORT else f":{port}"
     query = "" if request.query is None else f"?{request.query}"
     return Reply(308, "", b"", (("Location", f"https://{host}{request.path}{query}"),))
