@@ -153,8 +153,8 @@ class Machine:
     ) -> None:
         """Ask for a message; its text has the values of now, whenever it is sent."""
         text, body = message_texts(channel, slot, active, self.settings, self.values, self.profile)
-        told = text or fallback
-        message = Notify(channel, slot, active, reason, label, value, told, body, cause)
+        sent = text or fallback
+        message = Notify(channel, slot, active, reason, label, value, sent, body, cause)
         self.emit(message)
         if self.samples is not None and message.is_wanted:
             # Two alike are two: nothing holds in between.

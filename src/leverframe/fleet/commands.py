@@ -102,16 +102,16 @@ def _places(one: JsonObject) -> str:
 
 def show_controller(client: CommandLineClient, as_json: bool, name: str) -> None:
     with client:
-        told = client.get("show", {"name": name})
+        answer = client.get("show", {"name": name})
         if as_json:
-            print_json([told])
+            print_json([answer])
             return
         zone = zone_of(client.get("", {}))
-    report = told.pop("report")
-    settings = told.pop("settings")
+    report = answer.pop("report")
+    settings = answer.pop("settings")
     if report["time"] is not None:
         report["time"] = with_zone(moment_words(report["time"], zone), zone)
-    for key, value in {**report, **told}.items():
+    for key, value in {**report, **answer}.items():
         shown = ", ".join(value) if isinstance(value, list) else value
         print(f"{key} = {'' if shown is None else shown}")
     for path, value in settings.items():
@@ -133,9 +133,9 @@ def add_controllers(
     body = None if template is None else _template(template)
     with client:
         whole = {**given, "count": count, "first": first, "address": address, "port": port}
-        told = client.post("add", {**whole, "dry_run": True}, body)
+        answer = client.post("add", {**whole, "dry_run": True}, body)
         if dry_run:
-            _print_made([told], as_json)
+            _print_made([answer], as_json)
             return
         made: list[JsonObject] = []
         try:
@@ -161,13 +161,13 @@ def _later(address: str, places: int) -> str:
 
 def rename_controller(client: CommandLineClient, as_json: bool, name: str, to: str) -> None:
     with client:
-        told = client.post("rename", {"name": name, "to": to})
+        answer = client.post("rename", {"name": name, "to": to})
     if as_json:
-        print_json([told])
+        print_json([answer])
     else:
-        print(f"{name} is {to} now, at {told['url']}")
+        print(f"{name} is {to} now, at {answer['url']}")
         # A node of an older program does not tell.
-        if told.get("is_made_anew"):
+        if answer.get("is_made_anew"):
             print(named_in_file("The file of the node", name))
 
 
@@ -195,27 +195,27 @@ def place_controllers(
                     wanted["address"] = _later(address, count)
             if port:
                 wanted["port"] = port + count
-            told = client.post("place", wanted)
+            answer = client.post("place", wanted)
             if as_json:
-                print_json([told])
+                print_json([answer])
             else:
-                print(f"{name} answers at {_places(told)}")
+                print(f"{name} answers at {_places(answer)}")
 
 
 def start_controllers_again(client: CommandLineClient, as_json: bool, names: list[str]) -> int:
     """Have controllers tried again that did not start, and say of each whether it runs."""
     with client, _followed(client, "starting"):
-        told = client.post("start", {"name": names})
+        answer = client.post("start", {"name": names})
     if as_json:
-        print_json(told["results"])
+        print_json(answer["results"])
     else:
-        for one in told["results"]:
+        for one in answer["results"]:
             print(one["detail"])
             if password := one.get("password"):
                 print(f"Its administrator has the password {password}, which is shown this once.")
-        if not told["results"]:
+        if not answer["results"]:
             print("There is nothing to start: all controllers that are stored run.")
-    return NO if told["refused"] else DONE
+    return NO if answer["refused"] else DONE
 
 
 def send_command(client: CommandLineClient, as_json: bool, command: str, given: JsonObject) -> int:
@@ -235,51 +235,51 @@ def advance_time(
     """Move the time of all together; in steps where somebody watches."""
     with client:
         if freeze or rate is not None:
-            told = client.post("advance", {**given, "rate": 0 if freeze else rate})
+            answer = client.post("advance", {**given, "rate": 0 if freeze else rate})
         elif duration is None:
-            told = client.post("advance", given)
+            answer = client.post("advance", given)
         else:
             seconds = seconds_from_text(duration)
             steps = STEPS if is_watched() else 1
-            told = client.post("advance", {**given, "for": "0s"})
+            answer = client.post("advance", {**given, "for": "0s"})
             with progress_bar("advancing", steps) as advance:
                 for _ in range(steps):
-                    told = client.post("advance", {**given, "for": f"{seconds / steps:.9f}"})
+                    answer = client.post("advance", {**given, "for": f"{seconds / steps:.9f}"})
                     advance(1)
-    if given["tag"] and told.get("earliest") is None:
+    if given["tag"] and answer.get("earliest") is None:
         _check_chosen((), given)
     if as_json:
-        print_json([told])
+        print_json([answer])
     else:
-        runs = f", running at {told['rate']:g}" if told["rate"] else ""
-        print(f"{_done_by_step(told)}It is {_time_of_moved(told)}{runs}")
+        runs = f", running at {answer['rate']:g}" if answer["rate"] else ""
+        print(f"{_done_by_step(answer)}It is {_time_of_moved(answer)}{runs}")
 
 
-def _done_by_step(told: JsonObject) -> str:
+def _done_by_step(answer: JsonObject) -> str:
     """Return what a step has come to; nothing where there was none, or the node does not tell."""
-    due = told.get("due")
+    due = answer.get("due")
     if due is None:
         return ""
     if due == 0:
         return "Nothing was due. "
-    of = "1 controller" if told["moved"] == 1 else f"{told['moved']} controllers"
-    after = text_from_seconds(told["moved_s"])
+    of = "1 controller" if answer["moved"] == 1 else f"{answer['moved']} controllers"
+    after = text_from_seconds(answer["moved_s"])
     return f"What was due after {after} is done, for {due} of {of}. "
 
 
-def _time_of_moved(told: JsonObject) -> str:
+def _time_of_moved(answer: JsonObject) -> str:
     """Return what time it is for those that were moved; the common time where nobody was."""
-    zone = zone_of(told)
-    if told.get("earliest") is None:
-        return with_zone(moment_words(told["time"], zone), zone)
-    earliest, latest = (moment_words(told[key], zone) for key in ("earliest", "latest"))
+    zone = zone_of(answer)
+    if answer.get("earliest") is None:
+        return with_zone(moment_words(answer["time"], zone), zone)
+    earliest, latest = (moment_words(answer[key], zone) for key in ("earliest", "latest"))
     return with_zone(earliest if earliest == latest else f"{earliest} to {latest}", zone)
 
 
 def fork_controller(client: CommandLineClient, as_json: bool, given: JsonObject) -> None:
     with client:
-        told = client.post("fork", given)
-    _print_made([told], as_json)
+        answer = client.post("fork", given)
+    _print_made([answer], as_json)
 
 
 def export_controllers(
@@ -291,9 +291,9 @@ def export_controllers(
     from leverframe.fleet.export_folder import FLEET_FILE, write_export
 
     with client, _followed(client, "collecting"):
-        told = client.get("export", given)
-    _check_chosen(told, given)
-    found = msgspec.convert(told, list[ExportedController])
+        answer = client.get("export", given)
+    _check_chosen(answer, given)
+    found = msgspec.convert(answer, list[ExportedController])
     with progress_bar("writing", len(found)) as wrote:
         files = write_export(folder, found, wrote)
     if as_json:
@@ -323,13 +323,13 @@ def _do_for_chosen(
     what: str, client: CommandLineClient, as_json: bool, given: JsonObject, body: bytes | None
 ) -> int:
     with client, _followed(client, _DOING[what]):
-        told = client.post(what, given, body)
-    _check_chosen(told["results"], given)
+        answer = client.post(what, given, body)
+    _check_chosen(answer["results"], given)
     if as_json:
-        print_json(told["results"])
+        print_json(answer["results"])
     else:
-        print_results(told)
-    return NO if told["refused"] else DONE
+        print_results(answer)
+    return NO if answer["refused"] else DONE
 
 
 remove_controllers = partial(do_for_chosen, "remove")
@@ -346,17 +346,17 @@ def _check_chosen(found: Sized, given: JsonObject) -> None:
     raise NodeRefused(f"Nobody is chosen: no controller {whom}.")
 
 
-def print_results(told: JsonObject) -> None:
+def print_results(answer: JsonObject) -> None:
     """Print who refuses something and why, then how many there are.
 
     Those that were held back, because others refuse it, are counted only.
     """
-    held_back = sum(one["status"] == NOT_DONE for one in told["results"])
-    refused = [one for one in told["results"] if one["status"] not in (200, NOT_DONE)]
-    would = "would be " if told["dry_run"] else ""
+    held_back = sum(one["status"] == NOT_DONE for one in answer["results"])
+    refused = [one for one in answer["results"] if one["status"] not in (200, NOT_DONE)]
+    would = "would be " if answer["dry_run"] else ""
     print_refused(refused)
     rest = f", held back: {held_back}" if held_back else ""
-    print(f"{would}done: {told['done']}, {would}refused: {told['refused'] - held_back}{rest}")
+    print(f"{would}done: {answer['done']}, {would}refused: {answer['refused'] - held_back}{rest}")
 
 
 def print_refused(refused: list[JsonObject]) -> None:
@@ -371,14 +371,14 @@ def _print_made(made: list[JsonObject], as_json: bool) -> None:
     if as_json:
         print_json(made)
         return
-    names = [name for told in made for name in told["names"]]
+    names = [name for answer in made for name in answer["names"]]
     some = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
     would = "would be " if made[0]["dry_run"] else ""
     print(f"{would}made: {len(names)} ({some})")
-    for told in made:
-        if told["password"] is not None:
-            first, last = told["names"][0], told["names"][-1]
-            print(f"The administrators of {first} to {last} have the password {told['password']}")
+    for answer in made:
+        if answer["password"] is not None:
+            first, last = answer["names"][0], answer["names"][-1]
+            print(f"The administrators of {first} to {last} have the password {answer['password']}")
 
 
 def print_json(objects: list[Any]) -> None:

@@ -211,8 +211,8 @@ def _check_command(text: str, profiles: set[Profile]) -> None:
 def _print_step(happening: FleetHappening, what: str, report: BulkReport, as_json: bool) -> None:
     refusals = [result for result in report.results if result.detail is not None]
     if as_json:
-        told = {"after": happening.after_s, "what": what, "done": report.done}
-        print_json({**told, "refused": {one.name: one.detail for one in refusals}})
+        line = {"after": happening.after_s, "what": what, "done": report.done}
+        print_json({**line, "refused": {one.name: one.detail for one in refusals}})
         return
     after = text_from_seconds(happening.after_s)
     print(f"{after}: {what}: done {report.done}, refused {report.refused}")

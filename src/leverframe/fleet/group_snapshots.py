@@ -26,8 +26,8 @@ from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import Moved, SnapshotRecord
 from leverframe.fleet.tenants import (
     OPERATOR,
-    as_told,
     is_seen,
+    name_for_tenant,
     tenant_within,
     within_tenant,
 )
@@ -70,7 +70,7 @@ class GroupSnapshots:
     def kept(self, tenant: str | None = None) -> list[KeptSnapshot]:
         """Return the snapshots that a tenant has taken; all for None, the operator."""
         return [
-            KeptSnapshot(as_told(tenant, label), record.at, len(record.parts))
+            KeptSnapshot(name_for_tenant(tenant, label), record.at, len(record.parts))
             for label, record in self._node.registry.snapshots.items()
             if not label.startswith(OF_JOBS) and is_seen(tenant, tenant_within(label))
         ]

@@ -111,17 +111,17 @@ class NodeAsking(ABC):
             target += f"?{query}"
         answer = self._answered(method, target, body, headers)
         try:
-            told = msgspec.json.decode(answer.body)
+            content = msgspec.json.decode(answer.body)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise NodeRefused(
                 f"{self.url} is no node: it answers something else.", answer.status
             ) from None
         # How a node is that is not ready is an answer.
-        if answer.status >= 400 and "detail" in told:
-            raise NodeRefused(f"{told['detail']}", answer.status, told.get("field"))
+        if answer.status >= 400 and "detail" in content:
+            raise NodeRefused(f"{content['detail']}", answer.status, content.get("field"))
         if answer.silent:
             self._when_silent(answer.silent)
-        return told
+        return content
 
     def _answered(
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
@@ -210,11 +210,11 @@ class NodeClient(NodeAsking):
             with closing(self._another()) as other:
                 while not ended.wait(LOOK_S):
                     try:
-                        told = other.get("progress", {"id": id})
+                        content = other.get("progress", {"id": id})
                     except NodeRefused:
                         # It has not come there yet, or has ended; what is wrong, it says itself.
                         continue
-                    tell(told["done"], told["of"])
+                    tell(content["done"], content["of"])
 
         watcher = threading.Thread(target=look, name="progress", daemon=True)
         self._headers[PROGRESS] = id

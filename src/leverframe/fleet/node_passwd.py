@@ -60,13 +60,13 @@ async def _change_in_folder(
 ) -> None:
     async with stopped_node(folder) as node:
         if controller is not None:
-            told = await _change_at_controller(node, controller, account, generate)
+            sentence = await _change_at_controller(node, controller, account, generate)
         else:
             name = _account_at(node.lane, node.registry, account)
             password = passwd.new_password(name, generate=generate)
             await _set_at_node(node.lane, node.registry, name, password)
-            told = _told_of_node(name, password, generate)
-    print(told)
+            sentence = _changed(f"{name} of the node", password if generate else None)
+    print(sentence)
 
 
 async def _change_in_database(
@@ -96,7 +96,7 @@ async def _change_in_database(
                 await _set_at_node(life.lane, life.registry, name, password)
         except NameTaken as error:
             raise PasswordRefused(f"The node {table.node_name()} runs; stop it first.") from error
-    print(_told_of_node(name, password, generate))
+    print(_changed(f"{name} of the node", password if generate else None))
 
 
 def _account_at(lane: Lane, registry: Registry, account: str | None) -> str:
@@ -122,10 +122,6 @@ async def _set_at_node(lane: Lane, registry: Registry, name: str, password: str)
         await registry.put_account(replace(registry.accounts[name], password=hashed))
 
 
-def _told_of_node(name: str, password: str, generate: bool) -> str:
-    return _told(f"{name} of the node", password if generate else None)
-
-
 async def _change_at_controller(
     node: StoppedNode, controller: str, account: str | None, generate: bool
 ) -> str:
@@ -135,10 +131,10 @@ async def _change_at_controller(
     password = passwd.new_password(name, generate=generate)
     profile = AskedVersion(record.hw, record.sw).profile(*stored_profile(store))
     await set_password(store, profile, name, password)
-    return _told(f"{name} of {controller}", password if generate else None)
+    return _changed(f"{name} of {controller}", password if generate else None)
 
 
-def _told(whose: str, password: str | None) -> str:
+def _changed(whose: str, password: str | None) -> str:
     """Describe the change; a generated password is shown."""
     if password is None:
         return f"The password of {whose} is changed."

@@ -102,18 +102,18 @@ class NotStarted:
 
     def sentences_of(self, tenant: str | None) -> dict[int, str]:
         """Return by number that stored controllers of a tenant did not start; all for None."""
-        told = {
+        sentences = {
             number: self.sentence(name, with_cause=tenant is None)
             for name, number in self.stored(tenant).items()
         }
-        return {number: sentence for number, sentence in told.items() if sentence is not None}
+        return {number: sentence for number, sentence in sentences.items() if sentence is not None}
 
     def refusal_of(self, name: str, tenant: str | None) -> Refusal:
         """Return what is said of a name that no controller has which runs."""
-        told = self.sentence(name, with_cause=tenant is None)
-        if told is None or (tenant is not None and name not in self.stored(tenant)):
+        sentence = self.sentence(name, with_cause=tenant is None)
+        if sentence is None or (tenant is not None and name not in self.stored(tenant)):
             return no_such_name(name)
-        return NotRunning(told)
+        return NotRunning(sentence)
 
     def _expect(self, who: str, name: str, address: str | None) -> None:
         if name:

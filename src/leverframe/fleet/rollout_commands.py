@@ -54,15 +54,15 @@ def roll_out(
                 body, kind = _text_of(template), "template"
             else:
                 body, kind = "\n".join(command), None
-            told = client.post("rollout/plan", {**given, "id": id, "what": kind}, body.encode())
-            return _print_plan(told, as_json)
-        told = client.get("rollout", {"id": id})
+            answer = client.post("rollout/plan", {**given, "id": id, "what": kind}, body.encode())
+            return _print_plan(answer, as_json)
+        answer = client.get("rollout", {"id": id})
         if what != "show":
-            told = client.post(f"rollout/{what}", {"id": id})
+            answer = client.post(f"rollout/{what}", {"id": id})
     if as_json:
-        print_json([told])
+        print_json([answer])
         return DONE
-    return _show(told)
+    return _show(answer)
 
 
 def _text_of(template: Path) -> str:
@@ -72,17 +72,17 @@ def _text_of(template: Path) -> str:
     return msgspec.json.encode(read(template)).decode()
 
 
-def _print_plan(told: Told, as_json: bool) -> int:
+def _print_plan(answer: Told, as_json: bool) -> int:
     if as_json:
-        print_json([told])
+        print_json([answer])
     else:
-        print_results(told["tried"])
-        sizes = ", ".join(map(str, told["groups"]))
+        print_results(answer["tried"])
+        sizes = ", ".join(map(str, answer["groups"]))
         print(f"groups: {sizes}")
-        if told["job"] is not None:
-            id = told["job"]["id"]
+        if answer["job"] is not None:
+            id = answer["job"]["id"]
             print(f"planned: {id}; leverframe fleet rollout start {id} begins it")
-    return NO if told["tried"]["refused"] else DONE
+    return NO if answer["tried"]["refused"] else DONE
 
 
 def _list(found: list[Told], zone: tzinfo) -> None:
@@ -104,15 +104,15 @@ def _list(found: list[Told], zone: tzinfo) -> None:
     tables().print(table)
 
 
-def _show(told: Told) -> int:
-    print(f"{told['id']}: {told['title']}")
-    why = f" ({told['why']})" if told["why"] else ""
-    print(f"{told['status']}{why}, {told['done']} done, {told['failed']} failed")
-    for number, group in enumerate(told["groups"], start=1):
+def _show(answer: Told) -> int:
+    print(f"{answer['id']}: {answer['title']}")
+    why = f" ({answer['why']})" if answer["why"] else ""
+    print(f"{answer['status']}{why}, {answer['done']} done, {answer['failed']} failed")
+    for number, group in enumerate(answer["groups"], start=1):
         back = f", {group['undone']} back again" if group["undone"] else ""
         print(f"group {number}: {group['done']} of {group['size']}, {group['failed']} failed{back}")
-    print_refused([one for one in told["results"] if one["status"] != 200])
-    return NO if told["failed"] or told["status"] == "stopped" else DONE
+    print_refused([one for one in answer["results"] if one["status"] != 200])
+    return NO if answer["failed"] or answer["status"] == "stopped" else DONE
 
 
 def show_drift(client: CommandLineClient, as_json: bool, template: Path, given: Told) -> int:

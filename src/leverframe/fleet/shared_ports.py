@@ -15,7 +15,7 @@ from leverframe.fleet.loopback import bound_to_loopback
 from leverframe.fleet.modbus_not_yet import BusyConnection, StartingModbus
 from leverframe.servers.modbus.listening_place import ListeningPlace
 from leverframe.servers.snmp.datagram_place import DatagramEndpoint, DatagramPlace, Receive
-from leverframe.servers.udp_socket import PACKET_INFO, datagrams, send_from, tell_addresses
+from leverframe.servers.udp_socket import PACKET_INFO, datagrams, request_packet_info, send_from
 
 Factory = Callable[[], asyncio.Protocol]
 
@@ -191,7 +191,7 @@ class SharedUdpPort:
     def enter(self, address: str) -> None:
         if self._socket is None:
             opened = _bound(socket.SOCK_DGRAM, self._host, self._wanted_port)
-            tell_addresses(opened)
+            request_packet_info(opened)
             self._socket = opened
             asyncio.get_running_loop().add_reader(opened, self._read)
         self._receivers[address] = None

@@ -26,8 +26,8 @@ def list_snapshots(client: CommandLineClient, as_json: bool) -> None:
 
 def remove_snapshot(client: CommandLineClient, as_json: bool, label: str) -> None:
     with client:
-        told = client.post("snapshot/remove", {"label": label})
+        answer = client.post("snapshot/remove", {"label": label})
     if as_json:
-        print_json([told])
+        print_json([answer])
     else:
         print(f"removed: {label}")

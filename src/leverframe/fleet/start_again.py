@@ -21,7 +21,7 @@ async def start_noted(
     """
     wirings = {name: one.wiring for name, one in node.in_file.items()}
     troubles = await node.start_some(numbers, wirings, show_password=show_password)
-    told: dict[int, str] = {}
+    refusals: dict[int, str] = {}
     # Somebody else may have started, or removed, one that has failed here.
     running = {member.number for member in node.members.values()}
     for number in numbers:
@@ -30,12 +30,12 @@ async def start_noted(
             node.not_started.forget_stored(number)
             continue
         said = node.in_file.get(record.name)
-        told[number] = (
+        refusals[number] = (
             trouble.sentence if said is None else said.at_its_line(trouble.sentence, trouble.key)
         )
-        node.not_started.note_stored(number, told[number], record.name, record.address)
+        node.not_started.note_stored(number, refusals[number], record.name, record.address)
     node.notify_watchers()
-    return told
+    return refusals
 
 
 async def start_stored(node: FleetNode) -> dict[int, str]:

@@ -32,9 +32,9 @@ def tenants(
         if what == "list":
             found = client.get("tenants", {})
         elif what == "give":
-            told = client.post("tenant/give", {"tenant": tenant, "name": names, "tag": tag})
-            print_json(told["results"]) if as_json else print_results(told)
-            return NO if told["refused"] else DONE
+            answer = client.post("tenant/give", {"tenant": tenant, "name": names, "tag": tag})
+            print_json(answer["results"]) if as_json else print_results(answer)
+            return NO if answer["refused"] else DONE
         else:
             limit = {} if most is None else {"max": str(most)}
             found = [client.post(f"tenant/{what}", {"tenant": tenant, **limit})]

@@ -87,8 +87,8 @@ def tenant_within(name: str) -> str:
     return name.rpartition(_MARK)[0]
 
 
-def as_told(tenant: str | None, name: str) -> str:
-    """Return what a job or a snapshot is called for whom it is told: a tenant sees only its own."""
+def name_for_tenant(tenant: str | None, name: str) -> str:
+    """Return what a tenant calls a job or a snapshot: its name without whose it is."""
     return name.rpartition(_MARK)[2] if tenant else name
 
 

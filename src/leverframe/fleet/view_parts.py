@@ -172,8 +172,8 @@ async def _asked(
         except SilentNode:
             return None
 
-    told = await asyncio.gather(*(ask(name, content) for name, content in calls.items()))
-    return {name: answer for name, answer in zip(calls, told, strict=True) if answer is not None}
+    answers = await asyncio.gather(*(ask(name, content) for name, content in calls.items()))
+    return {name: answer for name, answer in zip(calls, answers, strict=True) if answer is not None}
 
 
 class ViewParts:

@@ -49,10 +49,10 @@ async def repair_data(data_folder: Path) -> None:
     """
     with folder_with_store(data_folder) as folder:
         try:
-            told = recover(folder.store_path)
+            report = recover(folder.store_path)
         except StoreDamaged:
-            told = await _save_readable(folder.store_path)
-        print(told or "The store is sound; there is nothing to repair.")
+            report = await _save_readable(folder.store_path)
+        print(report or "The store is sound; there is nothing to repair.")
         if not _history_is_sound(folder):
             print(f"It is set aside in {set_aside(folder.history_path)}.")
 

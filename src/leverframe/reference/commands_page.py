@@ -98,8 +98,8 @@ def _facts(row: Row, profile: Profile) -> Iterator[str]:
     if isinstance(row.body, FormBody):
         yield "The body is a form (`application/x-www-form-urlencoded`) of these fields."
     changed = settings_changed(row)
-    told = {any_index(path) for paths in _goes_to(row).values() for path in paths}
-    if not row.sets and not told >= set(changed):
+    documented = {any_index(path) for paths in _goes_to(row).values() for path in paths}
+    if not row.sets and not documented >= set(changed):
         yield f"Sets {_paths(changed)}"
     yield f"For {_ROLES[row.role]}"
     if row.when != ALWAYS:

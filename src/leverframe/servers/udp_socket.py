@@ -28,8 +28,8 @@ def bound_udp(host: str, port: int) -> socket.socket:
     return listening
 
 
-def tell_addresses(listening: socket.socket) -> None:
-    """Let the kernel tell with each datagram what it was sent to."""
+def request_packet_info(listening: socket.socket) -> None:
+    """Ask the kernel to say with each datagram what it was sent to."""
     listening.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
 
 

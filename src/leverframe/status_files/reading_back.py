@@ -100,10 +100,10 @@ class _SettingsReader:
 
     def _read_keys(self, path: str, keys: Keys, content: Mapping[str, Any]) -> None:
         assert keys.stored is not None
-        told = keys.stored.read([content.get(name) for name in keys.names], self._profile)
+        settings = keys.stored.read([content.get(name) for name in keys.names], self._profile)
         all_places = self._places(keys)
         has_name_each = len(all_places) == len(keys.names)
-        for one in told:
+        for one in settings:
             if isinstance(one, ReadSetting):
                 self._take(path, one)
                 continue

@@ -38,7 +38,7 @@ Tags = str | Sequence[str]
 _NO_FAULT = "none"
 
 TwinOf = TypeVar("TwinOf", bound=AnyTwin, covariant=True)
-_Told = TypeVar("_Told")
+_Report = TypeVar("_Report")
 
 
 class AnyFleet(ABC, Generic[TwinOf]):
@@ -58,19 +58,19 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
     def overview(self) -> NodeReport:
         """Report on the node: counts, tags, versions, the time, snapshots, troubles."""
-        return self._told(NodeReport, "GET", "", {})
+        return self._report(NodeReport, "GET", "", {})
 
     def health(self) -> NodeHealth:
         """Return whether the node and its controllers are well, as supervisors ask it."""
-        return self._told(NodeHealth, "GET", "/health", {})
+        return self._report(NodeHealth, "GET", "/health", {})
 
     def listed(self, *names: str, tag: Tags = ()) -> list[MemberReport]:
         """List controllers: version, tags, health, time, and where they answer."""
-        return self._told(list[MemberReport], "GET", "list", _chosen(names, tag))
+        return self._report(list[MemberReport], "GET", "list", _chosen(names, tag))
 
     def show(self, name: str) -> MemberDetails:
         """Report on one controller, with the settings that differ from the factory settings."""
-        return self._told(MemberDetails, "GET", "show", {"name": name})
+        return self._report(MemberDetails, "GET", "show", {"name": name})
 
     def find(self, *names: str, tag: Tags = ()) -> list[TwinOf]:
         """Return controllers as twins."""
@@ -83,8 +83,8 @@ class AnyFleet(ABC, Generic[TwinOf]):
     @property
     def now(self) -> datetime:
         """The common time, in the time zone of the node."""
-        told = self.overview()
-        return datetime.fromtimestamp(told.time, Config(timezone=told.timezone).zone())
+        report = self.overview()
+        return datetime.fromtimestamp(report.time, Config(timezone=report.timezone).zone())
 
     # --- making -----------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
     def rename(self, name: str, to: str) -> MemberReport:
         """Give a controller another name, by which it answers from then on."""
-        return self._told(MemberReport, "POST", "rename", {"name": name, "to": to})
+        return self._report(MemberReport, "POST", "rename", {"name": name, "to": to})
 
     def place(
         self, name: str, *, address: str | None = None, port: int | None = None
@@ -147,7 +147,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         on with what it does, its connections end.
         """
         given = {"name": name, "address": address, "port": port}
-        return self._told(MemberReport, "POST", "place", given)
+        return self._report(MemberReport, "POST", "place", given)
 
     def start_again(self, *names: str) -> BulkReport:
         """Try again to start controllers that did not start with the node; all without names."""
@@ -160,7 +160,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
     def export(self, *names: str, tag: Tags = ()) -> list[ExportedController]:
         """Return controllers as a fleet file and settings files describe them, without secrets."""
-        return self._told(list[ExportedController], "GET", "export", _chosen(names, tag))
+        return self._report(list[ExportedController], "GET", "export", _chosen(names, tag))
 
     def export_to(self, folder: str | Path, *names: str, tag: Tags = ()) -> dict[str, Path]:
         """Write `fleet.toml` and a settings file for each into a new folder; return these files.
@@ -206,11 +206,11 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
     def snapshots(self) -> list[KeptSnapshot]:
         """List the snapshots that the node keeps: label, when taken, how many controllers."""
-        return self._told(list[KeptSnapshot], "GET", "snapshots", {})
+        return self._report(list[KeptSnapshot], "GET", "snapshots", {})
 
     def remove_snapshot(self, label: str) -> KeptSnapshot:
         """Remove a snapshot that the node keeps, so that its label is free; return what it was."""
-        return self._told(KeptSnapshot, "POST", "snapshot/remove", {"label": label})
+        return self._report(KeptSnapshot, "POST", "snapshot/remove", {"label": label})
 
     def restore(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
         """Let controllers go on from a snapshot, on real time start anew with it."""
@@ -255,26 +255,26 @@ class AnyFleet(ABC, Generic[TwinOf]):
         self._advance({"rate": 0})
 
     def _advance(self, given: dict[str, Any]) -> AdvanceReport:
-        told = self._told(AdvanceReport, "POST", "advance", given)
+        report = self._report(AdvanceReport, "POST", "advance", given)
         self.clock.was_moved()
-        return told
+        return report
 
     # --- inside -----------------------------------------------------------------------------------
 
     def _make(self, what: str, given: dict[str, Any], body: bytes | None = None) -> MadeReport:
-        return self._told(MadeReport, "POST", what, given, body)
+        return self._report(MadeReport, "POST", what, given, body)
 
     def _bulk(self, what: str, given: dict[str, Any], body: bytes | None = None) -> BulkReport:
-        return self._told(BulkReport, "POST", what, given, body)
+        return self._report(BulkReport, "POST", what, given, body)
 
-    def _told(
+    def _report(
         self,
-        kind: type[_Told],
+        kind: type[_Report],
         method: str,
         what: str,
         given: dict[str, Any],
         body: bytes | None = None,
-    ) -> _Told:
+    ) -> _Report:
         if method == "GET":
             return msgspec.convert(self._asked.get(what, given), kind)
         return msgspec.convert(self._asked.post(what, given, body), kind)

@@ -182,9 +182,9 @@ class ProcessTwin(HttpTwin):
         process, deadline = self._running, time.monotonic() + START_S
         assert process.stdout is not None
         for line in process.stdout:
-            told = msgspec.json.decode(line)
-            if told["event"] == "ready":
-                self.url, self._ports = told["url"].rstrip("/"), told["ports"]
+            event = msgspec.json.decode(line)
+            if event["event"] == "ready":
+                self.url, self._ports = event["url"].rstrip("/"), event["ports"]
                 self._client = httpx.Client(
                     verify=_context(self.ca_file),
                     timeout=ANSWER_S,

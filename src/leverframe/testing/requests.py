@@ -26,8 +26,10 @@ class TwinRequest(Struct, frozen=True):
 
     def __str__(self) -> str:
         query = "" if self.query is None else f"?{self.query}"
-        told = f": {self.problem}" if self.problem else ""
-        return f"{self.time:%Y-%m-%d %H:%M:%S} {self.method} {self.path}{query} {self.status}{told}"
+        detail = f": {self.problem}" if self.problem else ""
+        return (
+            f"{self.time:%Y-%m-%d %H:%M:%S} {self.method} {self.path}{query} {self.status}{detail}"
+        )
 
 
 def requests_from(

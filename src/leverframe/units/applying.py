@@ -188,8 +188,8 @@ class Applier:
         return answer
 
     def _confirm(self, number: int, step: UnitStep) -> None:
-        told = "; ".join(map(str, step.changes))
-        self._journal.add("confirmed", step=number, told=told[:_MAX_TOLD])
+        changes = "; ".join(map(str, step.changes))
+        self._journal.add("confirmed", step=number, told=changes[:_MAX_TOLD])
 
     def _shown(self, step: UnitStep) -> str:
         request = step.shown_request(self._plan.profile)

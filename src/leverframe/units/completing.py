@@ -49,8 +49,8 @@ async def complete(settings: Settings, pulled: PulledUnit, path: Path) -> Comple
         remarks.append(f"{key_of(leaf)} is as the unit shows it, not as {path} tells.")
         part = taken_with(leaf, settings, wanted)
         wanted = with_value(wanted, part, value_at(settings, part))
-    told = frozenset(leaf for leaf, _ in leaves(wanted) if file.names(leaf))
-    return Completed(await _with_hashes(wanted), told, tuple(remarks))
+    named = frozenset(leaf for leaf, _ in leaves(wanted) if file.names(leaf))
+    return Completed(await _with_hashes(wanted), named, tuple(remarks))
 
 
 async def _with_hashes(settings: Settings) -> Settings:

@@ -127,12 +127,12 @@ async def hear_announced(
 
 
 def _from_service(info: "ServiceInfo", name: str) -> list[HeardUnit]:
-    told = info.decoded_properties
-    mac = normal_mac(told.get("mac") or "")
+    properties = info.decoded_properties
+    mac = normal_mac(properties.get("mac") or "")
     addresses = [text for text in info.parsed_addresses() if ip_address(text).version == 4]
     if mac is None or not addresses:
         return []
     port = "" if info.port == _USUAL_PORT else f":{info.port}"
     shown = name.removesuffix(f".{_SERVICE}")
-    hardware, software = told.get("hw") or "", told.get("sw") or ""
+    hardware, software = properties.get("hw") or "", properties.get("sw") or ""
     return [HeardUnit(f"http://{addresses[0]}{port}", shown, mac, hardware, software)]

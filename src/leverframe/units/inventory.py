@@ -151,8 +151,8 @@ class _Reading:
         groups = dict(self._tables(top.get("groups", {}), _SHARED, "groups"))
         tables = dict(self._tables(top.get("units", {}), _OF_A_UNIT, "units"))
         units = tuple(self._unit(name, table, groups) for name, table in tables.items())
-        self._tell_doubles(units, "mac")
-        self._tell_doubles(units, "address")
+        self._note_duplicates(units, "mac")
+        self._note_duplicates(units, "address")
         watch = read_watch_table(top.get("watch", {}), self)
         return Inventory(self._path, units, self._secrets, watch)
 
@@ -253,7 +253,7 @@ class _Reading:
         key = f"units.{name}.password"
         return None if reference is None else self._found(reference, key, place)
 
-    def _tell_doubles(self, units: tuple[InventoryUnit, ...], field: str) -> None:
+    def _note_duplicates(self, units: tuple[InventoryUnit, ...], field: str) -> None:
         first: dict[str, InventoryUnit] = {}
         for unit in units:
             value = getattr(unit, field)

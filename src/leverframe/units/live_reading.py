@@ -65,12 +65,12 @@ class LiveReader:
             raise
 
     async def _look(self) -> LiveReading:
-        told = _object(await self._client.read(ALL), ALL)
-        mac = normal_mac(str(told.get("mac", "")))
+        found = _object(await self._client.read(ALL), ALL)
+        mac = normal_mac(str(found.get("mac", "")))
         if mac is None:
             raise UnusableAnswer(f"{ALL} tells no MAC address; what answers there is no unit.")
-        hardware, software = short_text(told.get("hw")), short_text(told.get("sw"))
-        name = short_text(told.get("sname"))
+        hardware, software = short_text(found.get("hw")), short_text(found.get("sw"))
+        name = short_text(found.get("sname"))
         profile = known_profile(hardware, software)
         reading = LiveReading(mac, name, hardware, software, profile, {}, {}, 0.0)
         if self._tells_state is not False:
@@ -79,7 +79,7 @@ class LiveReader:
             if state is not None:
                 return _from_state(reading, state)
         periodic = _object(await self._client.read(PERIODIC), PERIODIC)
-        return _from_files(reading, {**told, **periodic})
+        return _from_files(reading, {**found, **periodic})
 
     async def _state(self) -> Mapping[str, Any] | None:
         answer = await self._client.read(STATE)
@@ -117,18 +117,20 @@ def short_text(text: Any) -> str:
 
 def _from_files(reading: LiveReading, file: Mapping[str, Any]) -> LiveReading:
     profile = reading.profile
-    told: dict[str, ParsedValue] = {}
+    found: dict[str, ParsedValue] = {}
     for path in (ALL, PERIODIC):
         for label, value in parse_values(path, file, profile).items():
-            if label not in told or not isinstance(value, Unreadable):
-                told[label] = value
+            if label not in found or not isinstance(value, Unreadable):
+                found[label] = value
     uptime = parse_uptime(file)
     if isinstance(uptime, Unreadable):
         raise UnusableAnswer(f"{PERIODIC} tells no uptime: {uptime.why}.")
     return reading._replace(
-        values={label: value for label, value in told.items() if not isinstance(value, Unreadable)},
+        values={
+            label: value for label, value in found.items() if not isinstance(value, Unreadable)
+        },
         unreadable={
-            label: value.why for label, value in told.items() if isinstance(value, Unreadable)
+            label: value.why for label, value in found.items() if isinstance(value, Unreadable)
         },
         uptime_s=float(uptime),
     )

@@ -39,8 +39,8 @@ def pulled_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledU
         secrets = _take_out_secrets(document)
         tree = msgspec.convert(document, Settings)
         nearest = nearest_profile(tree.profile.hw, tree.profile.sw)
-        told = {path: value for path, value in leaves(tree) if not path.startswith(_PROFILE)}
-        settings, foreign = settings_from_leaves(nearest.profile, told)
+        found = {path: value for path, value in leaves(tree) if not path.startswith(_PROFILE)}
+        settings, foreign = settings_from_leaves(nearest.profile, found)
     except (msgspec.MsgspecError, UnfitSettings) as error:
         raise UnusableAnswer(
             f"{identity.address} answers as Leverframe does, but its settings cannot be read:"
@@ -48,7 +48,7 @@ def pulled_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledU
         ) from None
     settings, unfit = without_unfit(settings, nearest.profile)
     whole = msgspec.json.decode(msgspec.json.encode(tree))
-    untold = (path for path, _ in leaves(settings) if path not in told)
+    untold = (path for path, _ in leaves(settings) if path not in found)
     missing = {
         path: UNTOLD
         for path in (*_paths_beyond(whole, document), *untold)

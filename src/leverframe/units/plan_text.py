@@ -62,8 +62,8 @@ def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[Desc
         {int(change.path.split(".")[1]) for change in step.changes if _is_entry(change)}
     )
     for place in entries:
-        told = (_entry_text(settings.schedule, place) for settings in (before, after))
-        yield DescribedChange(f"schedule.{place}", *told)
+        texts = (_entry_text(settings.schedule, place) for settings in (before, after))
+        yield DescribedChange(f"schedule.{place}", *texts)
     for change in step.changes:
         if _is_entry(change):
             continue

@@ -65,14 +65,14 @@ def pulled_from_files(
 ) -> PulledUnit:
     """Return what the status files of a unit tell."""
     nearest = nearest_profile(identity.hardware, identity.software)
-    told = read_back(nearest.profile, files)
+    read = read_back(nearest.profile, files)
     return PulledUnit(
         nearest.profile,
-        told.settings,
+        read.settings,
         identity,
-        told.unread,
-        told.lossy,
-        (*((nearest.remark,) if nearest.remark else ()), *remarks, *told.remarks),
+        read.unread,
+        read.lossy,
+        (*((nearest.remark,) if nearest.remark else ()), *remarks, *read.remarks),
     )
 
 

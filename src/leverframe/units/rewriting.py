@@ -140,7 +140,7 @@ def _changes(
     before: Settings, after: Settings, unread: Collection[str], secrets: dict[str, str]
 ) -> Iterator[Written]:
     """Yield what is to be put into the file besides rules; MISSING is to be taken out."""
-    told: set[str] = set()
+    seen: set[str] = set()
     for path, _, value in difference(before, after):
         if path.startswith(("profile.", "rules.")) or is_part_of(path, unread):
             continue
@@ -150,8 +150,8 @@ def _changes(
             # Another version may not have the setting.
             gone = value is MISSING
             yield Written(path, MISSING if gone else file_value(path, value, secrets))
-        elif entry not in told:
-            told.add(entry)
+        elif entry not in seen:
+            seen.add(entry)
             lines = [] if now is None else written_entry(entry, now, secrets)
             yield from lines or [Written(entry, MISSING)]
 

@@ -112,11 +112,11 @@ async def _asked(
 
 def _identified(found: FoundUnit, answer: UnitAnswer) -> FoundUnit:
     try:
-        told = keys_in(IDENTITY, answer.body)
+        keys = keys_in(IDENTITY, answer.body)
     except NotReadable:
         return replace(found, trouble=_NO_UNIT)
-    mac = normal_mac(told.get("ip4", ""))
-    who = [short_text(told.get(name, "")) for name in ("sname", "hw", "sw")]
+    mac = normal_mac(keys.get("ip4", ""))
+    who = [short_text(keys.get(name, "")) for name in ("sname", "hw", "sw")]
     if not answer.is_ok or mac is None or not all(who[1:]):
         return replace(found, trouble=_NO_UNIT)
     if found.mac and found.mac != mac:

@@ -52,8 +52,8 @@ async def read_settings(
             files[file] = keys_in(file, answer.body)
         except NotReadable as error:
             raise UnusableAnswer(f"{file} of {client.address} {error}.") from None
-    told = read_back(profile, files)
-    return ReadAgain(_checked(client, paths, told.settings, told.unread), told.lossy)
+    read = read_back(profile, files)
+    return ReadAgain(_checked(client, paths, read.settings, read.unread), read.lossy)
 
 
 def _in_tree(document: Any, path: str) -> Any:

@@ -234,11 +234,11 @@ def _items_that_differ(
     places = [place for place, (old, new) in enumerate(pairs) if old != new]
     more = f" and {len(places) - MAX_ITEMS} more" if len(places) > MAX_ITEMS else ""
 
-    def told(items: tuple[Any, ...]) -> str:
+    def listed(items: tuple[Any, ...]) -> str:
         shown = (f"{place + 1}: {toml_value(items[place])}" for place in places[:MAX_ITEMS])
         return ", ".join(shown) + more
 
-    return told(before), told(after)
+    return listed(before), listed(after)
 
 
 def _note(path: str, before: Any, after: Any, first: ComparedUnit, second: ComparedUnit) -> str:

@@ -248,7 +248,7 @@ def _not_allowed(
         elif not is_allowed(path, value, standard.get(path), profile):
             yield _refused(path, value, line, profile)
     for place, rule in enumerate(settings.rules):
-        for name in _told_parts(missing_of_rule(rule, profile)):
+        for name in _independent_parts(missing_of_rule(rule, profile)):
             yield _unfit_entry(f"rules.{place}", name, getattr(rule, name), given, profile)
     for place, entry in enumerate(settings.schedule):
         for name in missing_of_schedule(entry, profile) if entry is not None else ():
@@ -266,7 +266,7 @@ def _unfit_account(
         yield FileProblem(line, key, f"{key} must be {allowed}.")
 
 
-def _told_parts(missing: list[str]) -> list[str]:
+def _independent_parts(missing: list[str]) -> list[str]:
     """Leave out what depends on a source that is missing itself."""
     depending = {
         f"{part}{suffix}"

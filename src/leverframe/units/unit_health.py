@@ -156,8 +156,8 @@ class UnitHealth(Struct):
         if wrong:
             troubles[VALUES] = _nonsense(wrong)
         if reading.own_troubles:
-            told = ", ".join(sorted(reading.own_troubles))
-            troubles[OWN] = f"It tells troubles of its own: {told}."
+            own = ", ".join(sorted(reading.own_troubles))
+            troubles[OWN] = f"It tells troubles of its own: {own}."
         return troubles
 
     def note(self, kind: str, sentence: str | None) -> list[UnitNotice]:

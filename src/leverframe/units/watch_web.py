@@ -246,8 +246,8 @@ class WatchWeb:
 
 def without_values(health: UnitHealth) -> dict[str, Any]:
     """Return what is known of a unit besides what it measures."""
-    told: dict[str, Any] = msgspec.structs.asdict(health)
-    return {key: value for key, value in told.items() if key not in _NOT_SHOWN}
+    fields: dict[str, Any] = msgspec.structs.asdict(health)
+    return {key: value for key, value in fields.items() if key not in _NOT_SHOWN}
 
 
 def _as_reply(value: Any) -> Reply:

@@ -170,10 +170,10 @@ def find(method: str, path: str, items: list[str], profile: Profile) -> Iterator
             if not looked:
                 hidden, looked = any(map(may_hold_secret, items)), True
             if hidden:
-                told = without_value(found.command or items[position])
-                if not isinstance(found, UnknownCommand) or told != f"{found.command}=...":
+                shown = without_value(found.command or items[position])
+                if not isinstance(found, UnknownCommand) or shown != f"{found.command}=...":
                     found.without_value()
-                found.command = told
+                found.command = shown
         elif hidden or found.row.secret:
             hidden = True
             found = replace(found, text=without_value(items[position]) or found.row.line)
@@ -222,13 +222,13 @@ def _best_refusal(refused: list[tuple[Row, Refusal]], text: str, profile: Profil
     for refusal in refusals:
         if not isinstance(refusal, Malformed):
             return refusal
-    told = refusals[0]
+    best = refusals[0]
     if len(refused) > 1:
         if not meant:
-            told.detail = f"No form of the command {text.partition('=')[0]} fits."
+            best.detail = f"No form of the command {text.partition('=')[0]} fits."
         items = (item_of_version(row.form.items[0], row.params, profile) for row, _ in refused)
-        told.allowed = " or ".join(dict.fromkeys(item.text for item in items))
-    return told
+        best.allowed = " or ".join(dict.fromkeys(item.text for item in items))
+    return best
 
 
 def _candidates(path: str, name: str) -> tuple[Row, ...]:

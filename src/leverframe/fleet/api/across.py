@@ -29,7 +29,7 @@ from leverframe.fleet.other_nodes import (
 )
 from leverframe.fleet.progress import count_done, expect
 from leverframe.fleet.records import Moved, NotRunning
-from leverframe.fleet.tenants import as_told, is_seen, within_tenant
+from leverframe.fleet.tenants import is_seen, name_for_tenant, within_tenant
 from leverframe.storage.store import StoreUnavailable
 
 #: Until when it is tried again for controllers that nobody has, or whose node does not answer.
@@ -302,9 +302,9 @@ async def spread_bulk(context: FleetContext, endpoint: FleetEndpoint) -> BulkRep
 
 
 def bulk_of(parts: Sequence[NodePart], targets: Sequence[LocatedController]) -> BulkReport:
-    told = [one if one.refusal else replace(one, value=one.value.results) for one in parts]
+    merged = [one if one.refusal else replace(one, value=one.value.results) for one in parts]
     dry_run = any(one.value.dry_run for one in parts if one.refusal is None)
-    return report_of(rows_of(told, targets, refused_for), dry_run=dry_run)
+    return report_of(rows_of(merged, targets, refused_for), dry_run=dry_run)
 
 
 def refused_for(target: LocatedController, refusal: Refusal) -> MemberResult:
@@ -371,8 +371,8 @@ async def held(
     while True:
         node = await others.holder_of(id)
         if node is None:
-            told = as_told(context.tenant, id)
-            raise NoSuchJob(f"There is no job {told[:40]!r}.", field="id")
+            shown = name_for_tenant(context.tenant, id)
+            raise NoSuchJob(f"There is no job {shown[:40]!r}.", field="id")
         try:
             if not node:
                 raise NobodyHoldsIt

@@ -58,20 +58,20 @@ JOB_S = 3600.0
 
 async def overview(context: FleetContext, endpoint: FleetEndpoint) -> NodeReport:
     """Add the nodes up; troubles are told with the node that has them."""
-    told: dict[str, NodeReport] = await each_node(context, endpoint)
+    reports: dict[str, NodeReport] = await each_node(context, endpoint)
     # This one always answers.
-    own = told[others_of(context).name]
-    troubles = [f"{node}: {text}" for node, one in told.items() for text in one.troubles]
-    not_started = [f"{node}: {text}" for node, one in told.items() for text in one.not_started]
+    own = reports[others_of(context).name]
+    troubles = [f"{node}: {text}" for node, one in reports.items() for text in one.troubles]
+    not_started = [f"{node}: {text}" for node, one in reports.items() for text in one.not_started]
     troubles += [f"{node}: It does not answer." for node in sorted(context.silent)]
     return replace(
         own,
-        controllers=sum(one.controllers for one in told.values()),
-        degraded=sum(one.degraded for one in told.values()),
-        tags=_added(one.tags for one in told.values()),
-        versions=_added(one.versions for one in told.values()),
-        tenants=_added(one.tenants for one in told.values()),
-        snapshots=list(dict.fromkeys(label for one in told.values() for label in one.snapshots)),
+        controllers=sum(one.controllers for one in reports.values()),
+        degraded=sum(one.degraded for one in reports.values()),
+        tags=_added(one.tags for one in reports.values()),
+        versions=_added(one.versions for one in reports.values()),
+        tenants=_added(one.tenants for one in reports.values()),
+        snapshots=list(dict.fromkeys(label for one in reports.values() for label in one.snapshots)),
         troubles=troubles,
         not_started=not_started,
         can_start=list(dict.fromkeys(name for one in told.values() for name in one.can_start)),
@@ -115,8 +115,8 @@ def _unknown(context: FleetContext, target: LocatedController, why: Refusal) -> 
 async def exported(context: FleetContext, endpoint: FleetEndpoint) -> list[ExportedController]:
     """Export controllers of all nodes, or refuse it: one that is missing would not be noticed."""
     targets = await targets_of(context)
-    told = all_of(await spread(context, endpoint, targets))
-    found: list[ExportedController] = [one for some in told for one in some]
+    reports = all_of(await spread(context, endpoint, targets))
+    found: list[ExportedController] = [one for some in reports for one in some]
     places = {one.name: place for place, one in enumerate(targets)}
     return sorted(found, key=lambda one: places.get(one.record.name, len(places)))
 
@@ -137,8 +137,8 @@ def _not_compared(target: LocatedController, why: Refusal) -> MemberDrift:
 async def changes(context: FleetContext, endpoint: FleetEndpoint) -> list[FleetChange]:
     """List changes of all nodes but silent ones; what one cannot read would not be noticed."""
     parts = await spread(context, endpoint, await targets_of(context))
-    told = all_of(part for part in parts if not isinstance(part.refusal, SilentNode))
-    newest = sorted((one for some in told for one in some), key=newness)
+    reports = all_of(part for part in parts if not isinstance(part.refusal, SilentNode))
+    newest = sorted((one for some in reports for one in some), key=newness)
     return newest[: context.given.get("count", USUAL_CHANGES)]
 
 
@@ -218,14 +218,14 @@ async def advanced(context: FleetContext, endpoint: FleetEndpoint) -> AdvanceRep
     """Move the time of controllers at every node that has some, and of these nodes."""
     targets = await targets_of(context)
     parts = await spread(context, endpoint, targets, others_of(context).living())
-    told: list[AdvanceReport] = all_of(parts)
-    due = [one.due for one in told if one.due is not None]
+    reports: list[AdvanceReport] = all_of(parts)
+    due = [one.due for one in reports if one.due is not None]
     return AdvanceReport(
         **asdict(await overview(context, OVERVIEW)),
-        moved=sum(one.moved for one in told),
-        moved_s=max((one.moved_s for one in told), default=0.0),
-        earliest=min((one.earliest for one in told if one.earliest is not None), default=None),
-        latest=max((one.latest for one in told if one.latest is not None), default=None),
+        moved=sum(one.moved for one in reports),
+        moved_s=max((one.moved_s for one in reports), default=0.0),
+        earliest=min((one.earliest for one in reports if one.earliest is not None), default=None),
+        latest=max((one.latest for one in reports if one.latest is not None), default=None),
         due=sum(due) if due else None,
     )
 
@@ -238,8 +238,8 @@ async def snapshot_taken(context: FleetContext, endpoint: FleetEndpoint) -> Bulk
 
 
 async def snapshots(context: FleetContext, endpoint: FleetEndpoint) -> list[KeptSnapshot]:
-    told: dict[str, list[KeptSnapshot]] = await each_node(context, endpoint)
-    return _joined(one for found in told.values() for one in found)
+    reports: dict[str, list[KeptSnapshot]] = await each_node(context, endpoint)
+    return _joined(one for found in reports.values() for one in found)
 
 
 def _joined(parts: Iterable[KeptSnapshot]) -> list[KeptSnapshot]:
@@ -255,15 +255,15 @@ def _joined(parts: Iterable[KeptSnapshot]) -> list[KeptSnapshot]:
 async def snapshot_removed(context: FleetContext, endpoint: FleetEndpoint) -> KeptSnapshot:
     """Have every node remove its part; refuse it where one may still have some."""
     label, silent = label_of(context), set[str]()
-    told = await each_node(replace(context, given={}, silent=silent), SNAPSHOTS)
-    holders = [node for node, found in told.items() if any(one.label == label for one in found)]
+    reports = await each_node(replace(context, given={}, silent=silent), SNAPSHOTS)
+    holders = [node for node, found in reports.items() if any(one.label == label for one in found)]
     removed = [(await asked(context, endpoint, node, None))[0] for node in holders]
     # Pages of this node show the labels of all.
     context.notify_pages()
     for node in sorted(silent):
         raise SilentNode(node)
     if not removed:
-        known = _joined(one for found in told.values() for one in found)
+        known = _joined(one for found in reports.values() for one in found)
         raise no_such_snapshot(label, [one.label for one in known])
     return _joined(removed)[0]
 
@@ -294,18 +294,18 @@ async def sent(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
         return await context.jobs.send(targets, work, context.requester, id)
     except JobTaken:
         assert id is not None
-        return await _told_again(context, within_tenant(context.tenant, id), work)
+        return await _report_again(context, within_tenant(context.tenant, id), work)
 
 
-async def _told_again(context: FleetContext, id: str, work: JobWork) -> BulkReport:
+async def _report_again(context: FleetContext, id: str, work: JobWork) -> BulkReport:
     others = others_of(context)
 
     async def ask(node: str) -> BulkReport:
         call = TellCall(id, work)
-        told: BulkReport = await ask_node(
+        report: BulkReport = await ask_node(
             others, context.node.calls, node, "job.told", call, BulkReport, JOB_S
         )
-        return told
+        return report
 
     report: BulkReport = await held(context, id, ask, may_repeat=True)
     return report
@@ -317,8 +317,8 @@ async def chosen_targets(context: FleetContext) -> Sequence[LocatedController]:
     if not context.is_looked_for:
         return targets
     # Where a node refuses it, it cannot be told whether its controllers are meant.
-    told = all_of(await spread(context, LIST, targets))
-    names = {one.name for some in told for one in some}
+    reports = all_of(await spread(context, LIST, targets))
+    names = {one.name for some in reports for one in some}
     return [one for one in targets if one.name in names]
 
 
@@ -326,8 +326,8 @@ async def chosen_targets(context: FleetContext) -> Sequence[LocatedController]:
 
 
 async def rollouts(context: FleetContext, endpoint: FleetEndpoint) -> list[JobReport]:
-    told: dict[str, list[JobReport]] = await each_node(context, endpoint)
-    found = [one for jobs in told.values() for one in jobs]
+    reports: dict[str, list[JobReport]] = await each_node(context, endpoint)
+    found = [one for jobs in reports.values() for one in jobs]
     return sorted(found, key=lambda one: -one.made)
 
 

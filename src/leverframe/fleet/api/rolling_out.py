@@ -22,7 +22,7 @@ from leverframe.fleet.jobs.job_plan import ERRORS, GROUPS
 from leverframe.fleet.jobs.job_state import JobReport, Operation
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import JobTarget, RolloutPolicy, plan_of
-from leverframe.fleet.tenants import as_told
+from leverframe.fleet.tenants import name_for_tenant
 from leverframe.storage.backup import BackupFile, BackupRefused, content_of
 
 ID = QueryParameter(
@@ -68,7 +68,7 @@ def shown(context: FleetContext) -> JobReport:
 
 def report_for(context: FleetContext, job: FleetJob, *, with_results: bool = False) -> JobReport:
     report = job.report(with_results=with_results)
-    return replace(report, id=as_told(context.tenant, report.id))
+    return replace(report, id=name_for_tenant(context.tenant, report.id))
 
 
 def _job(context: FleetContext) -> FleetJob:

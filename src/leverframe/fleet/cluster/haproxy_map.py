@@ -30,14 +30,14 @@ def map_controllers(
 ) -> None:
     """Print the map, or give it to a running HAProxy, once or again and again."""
     with client:
-        told: list[str] | None = None
+        written: list[str] | None = None
         trouble = ""
         while True:
             try:
                 lines = map_lines(client.get("owners", {}), domain)
-                if lines != told:
+                if lines != written:
                     _put_out(lines, haproxy, file)
-                told, trouble = lines, ""
+                written, trouble = lines, ""
             except (NodeRefused, HaproxyRefused) as error:
                 if every is None:
                     raise

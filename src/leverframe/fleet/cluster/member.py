@@ -98,7 +98,7 @@ class ClusterMember(AskingNode):
         self._is_fenced = False
         self._tasks: list[asyncio.Task[None]] = []
         self._is_leaving = False
-        self._is_doubt_told = False
+        self._is_doubt_known = False
         self.figures = MemberFigures()
         self._own = OwnControllers(
             *(node, opened.lane, opened.registry, self._saver, self._thread),
@@ -107,8 +107,8 @@ class ClusterMember(AskingNode):
         self._database = DatabaseReport()
         self._batch_rate = BatchRate()
         self._loop = asyncio.get_running_loop()
-        opened.lane.on_end = self._tell_end
-        opened.lane.on_stored_late = self._tell_late
+        opened.lane.on_end = self._report_end
+        opened.lane.on_stored_late = self._report_late
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class ClusterMember(AskingNode):
         await self._look_once()
         await self._settle_if_possible()
         loop = asyncio.get_running_loop()
-        steps = (self._beat_once, self._look_once, self._tell_of_doubt_once)
+        steps = (self._beat_once, self._look_once, self._notify_of_doubt_once)
         self._tasks = [loop.create_task(self._repeat(step)) for step in steps]
         self._tasks.append(loop.create_task(self._act()))
         if self._live_state_every is not None:
@@ -344,13 +344,13 @@ class ClusterMember(AskingNode):
             " changed until it is back."
         )
 
-    async def _tell_of_doubt_once(self) -> None:
-        """Have all who look at controllers told when the lease came into doubt, or is clear."""
+    async def _notify_of_doubt_once(self) -> None:
+        """Notify the watchers of all controllers when the lease came into doubt, or is clear."""
         await asyncio.sleep(BEAT_S)
         is_in_doubt = self.lease.is_in_doubt
-        if is_in_doubt is self._is_doubt_told:
+        if is_in_doubt is self._is_doubt_known:
             return
-        self._is_doubt_told = is_in_doubt
+        self._is_doubt_known = is_in_doubt
         for name in tuple(self._node.members):
             # Thousands take seconds, in which beats are to be counted; some may go meanwhile.
             await asyncio.sleep(0)
@@ -425,10 +425,10 @@ class ClusterMember(AskingNode):
 
     # --- doubt and death --------------------------------------------------------------------------
 
-    def _tell_end(self, error: ConcernsAll) -> None:
+    def _report_end(self, error: ConcernsAll) -> None:
         self._loop.call_soon_threadsafe(self._lane_ended, error)
 
-    def _tell_late(self, controllers: Collection[int]) -> None:
+    def _report_late(self, controllers: Collection[int]) -> None:
         self._loop.call_soon_threadsafe(self._note_late, tuple(controllers))
 
     def _note_late(self, controllers: Collection[int]) -> None:

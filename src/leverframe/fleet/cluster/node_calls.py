@@ -75,9 +75,9 @@ def refusal_fields(refusal: Refusal) -> dict[str, Any]:
     return {name: getattr(refusal, name) for name in names}
 
 
-def refusal_from(told: dict[str, Any]) -> Refusal:
-    status, title, detail = (told.pop(name) for name in ("status", "title", "detail"))
-    refusal = Refusal(detail, **told)
+def refusal_from(content: dict[str, Any]) -> Refusal:
+    status, title, detail = (content.pop(name) for name in ("status", "title", "detail"))
+    refusal = Refusal(detail, **content)
     refusal.status, refusal.title = status, title
     return refusal
 

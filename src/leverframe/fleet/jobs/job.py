@@ -35,7 +35,7 @@ from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
 from leverframe.fleet.jobs.steps import UNDECIDED, JobStep
 from leverframe.fleet.progress import AT_A_TIME, count_done
-from leverframe.fleet.tenants import as_told
+from leverframe.fleet.tenants import name_for_tenant
 from leverframe.servers.problems import StoreFailed
 from leverframe.storage.encrypting import JOB_WORK
 from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
@@ -213,17 +213,17 @@ class FleetJob:
         if self._is_lost:
             raise StoreFailed(
                 "Another node goes on with it; ask again with"
-                f" id={as_told(self.plan.tenant, self.plan.id)}."
+                f" id={name_for_tenant(self.plan.tenant, self.plan.id)}."
             )
         if not self._task.done():
             raise StoreFailed(
                 f"{self.trouble} It goes on by itself; ask again with"
-                f" id={as_told(self.plan.tenant, self.plan.id)}."
+                f" id={name_for_tenant(self.plan.tenant, self.plan.id)}."
             )
         if self.state.status in UNDER_WAY:
             raise StoreFailed(
                 "It was stopped before its end; ask again with"
-                f" id={as_told(self.plan.tenant, self.plan.id)}."
+                f" id={name_for_tenant(self.plan.tenant, self.plan.id)}."
             )
 
     async def _run(self) -> None:

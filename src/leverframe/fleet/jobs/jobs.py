@@ -23,7 +23,7 @@ from leverframe.fleet.jobs.steps import MemberSteps
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import answering
 from leverframe.fleet.records import JobTaken
-from leverframe.fleet.tenants import OPERATOR, as_told, is_seen, within_tenant
+from leverframe.fleet.tenants import OPERATOR, is_seen, name_for_tenant, within_tenant
 from leverframe.servers.accounts.passwords import Passwords
 
 #: Of each kind so many that have ended are remembered, the newest ones.
@@ -48,11 +48,11 @@ class JobIncomplete(Refusal):
     title = "The change is not complete"
 
     def __init__(self, job: FleetJob) -> None:
-        told = job.report()
-        id = as_told(job.plan.tenant, told.id)
+        report = job.report()
+        id = name_for_tenant(job.plan.tenant, report.id)
         super().__init__(
-            f"{told.why} Of {told.controllers} controllers, {told.done} have done it and"
-            f" {told.failed} have refused it; any other one may have done it or not."
+            f"{report.why} Of {report.controllers} controllers, {report.done} have done it and"
+            f" {report.failed} have refused it; any other one may have done it or not."
             f" /api/fleet/rollout?id={id} tells more, and /api/fleet/rollout/resume?id={id} goes on"
             " with it: what is done is not done again."
         )
@@ -108,7 +108,7 @@ class FleetJobs:
         #: By id, oldest first.
         self._jobs: dict[str, FleetJob] = {}
         self._making = asyncio.Lock()
-        node.calls["job.told"] = answering(TellCall, self._tell_again)
+        node.calls["job.told"] = answering(TellCall, self._report_again_for)
         node.calls["job.forget_tenant"] = self._asked_to_forget_tenant
         node.jobs_taken, node.jobs_lost = self.start_stored, self.lose_all
 
@@ -155,7 +155,7 @@ class FleetJobs:
         """List the jobs of a tenant, newest first; all for None, the operator."""
         return [one for one in reversed(self._jobs.values()) if is_seen(tenant, one.plan.tenant)]
 
-    async def told_again(self, id: str, work: JobWork) -> BulkReport:
+    async def report_again(self, id: str, work: JobWork) -> BulkReport:
         """Wait until the bulk change with this id has come to rest, and report it."""
         job = self.find(id)
         if job.work != work:
@@ -165,8 +165,8 @@ class FleetJobs:
             raise JobIncomplete(job)
         return report_of(job.results())
 
-    async def _tell_again(self, call: TellCall) -> BulkReport:
-        return await self.told_again(call.id, call.work)
+    async def _report_again_for(self, call: TellCall) -> BulkReport:
+        return await self.report_again(call.id, call.work)
 
     def find(self, id: str, tenant: str | None = None) -> FleetJob:
         job = self._jobs.get(within_tenant(tenant, id))
@@ -188,7 +188,7 @@ class FleetJobs:
                 job = await self._make("bulk", members, work, requester, None, id)
                 kept_as = job.plan.id
                 job.go_on()
-        return await self.told_again(kept_as, work)
+        return await self.report_again(kept_as, work)
 
     async def plan(
         self,

@@ -113,12 +113,12 @@ class ReachingAnywhere:
             return dict.fromkeys(await self._asked(node, "job.keep", call, list[int]), True)
 
         kept = await self._each(self._node.cluster, numbers, ask)
-        for number, told in kept.items():
-            if isinstance(told, Refusal):
-                if told.status == NOT_SAVED:
-                    raise StoreUnavailable(told.detail)
+        for number, result in kept.items():
+            if isinstance(result, Refusal):
+                if result.status == NOT_SAVED:
+                    raise StoreUnavailable(result.detail)
                 name = self._node.name_of(number)
-                raise Conflict(f"No snapshot of {name} could be taken. {told.detail}")
+                raise Conflict(f"No snapshot of {name} could be taken. {result.detail}")
 
     async def forget(self, job: str) -> None:
         """Forget the snapshots that a job has taken."""
@@ -140,14 +140,14 @@ class ReachingAnywhere:
 
         async def ask(node: str, some: Sequence[int]) -> dict[int, Findings]:
             call = FindingsCall(list(some), tenant)
-            told: dict[int, Findings] = await self._asked(
+            result: dict[int, Findings] = await self._asked(
                 node, "job.findings", call, dict[int, Findings]
             )
-            return told
+            return result
 
         found = await self._each(self._node.cluster, numbers, ask)
         return {
-            number: None if isinstance(told := found.get(number), Refusal) else told
+            number: None if isinstance(result := found.get(number), Refusal) else result
             for number in numbers
         }
 
@@ -162,18 +162,18 @@ class ReachingAnywhere:
         undecided: dict[int, MemberResult] = {}
 
         async def decided(node: str, some: Sequence[int]) -> dict[int, MemberResult]:
-            told = await self._asked(node, what, part(some), dict[int, MemberResult])
-            undecided.update(told)
-            return {n: one for n, one in told.items() if one.status not in _UNDECIDED}
+            result = await self._asked(node, what, part(some), dict[int, MemberResult])
+            undecided.update(result)
+            return {n: one for n, one in result.items() if one.status not in _UNDECIDED}
 
         found = await self._each(others, numbers, decided)
         results: dict[int, MemberResult] = {}
         for number in numbers:
             name = self._node.name_of(number) or str(number)
-            told = found.get(number, gone(name))
-            if isinstance(told, Refusal):
-                told = undecided.get(number) or MemberResult(name, told.status, told.detail)
-            results[number] = told
+            result = found.get(number, gone(name))
+            if isinstance(result, Refusal):
+                result = undecided.get(number) or MemberResult(name, result.status, result.detail)
+            results[number] = result
         return results
 
     async def _each(
@@ -236,10 +236,10 @@ class ReachingAnywhere:
 
     def _not_started_here(self, numbers: Collection[int], job: str) -> dict[int, MemberResult]:
         """Return those that this node fails to start: nobody needs to wait for them."""
-        told = self._node.not_started.sentences_of(tenant_within(job) or None)
+        sentences = self._node.not_started.sentences_of(tenant_within(job) or None)
         return {
             number: MemberResult(self._node.name_of(number) or str(number), NotRunning.status, why)
-            for number, why in told.items()
+            for number, why in sentences.items()
             if number in numbers
         }
 
@@ -259,6 +259,6 @@ async def _or_undecided(
         raise
 
 
-def _may_answer_later(told: object) -> bool:
+def _may_answer_later(result: object) -> bool:
     """Return whether it is worth asking again: a program does not learn what it does not know."""
-    return isinstance(told, Refusal) and not isinstance(told, OtherProgram)
+    return isinstance(result, Refusal) and not isinstance(result, OtherProgram)

@@ -36,7 +36,7 @@ class MdnsResponder:
         self._opened: AsyncZeroconf | None = None
         self._users = 0
         self._opening = asyncio.Lock()
-        self._good_byes: set[asyncio.Future[None]] = set()
+        self._goodbyes: set[asyncio.Future[None]] = set()
         #: A name is asked for several times before it is taken, which thousands do in turn.
         self.turns = asyncio.Semaphore(AT_A_TIME)
 
@@ -63,11 +63,11 @@ class MdnsResponder:
             self._opened.zeroconf.registry.async_remove(list(services))
             return
         for service in services:
-            saying = asyncio.ensure_future(self._say_good_bye(service))
-            self._good_byes.add(saying)
-            saying.add_done_callback(self._good_byes.discard)
+            saying = asyncio.ensure_future(self._send_goodbye(service))
+            self._goodbyes.add(saying)
+            saying.add_done_callback(self._goodbyes.discard)
 
-    async def _say_good_bye(self, service: "ServiceInfo") -> None:
+    async def _send_goodbye(self, service: "ServiceInfo") -> None:
         assert self._opened is not None
         await (await self._opened.async_unregister_service(service))
 
@@ -76,8 +76,8 @@ class MdnsResponder:
         async with self._opening:
             self._users -= 1
             if self._users == 0 and self._opened is not None:
-                if self._good_byes:
-                    await asyncio.wait(self._good_byes)
+                if self._goodbyes:
+                    await asyncio.wait(self._goodbyes)
                 opened, self._opened = self._opened, None
                 await opened.async_close()
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from leverframe.servers.udp_socket import PACKET_INFO, datagrams, send_from, tell_addresses
+from leverframe.servers.udp_socket import PACKET_INFO, datagrams, request_packet_info, send_from
 
 #: Marks what a neighbour passes on: its token, who asks (address, port), and where.
 _PASSED_ON = struct.Struct("=16s8s4sH12s")
@@ -60,7 +60,7 @@ class SharedPort:
             self._socket.setblocking(False)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-            tell_addresses(self._socket)
+            request_packet_info(self._socket)
             if interface is not None:
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface)
             self._socket.bind((ANY_ADDRESS, port))

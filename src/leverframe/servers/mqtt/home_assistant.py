@@ -159,17 +159,17 @@ def _switch(command: str, of: Controlled) -> dict[str, Any]:
 def _sensor(label: str, settings: Settings) -> dict[str, Any]:
     unit = unit_of(label, settings)
     device_class = _sensor_class(label, unit)
-    told: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "state_class": _state_class(label, device_class),
         "value_template": _VALUE,
     }
     if unit:
-        told["unit_of_measurement"] = unit
+        payload["unit_of_measurement"] = unit
     if device_class:
-        told["device_class"] = device_class
+        payload["device_class"] = device_class
     if label in _DIAGNOSTIC:
-        told["entity_category"] = "diagnostic"
-    return told
+        payload["entity_category"] = "diagnostic"
+    return payload
 
 
 def _sensor_class(label: str, unit: str) -> str | None:

@@ -115,7 +115,7 @@ def masked_settings(settings: Settings) -> Settings:
 def account(context: Context) -> AccountReport:
     ui = context.controller.engine.settings.ui
     asking, trusted = context.account, context.handlers.admission.trusted
-    told = asking.role == ADMIN and trusted.networks
+    shown = asking.role == ADMIN and trusted.networks
     return AccountReport(
         asking.name,
         "admin" if asking.role == ADMIN else "control",
@@ -123,15 +123,15 @@ def account(context: Context) -> AccountReport:
         ui.names_only,
         ui.language,
         ui.refresh,
-        [str(network) for network in trusted.networks] if told else UNSET,
-        ("administrator" if trusted.account.role == ADMIN else "user") if told else UNSET,
+        [str(network) for network in trusted.networks] if shown else UNSET,
+        ("administrator" if trusted.account.role == ADMIN else "user") if shown else UNSET,
     )
 
 
 def start(context: Context) -> Reply:
     """Join what a page needs before it can show anything: one request instead of six."""
     status = msgspec.Raw(context.handlers.status_files.reply("/json/status.json").body)
-    told = Start(
+    start = Start(
         context.controller.board.kind,
         account(context),
         cast("JsonStatus", status),
@@ -139,7 +139,7 @@ def start(context: Context) -> Reply:
         state(context),
         settings(context) if context.account.role == ADMIN else None,
     )
-    return packed(context.request, JSON, msgspec.json.encode(told))
+    return packed(context.request, JSON, msgspec.json.encode(start))
 
 
 def labels(context: Context) -> dict[str, NameAndUnit]:

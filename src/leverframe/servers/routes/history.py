@@ -157,15 +157,15 @@ async def history_csv(context: Context) -> AnyReply:
 
 def _names(given: dict[str, str], labels: Sequence[str], settings: Settings) -> dict[str, str]:
     """Name each label as people did, else as the query does, else by itself."""
-    told = given["names"].split(",") if "names" in given else labels
-    if len(told) != len(labels):
+    names = given["names"].split(",") if "names" in given else labels
+    if len(names) != len(labels):
         raise BadHistoryQuery(
             "There are not as many names as labels.",
             field="names",
             value=given["names"][:40],
             allowed="a name for each of `labels`, joined by commas",
         )
-    called = dict(zip(labels, told, strict=True))
+    called = dict(zip(labels, names, strict=True))
     return {label: name_of(label, settings) or called.get(label, label) for label in RECORDED}
 
 
