@@ -222,9 +222,8 @@ class ModbusTcpServer:
             address = address.ipv4_mapped
         return any(address in network for network in self._writers)
 
-    def answer(self, pdu: bytes, connection: "_Connection") -> bytes | asyncio.Future[bytes]:
-        answer = self._turns.answer((pdu, connection), self._answered)
-        return answer if isinstance(answer, bytes) else asyncio.ensure_future(answer)
+    def answer(self, pdu: bytes, connection: "_Connection") -> bytes | Coroutine[Any, Any, bytes]:
+        return self._turns.answer((pdu, connection), self._answered)
 
     def _answered(self, asked: "tuple[bytes, _Connection]") -> bytes | Coroutine[Any, Any, bytes]:
         pdu, connection = asked
@@ -256,7 +255,7 @@ class _Connection(asyncio.Protocol):
         self._has_asked = False
         #: When the frame began that is not complete yet.
         self._frame_began_at: float | None = None
-        self._waiting: asyncio.Future[bytes] | None = None
+        self._waiting: asyncio.Task[None] | None = None
         self._may_send = True
         self.peer = ""
         self.may_write = False
@@ -328,17 +327,16 @@ class _Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _take(self, request: TcpRequest) -> None:
-        if self._server.faults is not None and self._is_faulty(request, self._server.faults):
+        if self._server.faults is not None and self._apply_fault(request, self._server.faults):
             return
         answer = self._server.answer(request.pdu, self)
         if isinstance(answer, bytes):
             self._send(request, answer)
         else:
-            self._waiting = answer
-            answer.add_done_callback(partial(self._answered, request))
+            self._waiting = self._loop.create_task(self._send_later(request, answer))
 
-    def _is_faulty(self, request: TcpRequest, faults: Faults) -> bool:
-        """Let a fault act instead of an answer, if one is set for it."""
+    def _apply_fault(self, request: TcpRequest, faults: Faults) -> bool:
+        """Apply a fault instead of an answer, if one is set; return whether it was."""
         active = faults.of_modbus(request.pdu[0])
         if active is None or self._transport is None:
             return False
@@ -355,14 +353,14 @@ class _Connection(asyncio.Protocol):
                 self.drop()
         return True
 
-    def _answered(self, request: TcpRequest, answer: "asyncio.Future[bytes]") -> None:
+    async def _send_later(self, request: TcpRequest, answer: Coroutine[Any, Any, bytes]) -> None:
+        try:
+            pdu = await answer
+        except Exception:
+            log.exception("%s: a write failed", NAME)
+            pdu = exception_answer(request.pdu[0], DEVICE_FAILURE)
         self._waiting = None
-        if answer.cancelled() or (fault := answer.exception()) is not None:
-            if not answer.cancelled():
-                log.error("%s: a write failed", NAME, exc_info=fault)
-            self._send(request, exception_answer(request.pdu[0], DEVICE_FAILURE))
-        else:
-            self._send(request, answer.result())
+        self._send(request, pdu)
         self._serve()
 
     def _send(self, request: TcpRequest, pdu: bytes) -> None:
