@@ -38,7 +38,7 @@ class Clock(Protocol):
         """Return whether somebody else set the wall time since the previous call."""
 
     def move_to(self, now: float) -> None:
-        """Let virtual time come to this moment; one that has passed does not come back."""
+        """Move virtual time to this moment, unless it has passed."""
 
     def go_back(self, moment: Moment) -> None:
         """Make it a moment of a snapshot again, on virtual time."""

@@ -89,7 +89,7 @@ class LoopShares:
         return share.turn
 
     async def pause(self, share: LoopShare) -> None:
-        """Let time pass until the controller has some again; called by the first of its line."""
+        """Wait until the controller has time again; called by the first of its line."""
         await asyncio.sleep(max(0.0, share.wait_s(self.clock())))
 
     async def _in_turn(

@@ -81,7 +81,7 @@ class Controller(Hooks):
         timezone: tzinfo,
         stored: Stored | None = None,
     ) -> None:
-        """Go on with what the store holds; it is given where it has been read already."""
+        """Resume from what the store holds; `stored` is that where it has been read already."""
         super().__init__()
         self.profile = profile
         self.store = store
@@ -164,7 +164,7 @@ class Controller(Hooks):
     def go_on_with(
         self, engine: Engine, bootloader_until: float | None, former: Mapping[str, Value]
     ) -> None:
-        """Live by another engine that has been started before; the board is as it knows it."""
+        """Run another engine that has been started before; the board is as it knows it."""
         self.engine, self.commits.pending = engine, engine.settings
         engine.machine.persisted = self.persistent.values
         before, self.bootloader_until = self.bootloader_until, bootloader_until
@@ -186,7 +186,7 @@ class Controller(Hooks):
                 self._power_off()
 
     def stand_still(self) -> None:
-        """Let nothing happen here any more, because another process goes on; `stop` comes next."""
+        """Freeze for good, because another process goes on; `stop` comes next."""
         self._let_nothing_wake()
         self._power_off()
         self._let_nothing_wake()
@@ -211,7 +211,7 @@ class Controller(Hooks):
         self._restart_with(self.engine.settings)
 
     def lose_power(self) -> None:
-        """Be off until a restart: pins drop out, nothing is sensed, no timer runs."""
+        """Switch off until a restart: pins drop out, nothing is sensed, no timer runs."""
         self.carry_out(self.engine.lose_power(self.clock.read()))
         before, self.bootloader_until = self.bootloader_until, inf
         self._notify_pause(before)
@@ -339,7 +339,7 @@ class Controller(Hooks):
         return outstanding
 
     def _try_again(self, outstanding: Outstanding) -> Outstanding:
-        """Let parts try what they could not do when these settings were new."""
+        """Notify parts of the settings again, so that they try what they could not do."""
         settings = self.engine.settings
         outstanding.beside += self.notify_settings(settings, settings, ())
         return outstanding
@@ -483,12 +483,12 @@ class Controller(Hooks):
             self._call_watchers()
 
     def tell_findings(self) -> None:
-        """Have everybody told at once of what a source of findings finds otherwise now."""
+        """Notify the watchers at once that a source of findings has changed."""
         self.findings.check_again()
         self._call_watchers()
 
     def take_name(self, name: str) -> None:
-        """Be called otherwise from now on, wherever people have not named it themselves."""
+        """Change the name that is used wherever people have not given one themselves."""
         self.new_name = name
         self.engine.machine.version += 1
         self._notify_if_changed()
@@ -501,7 +501,7 @@ class Controller(Hooks):
         self.clock_changed()
 
     def clock_changed(self) -> None:
-        """Let the engine adapt to a wall clock that was set or stepped."""
+        """Adapt the engine to a wall clock that was set or stepped."""
         # The time itself is told, and so is that the clock is set, or no longer.
         self.engine.machine.version += 1
         self.carry_out(self.engine.clock_changed(self.clock.read()))

@@ -113,7 +113,7 @@ class Faults:
         self._ports: list[FaultyPort] = []
 
     def join(self, port: FaultyPort) -> None:
-        """Let a server meet the faults from now on."""
+        """Add a server that meets the faults from now on."""
         self._ports.append(port)
         self._notify_ports()
 
@@ -346,7 +346,7 @@ class Faults:
             self._board.deliver({label: level})
 
     def _show_again(self, active: ActiveFault) -> None:
-        """Let a fault be felt, or be gone, at once."""
+        """Apply the begin or end of a fault at once."""
         label = active["label"]
         if active.fault.where == catalogue.PINS:
             if active.fault.kind != "relay_bounce":

@@ -85,7 +85,7 @@ class _Format(Struct, frozen=True):
 
 
 def hand_over(controller: Controller) -> SavedLive | None:
-    """Let a controller stand still, and return what another one goes on from, if it can.
+    """Freeze a controller, and return what another one goes on from, if it can.
 
     Everything that was accepted is stored; `stop` comes next.
     """
@@ -191,7 +191,7 @@ def continued_clock(live: LiveExport, saved: SavedLive, node: Clock) -> Clock:
 
 
 def went_on(controller: Controller, live: LiveExport) -> bool:
-    """Let a controller that was not started go on; where it cannot, say why and return False."""
+    """Resume a controller that was not started; where it cannot, log why and return False."""
     try:
         _go_on(controller, live)
     except UnfitState as error:

@@ -121,7 +121,7 @@ class Hooks:
         self.modem_report: Callable[[], Any] = dict
 
     def check_settings(self, wanted: Settings, given: Collection[str]) -> None:
-        """Have the wanted tree refused where a part cannot do what a command asks of it."""
+        """Let parts refuse the wanted tree where they cannot do what a command asks of them."""
         if not self.settings_checks.keys().isdisjoint(given):
             for path, check in self.settings_checks.items():
                 if path in given:
@@ -155,7 +155,7 @@ class Hooks:
                 log.exception("a part could not follow the state")
 
     def take_writes(self, write: WriteToModules) -> None:
-        """Have this carry out what is written to modules, also what rules wanted at the start."""
+        """Set what carries out writes to modules, also those that rules wanted at the start."""
         self.on_modbus_write = write
         early, self._early_writes = self._early_writes, []
         for effect in early:

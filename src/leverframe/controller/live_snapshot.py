@@ -66,7 +66,7 @@ async def take_snapshot(controller: Controller) -> LiveSnapshot:
 
 
 async def go_back(controller: Controller, snapshot: LiveSnapshot) -> None:
-    """Let a controller go on from a snapshot, its own or another one's of the same hardware."""
+    """Resume a controller from a snapshot, its own or another one's of the same hardware."""
     _bench(controller)
     if snapshot.profile.hw != controller.profile.hw:
         raise NoLiveSnapshot(
@@ -83,7 +83,7 @@ async def go_back(controller: Controller, snapshot: LiveSnapshot) -> None:
 async def start_again(
     controller: Controller, settings: Settings, remembered: Mapping[str, Any]
 ) -> None:
-    """Let a controller start anew, as after a power cut, with what it had and remembered once."""
+    """Restart a controller, as after a power cut, with what it had and remembered once."""
     await controller.writer.settled()
     kept = _difference_of_remembered(controller, remembered)
     then = partial(controller.start_again, settings, remembered)

@@ -148,7 +148,7 @@ class Actuator:
             self._outputs.set_periodic(AUTO_SWITCH.index(action), on, cause)
 
     def remember_as(self, label: str, state: int) -> None:
-        """Have an output that remembers come back in this state after a power cut."""
+        """Set the state in which an output that remembers comes back after a power cut."""
         if label in OUTPUTS:
             self._outputs.remember_as(OUTPUTS.index(label), bool(state))
 

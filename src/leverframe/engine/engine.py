@@ -192,7 +192,7 @@ class Engine:
         return _driven_once(self._settled())
 
     def resume(self, at: Moment, readings: Mapping[str, Any]) -> list[Effect]:
-        """Go on after an absence, in another process; the first call there instead of `start`."""
+        """Resume after an absence, in another process; the first call there instead of `start`."""
         self.watchdog.ask_again(at.now)
         self._live_until(at)
         self.inputs.sense(readings)
@@ -253,7 +253,7 @@ class Engine:
         return self._settled()
 
     def lose_power(self, at: Moment) -> list[Effect]:
-        """Let the pins drop out, as without power; the next call is that of another engine."""
+        """Drop the pins out, as without power; the next call is that of another engine."""
         self._live_until(at)
         self._drive_safe()
         return self._finish()

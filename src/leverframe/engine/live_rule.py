@@ -177,7 +177,7 @@ class LiveRule:
         return False, inf if self.held is None else self.acted, self.number
 
     def resume(self, held: int) -> None:
-        """Go on as the rule that set its target to this state before the power went."""
+        """Resume as the rule that set its target to this state before the power went."""
         self.held = held
         self.met = self.combined = self.unconfirmed = True
         if self.second is None or self.rule.operator == "AND":

@@ -25,7 +25,7 @@ class RuleMemory:
         self._stored = [machine.persisted.get(name) for name in _NAMES]
 
     def restore(self, lives: Iterable[LiveRule]) -> None:
-        """Let rules go on whose output is in the state that they have set it to."""
+        """Resume rules whose output is in the state that they have set it to."""
         for place, live in enumerate(lives):
             held = self._stored[place]
             if held is None or not live.rule.enabled or not self._remembers(live):

@@ -235,7 +235,7 @@ def what_if(
     courses: Mapping[str, Course],
     worlds: tuple[World | None, World | None] = (None, None),
 ) -> WhatIf:
-    """Live two futures of an engine, and compare them; courses are by wall time."""
+    """Simulate two futures of an engine, and compare them; courses are by wall time."""
     futures = [_Future(imported(state), at, world) for world in worlds]
     futures[1].apply(change)
     given = list(_within(courses, at, for_s))

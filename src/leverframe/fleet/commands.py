@@ -203,7 +203,7 @@ def place_controllers(
 
 
 def start_controllers_again(client: CommandLineClient, as_json: bool, names: list[str]) -> int:
-    """Have controllers tried again that did not start, and say of each whether it runs."""
+    """Try again to start controllers that did not start, and print whether each runs."""
     with client, _followed(client, "starting"):
         answer = client.post("start", {"name": names})
     if as_json:
@@ -315,7 +315,7 @@ def _template(file: Path) -> bytes:
 
 
 def do_for_chosen(what: str, client: CommandLineClient, as_json: bool, given: JsonObject) -> int:
-    """Have the chosen controllers do something, and tell who refuses it."""
+    """Send something to the chosen controllers, and print who refuses it."""
     return _do_for_chosen(what, client, as_json, given, None)
 
 

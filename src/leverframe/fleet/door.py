@@ -215,7 +215,7 @@ class Door:
     # --- who is behind it -------------------------------------------------------------------------
 
     async def open(self, entrance: Entrance, address: str | None, port: int | None) -> None:
-        """Let a controller be reached by its name, and by an address and a port of its own."""
+        """Open the ways to a controller: its name, and an address and a port of its own."""
         sockets = await self.sockets_for(entrance.name, address, port)
         if port is not None and port in self.starting.listeners:
             entrance.listener = self.starting.listeners.pop(port)
@@ -269,7 +269,7 @@ class Door:
             )
 
     async def close(self, entrance: Entrance) -> None:
-        """Let nobody in any more, and end the connections that were used for it."""
+        """Close the ways to a controller, and the connections that were used for it."""
         self._by_name.pop(entrance.name, None)
         if entrance.address is not None:
             self._by_address.pop(entrance.address, None)
@@ -284,7 +284,7 @@ class Door:
     async def move(
         self, entrance: Entrance, address: str | None, sockets: list[socket.socket] | None
     ) -> None:
-        """Let a controller be reached by another address, and by sockets of another port.
+        """Move a controller to another address, and to sockets of another port.
 
         None keeps the port that it has, and no sockets leave it without.
         """

@@ -58,7 +58,7 @@ class FleetHappening(Struct, frozen=True):
 
 
 async def simulate_fleet(sources: Sources, for_s: float, as_json: bool) -> int:
-    """Live through a scenario; the result is 1 where a controller refused something."""
+    """Run a scenario; return 1 where a controller refused something."""
     tables = sources.values.pop(AT, [])
     sources.values["virtual_time"] = True
     fleet = read_fleet(sources)

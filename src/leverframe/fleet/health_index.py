@@ -92,7 +92,7 @@ class HealthIndex:
 
     @contextmanager
     def watching(self, on_change: Callable[[], None], tenant: str | None = None) -> Iterator[None]:
-        """Have `on_change` called when something of a tenant changed, for as long as this lasts."""
+        """Call `on_change` when something of a tenant changed, for as long as this lasts."""
         self.watch(on_change, tenant)
         try:
             yield
@@ -100,7 +100,7 @@ class HealthIndex:
             self.unwatch(on_change)
 
     def watch(self, on_change: Callable[[], None], tenant: str | None = None) -> None:
-        """Have `on_change` called when something of a tenant changed, until `unwatch`."""
+        """Call `on_change` when something of a tenant changed, until `unwatch`."""
         self._keep()
         self._watching[on_change] = tenant
         self._node.watchers.add(on_change)

@@ -84,7 +84,7 @@ class GroupTime:
         return due
 
     async def run_at(self, rate: float) -> None:
-        """Let the time of all run, by so many seconds in a second; 0 freezes it."""
+        """Run the time of all at so many seconds in a second; 0 freezes it."""
         self._require_virtual()
         if not 0 <= rate <= MAX_RATE:
             raise BadValue(f"{rate:g} is no rate.", field="rate", allowed=f"0 to {MAX_RATE:g}")

@@ -100,7 +100,7 @@ class BusyConnection(asyncio.Protocol):
         self._limit = asyncio.get_running_loop().call_later(FIRST_FRAME_S, self.drop)
 
     def _hand_over(self, server: asyncio.Protocol, data: bytes) -> None:
-        """Let the server of the controller, which is there by now, go on with what has come."""
+        """Hand what has come to the server of the controller, which is there by now."""
         assert self._transport is not None
         transport = self._transport
         self._let_go()

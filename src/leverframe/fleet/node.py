@@ -234,7 +234,7 @@ class FleetNode:
         self.members[member.name] = member
 
     async def take_over(self, records: Sequence[MemberRecord]) -> dict[str, Conflict]:
-        """Let what a file says of known controllers count: tags, version, address and port.
+        """Adopt what a file says of known controllers: tags, version, address and port.
 
         A tenant counts, too; where the file names none, it stays. Whose address or port another
         has that is not in the file is left without; return why, by their names.
@@ -465,7 +465,7 @@ class FleetNode:
         self.notify_watchers()
 
     async def place(self, member: Member, address: str | None, port: int | None) -> None:
-        """Let a controller alone have an address and a port, instead of those it has."""
+        """Move a controller to an address and a port of its own, from those it has."""
         async with self.changing:
             check_that_all_are_here([member])
             before = member.record
@@ -518,7 +518,7 @@ class FleetNode:
         self.notify_watchers()
 
     async def give(self, members: Sequence[Member], tenant: str) -> None:
-        """Let controllers belong to a tenant, with all that they hold, or to the operator alone."""
+        """Give controllers to a tenant, with all that they hold, or to the operator alone."""
         async with self.changing:
             if self.cluster is not None:
                 # Another node may have made the tenant, or have the controller by now.

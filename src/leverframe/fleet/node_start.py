@@ -44,7 +44,7 @@ class NodeStart:
         self._door.starting.expect(self._expected())
 
     async def end(self) -> None:
-        """Have all controllers started, or told as failed."""
+        """End the start: all controllers run, or are reported as failed."""
         self._written = None
         await self._door.end_start()
 

@@ -185,19 +185,19 @@ class OtherNodes(Protocol):
         """Return where controllers were at the last look; records have name and tenant alone."""
 
     async def locate(self, numbers: Collection[int] | None = None) -> list[LocatedController]:
-        """Look where controllers are, all or some, in the order in which they were made."""
+        """Find where controllers are, all or some, in the order in which they were made."""
 
     async def holder_of(self, job: str) -> str | None:
-        """Look which node goes on with a job; "" for none at present, None for no such job."""
+        """Find which node runs a job; "" for none at present, None for no such job."""
 
     async def ask(self, node: str, what: str, content: bytes, seconds: float) -> bytes:
-        """Have a node do something; raise its refusal, or SilentNode."""
+        """Ask a node to do something; raise its refusal, or SilentNode."""
 
     async def news(self, seconds: float) -> None:
         """Wait until something may have changed about who has what."""
 
     async def move(self, names: Sequence[str], to: str | None) -> None:
-        """Let a node have controllers as long as it lives; None lets any."""
+        """Assign controllers to a node as long as it lives; None to any."""
 
     async def start_now(self, numbers: Collection[int]) -> dict[int, str]:
         """Try at once what did not start here; return why one cannot be."""
@@ -224,7 +224,7 @@ async def ask_node(
     kind: Any,
     seconds: float,
 ) -> Any:
-    """Have a node do something, this one as any other; raise its refusal, or SilentNode."""
+    """Ask a node, this one or another, to do something; raise its refusal, or SilentNode."""
     packed = msgspec.msgpack.encode(content)
     if node == others.name:
         return read_answer(node, await own[what](packed), kind)

@@ -72,7 +72,7 @@ async def make_new(
 async def place_and_start(
     node: FleetNode, number: int, address: str | None, port: int | None
 ) -> Member:
-    """Let a controller that did not start have an address and a port, and start it.
+    """Move a controller that did not start to an address and a port, and start it.
 
     Where it cannot be reached at these, they stay as they are.
     """

@@ -105,7 +105,7 @@ class BusWorker:
         self._woken.set()
 
     async def request(self, slot: ModuleSlot, request: Read | Write) -> Data:
-        """Have a request made before the next poll, and return what the module answers.
+        """Make a request before the next poll, and return what the module answers.
 
         Raises `RequestRefused` for an exception, and `Unusable` where nothing comes.
         """

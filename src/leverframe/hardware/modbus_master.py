@@ -82,7 +82,7 @@ class ModbusMaster:
         self._share_out(self._slots)
 
     async def request(self, slot: int, request: Read | Write) -> Data:
-        """Have a request made to the module in a slot (1-3) before the next poll.
+        """Make a request to the module in a slot (1-3) before the next poll.
 
         Returns what it answers, which is nothing for a write that was carried out. Raises
         `RequestRefused` where it answers with an exception, and `Unusable` where nothing comes or

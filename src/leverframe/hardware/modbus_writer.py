@@ -87,7 +87,7 @@ class ModbusWriter:
         self._in_trouble: dict[str, int] = {}
 
     def write(self, effect: WriteModbus) -> "asyncio.Future[None]":
-        """Have a value written; what is returned ends with that, by `DeviceFailed` if asked for."""
+        """Write a value; what is returned ends with that, by `DeviceFailed` if asked for."""
         loop = asyncio.get_running_loop()
         order = _Wanted(effect, loop.create_future())
         lane = self._lanes.get(effect.target)

@@ -51,7 +51,7 @@ class Plants:
         return readings
 
     def replace(self, plants: Iterable[Plant]) -> None:
-        """Have these plants, which have begun already, instead of those that are wired."""
+        """Replace the wired plants by these, which have begun already."""
         self.wired = list(plants)
         self._plan()
 

@@ -165,7 +165,7 @@ class SimulatedBoard:
         self.messages = [*self.messages, message][-KEPT_MESSAGES:]
 
     def drive_again(self, index: int) -> None:
-        """Let a relay do what it was told, as far as it can now."""
+        """Drive a relay as it was last told, as far as it can follow now."""
         self.drive_output(index, self._driven[index])
 
     def move_relay(self, index: int, on: bool) -> None:
@@ -189,7 +189,7 @@ class SimulatedBoard:
         self._set_pin(f"{DIGITAL_INPUTS[index]} pull-up", int(on))
 
     def write_module(self, effect: WriteModbus) -> None:
-        """Let the module in a Modbus slot have a value, as a good one takes it."""
+        """Write a value to the module in a Modbus slot, as a good one takes it."""
         self.modules[effect.target] = effect.value
         self.history.append(Driven(self._now(), effect.target, effect.value))
 

@@ -189,7 +189,7 @@ class ChannelQueue:
             await self._let_go()
 
     async def _let_go(self) -> None:
-        """Let the channel release its connections when nothing waits."""
+        """Release the connections of the channel when nothing waits."""
         if not (self._messages or self._aside):
             await self.channel.close()
             self._refresh_problem()

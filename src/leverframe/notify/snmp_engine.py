@@ -71,7 +71,7 @@ class CommonEngine:
         return self.own_id.clone(identity.engine_id)
 
     def speak_for(self, identity: EngineIdentity) -> None:
-        """Be the engine of a controller from now on."""
+        """Switch to the engine of a controller."""
         # Set afterwards: given the identity, the library would write into the temporary folder,
         # where others could, too.
         self._identity = identity
@@ -79,7 +79,7 @@ class CommonEngine:
         self._boots.syntax = self._boots.syntax.clone(identity.boots)
 
     def speak_for_nobody(self) -> None:
-        """Be the engine that communities, which name no engine, are registered with."""
+        """Switch to the engine that communities, which name no engine, are registered with."""
         self._identity = None
         self._id.syntax = self.library.snmpEngineID = self.own_id
 

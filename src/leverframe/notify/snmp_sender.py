@@ -138,7 +138,7 @@ class TrapSender:
         self._engine.library.close_dispatcher()
 
     def _sender_of(self, identity: EngineIdentity, snmp: Snmp, trap: SnmpTrap) -> object:
-        """Let the engine be the sender's; return by what the receiver knows the sender."""
+        """Switch the engine to the sender; return by what the receiver knows it."""
         if trap.community:
             self._engine.speak_for_nobody()
             number = len(self._communities)

@@ -36,6 +36,6 @@ class NodeServices:
         return self._lookups
 
     async def close(self) -> None:
-        """Let go of the threads, when the last controller has stopped."""
+        """Release the threads, when the last controller has stopped."""
         if self._lookups is not None:
             self._lookups.shutdown(wait=False, cancel_futures=True)

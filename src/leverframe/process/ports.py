@@ -86,7 +86,7 @@ def connect_bus(controller: Controller, serial_port: str | None) -> list[Service
 
 
 def connect_writing(controller: Controller, master: ModbusMaster) -> list[Service]:
-    """Have writes to modules carried out: where they are asked, else by a simulated board."""
+    """Connect what writes to modules: those that are asked, else the simulated board."""
 
     def wall() -> float:
         return controller.clock.read().wall

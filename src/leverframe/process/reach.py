@@ -122,7 +122,7 @@ async def listen(
 
 
 def connect_certificate(controller: Controller, certificate: Certificate) -> None:
-    """Have the controller tell of its certificate, and when that ends."""
+    """Connect the report of the certificate, and the finding that it expires."""
     controller.certificate_report = certificate.report
     controller.findings.sources.append(lambda: certificate.findings(controller.clock.wall()))
     certificate.watchers.append(controller.tell_findings)

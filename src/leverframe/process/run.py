@@ -25,7 +25,7 @@ def run(config: Config) -> None:
 
 
 def collect_rarely() -> None:
-    """Look for garbage when there may be more of it, in a process of many controllers."""
+    """Collect garbage less often, for a process of many controllers."""
     gc.set_threshold(NEW_BEFORE_A_LOOK)
 
 

@@ -246,7 +246,7 @@ async def _services(
 
 
 async def announced(built: BuiltController, config: Config, http_port: int) -> Sequence[Service]:
-    """Let the controller be found in the network as far as it is wanted, never on loopback.
+    """Announce the controller in the network as far as it is wanted, never on loopback.
 
     There nobody else could reach it anyway, and a twin on a developer's machine must not answer
     for a device in the network.

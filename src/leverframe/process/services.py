@@ -162,7 +162,7 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
 
 
 def connect_faults(controller: Controller, outbox: Outbox) -> None:
-    """Let faults be set, where the board is simulated."""
+    """Connect what sets faults, where the board is simulated."""
     bench = controller.board.bench
     if bench is not None:
         faults = Faults(FaultyUnit(controller, outbox.set_down), bench)

@@ -36,7 +36,7 @@ class Supervisor:
 
     @asynccontextmanager
     async def given_time(self, progress: Callable[[], int]) -> AsyncIterator[None]:
-        """Have systemd wait for a start or stop as long as it goes on, however long that takes."""
+        """Extend the time-out of systemd for a start or stop for as long as it goes on."""
         asking = asyncio.create_task(self._ask_for_time(progress)) if self._address else None
         try:
             yield

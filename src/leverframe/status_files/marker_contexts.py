@@ -75,7 +75,7 @@ class TextReader:
         self._write = write
 
     def read(self, text: str) -> None:
-        """Go on over text of the file, up to the next marker."""
+        """Advance over text of the file, up to the next marker."""
 
     def write_here(self) -> Write | None:
         """Return how a value is written at this place; None where it must not stand."""

@@ -105,7 +105,7 @@ class BatchPart(Protocol):
 
 class WriteQueue(Protocol):
     def add(self, part: BatchPart) -> None:
-        """Have a part asked for what waits, soon and in turn; it may be added several times."""
+        """Plan to ask a part for what waits, in turn; it may be added several times."""
 
 
 class Store(Protocol):

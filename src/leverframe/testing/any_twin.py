@@ -136,11 +136,11 @@ class AnyTwin(ABC):
 
     @abstractmethod
     def restore(self, snapshot: Any) -> None:
-        """Go on from a snapshot, as if what came since had not been."""
+        """Resume from a snapshot, as if what came since had not been."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Go on from the start; what was requested, sent and uploaded is forgotten.
+        """Resume from the start; what was requested, sent and uploaded is forgotten.
 
         The audit trail stays, as it does after a factory reset.
         """

@@ -187,7 +187,7 @@ class MemberTwin(Twin):
             self._parts = parts.pop_all()
 
     def find_place(self) -> None:
-        """Be asked where its controller answers now: at its address, or by its name."""
+        """Find where its controller answers now: at its address, or by its name."""
         assert self.member is not None
         record = self.member.record
         if record.address is None:

@@ -32,7 +32,7 @@ class TwinRollout:
         return self._operate("start")
 
     def resume(self) -> "TwinRollout":
-        """Go on although some have failed."""
+        """Continue although some have failed."""
         return self._operate("resume")
 
     def retry(self) -> "TwinRollout":

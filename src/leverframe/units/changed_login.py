@@ -6,7 +6,7 @@ from leverframe.units.unit_plan import UnitPlan, UnitStep
 
 
 def follow_accounts(client: PoliteClient, step: UnitStep, plan: UnitPlan) -> None:
-    """Go on with the name and password that a step gave to the account of the client."""
+    """Continue with the name and password that a step gave to the account of the client."""
     login = client.login
     changed = {change.path: change for change in step.changes}
     if login is None or not any(path.startswith("access.") for path in changed):

@@ -76,7 +76,7 @@ class PoliteClient:
         return self._login
 
     def sign_in_as(self, login: UnitLogin) -> None:
-        """Go on with another login: the unit was told that its account is another one."""
+        """Continue with another login: a step has changed the account of the unit."""
         self._login = login
 
     async def read(self, target: str) -> UnitAnswer:

@@ -115,7 +115,7 @@ async def asked(
     node: str,
     numbers: Sequence[int] | None,
 ) -> tuple[Any, Missing]:
-    """Have a node do its part, this one as any other; raise its refusal, or SilentNode."""
+    """Ask a node, this one or another, to do its part; raise its refusal, or SilentNode."""
     others = others_of(context)
     if node == others.name:
         return await done_here(context, endpoint, numbers)
@@ -179,7 +179,7 @@ async def spread(
     targets: Sequence[LocatedController],
     also: Iterable[str] = (),
 ) -> list[NodePart]:
-    """Have every node do its part; raise the refusal where all of them refuse.
+    """Ask every node to do its part; raise the refusal where all of them refuse.
 
     Nodes in `also` are asked even if they have none of the controllers.
     """
@@ -293,7 +293,7 @@ def rows_of(
 
 
 async def spread_bulk(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
-    """Have every node do something to its controllers, with a result for each."""
+    """Ask every node to do something to its controllers; return a result for each."""
     targets = await targets_of(context)
     if not targets:
         value: BulkReport = (await done_here(context, endpoint, []))[0]
@@ -337,7 +337,7 @@ async def each_node(context: FleetContext, endpoint: FleetEndpoint) -> dict[str,
 
 
 async def at_owner(context: FleetContext, endpoint: FleetEndpoint) -> Any:
-    """Have the node do it that has the one controller which is meant."""
+    """Ask the node that has the one controller which is meant."""
     name = context.needed("name", "the name of a controller")
     everybody = await targets_of(replace(context, given={}))
     target = [one for one in everybody if one.name == name]
@@ -349,7 +349,7 @@ async def at_owner(context: FleetContext, endpoint: FleetEndpoint) -> Any:
 
 
 async def at_holder(context: FleetContext, endpoint: FleetEndpoint) -> Any:
-    """Have the node do it that goes on with the job which is meant."""
+    """Ask the node that runs the job which is meant."""
     id = within_tenant(context.tenant, context.needed("id", "the id of a job"))
 
     async def ask(node: str) -> Any:

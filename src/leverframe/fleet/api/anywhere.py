@@ -231,7 +231,7 @@ async def advanced(context: FleetContext, endpoint: FleetEndpoint) -> AdvanceRep
 
 
 async def snapshot_taken(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
-    """Have every node replace what it has under this label, also one that has nothing to add."""
+    """Replace what every node has under this label, also one that has nothing to add."""
     targets = await targets_of(context)
     parts = await spread(context, endpoint, targets, others_of(context).living())
     return bulk_of(parts, targets)
@@ -253,7 +253,7 @@ def _joined(parts: Iterable[KeptSnapshot]) -> list[KeptSnapshot]:
 
 
 async def snapshot_removed(context: FleetContext, endpoint: FleetEndpoint) -> KeptSnapshot:
-    """Have every node remove its part; refuse it where one may still have some."""
+    """Remove the part of every node; refuse it where one may still have some."""
     label, silent = label_of(context), set[str]()
     reports = await each_node(replace(context, given={}, silent=silent), SNAPSHOTS)
     holders = [node for node, found in reports.items() if any(one.label == label for one in found)]
@@ -332,7 +332,7 @@ async def rollouts(context: FleetContext, endpoint: FleetEndpoint) -> list[JobRe
 
 
 async def planned(context: FleetContext, endpoint: FleetEndpoint) -> RolloutPlanned:
-    """Have every node try it on its controllers, and plan it for all of them."""
+    """Try it on the controllers of every node, and plan it for all of them."""
     rolling_out.work_of(context)
     targets = await chosen_targets(context)
     trying = replace(context, given={**context.given, "dry_run": True})

@@ -168,7 +168,7 @@ class FleetContext(Struct, frozen=True):
         return text
 
     def notify_pages(self) -> None:
-        """Let those who look at the fleet see at once what no controller tells of."""
+        """Notify those who watch the fleet at once of what no controller reports."""
         for watcher in tuple(self.node.watchers):
             watcher()
 

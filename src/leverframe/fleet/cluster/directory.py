@@ -52,7 +52,7 @@ class Directory:
             self.wake()
 
     def wake(self) -> None:
-        """Let those who wait look again."""
+        """Wake those who wait for a place."""
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 

@@ -65,7 +65,7 @@ def _put_out(lines: list[str], haproxy: str | None, file: str) -> None:
 
 
 def put_map(haproxy: str, file: str, lines: list[str]) -> None:
-    """Let a running HAProxy go by these lines instead of those of a file."""
+    """Replace the map in a running HAProxy by these lines."""
     answer = _asked(haproxy, f"prepare map {file}\n")
     version = answer.rpartition(":")[2].strip()
     if not version.isdecimal():

@@ -157,7 +157,7 @@ class IncomingJoin(asyncio.Protocol):
         connection.connection_made(self._transport)
 
     def _take_call(self, introduction: Introduction) -> None:
-        """Let a node ask this one itself."""
+        """Take the call of a node that asks this one itself."""
         self._looking = None
         if self._port.answer is None:
             self._refuse(introduction, Verdict.NOT_HERE)

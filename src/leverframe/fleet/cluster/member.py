@@ -184,7 +184,7 @@ class ClusterMember(AskingNode):
     # --- wishes of people ------------------------------------------------------------------------
 
     async def move(self, names: Sequence[str], to: str | None) -> None:
-        """Let a node have controllers as long as it lives; None lets any."""
+        """Assign controllers to a node as long as it lives; None to any."""
         if to is not None:
             self._require(to, [one.name for one in self.nodes if one.is_alive])
         missing = await self._ask_once(lambda it: membership.want(it, names, to))
@@ -398,7 +398,7 @@ class ClusterMember(AskingNode):
     # --- bringing into line -----------------------------------------------------------------------
 
     async def _settle(self) -> None:
-        """Let run here what the database says."""
+        """Start and stop controllers here as the database says."""
         if self.lease.ended is not None:
             # It serves nobody until somebody starts it again: to go on would hide what is lost.
             return

@@ -132,7 +132,7 @@ def seen_nodes(connection: Connection) -> list[SeenNode]:
 
 
 def introduce(connection: Connection) -> None:
-    """Let the others, and the operator of the database, see whose session this is."""
+    """Name the session, for the others and the operator of the database."""
     query = "SELECT set_config('application_name', %s, false)"
     connection.execute(query, (f"{_PROGRAM}{__version__}",))
 
@@ -313,7 +313,7 @@ def want(connection: Connection, names: Sequence[str], node: str | None) -> str 
 
 
 def set_drained(connection: Connection, name: str, *, is_drained: bool) -> None:
-    """Let a node be empty from now on, in its next lives too, or have its share again."""
+    """Drain a node from now on, in its next lives too, or give it its share again."""
     with connection.transaction():
         connection.execute(
             "UPDATE node SET is_drained = %(is_drained)s,"

@@ -35,7 +35,7 @@ class JobOutcomes(dict[int, JobOutcome]):
         ]
 
     def again(self) -> dict[int, JobOutcome]:
-        """Let those that failed have their turn again; what they have decided is another try."""
+        """Plan those that failed again; what they have decided is another try."""
         return {number: replace(self[number], again=True) for number in self.failed()}
 
     def after(self, number: int, result: MemberResult, snapshot: str) -> JobOutcome:

@@ -83,7 +83,7 @@ class ReachingAnywhere:
     # --- asking -----------------------------------------------------------------------------------
 
     async def send(self, steps: Mapping[int, JobStep], work: JobWork) -> Mapping[int, MemberResult]:
-        """Have controllers do their part, each once by the id of its step."""
+        """Send their part to controllers, each once by the id of its step."""
         if self._node.cluster is None:
             return await self._local.send(steps, work)
 
@@ -93,7 +93,7 @@ class ReachingAnywhere:
         return await self._results(self._node.cluster, steps, "job.send", part)
 
     async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
-        """Have controllers take the settings of a snapshot again, once likewise."""
+        """Restore the settings of a snapshot on controllers, once likewise."""
         if self._node.cluster is None:
             return await self._local.undo(labels, step)
 
@@ -158,7 +158,7 @@ class ReachingAnywhere:
         what: str,
         part: Callable[[Sequence[int]], Struct],
     ) -> dict[int, MemberResult]:
-        """Have each node do its part, the content of a call; return what became of all."""
+        """Ask each node to do its part, the content of a call; return what became of all."""
         undecided: dict[int, MemberResult] = {}
 
         async def decided(node: str, some: Sequence[int]) -> dict[int, MemberResult]:

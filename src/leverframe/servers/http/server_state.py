@@ -112,7 +112,7 @@ class ServerState:
                 self.next_sweep = None
 
     def answer_later(self, connection: AnsweringConnection) -> None:
-        """Have the connection answer when all that this round brings has been read."""
+        """Plan the answers of a connection for when all that this round brings has been read."""
         if not self._is_end_planned:
             self._plan_end_of_round()
         self._unanswered.append(connection)

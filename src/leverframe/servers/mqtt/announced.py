@@ -19,7 +19,7 @@ KEY = "mqtt.announced"
 
 class AnnouncedTopics:
     def __init__(self, writer: Writer, kept: Mapping[str, Any]) -> None:
-        """Go on with what the store has kept."""
+        """Resume with what the store has kept."""
         self._writer = writer
         self._by_broker = {place: set[str](topics) for place, topics in kept.get(KEY, {}).items()}
         self._planned: asyncio.Handle | None = None

@@ -16,7 +16,7 @@ from leverframe.servers.http.messages import (
 
 
 def by_tls_only(handler: Handler) -> Handler:
-    """Let browsers know with each reply that the controller is there by TLS only."""
+    """Add to each reply that the controller is there by TLS only, for browsers."""
 
     def handle(request: Request) -> Answer:
         return with_headers(handler(request), BY_TLS_ONLY)

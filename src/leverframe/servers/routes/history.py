@@ -120,7 +120,7 @@ class HistoryUnreadable(Refusal):
 
 
 async def ask_history(controller: Controller, work: Callable[[Compactor], T]) -> T:
-    """Have work done where the history is; refuse where that cannot be read."""
+    """Run work where the history is; refuse where that cannot be read."""
     assert controller.history is not None
     try:
         return await controller.history.ask(work)

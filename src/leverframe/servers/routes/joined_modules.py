@@ -84,7 +84,7 @@ def _taken(clause: str, path: str) -> str:
 
 
 def _late(path: str, text: str, start: str, wanted: Set[str]) -> str:
-    """Let a module that comes later take from the joined ones."""
+    """Make a module that comes later import from the joined ones."""
     if not any(needed in wanted for _, needed in _imports(path, text)):
         return text
     place = posixpath.relpath(start, posixpath.dirname(path))

@@ -66,7 +66,7 @@ class AgentEngine:
     # --- who may ask ------------------------------------------------------------------------------
 
     def admit_community(self, community: str, until: ExitStack) -> str:
-        """Let a community be asked by; return the name that the library gives those who do."""
+        """Admit a community; return the name that the library gives those who use it."""
         if community not in self._communities:
             name = f"community {next(self._numbers)}"
             # Messages with a community name no engine, so it is never that of a controller.
@@ -128,7 +128,7 @@ class AgentEngine:
             )
 
     def speak_for_nobody(self) -> None:
-        """Let go of the controller that was asked last."""
+        """Release the controller that was asked last."""
         if self._values.of_asked is not None:
             for responder in self._responders:
                 self._library.message_dispatcher.unregister_context_engine_id(

@@ -65,7 +65,7 @@ class SnmpGate:
         self._discovering = TimeBudget(monotonic, part=0.05, all_part=0.1, burst_s=0.2)
 
     def handle(self, datagram: bytes, peer: str, handle: Callable[[], object]) -> None:
-        """Have a datagram handled, unless it has no business here or its source has used its time.
+        """Handle a datagram, unless it has no business here or its source has used its time.
 
         Whatever happens to it, it costs one line of the log a minute at most.
         """

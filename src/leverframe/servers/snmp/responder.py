@@ -67,7 +67,7 @@ class GatedTransport:
             self._gate.handle(datagram, str(address[0]), handle)
 
     def _handle(self, datagram: bytes, address: tuple[Any, ...]) -> None:
-        """Have it answered at once, not in the loop's next turn.
+        """Answer at once, not in the loop's next turn.
 
         So its time and its faults are known, and nobody else is asked meanwhile.
         """

@@ -157,7 +157,7 @@ def is_broken(connection: Connection) -> bool:
 
 
 def hang_up(connection: Connection) -> None:
-    """Let whoever waits for an answer on a connection, in another thread, wait no longer."""
+    """Wake whoever waits for an answer on a connection in another thread."""
     with suppress(OSError, psycopg.Error), socket(fileno=os.dup(connection.fileno())) as line:
         line.shutdown(SHUT_RDWR)
 

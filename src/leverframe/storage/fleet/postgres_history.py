@@ -188,7 +188,7 @@ class HistorySession:
             self._asked_at = None
 
     def give_up_waiting(self, seconds: float) -> None:
-        """Let the thread wait no longer, from another one, for an answer that takes so long."""
+        """Wake the thread, from another one, that waits for an answer too long."""
         connection, asked_at = self._connection, self._asked_at
         if connection is None or asked_at is None or time.monotonic() - asked_at < seconds:
             return
@@ -353,7 +353,7 @@ class ChunksInDatabase(ChunksOfOne):
     # --- changes ----------------------------------------------------------------------------------
 
     def let_go_left(self) -> None:
-        """Let what earlier runs have left be gone with what is committed next."""
+        """Remove what earlier runs have left with what is committed next."""
         self._waiting.recorded = self._left_until
 
     def _put(self, row: ChunkRow) -> None:

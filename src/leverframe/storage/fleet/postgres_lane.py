@@ -165,7 +165,7 @@ class PostgresLane(GroupCommitLane):
         self.batch = self._last_batch(time.monotonic() + PATIENCE_S)
 
     def clear(self, controllers: Collection[int]) -> None:
-        """Let controllers write again that have been read anew."""
+        """Allow writes again to controllers that have been read anew."""
         self._unclear.difference_update(controllers)
 
     async def look_again(self) -> None:

@@ -93,7 +93,7 @@ class SharedHistory:
         )
 
     def give_up_waiting(self) -> None:
-        """Let the thread wait no longer for what does not answer; a file always does."""
+        """Wake the thread that waits for what does not answer; a file always does."""
 
     # --- on the thread ----------------------------------------------------------------------------
 

@@ -118,7 +118,7 @@ class SharedChunks:
 
     @contextmanager
     def _beside(self, path: Path) -> Iterator[None]:
-        """Have a file of one controller open beside this one."""
+        """Attach the file of one controller to this one."""
         with sentences(path):
             self._connection.execute("ATTACH ? AS own", (str(path),))
             try:

@@ -46,7 +46,7 @@ class Turns:
             self._thread.submit(self._do_next)
 
     def end(self) -> None:
-        """Let the thread end after what waits."""
+        """End the thread after what waits."""
         self._thread.shutdown(wait=False)
 
     def _do_next(self) -> None:

@@ -238,7 +238,7 @@ class ThreadHistoryWorker:
             self._leave()
 
     def _leave(self) -> None:
-        """Let go of the thread."""
+        """Release the thread."""
         self._executor.shutdown(wait=False)
 
     # --- on the thread ----------------------------------------------------------------------------
