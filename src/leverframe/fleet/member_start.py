@@ -5,6 +5,7 @@ from functools import partial
 from msgspec import Struct
 
 from leverframe.clock import Clock, SystemClock, VirtualClock
+from leverframe.controller import Controller
 from leverframe.controller.hand_over import SavedLive, resumption
 from leverframe.controller.hooks import SettingsWatcher
 from leverframe.fleet.door import Door, DoorNames
@@ -14,7 +15,7 @@ from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.log_context import CONTROLLER, LoggedName
 from leverframe.loop_shares import LoopShare, LoopTurns
-from leverframe.process.build import ConfiguredIdentity, build
+from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.node_services import NodeServices
 from leverframe.process.ports import connect_bus, connect_modbus_server, connect_snmp
 from leverframe.process.services import Service
@@ -55,44 +56,19 @@ class MemberStarter(Struct, frozen=True):
         saved: SavedLive | None = None,
     ) -> Member:
         """Build a controller, give it its place at the door, and open its other ports."""
-        options = self.options
-        names = DoorNames(secure=self.door.is_secure)
         # What it begins now, timers and tasks, is logged under its name.
         logged = LoggedName(record.name)
         turns = LoopTurns(self.door.loop_shares, LoopShare())
         before = CONTROLLER.set(logged)
         try:
-            live, clock = resumption(saved, profile, self.clock)
-            if clock is None:
-                clock = VirtualClock(self.clock.wall()) if self.clock.is_virtual else SystemClock()
-            built = await build(
-                profile,
-                self.lane.store(number),
-                clock,
-                options.timezone,
-                lenient=options.lenient,
-                wiring=wiring,
-                sending=options.sending,
-                reach=Reach(names, must_sign_in=options.must_sign_in),
-                configured=ConfiguredIdentity(name=record.name),
-                history=None if self.history is None else self.history.worker(number),
-                node=self.services,
-                stored=stored,
-                live=live,
-                turns=turns,
-            )
+            built = await self._build(number, record, profile, wiring, stored, saved, turns)
         finally:
             CONTROLLER.reset(before)
         controller = built.controller
-        controller.settings_watchers += self.settings_watchers
-        controller.ports["http"] = lambda: self.door.open_port
-        # A node has no port for firmware.
-        controller.takes_firmware = False
-        controller.why_refused = options.why_refused
-        controller.findings.sources.append(options.findings)
+        self._connect(controller)
         entrance = Entrance(
             logged,
-            options.marked(self.door.outward(built.noting(built.web.handle))),
+            self.options.marked(self.door.outward(built.noting(built.web.handle))),
             self.door.outward(built.web.admit_body),
             turns.share,
         )
@@ -106,10 +82,10 @@ class MemberStarter(Struct, frozen=True):
             await self.door.open(entrance, record.address, record.port)
             place = self.modbus.place(record.address)
             modbus = await connect_modbus_server(
-                controller, options.ports, self.door.descriptors, place, turns
+                controller, self.options.ports, self.door.descriptors, place, turns
             )
             beside += [modbus, *connect_bus(controller, None)]
-            snmp = await connect_snmp(built, options.ports, self.snmp.place(record.address))
+            snmp = await connect_snmp(built, self.options.ports, self.snmp.place(record.address))
             beside.append(snmp)
         except BaseException:
             leave = partial(self.door.close, entrance)
@@ -121,3 +97,44 @@ class MemberStarter(Struct, frozen=True):
             await snmp.move_to(self.snmp.place(address))
 
         return Member(number, record, built, entrance, tuple(beside), move_ports)
+
+    async def _build(
+        self,
+        number: int,
+        record: MemberRecord,
+        profile: Profile,
+        wiring: Wiring,
+        stored: Stored,
+        saved: SavedLive | None,
+        turns: LoopTurns,
+    ) -> BuiltController:
+        options = self.options
+        live, clock = resumption(saved, profile, self.clock)
+        if clock is None:
+            clock = VirtualClock(self.clock.wall()) if self.clock.is_virtual else SystemClock()
+        names = DoorNames(secure=self.door.is_secure)
+        return await build(
+            profile,
+            self.lane.store(number),
+            clock,
+            options.timezone,
+            lenient=options.lenient,
+            wiring=wiring,
+            sending=options.sending,
+            reach=Reach(names, must_sign_in=options.must_sign_in),
+            configured=ConfiguredIdentity(name=record.name),
+            history=None if self.history is None else self.history.worker(number),
+            node=self.services,
+            stored=stored,
+            live=live,
+            turns=turns,
+        )
+
+    def _connect(self, controller: Controller) -> None:
+        """Connect a controller with what the node says of all."""
+        controller.settings_watchers += self.settings_watchers
+        controller.ports["http"] = lambda: self.door.open_port
+        # A node has no port for firmware.
+        controller.takes_firmware = False
+        controller.why_refused = self.options.why_refused
+        controller.findings.sources.append(self.options.findings)

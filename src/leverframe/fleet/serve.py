@@ -217,20 +217,9 @@ async def _serve(fleet: FleetFile) -> None:
                 mdns.start(config.host)
             async with supervisor.given_time(lambda: len(node.members)):
                 await storage.start()
-                troubles = await start_controllers(
-                    web,
-                    fleet.controllers,
-                    as_json=config.json,
-                    is_elsewhere=storage.is_elsewhere,
-                    tenants=fleet.tenants,
-                )
-            for mistake in fleet.mistakes:
-                node.not_started.note(mistake.who, mistake.sentence, mistake.name)
-            sentences = [*(mistake.sentence for mistake in fleet.mistakes), *troubles]
-            for sentence in sentences:
-                print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
+                failed = await _start_all(web, fleet, storage)
             await node.start.end()
-            _print_address(node, config, len(sentences))
+            _print_address(node, config, failed)
             count = len(node.members)
             log.info("leverframe %s started a node with %d controllers", __version__, count)
             supervisor.ready()
@@ -249,6 +238,23 @@ async def _serve(fleet: FleetFile) -> None:
                         *(storage.leave, door.stop, node.close, storage.close),
                     ]
                 )
+
+
+async def _start_all(web: NodeWeb, fleet: FleetFile, storage: NodeStorage) -> int:
+    """Start the controllers; print why some cannot be, and return how many these are."""
+    troubles = await start_controllers(
+        web,
+        fleet.controllers,
+        as_json=fleet.config.json,
+        is_elsewhere=storage.is_elsewhere,
+        tenants=fleet.tenants,
+    )
+    for mistake in fleet.mistakes:
+        web.node.not_started.note(mistake.who, mistake.sentence, mistake.name)
+    sentences = [*(mistake.sentence for mistake in fleet.mistakes), *troubles]
+    for sentence in sentences:
+        print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
+    return len(sentences)
 
 
 def _way_on(cluster: ClusterTable | None, config: NodeConfig) -> str:
