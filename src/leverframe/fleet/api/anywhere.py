@@ -74,7 +74,7 @@ async def overview(context: FleetContext, endpoint: FleetEndpoint) -> NodeReport
         snapshots=list(dict.fromkeys(label for one in reports.values() for label in one.snapshots)),
         troubles=troubles,
         not_started=not_started,
-        can_start=list(dict.fromkeys(name for one in told.values() for name in one.can_start)),
+        can_start=list(dict.fromkeys(name for one in reports.values() for name in one.can_start)),
     )
 
 
@@ -179,7 +179,7 @@ async def started(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
     }
     names = list(dict.fromkeys(context.texts("name"))) or list(where)
     if not where.keys() >= set(names):
-        where = {one.name: one.node for one in await others_of(context).whereabouts()} | where
+        where = {one.name: one.node for one in await others_of(context).locate()} | where
     for name in names:
         if name not in where:
             raise context.node.not_started.refusal_of(name, context.tenant)
