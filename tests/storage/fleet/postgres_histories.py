@@ -8,12 +8,10 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from leverframe.fleet.cluster import membership
+from leverframe.storage.fleet.postgres_chunks import ChunksInDatabase
 from leverframe.storage.fleet.postgres_connection import connect
-from leverframe.storage.fleet.postgres_history import (
-    ChunksInDatabase,
-    DatabaseHistory,
-    HistorySession,
-)
+from leverframe.storage.fleet.postgres_history import DatabaseHistory
+from leverframe.storage.fleet.postgres_history_session import HistorySession
 from leverframe.storage.fleet.postgres_lane import Claim
 from leverframe.storage.history.compactor import Bounds
 from tests.postgres_server import shared_server

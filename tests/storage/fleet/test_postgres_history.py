@@ -19,15 +19,11 @@ from leverframe.engine.journal import Cause, Journal
 from leverframe.engine.samples import Traced
 from leverframe.engine.traces import CAUSE_TRACES
 from leverframe.fleet.cluster import membership
-from leverframe.storage.fleet import postgres_history
+from leverframe.storage.fleet import postgres_history_session
+from leverframe.storage.fleet.postgres_chunks import ChunksInDatabase
 from leverframe.storage.fleet.postgres_connection import connect
-from leverframe.storage.fleet.postgres_history import (
-    ChunksInDatabase,
-    DatabaseHistory,
-    HistorySession,
-    RunEnd,
-    WorkerInDatabase,
-)
+from leverframe.storage.fleet.postgres_history import DatabaseHistory, WorkerInDatabase
+from leverframe.storage.fleet.postgres_history_session import HistorySession, RunEnd
 from leverframe.storage.history import shared
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import TIERS
@@ -76,7 +72,7 @@ ENTRY = EntryRow(1, START, "rule", None, b"{}")
 
 def remove_oldest(chunks: ChunksInDatabase) -> None:
     """Begin a transaction."""
-    chunks.drop_oldest(postgres_history.TIERS[0], older=9e9, most=9, keep_newest=False)
+    chunks.drop_oldest(TIERS[0], older=9e9, most=9, keep_newest=False)
 
 
 def values_of(compactor: Compactor) -> list[float]:
@@ -162,7 +158,7 @@ def test_what_waits_while_a_life_ends_is_not_written_though_the_next_has_the_con
                 while other.execute(waiting).fetchone() == (0,) and time.monotonic() < until:
                     time.sleep(0.01)
         writing.join()
-    assert refused == [postgres_history._NOT_OURS]
+    assert refused == [postgres_history_session._NOT_OURS]
     assert database.count("chunk") == database.count("told") == 0
 
 
@@ -406,7 +402,7 @@ async def test_entries_that_a_run_leaves_are_numbered_on_from_those_before(
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_history, "PAUSE_S", 0.01)
+    monkeypatch.setattr(postgres_history_session, "PAUSE_S", 0.01)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -424,7 +420,7 @@ async def test_while_the_database_is_away_values_wait_and_are_told_of(
         for worker in workers:
             worker.add([sample(2)])
         await until(lambda: len(told) == 2)
-        assert set(told.values()) == {postgres_history._AWAY}
+        assert set(told.values()) == {postgres_history_session._AWAY}
         assert caplog.text.count("waits in memory") == 1
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             await workers[0].ask(values_of)
@@ -687,10 +683,10 @@ def test_nothing_is_left_of_what_was_rolled_back(session: HistorySession) -> Non
     chunks = chunks_in(session)
     compactor = Compactor(chunks, BOUNDS)
     fill(compactor, [(START, 1.0)])
-    before = chunks.points(postgres_history.TIERS[0])
+    before = chunks.points(TIERS[0])
     no_number: Any = object()
     with pytest.raises(TypeError):
         compactor.add([sample(1), (START + 2, "DS1", no_number)])
     chunks.reason_number(Cause("command", "never committed"))
     chunks.roll_back()
-    assert (chunks.points(postgres_history.TIERS[0]), chunks.reason_texts()) == (before, {})
+    assert (chunks.points(TIERS[0]), chunks.reason_texts()) == (before, {})
