@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.maintenance.service_rights import NoSuchAccount, become, like_the_unit
+from leverframe.maintenance.service_rights import NoSuchAccount, drop_rights_to, like_the_unit
 from tests.hardware.linux_bench import SENSOR
 from tests.hardware.sysfs_tree import SysfsTree, w1_text
 from tests.patience import PATIENCE_S
@@ -138,7 +138,7 @@ def test_an_account_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
 
 
 def test_the_own_account_needs_no_rights_to_become(monkeypatch: pytest.MonkeyPatch) -> None:
-    become(pwd.getpwuid(os.geteuid()).pw_name)
+    drop_rights_to(pwd.getpwuid(os.geteuid()).pw_name)
 
 
 def test_only_root_becomes_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_only_root_becomes_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "initgroups", refuse)
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     with pytest.raises(NoSuchAccount, match="Only root can try as nobody; use sudo"):
-        become(NOBODY)
+        drop_rights_to(NOBODY)
 
 
 # --- the unit -------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Mqtt
 from leverframe.loop_shares import BURST_S, PART, LoopShare, LoopShares, LoopTurns
 from leverframe.notify import mqtt_link
-from leverframe.notify.mqtt_client import BITE_BYTES
+from leverframe.notify.mqtt_client import READ_BYTES
 from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.trust import Trust
 from leverframe.process.build import build
@@ -691,7 +691,7 @@ async def test_what_a_broker_sends_is_read_at_the_turns_of_the_controller(tmp_pa
         assert moments[1] >= may_go_on
         # Not all at once: others have their time between two bites.
         [(_, in_one_round)] = Counter(rounds[1:]).most_common(1)
-        assert in_one_round <= BITE_BYTES / len(b"cellar/cmd0")
+        assert in_one_round <= READ_BYTES / len(b"cellar/cmd0")
     finally:
         await link.close()
         await broker.kill()

@@ -26,7 +26,7 @@ from leverframe.commands.table.stage import NO_HASHES, Stage
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.controller.commit_path import NO_ROWS, Change, CommitPath
 from leverframe.controller.findings import FindingsWatch
-from leverframe.controller.hindrance import MOVING, Hindrance, NotOursNow
+from leverframe.controller.hindrance import MOVING, ControllerElsewhere, Hindrance
 from leverframe.controller.hooks import Hooks
 from leverframe.controller.outstanding import Outstanding
 from leverframe.controller.persistent_state import PersistentState
@@ -198,7 +198,7 @@ class Controller(Hooks):
     def check_that_it_is_here(self) -> None:
         """Refuse what comes too late for a controller with which another process goes on."""
         if self._stands_still:
-            raise NotOursNow(MOVING.reason)
+            raise ControllerElsewhere(MOVING.reason)
 
     def _let_nothing_wake(self) -> None:
         self.time.stop()

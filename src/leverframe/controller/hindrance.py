@@ -9,14 +9,14 @@ from leverframe.commands.table.stage import Stage
 from leverframe.controller.staging import Command, perform_or_skip
 
 
-class NotOursNow(Refusal):
+class ControllerElsewhere(Refusal):
     """The controller may run elsewhere by now."""
 
     status = 503
     title = "This node may have lost the controller"
 
 
-class StoreIsAway(Refusal):
+class StoreAway(Refusal):
     """Nothing can be stored now; nothing was changed."""
 
     status = 507
@@ -37,9 +37,9 @@ class Hindrance(msgspec.Struct, frozen=True):
         """
         perform_or_skip(commands, stage, [])
         if self.store_is_away and (stage.given or stage.blobs or stage.replaces_all):
-            raise StoreIsAway(self.reason)
+            raise StoreAway(self.reason)
         if commands:
-            raise NotOursNow(self.reason)
+            raise ControllerElsewhere(self.reason)
 
 
 MOVING = Hindrance("This controller is moving to another node. Nothing was changed; ask again.")

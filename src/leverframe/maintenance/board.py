@@ -17,7 +17,7 @@ from leverframe.exit_codes import DONE, NO
 from leverframe.hardware.board_check import PartCheck, part_checks, port_checks
 from leverframe.hardware.gpio import kernel_lines
 from leverframe.hardware.i2c_bus import open_kernel_bus
-from leverframe.maintenance.service_rights import become, like_the_unit, who
+from leverframe.maintenance.service_rights import drop_rights_to, like_the_unit, who
 
 
 def check_board(config: Config, sources: Sources, account: str | None) -> int:
@@ -32,7 +32,7 @@ def check_board(config: Config, sources: Sources, account: str | None) -> int:
     lines = kernel_lines()
     if account is not None:
         _load_what_is_loaded_late()
-        become(account)
+        drop_rights_to(account)
     elif os.geteuid() == 0 and sources.file is not None:
         path = sources.file.absolute()
         command = like_the_unit(path, ["board", "check", "--config", str(path)], console.width)

@@ -46,7 +46,7 @@ class NoSuchAccount(ErrorForPeople):
     """The account to become does not exist, or may not be become."""
 
 
-def become(name: str) -> None:
+def drop_rights_to(name: str) -> None:
     """Give up all rights for those of an account; for the rest of the process."""
     try:
         account = pwd.getpwnam(name)

@@ -27,7 +27,7 @@ logging.getLogger("gmqtt").setLevel(logging.CRITICAL)
 
 KEEPALIVE_S = 30
 #: Some twenty commands.
-BITE_BYTES = 512
+READ_BYTES = 512
 #: Codes of MQTT 3.1.1 and 5 with which a broker refuses a login.
 REFUSED_LOGIN = (4, 5, 134, 135)
 
@@ -156,7 +156,7 @@ class BrokerConnection:
             going.cancel()
 
     def _read_in_turns(self) -> None:
-        """Read in small bites, each at its turn: one read of the library's has 64 KB of commands.
+        """Read in small pieces, each at its turn: one read of the library's has 64 KB of commands.
 
         What is not read yet waits in the buffers, and soon at the broker.
         """
@@ -164,17 +164,17 @@ class BrokerConnection:
         read, turns = protocol.read, self._turns
         began: float | None = None
 
-        async def bite(size: int) -> bytes:
+        async def read_some(size: int) -> bytes:
             nonlocal began
             if began is not None:
                 turns.end(began)
             # Where more has arrived already, the library would not let go of the loop.
             await asyncio.sleep(0)
-            taken: bytes = await read(min(size, BITE_BYTES))
+            taken: bytes = await read(min(size, READ_BYTES))
             began = await turns.begin()
             return taken
 
-        protocol.read = bite
+        protocol.read = read_some
 
     @property
     def local_address(self) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from leverframe.commands.table.refusals import Refusal
-from leverframe.controller.hindrance import NotOursNow
+from leverframe.controller.hindrance import ControllerElsewhere
 from leverframe.controller.outstanding import Outstanding
 from leverframe.servers.http.messages import PROBLEM_TYPE, Headers, Reply
 from leverframe.storage.store import StoreUnavailable
@@ -86,7 +86,7 @@ class StoreFailed(Refusal):
             return FencedOff(str(error))
         if error.is_over:
             # As all that come after it are told, before anything is tried.
-            return NotOursNow(str(error))
+            return ControllerElsewhere(str(error))
         return NotKnownYet(str(error)) if error.is_in_doubt else StoreFailed(str(error))
 
 

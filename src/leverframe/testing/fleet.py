@@ -252,7 +252,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         self._were_moved()
 
     def _were_moved(self) -> None:
-        LOOP_THREAD.run(self._node.come_to(self.now.timestamp()))
+        LOOP_THREAD.run(self._node.set_time(self.now.timestamp()))
         self.clock.was_moved()
 
     def _members(self) -> list[Member]:

@@ -96,7 +96,7 @@ class TwinNode:
         assert self._web is not None
         return self._web.node.members[name]
 
-    async def come_to(self, wall: float) -> None:
+    async def set_time(self, wall: float) -> None:
         """Let it be this time for controllers that are made from now on."""
         if self._web is not None:
             self._web.node.clock.set_wall(wall)

@@ -89,7 +89,7 @@ async def test_another_version_is_announced_at_once(browser: Browser) -> None:
     announcer = announcer_of(Profile("3.9", "1.75"))
     announcer.start([HERE], {})
     await browser.seen(ServiceStateChange.Added)
-    announcer.become(Profile("3.9", "1.48"))
+    announcer.set_version(Profile("3.9", "1.48"))
     assert await browser.seen(ServiceStateChange.Updated) == {f"{NAME}.{kind}" for kind in TYPES}
     info = AsyncServiceInfo(TYPES[0], f"{NAME}.{TYPES[0]}")
     assert await info.async_request(browser.zeroconf.zeroconf, 1000 * PATIENCE_S)
@@ -125,7 +125,7 @@ async def test_what_cannot_be_announced_is_a_trouble_also_for_another_version_an
     troubles: dict[str, str] = {}
     announcer = announcer_of(Profile(), mac="m" * 300)
     announcer.start([HERE], troubles)
-    announcer.become(Profile("3.9", "1.48"))
+    announcer.set_version(Profile("3.9", "1.48"))
     announcer.rename("Cellar")
     assert announcer._announcing is not None
     await announcer._announcing

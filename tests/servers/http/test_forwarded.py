@@ -43,8 +43,8 @@ def test_the_client_is_the_last_address_that_is_no_proxy(header: str, client: st
      ("10.0.0.6", False), ("fd01::9", False), ("", False), ("192.0.2.7", False)],
 )  # fmt: skip
 def test_only_those_that_the_configuration_names_are_proxies(peer: str, is_one: bool) -> None:
-    assert PROXIES.have(peer) is is_one
-    assert not NamedProxies().have(peer)
+    assert PROXIES.contain(peer) is is_one
+    assert not NamedProxies().contain(peer)
 
 
 def test_requests_of_one_connection_have_the_addresses_of_their_clients() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from leverframe.commands.table.restored import NotCarriedOver, left_behind
-from leverframe.commands.version_change.carried_readings import off_where_misled
+from leverframe.commands.version_change.carried_readings import disable_if_source_changed
 from leverframe.commands.version_change.limits import (
     missing_of_action,
     missing_of_rule,
@@ -50,7 +50,7 @@ def carried_rules(
         elif missing:
             rule = _switched_off(rule, f"rules.{place}", missing, Rule(), target, lost)
         else:
-            rule = off_where_misled(rule, f"rules.{place}", others, target, lost)
+            rule = disable_if_source_changed(rule, f"rules.{place}", others, target, lost)
         carried.append(rule)
     # No dependence breaks by this: versions with dependences know all sources and actions.
     left = tuple(carried)

@@ -96,7 +96,7 @@ def regulator_off(pid: Pid, target: Profile, lost: list[NotCarriedOver]) -> Pid:
     return replace(pid, enabled=False)
 
 
-def off_where_misled(
+def disable_if_source_changed(
     rule: Rule, path: str, others: AbstractSet[str], target: Profile, lost: list[NotCarriedOver]
 ) -> Rule:
     """Switch the rule off if it acts on one of these readings."""

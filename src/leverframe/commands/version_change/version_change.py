@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from leverframe.commands.table.restored import NotCarriedOver, Restored
 from leverframe.commands.version_change.backup_content import Content
 from leverframe.commands.version_change.carried_readings import (
-    off_where_misled,
+    disable_if_source_changed,
     other_readings,
     regulator_off,
 )
@@ -79,7 +79,7 @@ def change_version(
     settings, changed = _with_changes(before.settings, unchanged, fresh.settings)
     still = [entry for entry in before.not_carried_over if not _is_among(entry.path, changed)]
     misled: list[NotCarriedOver] = []
-    settings = _off_where_misled(present, settings, changed, new, misled)
+    settings = _disable_if_source_changed(present, settings, changed, new, misled)
     lost = _each_once([*still, *fresh.not_carried_over, *misled])
     if still:
         return VersionChange(settings, lost, earlier)
@@ -111,7 +111,7 @@ def _said_together(path: str) -> tuple[str, ...]:
     return (path,)
 
 
-def _off_where_misled(
+def _disable_if_source_changed(
     present: Settings,
     settings: Settings,
     changed: tuple[str, ...],
@@ -126,7 +126,7 @@ def _off_where_misled(
     if "rules" not in changed:
         return settings
     rules = (
-        off_where_misled(rule, f"rules.{place}", others, target, lost)
+        disable_if_source_changed(rule, f"rules.{place}", others, target, lost)
         for place, rule in enumerate(settings.rules)
     )
     return replace(settings, rules=tuple(rules))

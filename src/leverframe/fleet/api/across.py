@@ -65,14 +65,14 @@ class ApiAnswer(Struct, frozen=True):
     not_started: dict[int, str] = {}
 
 
-class NobodyHasIt(SilentNode):
+class NoOwner(SilentNode):
     sentence = (
         "No node has this controller at present: it is being moved, or its node has failed."
         " Nothing was done."
     )
 
 
-class NobodyHoldsIt(SilentNode):
+class NoJobOwner(SilentNode):
     sentence = "No node goes on with this job at present. Nothing was done: ask again."
 
 
@@ -195,7 +195,7 @@ async def spread(
         answers = await asyncio.gather(
             *(_part(context, endpoint, node, some) for node, some in by_node.items())
         )
-        again = [NodePart("", nobody, refusal=NobodyHasIt())] if nobody else []
+        again = [NodePart("", nobody, refusal=NoOwner())] if nobody else []
         for answer in answers:
             parts += [part for part in answer if not _is_to_be_asked_again(part, endpoint)]
             again += [part for part in answer if _is_to_be_asked_again(part, endpoint)]
@@ -375,7 +375,7 @@ async def held(
             raise NoSuchJob(f"There is no job {shown[:40]!r}.", field="id")
         try:
             if not node:
-                raise NobodyHoldsIt
+                raise NoJobOwner
             return await ask(node)
         except SilentNode as silent:
             if (silent.has_taken_it and not may_repeat) or loop.time() >= until:

@@ -14,7 +14,7 @@ from leverframe.commands.table.row import ADMIN, CONTROL
 from leverframe.commands.table.written_commands import written_commands
 from leverframe.fleet.api import acting, reading, rolling_out
 from leverframe.fleet.api.across import (
-    NobodyHasIt,
+    NoOwner,
     all_of,
     asked,
     bulk_of,
@@ -199,7 +199,7 @@ async def _started_at(
     part = replace(context, given={"name": ",".join(names)})
     try:
         if node is None:
-            raise NobodyHasIt
+            raise NoOwner
         report: BulkReport = (await asked(part, endpoint, node, None))[0]
         return report.results
     except StoreUnavailable as error:

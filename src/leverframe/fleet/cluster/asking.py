@@ -27,7 +27,7 @@ from leverframe.storage.fleet.postgres_lane import Claim
 from leverframe.storage.store import StoreUnavailable
 
 
-class LifeIsOver(Refusal):
+class NodeDeclaredDead(Refusal):
     status = Moved.status
     title = "The node that asks was declared dead"
 
@@ -90,7 +90,7 @@ class AskingNode:
         requester = next((one for one in self.nodes if one.name == call.node), None)
         try:
             if requester is not None and call.epoch < requester.epoch:
-                raise LifeIsOver(f"The node {call.node} was declared dead.")
+                raise NodeDeclaredDead(f"The node {call.node} was declared dead.")
             do = self._node.calls.get(call.what)
             if do is None or call.protocol > PROTOCOL:
                 raise NotUnderstood

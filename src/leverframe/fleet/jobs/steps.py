@@ -17,7 +17,7 @@ from msgspec import Struct
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.controller import Controller
-from leverframe.controller.hindrance import NotOursNow
+from leverframe.controller.hindrance import ControllerElsewhere
 from leverframe.controller.staging import Command, NeedsHashing
 from leverframe.engine.journal import Cause
 from leverframe.errors import ErrorForPeople
@@ -95,7 +95,7 @@ class MemberSteps:
             try:
                 check_that_it_runs(member.controller)
                 await self._perform(member, step, calls)
-            except (NotOursNow, Moved):
+            except (ControllerElsewhere, Moved):
                 raise Moved(member.name) from None
             except Refusal as refusal:
                 result = refused(member, refusal)

@@ -44,7 +44,7 @@ class Passwords:
 
     async def right(self, stored: str, password: str) -> bool:
         if not stored:
-            await self.take_as_long()
+            await self.spend_check_time()
             return False
         if self.known(stored, password):
             return True
@@ -61,7 +61,7 @@ class Passwords:
         if password and is_weak(password):
             self.weak.add(stored)
 
-    async def take_as_long(self) -> None:
+    async def spend_check_time(self) -> None:
         """Take the time of a check where there is none, so that timing reveals no account names."""
         await self.hash("")
 

@@ -110,7 +110,7 @@ class MdnsAnnouncer:
         self._addresses = addresses
         self._announcing = asyncio.create_task(self._see_through(self._announce))
 
-    def become(self, profile: Profile) -> None:
+    def set_version(self, profile: Profile) -> None:
         """Announce the version that the controller has become."""
         self._properties |= {"hw": profile.hw, "sw": profile.sw}
         if self._announcing is not None:
@@ -246,7 +246,7 @@ def follow(
         responder=responder,
     )
     announcer.start(addresses, controller.troubles)
-    controller.profile_watchers.append(lambda: announcer.become(controller.profile))
+    controller.profile_watchers.append(lambda: announcer.set_version(controller.profile))
     controller.settings_watchers.append(lambda *_: announcer.rename(present_name()))
     controller.power_watchers.append(announcer.set_power)
     return announcer

@@ -157,7 +157,7 @@ class Connection(asyncio.Protocol):
         self._transport = transport  # type: ignore[assignment]
         self._transport.set_write_buffer_limits(high=self._limits.write_high_water)
         self.peer = self._peer_of(self._transport)
-        proxies = self._server.proxies if self._server.proxies.have(self.peer) else None
+        proxies = self._server.proxies if self._server.proxies.contain(self.peer) else None
         self._parser = RequestParser(self._limits, self._server.bodies, self.peer, proxies)
         self._server.add(self)
         self._since = self._server.now

@@ -15,10 +15,10 @@ class NamedProxies:
     def __init__(self, networks: Iterable[IPv4Network | IPv6Network] = ()) -> None:
         self._networks = tuple(networks)
 
-    def have(self, peer: str) -> bool:
+    def contain(self, peer: str) -> bool:
         """Return whether a client is one of them."""
         address = _address(peer) if self._networks else None
-        return address is not None and self._contain(address)
+        return address is not None and self._contain_address(address)
 
     def client_of(self, peer: str, forwarded_for: str) -> str:
         """Return the address of the client for which one of them asks."""
@@ -28,11 +28,11 @@ class NamedProxies:
             if address is None:
                 break
             client = str(address)
-            if not self._contain(address):
+            if not self._contain_address(address):
                 break
         return client
 
-    def _contain(self, address: IPv4Address | IPv6Address) -> bool:
+    def _contain_address(self, address: IPv4Address | IPv6Address) -> bool:
         return any(address in network for network in self._networks)
 
 

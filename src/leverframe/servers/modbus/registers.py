@@ -15,7 +15,7 @@ from leverframe.commands.table.matching import Call, find
 from leverframe.commands.table.refusals import NotOffered, Refusal
 from leverframe.commands.table.rights import MODBUS_WRITER
 from leverframe.controller import Controller, Outstanding
-from leverframe.controller.hindrance import NotOursNow
+from leverframe.controller.hindrance import ControllerElsewhere
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
@@ -89,7 +89,7 @@ class ModbusRegisters:
             return self._write(request, Cause("command", f"Modbus TCP {peer}", source=peer))
         except ModbusException as refused:
             return exception_answer(function, refused.code)
-        except NotOursNow:
+        except ControllerElsewhere:
             return exception_answer(function, DEVICE_BUSY)
         except Refusal as refusal:
             log.info("a write by %s was refused: %s", peer, refusal.detail)

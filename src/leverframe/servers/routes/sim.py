@@ -38,7 +38,7 @@ from leverframe.commands.table.refusals import (
 )
 from leverframe.controller import Controller
 from leverframe.controller.faults import MAX_FAULTS, Faults
-from leverframe.controller.hindrance import NotOursNow
+from leverframe.controller.hindrance import ControllerElsewhere
 from leverframe.durations import MAX_S
 from leverframe.engine.labels import DIGITAL_INPUTS, LIGHTING, ONEWIRE, READINGS
 from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS
@@ -147,10 +147,10 @@ class SimCommands:
         """Refuse the rest where another process goes on with the controller, since when it may."""
         try:
             self._controller.check_that_it_is_here()
-        except NotOursNow:
+        except ControllerElsewhere:
             if not done:
                 raise
-            raise NotOursNow(
+            raise ControllerElsewhere(
                 "This controller has moved to another node in the middle of this. Items carried"
                 f" out before that: {done}. Send the others again."
             ) from None

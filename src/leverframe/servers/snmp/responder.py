@@ -27,7 +27,7 @@ from leverframe import __version__
 from leverframe.commands.table.pathless import calls_in
 from leverframe.commands.table.refusals import NotAllowed, Refusal
 from leverframe.controller import Command, Controller
-from leverframe.controller.hindrance import NotOursNow
+from leverframe.controller.hindrance import ControllerElsewhere
 from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Snmp
 from leverframe.loop_shares import LoopTurns
@@ -179,7 +179,7 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
             self._perform(commands, around)
         except NotAllowed as refusal:
             raise error.AuthorizationError(idx=0) from refusal
-        except NotOursNow as refusal:
+        except ControllerElsewhere as refusal:
             raise error.ResourceUnavailableError(idx=0) from refusal
         except Refusal as refusal:
             raise error.InconsistentValueError(idx=0) from refusal
