@@ -363,7 +363,7 @@ async def test_the_page_of_one_node_shows_the_controllers_of_all(
         assert told(await anext(looked.chunks))["order"] == sorted(names)
         await looked.chunks.aclose()
     # A node that is asked no more stops looking.
-    await until(lambda: not cluster.asked["b"].web.index._looking)
+    await until(lambda: not cluster.asked["b"].web.index._watching)
 
 
 def told(chunk: bytes) -> Any:
