@@ -30,12 +30,14 @@ def test_a_twin_that_was_killed_goes_on_with_what_it_had_confirmed(tmp_path: Pat
         assert twin.now.isoformat() == "2026-03-29T00:30:00+01:00"
         assert httpx.get(f"{twin.url}/api/state", timeout=PATIENCE_S).status_code == 401
         twin.command("stm.cgi?sname=Cellar")
+        twin.advance("2h")
         first = twin.pid
         twin.kill()
         with pytest.raises(RuntimeError, match="The twin is off"):
             _ = twin.state
         twin.start()
         assert twin.start().pid != first
+        assert twin.now.isoformat() == "2026-03-29T03:30:00+02:00"
         settings = twin.settings
         assert (settings["name"], settings["outputs"][0]["name"]) == ("Cellar", "Pump")
         assert twin.modbus.port != twin.snmp.port

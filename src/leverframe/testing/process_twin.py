@@ -44,6 +44,8 @@ from leverframe.testing.twin_client import ANSWER_S, TwinRefused, checked
 START_S, END_S = 30.0, 10.0
 #: How long to wait before it is tried again to reach one that is off.
 TRY_AGAIN_S = 0.05
+#: How long one that is to be killed may take to tell its time.
+TIME_S = 2.0
 #: The snapshot that `reset` goes back to.
 FIRST = "start"
 
@@ -56,7 +58,7 @@ class ProcessTwin(HttpTwin):
     """A controller in a process of its own, on virtual time, with a data folder.
 
     Takes what `Twin` takes, but no broker, and `data`: the folder in which it remembers, if none is
-    named a temporary one. After `kill`, `start` goes on with that folder.
+    named a temporary one. After `kill`, `start` goes on with that folder and time.
     """
 
     def __init__(
@@ -97,9 +99,8 @@ class ProcessTwin(HttpTwin):
             "data": str(self.data),
             "recorded": None if recorded is None else str(recorded),
         }
-        if start is not None:
-            moment = datetime.fromtimestamp(wall_of(start, self.zone), UTC)
-            options["virtual-start"] = moment.isoformat()
+        #: When it begins at its next start.
+        self._begin = None if start is None else wall_of(start, self.zone)
         flags = {"tls": tls, "lenient": lenient, "json": True, "virtual-time": True}
         self._options = [
             *(f"--{key}={value}" for key, value in options.items() if value is not None),
@@ -138,7 +139,7 @@ class ProcessTwin(HttpTwin):
         self.data.mkdir(parents=True, exist_ok=True)
         with (self.data / "twin.log").open("a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "leverframe", "run", *self._options],
+                [sys.executable, "-m", "leverframe", "run", *self._options, *self._beginning()],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -152,10 +153,27 @@ class ProcessTwin(HttpTwin):
         STARTED_TWINS.add(self)
         return self
 
+    def _beginning(self) -> list[str]:
+        if self._begin is None:
+            return []
+        return [f"--virtual-start={datetime.fromtimestamp(self._begin, UTC).isoformat()}"]
+
     def kill(self) -> None:
         """End the process as a power cut would, without a word (SIGKILL)."""
-        self._running.kill()
+        process = self._running
+        self._begin = self._present_time() or self._begin
+        process.kill()
         self._end()
+
+    def _present_time(self) -> float | None:
+        """Return what time it is there, if it can be reached."""
+        if self._client is None:
+            return None
+        try:
+            told = self._client.get(f"{self.url}/api/state", auth=self.account, timeout=TIME_S)
+        except httpx.TransportError:
+            return None
+        return msgspec.json.decode(told.content)["time"] if told.is_success else None
 
     def close(self) -> None:
         if self._process is not None:
