@@ -114,8 +114,8 @@ class Inputs:
     def _take_onewire(self, label: str, value: Any) -> None:
         self._onewire.take_label(label, value)
 
-    def _take_onewire_bus(self, label: str, ids: Any) -> None:
-        self._onewire.take_bus(label, ids)
+    def _take_onewire_bus(self, _: str, ids: Any) -> None:
+        self._onewire.take_bus(ids)
 
     def _take_digital(self, label: str, value: Any) -> None:
         self._digital.take(label, value)

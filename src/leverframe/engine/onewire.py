@@ -61,7 +61,7 @@ class OneWire:
             self._by_id[sensor_id] = raw
         self._show_places(sensor_id)
 
-    def take_bus(self, label: str, ids: Any) -> None:
+    def take_bus(self, ids: Any) -> None:
         """Take the IDs that answered on the bus; a sensor that no longer does becomes absent."""
         found = ids if isinstance(ids, tuple | list) else ()
         bus = tuple(item.upper() for item in found if isinstance(item, str))

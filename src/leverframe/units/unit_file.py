@@ -210,12 +210,12 @@ def _too_long(given: Mapping[str, FileEntry], profile: Profile) -> Iterator[File
 
 def _lacking(path: str, line: FileLine, profile: Profile) -> FileProblem:
     key = key_of(path)
-    return FileProblem(line, key, f"{profile} does not have {key}{_where_it_is(path, profile)}.")
+    return FileProblem(line, key, f"{profile} does not have {key}{_where_it_is(path)}.")
 
 
-def _where_it_is(path: str, profile: Profile) -> str:
-    spans = versions_with(path)
-    return f"; it exists in {spans_in_words(spans)}" if spans and spans_in_words(spans) else ""
+def _where_it_is(path: str) -> str:
+    words = spans_in_words(versions_with(path))
+    return f"; it exists in {words}" if words else ""
 
 
 def _with_pages(settings: Settings, profile: Profile, given: Mapping[str, FileEntry]) -> Settings:
