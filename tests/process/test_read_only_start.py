@@ -8,7 +8,7 @@ import pytest
 from leverframe.clock import VirtualClock
 from leverframe.config import Config
 from leverframe.process.build import build
-from leverframe.process.reach import NoAdministrator, introduce_administrator
+from leverframe.process.reach import NoAdministrator, ensure_sign_in
 from leverframe.process.version_change import CannotBecome, settle_version
 from leverframe.profile import Profile
 from leverframe.servers.http.certificate import CertificateUnusable, own_certificate
@@ -52,9 +52,9 @@ async def test_another_version_is_refused_by_both_names() -> None:
 
 async def test_strangers_do_not_reach_a_controller_that_nobody_can_sign_in_to() -> None:
     with pytest.raises(NoAdministrator, match=r"no administrator yet.*cannot be written"):
-        await introduce_administrator(await read_only(), as_json=False)
+        await ensure_sign_in(await read_only(), as_json=False)
     known = ReadOnlyStore(Rows(settings={"access.admin.password": '"hash"'}), SENTENCE)
-    await introduce_administrator(known, as_json=False)
+    await ensure_sign_in(known, as_json=False)
 
 
 def test_a_certificate_that_cannot_be_made_is_told_with_a_way_out(tmp_path: Path) -> None:

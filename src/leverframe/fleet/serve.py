@@ -37,7 +37,7 @@ from leverframe.process.logs import set_up as set_up_logs
 from leverframe.process.open_files import descriptor_budget
 from leverframe.process.reach import (
     certificate_of,
-    introduce_administrator,
+    ensure_sign_in,
     reach_of_node,
     try_host,
 )
@@ -188,9 +188,7 @@ async def _serve(fleet: FleetFile) -> None:
         storage = await _opened_storage(fleet.cluster, folder)
         own = storage.lane.store(OF_NODE)
         if reach_of_node(config).must_sign_in:
-            await introduce_administrator(
-                own, as_json=config.json, way_on=_way_on(fleet.cluster, config)
-            )
+            await ensure_sign_in(own, as_json=config.json, way_on=_way_on(fleet.cluster, config))
         web = await node_of(
             config,
             storage.lane,

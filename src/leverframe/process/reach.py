@@ -64,7 +64,7 @@ def uses_tls(config: NodeConfig) -> bool:
     return config.tls or config.tls_certificate is not None
 
 
-async def introduce_administrator(
+async def ensure_sign_in(
     store: Store,
     *,
     as_json: bool,

@@ -26,7 +26,7 @@ from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.reach import (
     certificate_of,
     connect_certificate,
-    introduce_administrator,
+    ensure_sign_in,
     listen,
     reach_of,
     take_up_certificate,
@@ -189,7 +189,7 @@ async def _built(
     stored = store.load()
     profile, is_new = await settle_version(store, config.version, stored)
     if reach.must_sign_in:
-        await introduce_administrator(store, as_json=config.json)
+        await ensure_sign_in(store, as_json=config.json)
     return await build(
         profile,
         store,

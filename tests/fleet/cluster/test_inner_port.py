@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from leverframe.fleet.cluster.introduction import (
+from leverframe.fleet.cluster.handshake import (
     CHALLENGE_BYTES,
     MAX_HEADER_BYTES,
     SIGNATURE,
     VERDICT_BYTES,
     Client,
-    Introducer,
-    NotIntroduced,
+    Handshake,
+    HandshakeFailed,
     Verdict,
     length_of,
 )
@@ -26,45 +26,45 @@ CHALLENGE = bytes(CHALLENGE_BYTES)
     "client", [OF_CLIENT, Client("2001:db8::7", 1, "2001:db8::1", 443)], ids=["IPv4", "IPv6"]
 )
 def test_a_header_brings_addresses_name_and_proof(client: Client) -> None:
-    introducer = Introducer(KEY)
-    header = introducer.header(CHALLENGE, client, "gh-1")
+    handshake = Handshake(KEY)
+    header = handshake.header(CHALLENGE, client, "gh-1")
     assert length_of(header) == len(header) <= MAX_HEADER_BYTES
-    read = introducer.read(CHALLENGE, header)
+    read = handshake.read(CHALLENGE, header)
     assert (read.client, read.name) == (client, "gh-1")
-    said = introducer.verdict(Verdict.ACCEPTED, read.proof)
-    assert introducer.read_verdict(said, header) is Verdict.ACCEPTED
+    said = handshake.verdict(Verdict.ACCEPTED, read.proof)
+    assert handshake.read_verdict(said, header) is Verdict.ACCEPTED
 
 
 def test_the_interface_of_a_link_local_address_is_left_out() -> None:
-    introducer = Introducer(KEY)
-    header = introducer.header(CHALLENGE, Client("fe80::7%eth0", 1, "fe80::1%eth0", 2), "gh-1")
-    assert introducer.read(CHALLENGE, header).client.host == "fe80::7"
+    handshake = Handshake(KEY)
+    header = handshake.header(CHALLENGE, Client("fe80::7%eth0", 1, "fe80::1%eth0", 2), "gh-1")
+    assert handshake.read(CHALLENGE, header).client.host == "fe80::7"
 
 
-def is_taken(introducer: Introducer, header: bytes) -> bool:
+def is_taken(handshake: Handshake, header: bytes) -> bool:
     try:
         if length_of(header) == len(header):
-            introducer.read(CHALLENGE, header)
+            handshake.read(CHALLENGE, header)
             return True
-    except NotIntroduced:
+    except HandshakeFailed:
         pass
     return False
 
 
 def test_nothing_can_be_changed_about_a_header_or_a_verdict() -> None:
-    introducer, stranger = Introducer(KEY), Introducer(b"another")
-    header = introducer.header(CHALLENGE, OF_CLIENT, "gh-1")
+    handshake, stranger = Handshake(KEY), Handshake(b"another")
+    header = handshake.header(CHALLENGE, OF_CLIENT, "gh-1")
     for place, byte in enumerate(header):
         changed = header[:place] + bytes((byte ^ 1,)) + header[place + 1 :]
-        assert not is_taken(introducer, changed)
-    proof = introducer.read(CHALLENGE, header).proof
-    with pytest.raises(NotIntroduced):
-        introducer.read(bytes(range(CHALLENGE_BYTES)), header)
-    with pytest.raises(NotIntroduced):
-        introducer.read_verdict(stranger.verdict(Verdict.ACCEPTED, proof), header)
-    refused = introducer.verdict(Verdict.NOT_HERE, proof)
-    with pytest.raises(NotIntroduced):
-        introducer.read_verdict(bytes((Verdict.ACCEPTED,)) + refused[1:], header)
+        assert not is_taken(handshake, changed)
+    proof = handshake.read(CHALLENGE, header).proof
+    with pytest.raises(HandshakeFailed):
+        handshake.read(bytes(range(CHALLENGE_BYTES)), header)
+    with pytest.raises(HandshakeFailed):
+        handshake.read_verdict(stranger.verdict(Verdict.ACCEPTED, proof), header)
+    refused = handshake.verdict(Verdict.NOT_HERE, proof)
+    with pytest.raises(HandshakeFailed):
+        handshake.read_verdict(bytes((Verdict.ACCEPTED,)) + refused[1:], header)
 
 
 async def said_to(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:
@@ -72,7 +72,7 @@ async def said_to(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:
     reader, writer = await asyncio.open_connection(HOME, nodes["b"].place.port)
     challenge = await reader.readexactly(CHALLENGE_BYTES)
     for piece in pieces:
-        writer.write(piece or Introducer(KEY).header(challenge, OF_CLIENT, "gh-1"))
+        writer.write(piece or Handshake(KEY).header(challenge, OF_CLIENT, "gh-1"))
         await asyncio.sleep(0.005)
     try:
         return await asyncio.wait_for(reader.read(VERDICT_BYTES), PATIENCE_S)
@@ -88,9 +88,9 @@ async def test_a_stranger_at_the_inner_port_reaches_nobody_and_learns_nothing(
     async with joined_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         request = b"GET / HTTP/1.1\r\nHost: gh-1.localhost\r\n\r\n"
-        foreign = Introducer(b"another").header(CHALLENGE, OF_CLIENT, "gh-1")
+        foreign = Handshake(b"another").header(CHALLENGE, OF_CLIENT, "gh-1")
         # One that was heard on the way to the same node: its challenge has gone by.
-        heard = Introducer(KEY).header(CHALLENGE, OF_CLIENT, "gh-1")
+        heard = Handshake(KEY).header(CHALLENGE, OF_CLIENT, "gh-1")
         local = SIGNATURE + b"\x20\0\0\0"
         long = SIGNATURE + b"\x21\x11\xff\xff"
         for pieces in (
@@ -117,12 +117,12 @@ async def test_more_than_a_header_is_not_taken_before_the_verdict() -> None:
 
 
 async def test_who_says_nothing_is_let_go_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leverframe.fleet.cluster.inner_port.INTRODUCED_WITHIN_S", 0.05)
+    monkeypatch.setattr("leverframe.fleet.cluster.inner_port.HANDSHAKE_WITHIN_S", 0.05)
     async with joined_nodes() as nodes:
         assert await said_to(nodes) == b""
 
 
-async def test_a_node_that_stops_lets_those_go_who_are_not_introduced_yet() -> None:
+async def test_a_node_that_stops_lets_those_go_whose_handshake_is_not_done() -> None:
     async with joined_nodes() as nodes:
         reader, writer = await asyncio.open_connection(HOME, nodes["b"].place.port)
         await reader.readexactly(CHALLENGE_BYTES)

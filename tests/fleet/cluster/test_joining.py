@@ -12,7 +12,7 @@ import pytest
 from leverframe.config import Config
 from leverframe.fleet.cluster import joining, joint
 from leverframe.fleet.cluster.directory import Place
-from leverframe.fleet.cluster.introduction import Client
+from leverframe.fleet.cluster.handshake import Client
 from leverframe.process.reach import certificate_of
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.fair_shares import FairShares

@@ -172,7 +172,7 @@ def test_who_asks_is_told_of_the_database_and_the_programs(
     database: psycopg.Connection[Any],
 ) -> None:
     (claim,) = live(database, "a")
-    membership.introduce(database)
+    membership.name_session(database)
     membership.beat(database, claim)
     (seen,) = membership.seen_nodes(database)
     assert (seen.version, seen.batch, seen.has_session) == (__version__, 0, True)

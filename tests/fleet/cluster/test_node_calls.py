@@ -9,12 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import BadValue, Refusal
-from leverframe.fleet.cluster.introduction import (
+from leverframe.fleet.cluster.handshake import (
     CHALLENGE_BYTES,
     PROOF_BYTES,
     VERDICT_BYTES,
     Client,
-    Introducer,
+    Handshake,
 )
 from leverframe.fleet.cluster.node_calls import (
     MAX_CALL_BYTES,
@@ -131,18 +131,18 @@ async def test_a_node_of_the_first_protocol_that_does_not_understand_counts_as_s
 async def said_to(
     nodes: JoinedNodes, *pieces: bytes | None, is_heard: Callable[[], object] = lambda: True
 ) -> bytes:
-    """Introduce a call to b and send pieces, None for a right call; return what comes back.
+    """Shake hands for a call to b and send pieces, None for a right call; return what comes back.
 
     The next piece is sent as soon as the one before is heard.
     """
     reader, writer = await asyncio.open_connection(HOME, nodes["b"].place.port)
-    introducer = Introducer(KEY)
+    handshake = Handshake(KEY)
     challenge = await reader.readexactly(CHALLENGE_BYTES)
-    header = introducer.header(challenge, Client(HOME, 1, HOME, 2), "")
+    header = handshake.header(challenge, Client(HOME, 1, HOME, 2), "")
     writer.write(header)
     await reader.readexactly(VERDICT_BYTES)
-    right = framed(introducer, header[-PROOF_BYTES:], msgspec.msgpack.encode(CALL))
-    strange = framed(introducer, header[-PROOF_BYTES:], b"\xc1")
+    right = framed(handshake, header[-PROOF_BYTES:], msgspec.msgpack.encode(CALL))
+    strange = framed(handshake, header[-PROOF_BYTES:], b"\xc1")
     for piece in pieces:
         writer.write(strange if piece == b"no call" else piece or right)
         await asyncio.sleep(0.005)
@@ -160,8 +160,8 @@ async def test_what_no_node_has_said_on_this_connection_is_not_done(
 ) -> None:
     b = answering(nodes)
     packed = msgspec.msgpack.encode(CALL)
-    heard = framed(Introducer(KEY), bytes(PROOF_BYTES), packed)
-    foreign = framed(Introducer(b"another"), bytes(PROOF_BYTES), packed)
+    heard = framed(Handshake(KEY), bytes(PROOF_BYTES), packed)
+    foreign = framed(Handshake(b"another"), bytes(PROOF_BYTES), packed)
     long = (MAX_CALL_BYTES + 1).to_bytes(4, "big") + bytes(PROOF_BYTES)
     for pieces in ((heard,), (foreign,), (long,), (heard[:10], heard[10:]), (heard + b"x",)):
         assert await said_to(nodes, *pieces) == b""
@@ -184,12 +184,12 @@ async def test_an_answer_that_is_none_of_this_fleet_is_not_believed(
     with pytest.raises(CallUnanswered):
         await ask(nodes)
     monkeypatch.undo()
-    stamp = Introducer.stamp
+    stamp = Handshake.stamp
 
-    def wrong_in_answers(self: Introducer, proof: bytes, said: bytes) -> bytes:
+    def wrong_in_answers(self: Handshake, proof: bytes, said: bytes) -> bytes:
         return stamp(self, proof, said if b"echo" in said else b"")
 
-    inner = nodes["b"].fleet_door.inner.introducer
+    inner = nodes["b"].fleet_door.inner.handshake
     monkeypatch.setattr(inner, "stamp", lambda *given: wrong_in_answers(inner, *given))
     with pytest.raises(CallUnanswered):
         await ask(nodes)

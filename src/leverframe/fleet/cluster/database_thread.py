@@ -39,11 +39,11 @@ class DatabaseThread:
         connection = self._connection = self._connection or opened(self._address)
         try:
             if is_new:
-                membership.introduce(connection)
+                membership.name_session(connection)
                 self._on_connected(connection)
             return work(connection)
         except psycopg.Error:
-            # Also one that could not be introduced: others would not know whose it is.
+            # Also one whose session has no name: others would not know whose it is.
             connection.close()
             self._connection = None
             raise

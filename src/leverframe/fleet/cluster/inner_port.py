@@ -11,11 +11,11 @@ from functools import partial
 from typing import cast
 
 from leverframe.fleet.cluster.directory import Directory, DoorFigures
-from leverframe.fleet.cluster.introduction import (
+from leverframe.fleet.cluster.handshake import (
     CHALLENGE_BYTES,
-    Introducer,
-    Introduction,
-    NotIntroduced,
+    Handshake,
+    HandshakeFailed,
+    Hello,
     Verdict,
     length_of,
 )
@@ -31,17 +31,17 @@ from leverframe.servers.http.server_state import ServerState
 
 #: As `/metrics` and the log call it.
 SERVER = "inner"
-#: How long a node may take to introduce a connection.
-INTRODUCED_WITHIN_S = 3.0
+#: How long the handshake of another node may take.
+HANDSHAKE_WITHIN_S = 3.0
 
 
 class InnerPort:
     def __init__(
-        self, door: Door, directory: Directory, introducer: Introducer, hold_s: float
+        self, door: Door, directory: Directory, handshake: Handshake, hold_s: float
     ) -> None:
         self.door = door
         self.directory = directory
-        self.introducer = introducer
+        self.handshake = handshake
         self.hold_s = hold_s
         #: What this node does when another one asks it; None as long as it starts.
         self.answer: Answering | None = None
@@ -76,7 +76,7 @@ class InnerPort:
 
 
 class IncomingJoin(asyncio.Protocol):
-    """A connection of another node until it is introduced."""
+    """A connection of another node until its handshake is done."""
 
     _transport: asyncio.Transport
 
@@ -92,7 +92,7 @@ class IncomingJoin(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._port.arriving.add(self)
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(INTRODUCED_WITHIN_S, self._transport.abort)
+        self._timer = loop.call_later(HANDSHAKE_WITHIN_S, self._transport.abort)
         self._transport.write(self._challenge)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -116,9 +116,9 @@ class IncomingJoin(asyncio.Protocol):
             if length is None or len(self._header) < length:
                 return
             if len(self._header) > length or self._looking is not None:
-                raise NotIntroduced("it says more than a node does")
-            introduction = self._port.introducer.read(self._challenge, self._header)
-        except NotIntroduced as error:
+                raise HandshakeFailed("it says more than a node does")
+            hello = self._port.handshake.read(self._challenge, self._header)
+        except HandshakeFailed as error:
             source = self._transport.get_extra_info("peername")[0]
             self._port.warn(
                 source, SERVER, "a connection from %s to the inner port is refused: %s",
@@ -128,53 +128,51 @@ class IncomingJoin(asyncio.Protocol):
             return
         assert self._timer is not None
         self._timer.cancel()
-        self._looking = asyncio.get_running_loop().create_task(self._look_for(introduction))
+        self._looking = asyncio.get_running_loop().create_task(self._look_for(hello))
 
-    async def _look_for(self, introduction: Introduction) -> None:
+    async def _look_for(self, hello: Hello) -> None:
         """Wait for a controller that is being started here, then say whether there is one."""
-        if not introduction.name:
-            self._take_call(introduction)
+        if not hello.name:
+            self._take_call(hello)
             return
-        name, door, directory = introduction.name, self._port.door, self._port.directory
+        name, door, directory = hello.name, self._port.door, self._port.directory
         if directory.is_mine(name):
             await directory.wait_until(lambda: door.answers_for(name), name, self._port.hold_s)
         self._looking = None
         if not door.answers_for(name):
-            self._refuse(introduction, Verdict.NOT_HERE)
+            self._refuse(hello, Verdict.NOT_HERE)
             return
         self._lease.end()
         descriptor = self._transport.get_extra_info("socket").fileno()
-        lease = door.descriptors.lease(SERVER, introduction.client.host, descriptor)
+        lease = door.descriptors.lease(SERVER, hello.client.host, descriptor)
         if lease is None:
-            self._refuse(introduction, Verdict.CROWDED)
+            self._refuse(hello, Verdict.CROWDED)
             return
         self._leave()
-        self._say(introduction, Verdict.ACCEPTED)
-        connection = InnerConnection(
-            introduction.client.host, directory.figures, door, door.state, lease
-        )
+        self._say(hello, Verdict.ACCEPTED)
+        connection = InnerConnection(hello.client.host, directory.figures, door, door.state, lease)
         self._transport.set_protocol(connection)
         connection.connection_made(self._transport)
 
-    def _take_call(self, introduction: Introduction) -> None:
+    def _take_call(self, hello: Hello) -> None:
         """Take the call of a node that asks this one itself."""
         self._looking = None
         if self._port.answer is None:
-            self._refuse(introduction, Verdict.NOT_HERE)
+            self._refuse(hello, Verdict.NOT_HERE)
             return
         self._leave()
-        self._say(introduction, Verdict.ACCEPTED)
-        introducer, answer = self._port.introducer, self._port.answer
-        call = IncomingCall(introducer, introduction.proof, answer, self._lease)
+        self._say(hello, Verdict.ACCEPTED)
+        handshake, answer = self._port.handshake, self._port.answer
+        call = IncomingCall(handshake, hello.proof, answer, self._lease)
         self._transport.set_protocol(call)
         call.connection_made(self._transport)
 
-    def _refuse(self, introduction: Introduction, verdict: Verdict) -> None:
-        self._say(introduction, verdict)
+    def _refuse(self, hello: Hello, verdict: Verdict) -> None:
+        self._say(hello, verdict)
         self._transport.close()
 
-    def _say(self, introduction: Introduction, verdict: Verdict) -> None:
-        said = self._port.introducer.verdict(verdict, introduction.proof)
+    def _say(self, hello: Hello, verdict: Verdict) -> None:
+        said = self._port.handshake.verdict(verdict, hello.proof)
         self._transport.write(said)
 
 
@@ -209,10 +207,10 @@ class FleetDoor:
     def __init__(
         self, door: Door, directory: Directory, fleet_key: bytes, hold_s: float = HOLD_S
     ) -> None:
-        introducer = Introducer(fleet_key)
+        handshake = Handshake(fleet_key)
         self.directory = directory
-        self.inner = InnerPort(door, directory, introducer, hold_s)
-        self.joining = Joining(door, directory, introducer, hold_s)
-        self.caller = NodeCaller(directory, introducer)
+        self.inner = InnerPort(door, directory, handshake, hold_s)
+        self.joining = Joining(door, directory, handshake, hold_s)
+        self.caller = NodeCaller(directory, handshake)
         door.connections_as = partial(JoiningConnection, self.joining)
         door.directory = directory

@@ -13,7 +13,13 @@ from functools import partial
 from typing import Any
 
 from leverframe.fleet.cluster.directory import Directory, Place
-from leverframe.fleet.cluster.introduction import Client, Introducer, NotIntroduced, Verdict
+from leverframe.fleet.cluster.handshake import (
+    HANDSHAKE_S,
+    Client,
+    Handshake,
+    HandshakeFailed,
+    Verdict,
+)
 from leverframe.fleet.cluster.joint import Joint, OwnerCall
 from leverframe.fleet.door import Door, DoorConnection
 from leverframe.fleet.entrance import CROWDED_OUT, HELD_BY_NOBODY, MISDIRECTED, Entrance
@@ -35,8 +41,6 @@ from leverframe.servers.http.server_state import ServerState
 
 #: How long a request waits for somebody to have its controller.
 HOLD_S = 3.0
-#: How long a node may take to say whether it has a controller.
-INTRODUCE_S = 1.0
 #: Where a controller was missed it is looked for again after this time: it may be on its way there.
 LOOK_AGAIN_S = 0.2
 
@@ -52,11 +56,11 @@ class Joining:
     """What the connections of a door need to lead clients to other nodes."""
 
     def __init__(
-        self, door: Door, directory: Directory, introducer: Introducer, hold_s: float
+        self, door: Door, directory: Directory, handshake: Handshake, hold_s: float
     ) -> None:
         self.door = door
         self.directory = directory
-        self.introducer = introducer
+        self.handshake = handshake
         self.joints: set[Joint] = set()
         self._hold_s = hold_s
         self._warn = LogThrottle(logging.getLogger(__name__)).warning
@@ -81,7 +85,7 @@ class Joining:
             if place is None or not is_found:
                 missed = None
                 continue
-            answer = await self._ask(place, name, client, min(left, INTRODUCE_S))
+            answer = await self._ask(place, name, client, min(left, HANDSHAKE_S))
             if answer is not None:
                 return answer
             missed = place
@@ -105,12 +109,12 @@ class Joining:
                 if not owner.is_within(self.door.descriptors, client.host):
                     owner.abort()
                     return CROWDED_OUT
-                verdict, _ = await owner.introduce(self.introducer, client, name)
+                verdict, _ = await owner.shake_hands(self.handshake, client, name)
             if verdict is Verdict.ACCEPTED:
                 return owner
             owner.abort()
             return CROWDED_OUT if verdict is Verdict.CROWDED else None
-        except (OSError, TimeoutError, NotIntroduced, ValueError) as error:
+        except (OSError, TimeoutError, HandshakeFailed, ValueError) as error:
             owner.abort()
             why = getattr(error, "strerror", None) or str(error) or "it does not answer"
             self._warn(place.node, "join", "%s cannot be asked for controllers: %s",

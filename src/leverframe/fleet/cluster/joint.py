@@ -13,12 +13,12 @@ from math import inf
 from typing import cast
 
 from leverframe.fleet.cluster.directory import Directory, Place
-from leverframe.fleet.cluster.introduction import (
+from leverframe.fleet.cluster.handshake import (
     CHALLENGE_BYTES,
     PROOF_BYTES,
     VERDICT_BYTES,
     Client,
-    Introducer,
+    Handshake,
     Verdict,
 )
 from leverframe.servers.descriptors import DescriptorBudget, Lease
@@ -75,16 +75,16 @@ class OwnerCall(asyncio.Protocol):
         except asyncio.IncompleteReadError:
             raise ConnectionResetError("it closes the connection") from None
 
-    async def introduce(
-        self, introducer: Introducer, client: Client, name: str
+    async def shake_hands(
+        self, handshake: Handshake, client: Client, name: str
     ) -> tuple[Verdict, bytes]:
-        """Introduce a client of a controller; return the verdict, and the proof that it hangs on.
+        """Shake hands for a client; return the verdict, and the proof that it hangs on.
 
         Without a name this node asks for itself.
         """
-        header = introducer.header(await self.receive(CHALLENGE_BYTES), client, name)
+        header = handshake.header(await self.receive(CHALLENGE_BYTES), client, name)
         self.transport.write(header)
-        verdict = introducer.read_verdict(await self.receive(VERDICT_BYTES), header)
+        verdict = handshake.read_verdict(await self.receive(VERDICT_BYTES), header)
         return verdict, header[-PROOF_BYTES:]
 
     def data_received(self, data: bytes) -> None:

@@ -131,7 +131,7 @@ def seen_nodes(connection: Connection) -> list[SeenNode]:
     return [replace(one, version=version_in(one.version)) for one in found]
 
 
-def introduce(connection: Connection) -> None:
+def name_session(connection: Connection) -> None:
     """Name the session, for the others and the operator of the database."""
     query = "SELECT set_config('application_name', %s, false)"
     connection.execute(query, (f"{_PROGRAM}{__version__}",))

@@ -1,4 +1,4 @@
-"""Calls from node to node: one question and one answer on an introduced connection.
+"""Calls from node to node: one question and one answer on a connection after its handshake.
 
 Each of the two is its length, a stamp that proves who has said it, and the content. Both stamps
 hang on the proof of this very connection: what was heard on another one is of no use here.
@@ -18,11 +18,12 @@ from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.cluster.directory import Directory, Place
-from leverframe.fleet.cluster.introduction import (
+from leverframe.fleet.cluster.handshake import (
+    HANDSHAKE_S,
     PROOF_BYTES,
     Client,
-    Introducer,
-    NotIntroduced,
+    Handshake,
+    HandshakeFailed,
     Verdict,
 )
 from leverframe.fleet.cluster.joint import OwnerCall
@@ -32,8 +33,6 @@ from leverframe.servers.descriptors import Lease
 
 log = logging.getLogger(__name__)
 
-#: How long a node may take to let another one in.
-INTRODUCE_S = 1.0
 #: How long a call may be on its way.
 ARRIVES_WITHIN_S = 10.0
 MAX_CALL_BYTES = 64 * 2**20
@@ -82,8 +81,8 @@ def refusal_from(content: dict[str, Any]) -> Refusal:
     return refusal
 
 
-def framed(introducer: Introducer, proof: bytes, content: bytes) -> bytes:
-    return _START.pack(len(content), introducer.stamp(proof, content)) + content
+def framed(handshake: Handshake, proof: bytes, content: bytes) -> bytes:
+    return _START.pack(len(content), handshake.stamp(proof, content)) + content
 
 
 Answering = Callable[[NodeCall], Coroutine[Any, Any, CallAnswer]]
@@ -92,9 +91,9 @@ Answering = Callable[[NodeCall], Coroutine[Any, Any, CallAnswer]]
 class NodeCaller:
     """Asks other nodes."""
 
-    def __init__(self, directory: Directory, introducer: Introducer) -> None:
+    def __init__(self, directory: Directory, handshake: Handshake) -> None:
         self._directory = directory
-        self._introducer = introducer
+        self._handshake = handshake
         self._warn = LogThrottle(log).warning
 
     async def ask(self, node: str, call: NodeCall, seconds: float) -> bytes:
@@ -104,11 +103,11 @@ class NodeCaller:
             raise SilentNode(node)
         owner = OwnerCall(place, "")
         try:
-            proof = await self._introduced(owner, place)
+            proof = await self._shake_hands(owner, place)
             try:
                 async with asyncio.timeout(seconds):
                     answer = await self._answered(owner, proof, call)
-            except (OSError, TimeoutError, NotIntroduced, msgspec.MsgspecError) as error:
+            except (OSError, TimeoutError, HandshakeFailed, msgspec.MsgspecError) as error:
                 self._warn_of(place, error)
                 raise CallUnanswered(node) from error
         finally:
@@ -124,31 +123,31 @@ class NodeCaller:
             raise other
         raise refusal
 
-    async def _introduced(self, owner: OwnerCall, place: Place) -> bytes:
+    async def _shake_hands(self, owner: OwnerCall, place: Place) -> bytes:
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(INTRODUCE_S):
+            async with asyncio.timeout(HANDSHAKE_S):
                 await loop.create_connection(lambda: owner, place.host, place.port)
                 source = owner.transport.get_extra_info("sockname")
                 target = owner.transport.get_extra_info("peername")
                 client = Client(source[0], source[1], target[0], target[1])
-                verdict, proof = await owner.introduce(self._introducer, client, "")
+                verdict, proof = await owner.shake_hands(self._handshake, client, "")
                 if verdict is not Verdict.ACCEPTED:
-                    raise NotIntroduced("it does not take calls now")
-        except (OSError, TimeoutError, NotIntroduced, ValueError) as error:
+                    raise HandshakeFailed("it does not take calls now")
+        except (OSError, TimeoutError, HandshakeFailed, ValueError) as error:
             self._warn_of(place, error)
             raise SilentNode(place.node) from error
         return proof
 
     async def _answered(self, owner: OwnerCall, proof: bytes, call: NodeCall) -> CallAnswer:
         said = msgspec.msgpack.encode(replace(call, protocol=PROTOCOL))
-        owner.transport.write(framed(self._introducer, proof, said))
+        owner.transport.write(framed(self._handshake, proof, said))
         length, stamp = _START.unpack(await owner.receive(_START.size))
         if length > MAX_CALL_BYTES:
-            raise NotIntroduced("its answer is too long")
+            raise HandshakeFailed("its answer is too long")
         content = await owner.receive(length)
-        if not hmac.compare_digest(stamp, self._introducer.stamp(proof, content)):
-            raise NotIntroduced("its answer is none of this fleet")
+        if not hmac.compare_digest(stamp, self._handshake.stamp(proof, content)):
+            raise HandshakeFailed("its answer is none of this fleet")
         return msgspec.msgpack.decode(content, type=CallAnswer)
 
     def _warn_of(self, place: Place, error: Exception) -> None:
@@ -167,10 +166,8 @@ class IncomingCall(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(
-        self, introducer: Introducer, proof: bytes, answer: Answering, lease: Lease
-    ) -> None:
-        self._introducer = introducer
+    def __init__(self, handshake: Handshake, proof: bytes, answer: Answering, lease: Lease) -> None:
+        self._handshake = handshake
         self._proof = proof
         self._answer = answer
         self._lease = lease
@@ -199,7 +196,7 @@ class IncomingCall(asyncio.Protocol):
         if len(self._said) < _START.size + length:
             return
         content = bytes(self._said[_START.size :])
-        expected = self._introducer.stamp(self._proof, content)
+        expected = self._handshake.stamp(self._proof, content)
         if self._task is not None or not hmac.compare_digest(stamp, expected):
             self._transport.abort()
             return
@@ -220,5 +217,5 @@ class IncomingCall(asyncio.Protocol):
             return
         if not self._transport.is_closing():
             said = msgspec.msgpack.encode(replace(answer, protocol=PROTOCOL))
-            self._transport.write(framed(self._introducer, self._proof, said))
+            self._transport.write(framed(self._handshake, self._proof, said))
             self._transport.close()

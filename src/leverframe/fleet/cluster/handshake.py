@@ -1,4 +1,4 @@
-"""How one node introduces a client's connection to another: bytes, without a socket.
+"""The handshake by which one node passes a client's connection to another: bytes, without a socket.
 
 The node that is asked speaks first, with a challenge of random bytes. The other answers with a
 header of the PROXY protocol, version 2: the addresses of the client, the controller that is meant,
@@ -23,6 +23,8 @@ PROOF_BYTES = 32
 VERDICT_BYTES = 1 + PROOF_BYTES
 #: More than two addresses and a name can take.
 MAX_HEADER_BYTES = 512
+#: How long a node may take to say whether it takes a connection.
+HANDSHAKE_S = 1.0
 
 #: Of the PROXY protocol: how a header begins; version 2 with the command PROXY; TCP over each IP.
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
@@ -47,7 +49,7 @@ class Verdict(IntEnum):
     CROWDED = 3
 
 
-class NotIntroduced(Exception):
+class HandshakeFailed(Exception):
     """Why a connection is refused, in a few words for the log."""
 
 
@@ -60,7 +62,7 @@ class Client(Struct, frozen=True):
     local_port: int
 
 
-class Introduction(Struct, frozen=True):
+class Hello(Struct, frozen=True):
     client: Client
     #: The controller that is meant; empty for the node itself.
     name: str
@@ -68,48 +70,48 @@ class Introduction(Struct, frozen=True):
     proof: bytes
 
 
-class Introducer:
+class Handshake:
     """What nodes of one fleet say to each other, with the key that they share."""
 
     def __init__(self, fleet_key: bytes) -> None:
         self._key = hmac.digest(fleet_key, _PURPOSE, "sha256")
 
     def header(self, challenge: bytes, client: Client, name: str) -> bytes:
-        """Return the header that introduces a client of a controller."""
+        """Return the header for a client of a controller."""
         family, addresses = _addresses(client)
         fields = _field(_AUTHORITY, name.encode()) + _field(_NONCE, secrets.token_bytes(16))
         length = len(addresses) + len(fields) + _FIELD.size + PROOF_BYTES
         proven = _START.pack(SIGNATURE, _PROXY, family, length) + addresses + fields
         return proven + _field(_PROOF, self._proof(challenge, proven))
 
-    def read(self, challenge: bytes, header: bytes) -> Introduction:
-        """Read a whole header; raise `NotIntroduced` where no node of this fleet has sent it."""
+    def read(self, challenge: bytes, header: bytes) -> Hello:
+        """Read a whole header; raise `HandshakeFailed` where no node of this fleet has sent it."""
         end = header[-PROOF_BYTES:]
         proven = header[: -_FIELD.size - PROOF_BYTES]
         expected = proven + _field(_PROOF, self._proof(challenge, proven))
         if not hmac.compare_digest(header, expected):
-            raise NotIntroduced("it does not know the key of this fleet")
+            raise HandshakeFailed("it does not know the key of this fleet")
         _, _, family, _ = _START.unpack_from(header)
         shape, kind = _ADDRESSES[family]
         source, target, port, local_port = shape.unpack_from(header, _START.size)
         client = Client(str(kind(source)), port, str(kind(target)), local_port)
         (length,) = struct.unpack_from("!H", header, _START.size + shape.size + 1)
         begin = _START.size + shape.size + _FIELD.size
-        return Introduction(client, header[begin : begin + length].decode(), end)
+        return Hello(client, header[begin : begin + length].decode(), end)
 
     def verdict(self, verdict: Verdict, proof: bytes) -> bytes:
         said = bytes((verdict,))
         return said + self._proof(proof, said)
 
     def read_verdict(self, said: bytes, header: bytes) -> Verdict:
-        """Read the answer to a header; raise `NotIntroduced` where it is none of this fleet."""
+        """Read the answer to a header; raise `HandshakeFailed` where it is none of this fleet."""
         proof = header[-PROOF_BYTES:]
         if not hmac.compare_digest(said[1:], self._proof(proof, said[:1])):
-            raise NotIntroduced("it does not know the key of this fleet")
+            raise HandshakeFailed("it does not know the key of this fleet")
         return Verdict(said[0])
 
     def stamp(self, proof: bytes, said: bytes) -> bytes:
-        """Return what proves that a node has said something on an introduced connection."""
+        """Return what proves that a node has said something on a connection after the handshake."""
         return self._proof(proof, b"call" + said)
 
     def _proof(self, challenge: bytes, proven: bytes) -> bytes:
@@ -119,13 +121,13 @@ class Introducer:
 def length_of(begin: bytes) -> int | None:
     """Return how long a header is that begins so; None where that cannot be told yet."""
     if not SIGNATURE.startswith(begin[: len(SIGNATURE)]):
-        raise NotIntroduced("it does not begin with a header of the PROXY protocol")
+        raise HandshakeFailed("it does not begin with a header of the PROXY protocol")
     if len(begin) < _START.size:
         return None
     _, command, family, length = _START.unpack_from(begin)
     whole: int = _START.size + length
     if command != _PROXY or family not in _ADDRESSES or whole > MAX_HEADER_BYTES:
-        raise NotIntroduced("its header of the PROXY protocol is none of a node")
+        raise HandshakeFailed("its header of the PROXY protocol is none of a node")
     return whole
 
 
