@@ -144,11 +144,11 @@ async def test_haproxy_leads_to_the_owner_and_follows_a_map_that_changes() -> No
             assert nodes["b"].door.descriptors.clients.held_by(HOME) >= 1
             # With the new map directly, on a connection that is kept.
             await proxy.update(nodes)
-            joining = nodes["a"].fleet_door.joining
+            forwarding = nodes["a"].fleet_door.forwarding
             streams = await proxy.connect()
             for _ in range(2):
                 assert (await ask(streams, "/", f"gh-1.{DOMAIN}")).body == "gh-1 at b"
-            assert not joining.joints
+            assert not forwarding.tunnels
             streams[1].close()
             # One that the map does not know yet is found by any node.
             await nodes.put("gh-3", "a")

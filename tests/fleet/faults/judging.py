@@ -7,7 +7,7 @@ from math import inf
 
 from msgspec import Struct
 
-from leverframe.fleet.cluster.joining import HOLD_S
+from leverframe.fleet.cluster.forwarding import HOLD_S
 from tests.fleet.faults.clients import BULK, CHANGES, DIRECT, MESSAGES, CountingClient, GivenUp
 from tests.fleet.faults.processes import FaultedFleet, Hang
 from tests.fleet.faults.witness import StoredNumber, Witness

@@ -24,7 +24,7 @@ class Place(Struct, frozen=True):
 class DoorFigures(Struct):
     """What came of requests for controllers that other nodes have, or nobody."""
 
-    #: Connections that were joined to another node.
+    #: Connections that were forwarded to another node.
     joined: int = 0
     #: Requests that waited for somebody to have their controller.
     held: int = 0

@@ -11,6 +11,7 @@ from functools import partial
 from typing import cast
 
 from leverframe.fleet.cluster.directory import Directory, DoorFigures
+from leverframe.fleet.cluster.forwarding import HOLD_S, Forwarding, ForwardingConnection
 from leverframe.fleet.cluster.handshake import (
     CHALLENGE_BYTES,
     Handshake,
@@ -19,7 +20,6 @@ from leverframe.fleet.cluster.handshake import (
     Verdict,
     length_of,
 )
-from leverframe.fleet.cluster.joining import HOLD_S, Joining, JoiningConnection
 from leverframe.fleet.cluster.node_calls import Answering, IncomingCall, NodeCaller
 from leverframe.fleet.door import Door, DoorConnection
 from leverframe.fleet.entrance import MISDIRECTED, Entrance
@@ -46,7 +46,7 @@ class InnerPort:
         #: What this node does when another one asks it; None as long as it starts.
         self.answer: Answering | None = None
         self.warn = LogThrottle(logging.getLogger(__name__)).warning
-        self.arriving: set[IncomingJoin] = set()
+        self.arriving: set[IncomingTunnel] = set()
         self._listener: HttpListener | None = None
 
     async def listen(self, host: str, port: int) -> None:
@@ -55,9 +55,9 @@ class InnerPort:
             self.door.state.limits,
             self.door.descriptors,
             b"",
-            partial(IncomingJoin, self),
+            partial(IncomingTunnel, self),
             None,
-            partial(IncomingJoin, self),
+            partial(IncomingTunnel, self),
         )
 
     @property
@@ -75,7 +75,7 @@ class InnerPort:
             connection.abort()
 
 
-class IncomingJoin(asyncio.Protocol):
+class IncomingTunnel(asyncio.Protocol):
     """A connection of another node until its handshake is done."""
 
     _transport: asyncio.Transport
@@ -210,7 +210,7 @@ class FleetDoor:
         handshake = Handshake(fleet_key)
         self.directory = directory
         self.inner = InnerPort(door, directory, handshake, hold_s)
-        self.joining = Joining(door, directory, handshake, hold_s)
+        self.forwarding = Forwarding(door, directory, handshake, hold_s)
         self.caller = NodeCaller(directory, handshake)
-        door.connections_as = partial(JoiningConnection, self.joining)
+        door.connections_as = partial(ForwardingConnection, self.forwarding)
         door.directory = directory

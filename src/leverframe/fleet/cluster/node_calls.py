@@ -26,7 +26,7 @@ from leverframe.fleet.cluster.handshake import (
     HandshakeFailed,
     Verdict,
 )
-from leverframe.fleet.cluster.joint import OwnerCall
+from leverframe.fleet.cluster.tunnel import OwnerCall
 from leverframe.fleet.other_nodes import CallUnanswered, OlderProgram, OtherProgram, SilentNode
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import Lease

@@ -1,4 +1,4 @@
-"""A client and the node that has its controller, joined byte by byte.
+"""The tunnel between a client and the node that has its controller.
 
 Whether a connection is idle, too slow or done is for the owner to tell, who reads HTTP: the owner
 ends it. Only what the owner cannot see is looked at here: a client that does not take what it is
@@ -101,7 +101,7 @@ class OwnerCall(asyncio.Protocol):
             self.transport.abort()
 
 
-class Joint:
+class Tunnel:
     """The two ends; a connection to the server whose client this is."""
 
     def __init__(
@@ -247,40 +247,40 @@ class Joint:
 
 
 class ClientEnd(asyncio.Protocol):
-    def __init__(self, joint: Joint) -> None:
-        self._joint = joint
+    def __init__(self, tunnel: Tunnel) -> None:
+        self._tunnel = tunnel
 
     def data_received(self, data: bytes) -> None:
-        self._joint.from_client(data)
+        self._tunnel.from_client(data)
 
     def pause_writing(self) -> None:
-        self._joint.pause_owner()
+        self._tunnel.pause_owner()
 
     def resume_writing(self) -> None:
-        self._joint.resume_owner()
+        self._tunnel.resume_owner()
 
     def eof_received(self) -> bool:
-        return self._joint.client_is_done()
+        return self._tunnel.client_is_done()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._joint.lost(exc)
+        self._tunnel.lost(exc)
 
 
 class OwnerEnd(asyncio.Protocol):
-    def __init__(self, joint: Joint) -> None:
-        self._joint = joint
+    def __init__(self, tunnel: Tunnel) -> None:
+        self._tunnel = tunnel
 
     def data_received(self, data: bytes) -> None:
-        self._joint.from_owner(data)
+        self._tunnel.from_owner(data)
 
     def pause_writing(self) -> None:
-        self._joint.pause_client()
+        self._tunnel.pause_client()
 
     def resume_writing(self) -> None:
-        self._joint.resume_client()
+        self._tunnel.resume_client()
 
     def eof_received(self) -> bool:
-        return self._joint.owner_is_done()
+        return self._tunnel.owner_is_done()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._joint.lost(exc)
+        self._tunnel.lost(exc)

@@ -1,4 +1,4 @@
-"""Connections whose controller is at another node: joined to that node after the first head.
+"""Forwards connections to the node that has their controller, after the first head.
 
 The client's bytes so far and all later ones go to the owner of the controller, and back; no HTTP is
 read any more. Before the first of them goes out, the owner has said that it has the controller. If
@@ -20,7 +20,7 @@ from leverframe.fleet.cluster.handshake import (
     HandshakeFailed,
     Verdict,
 )
-from leverframe.fleet.cluster.joint import Joint, OwnerCall
+from leverframe.fleet.cluster.tunnel import OwnerCall, Tunnel
 from leverframe.fleet.door import Door, DoorConnection
 from leverframe.fleet.entrance import CROWDED_OUT, HELD_BY_NOBODY, MISDIRECTED, Entrance
 from leverframe.log_throttle import LogThrottle
@@ -52,7 +52,7 @@ class Elsewhere(Entrance):
         super().__init__(name, MISDIRECTED.admission, MISDIRECTED.admission)
 
 
-class Joining:
+class Forwarding:
     """What the connections of a door need to lead clients to other nodes."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Joining:
         self.door = door
         self.directory = directory
         self.handshake = handshake
-        self.joints: set[Joint] = set()
+        self.tunnels: set[Tunnel] = set()
         self._hold_s = hold_s
         self._warn = LogThrottle(logging.getLogger(__name__)).warning
 
@@ -125,19 +125,19 @@ class Joining:
             raise
 
 
-class JoiningConnection(DoorConnection):
+class ForwardingConnection(DoorConnection):
     """A client's connection as long as nobody at another node is meant on it."""
 
     def __init__(
         self,
-        joining: Joining,
+        forwarding: Forwarding,
         door: Door,
         state: ServerState,
         entrance: Entrance | None,
         lease: Lease,
     ) -> None:
         super().__init__(door, state, entrance, lease)
-        self._joining = joining
+        self._forwarding = forwarding
         #: All bytes from the begin of the request that is being read; None where one that is
         #: answered here came before it in the same bytes.
         self._received: bytes | None = None
@@ -164,7 +164,7 @@ class JoiningConnection(DoorConnection):
             if self._received is not None:
                 return Elsewhere(name)
             self._parser.end()
-            self._joining.directory.figures.misdirected += 1
+            self._forwarding.directory.figures.misdirected += 1
             return MISDIRECTED
         self._received = None
         return meant
@@ -172,18 +172,18 @@ class JoiningConnection(DoorConnection):
     def _answer_led(self, request: Request) -> None:
         if isinstance(request.meant, Elsewhere):
             self._change(REQUEST)
-            self._begin_to_join(request, self._server.handler, self._deliver)
+            self._begin_to_forward(request, self._server.handler, self._deliver)
         else:
             super()._answer_led(request)
 
     def _check_led(self, request: Request) -> None:
         if isinstance(request.meant, Elsewhere):
             self._change(BODY_ANNOUNCED)
-            self._begin_to_join(request, self._server.admission, self._admit_body)
+            self._begin_to_forward(request, self._server.admission, self._admit_body)
         else:
             super()._check_led(request)
 
-    def _begin_to_join(
+    def _begin_to_forward(
         self,
         request: Request,
         if_here: Callable[[Request], Any],
@@ -191,14 +191,14 @@ class JoiningConnection(DoorConnection):
     ) -> None:
         self._pause_input()
         answer = self._reached(request, if_here)
-        self._server.run(self._go_on_later(request, answer, partial(self._joined_or, go_on)))
+        self._server.run(self._go_on_later(request, answer, partial(self._forward_or, go_on)))
 
     async def _reached(self, request: Request, if_here: Callable[[Request], Any]) -> Any:
         """Return the owner's end of a connection, or the answer."""
         source = self._transport.get_extra_info("peername")
         target = self._transport.get_extra_info("sockname")
         client = Client(source[0], source[1], target[0], target[1])
-        found = await self._joining.reach(request.meant.name, client)
+        found = await self._forwarding.reach(request.meant.name, client)
         if isinstance(found, Entrance):
             return found.handler(request)
         if found is not None:
@@ -207,7 +207,7 @@ class JoiningConnection(DoorConnection):
         answer = if_here(request)
         return await answer if asyncio.iscoroutine(answer) else answer
 
-    def _joined_or(
+    def _forward_or(
         self, go_on: Callable[[Request, SentReply], None], request: Request, found: Any
     ) -> None:
         if isinstance(found, OwnerCall):
@@ -225,12 +225,16 @@ class JoiningConnection(DoorConnection):
         self._used_for.connections.discard(self)
         self._used_for = None
         give_back = partial(self._door.shares.give_back, self._held_as)
-        self._joining.directory.figures.joined += 1
-        joint = Joint(self._server, self._transport, owner, self._joining.directory)
-        joint.on_end += [give_back, self._lease.end, partial(self._joining.joints.discard, joint)]
-        self._joining.joints.add(joint)
-        self._server.add(joint)
+        self._forwarding.directory.figures.joined += 1
+        tunnel = Tunnel(self._server, self._transport, owner, self._forwarding.directory)
+        tunnel.on_end += [
+            give_back,
+            self._lease.end,
+            partial(self._forwarding.tunnels.discard, tunnel),
+        ]
+        self._forwarding.tunnels.add(tunnel)
+        self._server.add(tunnel)
         self._server.forget(self)
         self._change(LOST)
         self._let_go()
-        joint.begin(received, client_is_behind=self.output_paused)
+        tunnel.begin(received, client_is_behind=self.output_paused)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from leverframe.fleet.cluster.directory import Directory, Place
-from leverframe.fleet.cluster.joint import ClientEnd, Joint, OwnerCall, OwnerEnd
+from leverframe.fleet.cluster.tunnel import ClientEnd, OwnerCall, OwnerEnd, Tunnel
 from leverframe.fleet.door import Door
 from tests.fleet.cluster.joined_doors import LIMITS
 
@@ -77,13 +77,13 @@ class Pair:
         self.directory.replace({"gh-1": "b"}, {"b": OWNER})
         self.call = OwnerCall(OWNER, "gh-1")
         self.call.transport = self.owner
-        self.joint = Joint(self.door.state, self.client, self.call, self.directory)
+        self.tunnel = Tunnel(self.door.state, self.client, self.call, self.directory)
         self.ended: list[str] = []
-        self.joint.on_end.append(lambda: self.ended.append("given back"))
-        self.door.state.add(self.joint)
+        self.tunnel.on_end.append(lambda: self.ended.append("given back"))
+        self.door.state.add(self.tunnel)
 
     def begin(self, *, client_is_behind: bool = False) -> None:
-        self.joint.begin(b"GET /", client_is_behind=client_is_behind)
+        self.tunnel.begin(b"GET /", client_is_behind=client_is_behind)
 
 
 @pytest.fixture
@@ -115,12 +115,12 @@ async def test_who_cannot_take_more_is_not_sent_more(pair: Pair) -> None:
     pair.begin(client_is_behind=True)
     assert pair.owner.noted == ["pause", b"GET /"]
     now = pair.door.state.now
-    assert not pair.joint.is_overdue(now)
+    assert not pair.tunnel.is_overdue(now)
     # A client that never takes it is let go.
-    assert pair.joint.is_overdue(now + LIMITS.write_timeout_s)
+    assert pair.tunnel.is_overdue(now + LIMITS.write_timeout_s)
     pair.client.protocol.resume_writing()
     assert pair.owner.noted[-1] == "resume"
-    assert not pair.joint.is_overdue(now + LIMITS.write_timeout_s)
+    assert not pair.tunnel.is_overdue(now + LIMITS.write_timeout_s)
     pair.owner.protocol.pause_writing()
     pair.owner.protocol.resume_writing()
     assert pair.client.noted[-2:] == ["pause", "resume"]
@@ -135,7 +135,7 @@ async def test_nothing_is_asked_of_an_end_that_is_closing(pair: Pair) -> None:
     for end in ends:
         end.pause_writing()
         end.resume_writing()
-    pair.joint.stop()
+    pair.tunnel.stop()
     assert (len(pair.client.noted), len(pair.owner.noted)) == noted
 
 
@@ -164,7 +164,7 @@ async def test_a_door_that_stops_tells_the_owner_that_nothing_more_comes(pair: P
     pair.door.state.is_stopping = True
     pair.begin()
     assert pair.owner.noted == [b"GET /", "end"]
-    pair.joint.stop()
+    pair.tunnel.stop()
     assert pair.owner.noted.count("end") == 1
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from leverframe.config import Config
-from leverframe.fleet.cluster import joining, joint
+from leverframe.fleet.cluster import forwarding, tunnel
 from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.cluster.handshake import Client
 from leverframe.process.reach import certificate_of
@@ -36,7 +36,7 @@ def is_idle(*nodes: JoinedNode) -> bool:
         not node.door.state.connections
         and not node.door.shares.used
         and not node.door.descriptors.clients.used
-        and not node.fleet_door.joining.joints
+        and not node.fleet_door.forwarding.tunnels
         for node in nodes
     )
 
@@ -177,7 +177,7 @@ async def test_a_client_that_does_not_read_is_waited_for_and_then_cut_off(
         )
         writer.transport.pause_reading()
         writer.write(f"GET /stream HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
-        (held,) = await _joints(nodes["a"])
+        (held,) = await _tunnels(nodes["a"])
         seen: list[int] = []
         # Several times the same: a busy machine may have kept the test itself from running once.
         while len(set(seen[-5:])) != 1 or len(seen) < 5:
@@ -193,9 +193,9 @@ async def test_a_client_that_does_not_read_is_waited_for_and_then_cut_off(
         await until(lambda: is_idle(nodes["a"], nodes["b"]))
 
 
-async def _joints(node: JoinedNode) -> list[Any]:
-    await until(lambda: node.fleet_door.joining.joints)
-    return list(node.fleet_door.joining.joints)
+async def _tunnels(node: JoinedNode) -> list[Any]:
+    await until(lambda: node.fleet_door.forwarding.tunnels)
+    return list(node.fleet_door.forwarding.tunnels)
 
 
 async def test_a_client_waits_with_its_body_for_an_owner_that_does_not_read() -> None:
@@ -211,7 +211,7 @@ async def test_a_client_waits_with_its_body_for_an_owner_that_does_not_read() ->
         reader, writer = await open_to(nodes["a"])
         head = f"POST / HTTP/1.1\r\nHost: {GH}\r\nContent-Length: {24 * MIB}\r\n\r\n"
         writer.write(head.encode() + b"x" * 24 * MIB)
-        (held,) = await _joints(nodes["a"])
+        (held,) = await _tunnels(nodes["a"])
         await until(lambda: not held._client.is_reading())
         # What is held at the door is bounded.
         assert held._owner.get_write_buffer_size() < MIB
@@ -365,7 +365,7 @@ async def test_an_owner_that_is_still_starting_the_controller_is_waited_for() ->
 
 
 async def test_after_three_seconds_without_an_owner_the_request_is_refused() -> None:
-    assert joining.HOLD_S == 3.0
+    assert forwarding.HOLD_S == 3.0
     async with joined_nodes(hold_s=0.1) as nodes:
         nodes.owners["gh-1"] = None
         nodes.tell()
@@ -416,14 +416,14 @@ async def test_an_old_owner_that_does_not_let_go_is_left() -> None:
         await nodes.put("gh-1", "b")
         async with connected(HOME, nodes["a"].port) as client:
             await ask(client, "/", GH)
-            (held,) = await _joints(nodes["a"])
+            (held,) = await _tunnels(nodes["a"])
             # It does not have the controller any more, and its connections stay as they are.
             nodes.owners["gh-1"] = None
             nodes.tell("a")
             now = nodes["a"].door.state.now
             assert not held.is_overdue(now)
-            assert not held.is_overdue(now + joint.LET_GO_S - 1)
-            nodes["a"].door.state.sweep(now + joint.LET_GO_S)
+            assert not held.is_overdue(now + tunnel.LET_GO_S - 1)
+            nodes["a"].door.state.sweep(now + tunnel.LET_GO_S)
             assert await asyncio.wait_for(client[0].read(), PATIENCE_S) == b""
 
 
@@ -432,7 +432,7 @@ async def test_clients_of_a_node_that_was_declared_dead_are_let_go_at_once() -> 
         await nodes.put("gh-1", "b")
         async with connected(HOME, nodes["a"].port) as client:
             await ask(client, "/", GH)
-            (held,) = await _joints(nodes["a"])
+            (held,) = await _tunnels(nodes["a"])
             state, directory = nodes["a"].door.state, nodes["a"].directory
             assert not held.is_overdue(state.now)
             directory.replace({"gh-1": None}, {"a": nodes["a"].place})
@@ -567,7 +567,7 @@ async def test_who_gives_up_while_an_owner_is_asked_leaves_no_connection_to_it()
         port = silent.sockets[0].getsockname()[1]
         nodes["a"].directory.replace({"gh-1": "c"}, {"c": Place("c", HOME, port)})
         client = Client(HOME, 1, HOME, 2)
-        reaching = asyncio.create_task(nodes["a"].fleet_door.joining.reach("gh-1", client))
+        reaching = asyncio.create_task(nodes["a"].fleet_door.forwarding.reach("gh-1", client))
         reader, writer = await asyncio.wait_for(came.get(), PATIENCE_S)
         reaching.cancel()
         assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
