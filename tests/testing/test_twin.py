@@ -24,7 +24,7 @@ from leverframe.exchanges.exchange import (
     line_of,
 )
 from leverframe.fleet.given_settings import BadSettings
-from leverframe.fleet.time_words import BadMoment
+from leverframe.fleet.time_words import BadMoment, Duration
 from leverframe.maintenance.readable_backup import write
 from leverframe.profile import Profile, UnknownProfile
 from leverframe.servers.http.messages import Answer, Reply, Request, StreamReply
@@ -48,6 +48,17 @@ def test_what_is_due_happens_while_time_is_moved(twin: Twin) -> None:
     twin.advance(timedelta(seconds=1))
     assert twin.state["OUT0"] == 0
     assert twin.now - before == timedelta(minutes=10)
+
+
+@pytest.mark.parametrize(("step", "steps"), [("0.1s", 10), ("10ms", 100), ("999ms", 1), (1 / 3, 3)])
+def test_steps_that_add_up_to_a_second_are_a_second(twin: Twin, step: Duration, steps: int) -> None:
+    twin.command("outs.cgi?ortime=01", "outs.cgi?out0=1")
+    for _ in range(steps):
+        twin.advance(step)
+    if step == "999ms":
+        assert twin.state["OUT0"] == 1
+        twin.advance("1ms")
+    assert twin.state["OUT0"] == 0
 
 
 def test_time_is_moved_to_a_moment_of_the_local_clock() -> None:

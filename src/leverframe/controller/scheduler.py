@@ -11,6 +11,9 @@ from leverframe.engine.moment import Moment
 DEADLINES_AT_A_TIME = 2000
 #: How long time stands still after a fault: what failed may be due still, and would fail at once.
 REST_S = 1.0
+#: What is due so much later than the moment to which time is moved is due at that moment: sums of
+#: parts of a second, and seconds since 1970, are no more exact.
+INSTANT_S = 1e-6
 
 
 class Scheduler:
@@ -87,9 +90,12 @@ class Scheduler:
                     await asyncio.sleep(0)
 
     def live_until(self, target: float) -> Iterator[None]:
-        """Move virtual time to a moment; yield after every deadline served on the way."""
+        """Move virtual time to a moment; yield after every deadline served on the way.
+
+        What is due an instant later is served, too: ten steps of 0.1 s are less than a second.
+        """
         clock = self._clock
-        while (deadline := self._next_deadline()) is not None and deadline <= target:
+        while (deadline := self._next_deadline()) is not None and deadline <= target + INSTANT_S:
             clock.move_to(deadline)
             self._tick(clock.read())
             yield
