@@ -44,7 +44,7 @@ def argument(*names: str, **settings: Any) -> Argument:
 
 
 def several(name: str, metavar: str, help: str, **settings: Any) -> Argument:
-    """An option that may be given again, for a list."""
+    """Declare an option that may be given again, for a list."""
     return argument(
         name, action="append", default=[], metavar=metavar, type=filled, help=help, **settings
     )

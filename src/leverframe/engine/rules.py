@@ -264,7 +264,7 @@ class Rules:
             self._hold(action)
 
     def _link(self) -> None:
-        """Number the rules and build the indexes."""
+        """Assign the rules their numbers and build the indexes."""
         self._by_source.clear()
         self._holders.clear()
         self._by_target.clear()

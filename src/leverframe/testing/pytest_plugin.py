@@ -135,7 +135,7 @@ def _names(variants: list[Variant]) -> list[str]:
 
 @pytest.fixture
 def leverframe_variant(request: pytest.FixtureRequest) -> Variant:
-    """What the twin of this test is."""
+    """Return what the twin of this test is."""
     if hasattr(request, "param"):
         variant: Variant = request.param
         return variant
@@ -166,7 +166,7 @@ def twin_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., "AnyT
 
 @pytest.fixture
 def twin(leverframe_variant: Variant, twin_factory: Callable[..., "AnyTwin"]) -> "AnyTwin":
-    """A controller on virtual time, of the newest version or as the mark of the test says."""
+    """Provide a controller on virtual time, of the newest version or as the mark says."""
     return twin_factory(**leverframe_variant)
 
 

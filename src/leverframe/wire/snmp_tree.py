@@ -64,7 +64,7 @@ class Scalar(Struct, frozen=True):
 
 
 def _in_branch(branch: int, *rows: tuple[tuple[str, ...], int, int]) -> list[Scalar]:
-    """Number labels with a common scale and absent value from 1 on."""
+    """Assign numbers from 1 on to labels with a common scale and absent value."""
     flat = [(label, scale, absent) for labels, scale, absent in rows for label in labels]
     return [Scalar(branch, number, *row) for number, row in enumerate(flat, start=1)]
 

@@ -73,7 +73,7 @@ def span(
 
 
 def run(first: int, words: Iterable[str], when: Spans = ALWAYS) -> tuple[Code, ...]:
-    """Number words consecutively from `first` on."""
+    """Assign consecutive numbers to words, from `first` on."""
     return tuple(Code(first + offset, word, when) for offset, word in enumerate(words))
 
 

@@ -26,7 +26,7 @@ class StartAttempts:
         return when is None or when <= time.monotonic()
 
     def any_due(self, among: Collection[int] | None = None) -> bool:
-        """Tell whether one that did not start is to be tried now; of all if none are named."""
+        """Return whether one that did not start is to be tried now; of all if none are named."""
         chosen = self.not_before if among is None else self.not_before.keys() & set(among)
         return any(map(self.is_due, chosen))
 

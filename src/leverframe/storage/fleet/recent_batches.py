@@ -62,7 +62,7 @@ class RecentBatches:
         self._numbers = {}
 
     def of(self, controllers: Iterable[int]) -> list[int]:
-        """Number the batches that hold something of controllers.
+        """Return the numbers of the batches that hold something of controllers.
 
         To be asked before the tables are read: what leaves the batches meanwhile is there.
         """
