@@ -14,6 +14,7 @@ import pytest
 from pymodbus.client import ModbusTcpClient
 
 from leverframe.config import BadConfiguration
+from leverframe.controller.live_snapshot import NoLiveSnapshot
 from leverframe.durations import BadDuration
 from leverframe.exchanges.exchange import (
     FORMAT,
@@ -147,6 +148,12 @@ def test_time_passes_until_a_condition_holds(twin: Twin) -> None:
         twin.until("DSX >= 3")
 
 
+def test_what_is_no_number_cannot_be_waited_for(twin: Twin) -> None:
+    for label in ("DSX", "rules", "profile"):
+        with pytest.raises(BadRule, match=f"There is no value '{label}'"):
+            twin.until(f"{label} >= 1")
+
+
 def test_a_snapshot_is_gone_back_to_and_a_fork_goes_its_own_way(twin: Twin) -> None:
     twin.command("outs.cgi?ortime=0600", "outs.cgi?out0=1")
     snapshot = twin.snapshot()
@@ -267,6 +274,8 @@ def test_which_recorded_answer_comes_next_is_part_of_snapshots(tmp_path: Path) -
         assert twin.get("/own") == "second"
         twin.reset()
         assert (twin.get("/own"), fork.get("/own")) == ("first", "third")
+        with Twin() as other, pytest.raises(NoLiveSnapshot, match="only one has recorded answers"):
+            other.restore(one_given)
     with Twin.process(recorded=recording) as process:
         assert (process.get("/own"), process.get("/own")) == ("first", "second")
         process.reset()

@@ -73,6 +73,8 @@ async def go_back(controller: Controller, snapshot: LiveSnapshot) -> None:
             f"The snapshot is of hardware {snapshot.profile.hw}, "
             f"this controller has hardware {controller.profile.hw}."
         )
+    if len(snapshot.parts) != 1 + len(controller.live_parts):
+        raise NoLiveSnapshot("Of the snapshot and this controller only one has recorded answers.")
     await controller.writer.settled()
     kept = _difference_of_remembered(controller, snapshot.remembered)
     if controller.profile.sw != snapshot.profile.sw:

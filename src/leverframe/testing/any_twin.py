@@ -328,7 +328,7 @@ class AnyTwin(ABC):
 
     def _judge(self, text: str) -> Callable[[], bool]:
         label, compare, number = condition_from_words(text)
-        if label not in self.state:
+        if not isinstance(self.state.get(label, ""), float | int | None):
             raise BadRule(f"There is no value {label!r}.")
 
         def holds() -> bool:
