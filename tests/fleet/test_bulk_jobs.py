@@ -147,14 +147,14 @@ async def test_a_change_that_ends_by_a_fault_of_the_program_is_never_told_as_don
     disk = await prepared()
     async with loop_node(disk) as node:
         await start_stored(node.node)
-        send = node.web.jobs.reaching.send
+        send = node.web.jobs.executor.send
 
         async def done_at_one(steps: Mapping[int, JobStep], work: JobWork) -> Any:
             first, step = next(iter(steps.items()))
             await send({first: step}, work)
             raise RuntimeError("a fault of the program")
 
-        monkeypatch.setattr(node.web.jobs.reaching, "send", done_at_one)
+        monkeypatch.setattr(node.web.jobs.executor, "send", done_at_one)
         for _ in range(2):
             told = await node.refused(504, "send", command=NAME, id="a")
             assert "The program failed; its log says more. Of 2 controllers, 0 have" in told

@@ -28,7 +28,7 @@ from leverframe.controller.live_snapshot import LiveSnapshot, take_snapshot
 from leverframe.fleet.commands import _print_made, table_of
 from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_file import read_fleet
-from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
+from leverframe.fleet.jobs.fleet_executor import FleetExecutor
 from leverframe.fleet.members import NewController
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import MemberRecord
@@ -211,11 +211,11 @@ def test_those_that_were_added_are_told_where_the_rest_is_refused_meanwhile(
 def test_a_command_that_ends_by_a_fault_of_the_program_ends_with_an_error(
     fleet: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fail(self: ReachingAnywhere, *given: object) -> None:
+    async def fail(self: FleetExecutor, *given: object) -> None:
         raise RuntimeError("a fault of the program")
 
     fleet("add", "--name", "gh-{n}", "--count", "2")
-    monkeypatch.setattr(ReachingAnywhere, "send", fail)
+    monkeypatch.setattr(FleetExecutor, "send", fail)
     told = fleet("send", "outs.cgi?out0=1", ends_with=2)
     assert "The program failed; its log says more. Of 2 controllers, 0 have done it" in told
 

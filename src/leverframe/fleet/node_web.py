@@ -20,9 +20,9 @@ from leverframe.commands.table.rights import require
 from leverframe.commands.table.row import ANYBODY, CONTROL
 from leverframe.config.described import describe_type, taken_apart
 from leverframe.fleet.answer_headers import PROGRESS, SILENT_NODES, STALE, STARTING
-from leverframe.fleet.api.across import ApiAnswer, ApiCall, done_here
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.api.endpoints import ENDPOINTS
+from leverframe.fleet.api.fan_out import ApiAnswer, ApiCall, done_here
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import HealthIndex
 from leverframe.fleet.jobs.jobs import FleetJobs

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import SILENT_NODES, STALE
-from leverframe.fleet.api.across import ApiCall
+from leverframe.fleet.api.fan_out import ApiCall
 from leverframe.fleet.cluster import start_attempts
 from leverframe.fleet.cluster.commands import drain_node, forget_node, list_nodes, move_controller
 from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
@@ -113,7 +113,7 @@ async def test_what_a_node_cannot_do_for_another_one_is_told_as_it_is(
     assert "The database is away." in await a.refused(507, "tag", tag="all", add="x")
     cluster.members["a"].lease.ended = "It must not act."
     with pytest.raises(StoreUnavailable, match="It must not act"):
-        await a.web.jobs.reaching.findings([1], "")
+        await a.web.jobs.executor.findings([1], "")
     cluster.members["a"].lease.ended = None
 
 
@@ -385,7 +385,7 @@ async def headers_of(node: LoopNode, what: str) -> dict[str, str]:
 async def test_a_node_of_an_older_program_is_named_as_one_that_does_not_answer(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.api.across.HOLD_S", 0.1)
+    monkeypatch.setattr("leverframe.fleet.api.fan_out.HOLD_S", 0.1)
     a, far, answer = cluster.asked["a"], cluster.names("b"), cluster.members["b"].answer
     # As if the others were a version ahead.
     cluster._doors["b"].inner.answer = lambda call: answer(replace(call, protocol=PROTOCOL + 1))
@@ -425,9 +425,9 @@ async def test_what_a_node_does_not_know_is_told_as_of_another_program(cluster: 
 async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.api.across.HOLD_S", 0.1)
-    monkeypatch.setattr("leverframe.fleet.api.across.TAKEN_OVER_S", 0.1)
-    monkeypatch.setattr("leverframe.fleet.jobs.reaching_anywhere.STEP_S", 0.1)
+    monkeypatch.setattr("leverframe.fleet.api.fan_out.HOLD_S", 0.1)
+    monkeypatch.setattr("leverframe.fleet.api.fan_out.TAKEN_OVER_S", 0.1)
+    monkeypatch.setattr("leverframe.fleet.jobs.fleet_executor.STEP_S", 0.1)
     a, far = cluster.asked["a"], cluster.names("b")
     job = (await cluster.asked["b"].post("rollout/plan", command=NAME))["job"]
     await cluster._doors["b"].inner.close()
@@ -453,7 +453,7 @@ async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
     why = (await a.get("rollout", id=id))["why"]
     assert "could be taken. The node b does not answer. Nothing was done there." in why
     number = cluster.member(min(far)).number
-    assert await a.web.jobs.reaching.findings([number], "") == {number: None}
+    assert await a.web.jobs.executor.findings([number], "") == {number: None}
     await a.post("rollout/remove", id=id)
     for what in ("export", f"show?name={min(far)}", f"rollout?id={job['id']}"):
         assert (await a.ask(f"/api/fleet/{what}", method="GET")).status == 503, what
@@ -464,7 +464,7 @@ async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
 async def test_what_a_node_has_taken_and_not_answered_is_not_known(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.api.across.DONE_S", 0.05)
+    monkeypatch.setattr("leverframe.fleet.api.fan_out.DONE_S", 0.05)
     a, far = cluster.asked["a"], cluster.names("b")
 
     async def hang(content: bytes) -> bytes:
@@ -546,7 +546,7 @@ async def test_people_of_a_tenant_have_theirs_on_all_nodes_and_nothing_else(
 async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.api.across.HOLD_S", 0.1)
+    monkeypatch.setattr("leverframe.fleet.api.fan_out.HOLD_S", 0.1)
     monkeypatch.setattr("leverframe.fleet.cluster.commands.LOOK_S", 0.01)
     door = cluster.nodes["a"].door
     await door.listen(HOME, 0)

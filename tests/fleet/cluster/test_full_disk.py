@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from leverframe.fleet.bulk import MemberResult, send
-from leverframe.fleet.jobs import job, reaching_anywhere
+from leverframe.fleet.jobs import fleet_executor, job
 from leverframe.storage.fleet.postgres_schema import migrate
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
 from tests.patience import PATIENCE_S
@@ -82,7 +82,7 @@ async def test_changes_are_refused_while_the_disk_of_the_database_is_full(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(job, "AGAIN_S", 0.1)
-    monkeypatch.setattr(reaching_anywhere, "STEP_S", 0.5)
+    monkeypatch.setattr(fleet_executor, "STEP_S", 0.5)
     place = small_disk / "tables"
     place.mkdir()
     shutil.chown(place, "postgres", "postgres")

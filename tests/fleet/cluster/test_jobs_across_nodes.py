@@ -257,7 +257,7 @@ async def test_a_controller_that_moves_in_the_middle_of_a_change_does_it_once(
         await a.post("rename", name=second, to="renamed")
         (job,) = a.web.jobs.all()
         await until(lambda: "renamed" in [one.name for one in job.results()])
-        found = await a.web.jobs.reaching.findings([10**6], "")
+        found = await a.web.jobs.executor.findings([10**6], "")
         assert found == {10**6: None}
 
 

@@ -18,7 +18,7 @@ import pytest
 
 import leverframe
 from leverframe.fleet.cluster.node_calls import PROTOCOL
-from leverframe.fleet.jobs.reaching_anywhere import STEP_S
+from leverframe.fleet.jobs.fleet_executor import STEP_S
 from tests.fleet.cluster.node_processes import (
     SOURCE,
     add_controllers,

@@ -10,8 +10,8 @@ from leverframe.commands.describe.openapi import QueryParameter, openapi_of_endp
 from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
 from leverframe.fleet.answer_headers import PROGRESS
 from leverframe.fleet.api import (
+    across_nodes,
     acting,
-    anywhere,
     comparing,
     making,
     nodes,
@@ -20,7 +20,6 @@ from leverframe.fleet.api import (
     tenancy,
     watching,
 )
-from leverframe.fleet.api.across import at_holder, at_owner, spread_bulk
 from leverframe.fleet.api.acting import JOB_ID, KEPT_LABEL, SNAPSHOT_LABEL
 from leverframe.fleet.api.context import (
     CHOSEN,
@@ -31,6 +30,7 @@ from leverframe.fleet.api.context import (
     FleetEndpoint,
     Texts,
 )
+from leverframe.fleet.api.fan_out import at_holder, at_owner, fan_out_bulk
 from leverframe.fleet.api.making import NEW_PLACE, PLACES
 from leverframe.fleet.api.reading import NodeHealth
 from leverframe.fleet.api.watching import PLACE
@@ -105,7 +105,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         function=openapi_of_node,
         doc="Describe this interface as OpenAPI.",
     ),
-    anywhere.OVERVIEW,
+    across_nodes.OVERVIEW,
     _operator_read(
         "/api/fleet/nodes",
         function=nodes.reported,
@@ -136,7 +136,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         function=nodes.moved,
         doc="Let a node have controllers as long as it lives.",
     ),
-    anywhere.LIST,
+    across_nodes.LIST,
     _operator_read(
         "/api/fleet/owners",
         function=reading.owners,
@@ -152,7 +152,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         query=(TAGS, *LOOKED_FOR, *PLACE),
         while_starting=True,
         function=watching.streamed,
-        across=watching.streamed_anywhere,
+        across=watching.streamed_across_nodes,
         doc="Tell what a page shows as server-sent events: `view` with the controllers in view, "
         "then `change` with what is different.",
     ),
@@ -173,7 +173,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         across=at_owner,
         doc="Show one controller, with the settings that differ from the factory settings.",
     ),
-    anywhere.EXPORT,
+    across_nodes.EXPORT,
     _change(
         "/api/fleet/add",
         query=(
@@ -188,14 +188,14 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         body=Annotated[str, Meta(description="A template: a settings backup in JSON or TOML.")],
         body_is_optional=True,
         function=making.added,
-        across=anywhere.added,
+        across=across_nodes.added,
         doc="Make controllers with simulated boards, all of them or none.",
     ),
     _change(
         "/api/fleet/remove",
         query=CHOSEN,
         function=making.removed,
-        across=spread_bulk,
+        across=fan_out_bulk,
         doc="Remove the chosen controllers with all that is stored of them; of those that did not "
         "start the ones that are named.",
     ),
@@ -225,7 +225,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             ),
         ),
         function=making.started,
-        across=anywhere.started,
+        across=across_nodes.started,
         doc="Try again to start controllers that did not start with the node, such as one whose "
         "port was in use; `detail` tells of each whether it runs. What the fleet file names and "
         "was never made is made; `password` is that of its new administrator. Nodes that "
@@ -240,7 +240,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             QueryParameter("remove", Texts, "Tags to take from them."),
         ),
         function=making.tagged,
-        across=spread_bulk,
+        across=fan_out_bulk,
         doc="Give tags to the chosen controllers, and take tags from them.",
     ),
     FleetEndpoint(
@@ -262,11 +262,11 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         body=Annotated[str, Meta(description="The body of the command, if it takes one.")],
         body_is_optional=True,
         function=acting.sent,
-        across=anywhere.sent,
+        across=across_nodes.sent,
         doc="Carry out a command on the chosen controllers, with a result for each; or try it. "
         "What was begun goes on after a node was killed, and each controller does it once.",
     ),
-    anywhere.ROLLOUTS,
+    across_nodes.ROLLOUTS,
     _read(
         "/api/fleet/rollout",
         query=(rolling_out.ID,),
@@ -287,7 +287,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         body=Annotated[str, Meta(description="Commands, one in a line, or a template.")],
         body_is_optional=True,
         function=rolling_out.planned,
-        across=anywhere.planned,
+        across=across_nodes.planned,
         doc="Plan a roll-out in groups for the chosen controllers, and tell what each would say to "
         "it. Nothing is changed before it is started.",
     ),
@@ -304,7 +304,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         query=CHOSEN,
         body=Annotated[str, Meta(description="A template: a settings backup in JSON or TOML.")],
         function=comparing.drift,
-        across=anywhere.drift,
+        across=across_nodes.drift,
         is_question=True,
         doc="Tell in which settings the chosen controllers differ from a template; nothing is "
         "changed.",
@@ -313,7 +313,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/changes",
         query=(*CHOSEN, *comparing.CHANGES_OF),
         function=comparing.changes,
-        across=anywhere.changes,
+        across=across_nodes.changes,
         doc="List who changed or switched what on the chosen controllers, newest first.",
     ),
     _change(
@@ -326,7 +326,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             QueryParameter("rate", float, "Let time run, seconds in a second; 0 freezes it."),
         ),
         function=acting.moved,
-        across=anywhere.advanced,
+        across=across_nodes.advanced,
         doc="Move virtual time of the chosen controllers together, or each to one moment; what is "
         "due happens on the way.",
     ),
@@ -334,23 +334,23 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/snapshot",
         query=(SNAPSHOT_LABEL, *CHOSEN),
         function=acting.snapshot_taken,
-        across=anywhere.snapshot_taken,
+        across=across_nodes.snapshot_taken,
         doc="Take a snapshot of the chosen controllers: settings and what they remember, on "
         "virtual time all of their state as long as the process runs; up to 20 labels.",
     ),
-    anywhere.SNAPSHOTS,
+    across_nodes.SNAPSHOTS,
     _change(
         "/api/fleet/snapshot/remove",
         query=(KEPT_LABEL,),
         function=acting.snapshot_removed,
-        across=anywhere.snapshot_removed,
+        across=across_nodes.snapshot_removed,
         doc="Remove a snapshot with all that is stored of it, so that its label is free.",
     ),
     _change(
         "/api/fleet/restore",
         query=(KEPT_LABEL, *CHOSEN),
         function=acting.restored,
-        across=spread_bulk,
+        across=fan_out_bulk,
         doc="Let the chosen controllers go on from a snapshot, or start anew with it.",
     ),
     _change(
@@ -373,7 +373,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             *CHOSEN,
         ),
         function=acting.fault_set,
-        across=spread_bulk,
+        across=fan_out_bulk,
         doc="Set a fault on the chosen controllers, each with a seed of its own.",
     ),
     _operator_read(
@@ -397,7 +397,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/tenant/give",
         query=(*CHOSEN, tenancy.GIVEN_TO),
         function=tenancy.given,
-        across=spread_bulk,
+        across=fan_out_bulk,
         doc="Let the chosen controllers belong to a tenant, with all that they hold, or to the "
         "operator alone. They leave their snapshots.",
     ),

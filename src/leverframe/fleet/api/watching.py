@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.row import ADMIN
-from leverframe.fleet.api import anywhere
-from leverframe.fleet.api.across import others_of
-from leverframe.fleet.api.anywhere import OVERVIEW, overview
+from leverframe.fleet.api import across_nodes
+from leverframe.fleet.api.across_nodes import OVERVIEW, overview
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
+from leverframe.fleet.api.fan_out import others_of
 from leverframe.fleet.api.reading import node_report
 from leverframe.fleet.api.rolling_out import listed
 from leverframe.fleet.health_index import Order
@@ -55,7 +55,7 @@ def streamed(context: FleetContext) -> StreamReply:
     return _stream(context, views)
 
 
-def streamed_anywhere(context: FleetContext, endpoint: FleetEndpoint) -> StreamReply:
+def streamed_across_nodes(context: FleetContext, endpoint: FleetEndpoint) -> StreamReply:
     """Stream what is in view of all nodes."""
     place, others = _place(context), others_of(context)
 
@@ -65,7 +65,7 @@ def streamed_anywhere(context: FleetContext, endpoint: FleetEndpoint) -> StreamR
         view = await view_of_all(context.node, others, place, about)
         if not _is_admin(context):
             return view
-        jobs = await anywhere.rollouts(context, anywhere.ROLLOUTS)
+        jobs = await across_nodes.rollouts(context, across_nodes.ROLLOUTS)
         # Nodes are the operator's affair; seconds that pass by themselves are no news.
         report = replace(others.report(), lease_s=0.0) if context.tenant is None else None
         return replace(view, rollouts=_shown(jobs), cluster=report)

@@ -20,6 +20,7 @@ from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
 from leverframe.fleet.bulk import MemberResult
+from leverframe.fleet.jobs.fleet_executor import FleetExecutor
 from leverframe.fleet.jobs.job_outcomes import JobOutcomes
 from leverframe.fleet.jobs.job_plan import JobPlan
 from leverframe.fleet.jobs.job_state import (
@@ -32,7 +33,6 @@ from leverframe.fleet.jobs.job_state import (
     report_of_job,
 )
 from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
 from leverframe.fleet.jobs.steps import UNDECIDED, JobStep
 from leverframe.fleet.progress import AT_A_TIME, count_done
 from leverframe.fleet.tenants import name_for_tenant
@@ -60,7 +60,7 @@ class FleetJob:
         store: Store,
         plan: JobPlan,
         work: JobWork | None,
-        reaching: ReachingAnywhere,
+        executor: FleetExecutor,
         name_of: NameOf,
     ) -> None:
         self.number = number
@@ -72,7 +72,7 @@ class FleetJob:
         #: Findings of the controllers of a group before it was begun.
         self._before: dict[int, list[str]] = {}
         self._store = store
-        self._reaching = reaching
+        self._executor = executor
         self._name_of = name_of
         self._task: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
@@ -88,7 +88,7 @@ class FleetJob:
         number: int,
         store: Store,
         rows: Stored,
-        reaching: ReachingAnywhere,
+        executor: FleetExecutor,
         name_of: NameOf,
     ) -> "FleetJob":
         """Take up a job from its rows."""
@@ -100,7 +100,7 @@ class FleetJob:
             store,
             plan,
             None if work is None else msgspec.convert(work, JobWork),
-            reaching,
+            executor,
             name_of,
         )
         job.state = msgspec.convert(kept[_STATE], JobState)
@@ -280,13 +280,13 @@ class FleetJob:
             return True
         if self.plan.takes_snapshots:
             try:
-                await self._reaching.keep(left, label)
+                await self._executor.keep(left, label)
             except Refusal as refusal:
                 await self._end(str(refusal.detail))
                 return False
         before: dict[int, list[str]] = {}
         if self.plan.checks_health:
-            found = await self._reaching.findings(left, self.plan.tenant)
+            found = await self._executor.findings(left, self.plan.tenant)
             before = {number: list(found[number] or ()) for number in left}
         self.state.snapshot = label
         await self._save({f"{_BEFORE}{number}": ids for number, ids in before.items()})
@@ -318,7 +318,7 @@ class FleetJob:
             number: self._step(str(0 if one is None else one.tries))
             for number, one in before.items()
         }
-        return await self._reaching.send(steps, self.work)
+        return await self._executor.send(steps, self.work)
 
     def _step(self, part: str) -> JobStep:
         plan = self.plan
@@ -350,7 +350,7 @@ class FleetJob:
 
     async def _check_health(self, group: Sequence[int]) -> None:
         done = [one for one in group if self.outcomes.is_done(one)]
-        found = await self._reaching.findings(done, self.plan.tenant)
+        found = await self._executor.findings(done, self.plan.tenant)
         if worse := self.outcomes.worse(found, self._before):
             await self._note(worse)
 
@@ -375,7 +375,7 @@ class FleetJob:
             some = left[begin : begin + AT_A_TIME]
             step = self._step(f"undo{self.state.round}")
             labels = {number: self.outcomes[number].snapshot for number in some}
-            results = await self._reaching.undo(labels, step)
+            results = await self._executor.undo(labels, step)
             await self._note({one: self.outcomes.gone_back(one, results[one]) for one in some})
         count = len(self.outcomes.to_undo())
         self.state.status = "undone"

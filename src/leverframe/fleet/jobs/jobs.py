@@ -13,12 +13,12 @@ from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.fleet.bulk import BulkReport, report_of
 from leverframe.fleet.group_snapshots import GroupSnapshots
+from leverframe.fleet.jobs.fleet_executor import FleetExecutor
 from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_plan import JobKind, JobPlan, error_count, grouped
 from leverframe.fleet.jobs.job_state import UNDER_WAY
 from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.reaching import LocalReaching
-from leverframe.fleet.jobs.reaching_anywhere import ReachingAnywhere
+from leverframe.fleet.jobs.local_executor import LocalExecutor
 from leverframe.fleet.jobs.steps import MemberSteps
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import answering
@@ -103,8 +103,8 @@ class FleetJobs:
         passwords: Passwords,
     ) -> None:
         self._node = node
-        local = LocalReaching(node, MemberSteps(node.registry, passwords), snapshots)
-        self.reaching = ReachingAnywhere(node, local)
+        local = LocalExecutor(node, MemberSteps(node.registry, passwords), snapshots)
+        self.executor = FleetExecutor(node, local)
         #: By id, oldest first.
         self._jobs: dict[str, FleetJob] = {}
         self._making = asyncio.Lock()
@@ -127,7 +127,7 @@ class FleetJobs:
                     del registry.jobs[number]
                     continue
                 job = FleetJob.stored(
-                    number, lane.store(number), rows, self.reaching, self._node.name_of
+                    number, lane.store(number), rows, self.executor, self._node.name_of
                 )
                 self._jobs[job.plan.id] = job
                 job.go_on()
@@ -222,7 +222,7 @@ class FleetJobs:
         (number,) = await registry.reserve(1)
         # A node that was killed may have left something under this number.
         await lane.forget([number])
-        job = FleetJob(number, lane.store(number), plan, work, self.reaching, self._node.name_of)
+        job = FleetJob(number, lane.store(number), plan, work, self.executor, self._node.name_of)
         if kind == "bulk":
             # Begun with its first row: nobody has to start it.
             job.state.status = "running"
@@ -274,7 +274,7 @@ class FleetJobs:
             raise Conflict(f"The job {job.plan.id} is {job.state.status}; stop it first.")
         await self._node.registry.remove_job(job.number)
         del self._jobs[job.plan.id]
-        await self.reaching.forget(job.plan.id)
+        await self.executor.forget(job.plan.id)
         await self._node.lane.forget([job.number])
 
 

@@ -1,4 +1,4 @@
-"""How a job reaches controllers: those of its own node, by a call.
+"""Carries out the steps of a job on the controllers of its own node, by a call.
 
 A job knows controllers by their numbers, which stay when they are renamed.
 """
@@ -19,7 +19,7 @@ from leverframe.fleet.tenants import is_seen, tenant_within
 Findings = dict[str, str] | None
 
 
-class LocalReaching:
+class LocalExecutor:
     """Controllers of this node."""
 
     def __init__(self, node: FleetNode, steps: MemberSteps, snapshots: GroupSnapshots) -> None:

@@ -13,24 +13,24 @@ from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.table.row import ADMIN, CONTROL
 from leverframe.commands.table.written_commands import written_commands
 from leverframe.fleet.api import acting, reading, rolling_out
-from leverframe.fleet.api.across import (
+from leverframe.fleet.api.acting import command_of, label_of
+from leverframe.fleet.api.comparing import USUAL_CHANGES, FleetChange, MemberDrift, newness
+from leverframe.fleet.api.context import CHOSEN, FleetContext, FleetEndpoint
+from leverframe.fleet.api.fan_out import (
     NoOwner,
     all_of,
     asked,
     bulk_of,
     done_here,
     each_node,
+    fan_out,
+    fan_out_bulk,
     held,
     others_of,
     refused_for,
     rows_of,
-    spread,
-    spread_bulk,
     targets_of,
 )
-from leverframe.fleet.api.acting import command_of, label_of
-from leverframe.fleet.api.comparing import USUAL_CHANGES, FleetChange, MemberDrift, newness
-from leverframe.fleet.api.context import CHOSEN, FleetContext, FleetEndpoint
 from leverframe.fleet.api.making import MadeReport
 from leverframe.fleet.api.reading import (
     AdvanceReport,
@@ -88,7 +88,7 @@ def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 async def listed(context: FleetContext, endpoint: FleetEndpoint) -> list[MemberReport]:
     """List controllers of all nodes; those of silent ones as unknown, unless looked for by it."""
     targets = await targets_of(context)
-    parts = await spread(context, endpoint, targets)
+    parts = await fan_out(context, endpoint, targets)
     if context.is_looked_for:
         parts = [part for part in parts if part.refusal is None]
     return rows_of(parts, targets, partial(_unknown, context))
@@ -115,7 +115,7 @@ def _unknown(context: FleetContext, target: LocatedController, why: Refusal) -> 
 async def exported(context: FleetContext, endpoint: FleetEndpoint) -> list[ExportedController]:
     """Export controllers of all nodes, or refuse it: one that is missing would not be noticed."""
     targets = await targets_of(context)
-    reports = all_of(await spread(context, endpoint, targets))
+    reports = all_of(await fan_out(context, endpoint, targets))
     found: list[ExportedController] = [one for some in reports for one in some]
     places = {one.name: place for place, one in enumerate(targets)}
     return sorted(found, key=lambda one: places.get(one.record.name, len(places)))
@@ -126,7 +126,7 @@ async def drift(context: FleetContext, endpoint: FleetEndpoint) -> list[MemberDr
     if not targets:
         found: list[MemberDrift] = (await done_here(context, endpoint, []))[0]
         return found
-    return rows_of(await spread(context, endpoint, targets), targets, _not_compared)
+    return rows_of(await fan_out(context, endpoint, targets), targets, _not_compared)
 
 
 def _not_compared(target: LocatedController, why: Refusal) -> MemberDrift:
@@ -136,7 +136,7 @@ def _not_compared(target: LocatedController, why: Refusal) -> MemberDrift:
 
 async def changes(context: FleetContext, endpoint: FleetEndpoint) -> list[FleetChange]:
     """List changes of all nodes but silent ones; what one cannot read would not be noticed."""
-    parts = await spread(context, endpoint, await targets_of(context))
+    parts = await fan_out(context, endpoint, await targets_of(context))
     reports = all_of(part for part in parts if not isinstance(part.refusal, SilentNode))
     newest = sorted((one for some in reports for one in some), key=newness)
     return newest[: context.given.get("count", USUAL_CHANGES)]
@@ -217,7 +217,7 @@ async def _started_at(
 async def advanced(context: FleetContext, endpoint: FleetEndpoint) -> AdvanceReport:
     """Move the time of controllers at every node that has some, and of these nodes."""
     targets = await targets_of(context)
-    parts = await spread(context, endpoint, targets, others_of(context).living())
+    parts = await fan_out(context, endpoint, targets, others_of(context).living())
     reports: list[AdvanceReport] = all_of(parts)
     due = [one.due for one in reports if one.due is not None]
     return AdvanceReport(
@@ -233,7 +233,7 @@ async def advanced(context: FleetContext, endpoint: FleetEndpoint) -> AdvanceRep
 async def snapshot_taken(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
     """Replace what every node has under this label, also one that has nothing to add."""
     targets = await targets_of(context)
-    parts = await spread(context, endpoint, targets, others_of(context).living())
+    parts = await fan_out(context, endpoint, targets, others_of(context).living())
     return bulk_of(parts, targets)
 
 
@@ -276,7 +276,7 @@ async def sent(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
     """
     given, command = context.given, command_of(context)
     if given.get("dry_run"):
-        return await spread_bulk(context, endpoint)
+        return await fan_out_bulk(context, endpoint)
     written_commands(command)
     work = JobWork((command,))
     targets = await chosen_targets(context)
@@ -286,7 +286,7 @@ async def sent(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
             report: BulkReport = (await done_here(context, endpoint, numbers))[0]
             return report
         trying = replace(context, given={**given, "dry_run": True})
-        tried = bulk_of(await spread(trying, endpoint, targets), targets)
+        tried = bulk_of(await fan_out(trying, endpoint, targets), targets)
         if tried.refused:
             return report_of(not_done(tried.results))
     id = given.get("id")
@@ -317,7 +317,7 @@ async def chosen_targets(context: FleetContext) -> Sequence[LocatedController]:
     if not context.is_looked_for:
         return targets
     # Where a node refuses it, it cannot be told whether its controllers are meant.
-    reports = all_of(await spread(context, LIST, targets))
+    reports = all_of(await fan_out(context, LIST, targets))
     names = {one.name for some in reports for one in some}
     return [one for one in targets if one.name in names]
 
@@ -336,7 +336,7 @@ async def planned(context: FleetContext, endpoint: FleetEndpoint) -> RolloutPlan
     rolling_out.work_of(context)
     targets = await chosen_targets(context)
     trying = replace(context, given={**context.given, "dry_run": True})
-    parts = await spread(trying, endpoint, targets) if targets else []
+    parts = await fan_out(trying, endpoint, targets) if targets else []
     tried = bulk_of(
         [one if one.refusal else replace(one, value=one.value.tried) for one in parts], targets
     )

@@ -1,4 +1,4 @@
-"""How a job reaches controllers that other nodes have: it asks each node for its own.
+"""Carries out the steps of a job on controllers of any node: it asks each node for its own.
 
 Who has a controller is looked up in the database each time. What was not decided, because the
 controller is being moved or its node does not answer, is asked again of whoever has it then, with
@@ -14,7 +14,7 @@ from msgspec import Struct
 from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.fleet.bulk import MemberResult
 from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.reaching import Findings, LocalReaching
+from leverframe.fleet.jobs.local_executor import Findings, LocalExecutor
 from leverframe.fleet.jobs.steps import NOT_SAVED, JobStep, gone
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import (
@@ -66,10 +66,10 @@ class FindingsCall(Struct, frozen=True):
     tenant: str
 
 
-class ReachingAnywhere:
+class FleetExecutor:
     """Controllers of this node and, where there are others, of those."""
 
-    def __init__(self, node: FleetNode, local: LocalReaching) -> None:
+    def __init__(self, node: FleetNode, local: LocalExecutor) -> None:
         self._node = node
         self._local = local
         node.calls |= {

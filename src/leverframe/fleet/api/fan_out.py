@@ -173,7 +173,7 @@ async def targets_of(context: FleetContext) -> list[LocatedController]:
 # --- asking all of them ---------------------------------------------------------------------------
 
 
-async def spread(
+async def fan_out(
     context: FleetContext,
     endpoint: FleetEndpoint,
     targets: Sequence[LocatedController],
@@ -292,13 +292,13 @@ def rows_of(
     return in_order(rows, targets)
 
 
-async def spread_bulk(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
+async def fan_out_bulk(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
     """Ask every node to do something to its controllers; return a result for each."""
     targets = await targets_of(context)
     if not targets:
         value: BulkReport = (await done_here(context, endpoint, []))[0]
         return value
-    return bulk_of(await spread(context, endpoint, targets), targets)
+    return bulk_of(await fan_out(context, endpoint, targets), targets)
 
 
 def bulk_of(parts: Sequence[NodePart], targets: Sequence[LocatedController]) -> BulkReport:
@@ -342,7 +342,7 @@ async def at_owner(context: FleetContext, endpoint: FleetEndpoint) -> Any:
     everybody = await targets_of(replace(context, given={}))
     target = [one for one in everybody if one.name == name]
     # None where it is removed meanwhile.
-    parts = await spread(context, endpoint, target) if target else []
+    parts = await fan_out(context, endpoint, target) if target else []
     if not parts:
         raise no_such_name(name)
     return all_of(parts)[0]
