@@ -53,14 +53,21 @@ class Tracer:
 
     def __call__(self, frame: FrameType, event: str, callee: Any) -> None:
         if event == "call":
-            # A coroutine that goes on is not called again.
-            if frame in self._begun or frame.f_back is None:
-                return
+            caller = frame.f_back
+        elif event == "c_call":
+            caller = frame
+        else:
+            return
+        # Most calls are made elsewhere: to look closely at each takes most of the time of a test.
+        if caller is None or (self._at is not None and caller.f_lineno != self._at[2]):
+            return
+        if event == "c_call":
+            self._called(caller, getattr(callee, "__qualname__", repr(callee)))
+        # A coroutine that goes on is not called again.
+        elif frame not in self._begun:
             if frame.f_code.co_flags & inspect.CO_COROUTINE:
                 self._begun.add(frame)
-            self._called(frame.f_back, frame.f_code.co_qualname)
-        elif event == "c_call":
-            self._called(frame, getattr(callee, "__qualname__", repr(callee)))
+            self._called(caller, frame.f_code.co_qualname)
 
     def _called(self, caller: FrameType, callee: str) -> None:
         file = caller.f_code.co_filename
