@@ -5,13 +5,18 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[2]
-WORKERS = ("-p", "tools.workers", "--workers", "3", "-p", "no:cacheprovider")
+WORKERS = (
+    *("-p", "tools.workers", "--workers", "3", "-p", "no:cacheprovider"),
+    # Declares what is told of a worker that is done.
+    *("-p", "xdist.plugin"),
+)
 
 
 @pytest.fixture(autouse=True)
-def project_in_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the runs find the plug-in from whatever folder they begin in."""
+def only_these_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the runs find the plug-in from whatever folder they begin in, and load few others."""
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
 @pytest.fixture
