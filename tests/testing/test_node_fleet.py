@@ -230,6 +230,19 @@ def test_a_controller_of_a_node_is_a_twin_by_its_name(parts: AsyncExitStack) -> 
     assert not twin.is_on
 
 
+def test_a_controller_of_a_node_that_is_off_is_waited_for(parts: AsyncExitStack) -> None:
+    with Fleet.connect(RunningNode(parts).url) as fleet:
+        fleet.add("gh-1")
+        twin = fleet["gh-1"]
+        twin.command("outs.cgi?out0=1")
+        twin.reboot(takes="0.2s")
+        assert twin.state["OUT0"] == 0
+        with twin.fault(faults.refuse(), for_="0.2s") as refusing:
+            pass
+        refusing.end()
+        assert twin._json("/api/sim")["faults"]["set"] == []
+
+
 def test_a_node_that_asks_who_is_there(parts: AsyncExitStack) -> None:
     running = RunningNode(parts)
     with Fleet.connect(running.url) as fleet:

@@ -1,6 +1,8 @@
 """A twin that a test reaches by HTTP alone, also for its snapshots and faults."""
 
+import time
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -8,6 +10,24 @@ import httpx
 
 from leverframe.hardware.fault_catalogue import Fault, time_unreachable_s
 from leverframe.testing.any_twin import AnyTwin
+from leverframe.testing.twin_client import ANSWER_S
+
+#: How long to wait before it is tried again to reach one that is off.
+TRY_AGAIN_S = 0.05
+
+
+def reached(
+    ask: Callable[[], httpx.Response], is_off: Callable[[httpx.TransportError], bool]
+) -> httpx.Response:
+    """Ask, and ask again while it is off by a fault; here that takes real time."""
+    deadline = time.monotonic() + ANSWER_S
+    while True:
+        try:
+            return ask()
+        except httpx.TransportError as error:
+            if not is_off(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(TRY_AGAIN_S)
 
 
 class HttpTwin(AnyTwin):

@@ -37,13 +37,11 @@ from leverframe.testing.any_twin import (
     WRITE_COMMUNITY,
     TwinAddress,
 )
-from leverframe.testing.http_twin import HttpTwin
+from leverframe.testing.http_twin import HttpTwin, reached
 from leverframe.testing.twin_client import ANSWER_S, TwinRefused, checked
 
 #: How long a start and an end may take, in real seconds.
 START_S, END_S = 30.0, 10.0
-#: How long to wait before it is tried again to reach one that is off.
-TRY_AGAIN_S = 0.05
 #: How long one that is to be killed may take to tell its time.
 TIME_S = 2.0
 #: The snapshot that `reset` goes back to.
@@ -272,19 +270,14 @@ class ProcessTwin(HttpTwin):
     def _operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
         if self._client is None or self._process is None:
             raise RuntimeError("The twin is off; start it with `with`, or with start().")
-        deadline = time.monotonic() + ANSWER_S
-        while True:
-            try:
-                reply = self._client.request(
-                    method, f"{self.url}{target}", content=body or None, auth=self.account
-                )
-            except httpx.ConnectError:
-                # By a fault it is off for a while, which is real time to a process.
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    raise
-                time.sleep(TRY_AGAIN_S)
-            else:
-                return checked(reply.status_code, reply.content)
+        client, process = self._client, self._process
+        reply = reached(
+            lambda: client.request(
+                method, f"{self.url}{target}", content=body or None, auth=self.account
+            ),
+            lambda error: isinstance(error, httpx.ConnectError) and process.poll() is None,
+        )
+        return checked(reply.status_code, reply.content)
 
 
 def _context(ca_file: str | None) -> ssl.SSLContext | bool:
