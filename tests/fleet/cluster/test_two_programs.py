@@ -44,7 +44,9 @@ NEXT_VERSION = "99.0.0"
 def next_release(folder: Path, protocol: int = PROTOCOL) -> Path:
     """Make the source of the next release."""
     package = folder / "leverframe"
-    shutil.copytree(SOURCE / "leverframe", package, ignore=shutil.ignore_patterns("__pycache__"))
+    # With what is compiled, which holds for all files but those that are edited here; not with what
+    # tools/measure.py has rewritten.
+    shutil.copytree(SOURCE / "leverframe", package, ignore=shutil.ignore_patterns("*.opt-*.pyc"))
     _edit(package / "__init__.py", f'"{leverframe.__version__}"', f'"{NEXT_VERSION}"')
     calls = package / "fleet" / "cluster" / "node_calls.py"
     _edit(calls, f"\nPROTOCOL = {PROTOCOL}\n", f"\nPROTOCOL = {protocol}\n")
