@@ -5,7 +5,6 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.cases import for_each
 from tests.clients.served_twin import ServedTwin
 from tests.web.cards import card, save
 from tests.web.conftest import REFUSALS, OpenPage, Serve
@@ -75,27 +74,29 @@ def test_what_the_regulator_does_shows_live(twin: ServedTwin, open_page: OpenPag
     expect(now.get_by_text("The input is silent, so the duty stays as it is.")).to_be_visible()
 
 
-@for_each(
-    ("language", "told"),
-    [
-        ("en", "Heater cannot be switched from outside while the outputs are locked; only "),
-        ("pl", "Heater nie można przełączyć z zewnątrz, gdy wyjścia są zablokowane; "),
-    ],
-)
+REFUSED = {
+    "en": "Heater cannot be switched from outside while the outputs are locked; only ",
+    "pl": "Heater nie można przełączyć z zewnątrz, gdy wyjścia są zablokowane; ",
+}
+
+
 def test_a_refused_gain_is_told_in_the_names_of_the_form(
-    language: str, told: str, twin: ServedTwin, open_page: OpenPage
+    twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?pname=1Heater")
     twin.get("/stm.cgi?pidvalue=0*10*300*200*0*0*1")
     twin.get("/stm.cgi?outblock=1")
-    page = open_page("pid", language=language, allow=REFUSALS)
+    page = open_page("pid", allow=REFUSALS)
     form = page.locator("form.card")
     form.get_by_label("Kp").fill("2.5")
-    form.locator("footer .primary").click()
-    refusal = form.get_by_role("alert")
-    expect(refusal).to_contain_text(told)
-    assert not re.search(r"PWM1|Field|cgi", refusal.inner_text())
-    twin.get("/stm.cgi?outblock=0")
+    for language, told in REFUSED.items():
+        page.locator("details.own summary").click()
+        page.locator("details.own select").first.select_option(language)
+        page.keyboard.press("Escape")
+        form.locator("footer .primary").click()
+        refusal = form.get_by_role("alert")
+        expect(refusal).to_contain_text(told)
+        assert not re.search(r"PWM1|Field|cgi", refusal.inner_text())
 
 
 @pytest.mark.thorough
@@ -115,11 +116,12 @@ def test_the_course_is_drawn_and_goes_on(twin: ServedTwin, open_page: OpenPage) 
 
 @pytest.mark.thorough
 def test_the_inputs_are_those_of_the_version(serve: Serve, open_page: OpenPage) -> None:
-    def offered(version: tuple[str, ...], source: str) -> int:
+    def offered(*version: str) -> set[str | None]:
         setting = card(open_page("pid", of=serve(*version)), "Setting")
-        return setting.get_by_label("Input").locator(f"option[value='{source}']").count()
+        options = setting.get_by_label("Input").locator("option")
+        expect(options).not_to_have_count(0)
+        return {option.get_attribute("value") for option in options.all()}
 
-    assert offered((), "POWER6") == 1
-    assert offered(("3.5", "1.36"), "POWER4") == 1
-    assert offered(("3.5", "1.36"), "POWER6") == 0
-    assert offered(("3.0", "1.58a"), "POWER1") == 0
+    assert "POWER6" in offered()
+    assert offered("3.5", "1.36") & {"POWER4", "POWER6"} == {"POWER4"}
+    assert "POWER1" not in offered("3.0", "1.58a")

@@ -141,13 +141,14 @@ function missing(typed, before, after) {
   return typed.filter(([, value]) => !meanings(value).some((one) => arrived.has(one)));
 }
 
-// Answers the settings as they are afterwards.
-async function walkCard(card, { texts, skipped, hidden }, before, values, problems) {
+// Answers the settings as they are afterwards; `known` are those before, if they were read already.
+async function walkCard(card, { texts, skipped, hidden }, known, values, problems) {
   const place = headingOf(card);
   const isLeftAlone = (id) => !id || skipped.some((begin) => id.startsWith(begin));
   const inputs = [...card.querySelectorAll(`.fields :is(${INPUTS})`)];
   const ids = inputs.map(({ id }) => id).filter((id) => !isLeftAlone(id));
-  if (ids.length === 0) return before;
+  if (ids.length === 0) return known;
+  const before = known ?? (await settings());
   const typed = byId(ids, (input) => another(input, texts));
   await tryImpossible(ids, problems, place);
   await putAll(typed);
@@ -175,7 +176,7 @@ globalThis.walk = async (options) => {
   durations = await import(`${base}lib/durations.js`);
   const values = {};
   const problems = [];
-  let known = await settings();
+  let known = null;
   for (const card of [...document.querySelectorAll(CARDS)]) {
     known = await walkCard(card, options, known, values, problems);
   }
