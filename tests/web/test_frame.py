@@ -10,6 +10,7 @@ from tests.clients.served_twin import HOST, ServedTwin
 from tests.controller.test_findings import CASES
 from tests.patience import PATIENCE_S
 from tests.web.conftest import DESKTOP, LOSSES, PHONE, OpenPage
+from tests.web.own_menu import choose_language
 from tests.web.signing_in import ADMIN, sign_in_as_user
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -268,31 +269,35 @@ def test_the_focus_stays_where_something_else_is_drawn(
     is_focused_within(page, "form.editing")
 
 
+NAMES_BY_LANGUAGE = {
+    **dict.fromkeys(("fr", "pl", "en"), "Greenhouse12"),
+    **dict.fromkeys(("hu", "cs"), "Wohnzimmer 1"),
+}
+#: How much of the width that something wants it does not get.
+MISSING = """(one) => {
+    const { width } = one.getBoundingClientRect();
+    one.style.cssText = "display: inline-block; width: max-content; flex: none";
+    const wanted = one.getBoundingClientRect().width;
+    one.style.cssText = "";
+    return wanted - width;
+}"""
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("language", "name"),
-    [
-        *((language, "Greenhouse12") for language in ("fr", "pl", "en")),
-        *((language, "Wohnzimmer 1") for language in ("hu", "cs")),
-    ],
-)
 def test_long_names_of_pages_leave_room_for_the_controllers_name(
-    twin: ServedTwin, open_page: OpenPage, language: str, name: str
+    twin: ServedTwin, open_page: OpenPage
 ) -> None:
     # A rule that sends mail without a server is a finding, which takes room, too.
-    twin.get(f"/stm.cgi?sname={name}")
     twin.get("/inpa.cgi?event=0*103*1*1*0*0*28*0*0*0*0*0&eventon=0*1")
-    missing = """(one) => {
-        const { width } = one.getBoundingClientRect();
-        one.style.cssText = "display: inline-block; width: max-content; flex: none";
-        return one.getBoundingClientRect().width - width;
-    }"""
-    page = open_page("rules", language=language, viewport=(1280, 800))
+    page = open_page("rules", viewport=(1280, 800))
     expect(page.locator(".finding-count").first).to_be_visible()
-    expect(page.locator(".brand span")).to_have_text(name)
-    assert page.locator(".brand span").evaluate(missing) <= 0
-    expect(page.locator("button.find")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for language, name in NAMES_BY_LANGUAGE.items():
+        twin.get(f"/stm.cgi?sname={name}")
+        choose_language(page, language)
+        expect(page.locator(".brand span")).to_have_text(name)
+        assert page.locator(".brand span").evaluate(MISSING) <= 0, language
+        expect(page.locator("button.find")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), language
 
 
 @pytest.mark.thorough
@@ -300,12 +305,13 @@ def test_the_longest_name_of_a_controller_is_seen_whole(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?sname=Gewaechshaus-Bewaesserung-Nord2")
-    for viewport in (PHONE, (1280, 800)):
-        page = open_page("status", language="fr", viewport=viewport)
+    page = open_page("status", language="fr", viewport=(1280, 800))
+    for width, height in (PHONE, (1280, 800)):
+        page.set_viewport_size({"width": width, "height": height})
         brand = page.locator(".brand span")
         expect(brand).to_have_text("Gewaechshaus-Bewaesserung-Nord2")
         cut = brand.evaluate(
             "(one) => [one.scrollWidth - one.clientWidth, one.scrollHeight - one.clientHeight]"
         )
-        assert max(cut) <= 1, viewport
+        assert max(cut) <= 1, width
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

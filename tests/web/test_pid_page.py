@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from tests.clients.served_twin import ServedTwin
 from tests.web.cards import card, save
 from tests.web.conftest import REFUSALS, OpenPage, Serve
+from tests.web.own_menu import choose_language
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -90,9 +91,7 @@ def test_a_refused_gain_is_told_in_the_names_of_the_form(
     form = page.locator("form.card")
     form.get_by_label("Kp").fill("2.5")
     for language, told in REFUSED.items():
-        page.locator("details.own summary").click()
-        page.locator("details.own select").first.select_option(language)
-        page.keyboard.press("Escape")
+        choose_language(page, language)
         form.locator("footer .primary").click()
         refusal = form.get_by_role("alert")
         expect(refusal).to_contain_text(told)
