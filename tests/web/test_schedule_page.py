@@ -6,10 +6,10 @@ import pytest
 import requests
 from playwright.sync_api import Locator, Page, expect
 
-from tests.cases import for_each
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.patience import PATIENCE_S
 from tests.web.conftest import PHONE, OpenPage, Serve
+from tests.web.own_menu import choose_language
 from tests.web.test_pages import AXE, grave_violations
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -227,21 +227,20 @@ def test_what_somebody_else_changed_meanwhile_is_told_with_both_values(
 
 
 @pytest.mark.thorough
-@for_each("language", ["fr", "hu"])
-def test_an_entry_at_midnight_leaves_the_day_legible(
-    twin: ServedTwin, open_page: OpenPage, language: str
-) -> None:
+def test_an_entry_at_midnight_leaves_the_day_legible(twin: ServedTwin, open_page: OpenPage) -> None:
     # Days of two figures take the most room.
     twin.get("/sim.cgi?advance=604800")
     twin.get("/inpa.cgi?schedset=0*Night*0*1*0*0*127*1")
-    page = open_page("schedule", language=language)
-    gaps = page.locator(".week ol > li").evaluate_all(
-        """(rows) => rows.map((row) => row.querySelector(".moment").getBoundingClientRect().left
-        - row.querySelector(".d").getBoundingClientRect().right)"""
-    )
-    assert len(gaps) == 7
-    # Half of the diamond stands before midnight.
-    assert min(gaps) > 10
+    page = open_page("schedule")
+    for language in ("fr", "hu"):
+        choose_language(page, language)
+        gaps = page.locator(".week ol > li").evaluate_all(
+            """(rows) => rows.map((row) => row.querySelector(".moment").getBoundingClientRect().left
+            - row.querySelector(".d").getBoundingClientRect().right)"""
+        )
+        assert len(gaps) == 7
+        # Half of the diamond stands before midnight.
+        assert min(gaps) > 10, language
 
 
 @pytest.mark.thorough

@@ -7,6 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.served_twin import ServedTwin
 from tests.web.conftest import LOSSES, REFUSALS, OpenPage
+from tests.web.own_menu import choose_language
 from tests.web.signing_in import sign_in_as_user
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -136,9 +137,7 @@ def test_values_of_things_stand_on_one_line_and_modules_are_told_apart(
     twin.get("/eeprom.cgi?string0=Open%20until%20ten")
     page = open_page("things", viewport=(1280, 800))
     for language in ("en", "pl", "fr", "hu", "cs"):
-        page.evaluate(f"localStorage.setItem('leverframe.language', '{language}')")
-        page.reload()
-        expect(page.locator("html")).to_have_attribute("lang", language)
+        choose_language(page, language)
         values = page.locator(".things .rows .value")
         expect(values.filter(has_text="1800 · ")).to_be_visible()
         line_px = 30
