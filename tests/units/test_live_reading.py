@@ -6,14 +6,14 @@ import msgspec
 import pytest
 
 from leverframe.testing import LoopTwin
-from leverframe.units.client import PoliteClient, UnitAnswer, UnusableAnswer
+from leverframe.units.client import PacedClient, UnitAnswer, UnusableAnswer
 from leverframe.units.live_reading import ALL, PERIODIC, STATE, LiveReader, LiveReading
 from tests.cases import for_each
 
 JSON = "application/json"
 
 
-class AnsweringClient(PoliteClient):
+class AnsweringClient(PacedClient):
     """Gives the answers of a twin, some of them changed."""
 
     def __init__(self, twin: LoopTwin, changes: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from leverframe.testing import Fleet, Twin, faults
 from leverframe.units import apply, plan_making
 from leverframe.units.apply_journal import ApplyJournal, unfinished
 from leverframe.units.applying import Applier, ApplyStopped
-from leverframe.units.client import polite_client
+from leverframe.units.client import paced_client
 from leverframe.units.plan_text import plan_as_curl, plan_in_words
 from leverframe.units.unit_plan import (
     BadPlan,
@@ -334,8 +334,8 @@ async def test_a_faulty_unit_stops_it_with_a_sentence_and_it_can_be_resumed(
     journal = ApplyJournal.begin(Path("unit-journal"), plan)
     answer_s = 0.4 if fault.kind == "slow" else PATIENCE_S
     async with (
-        polite_client(twin.url, answer_s=answer_s) as client,
-        polite_client(twin.url) as patient,
+        paced_client(twin.url, answer_s=answer_s) as client,
+        paced_client(twin.url) as patient,
     ):
         with twin.fault(fault, path="/stm.cgi"):
             told = await outcome(Applier(plan, client, journal))
@@ -353,7 +353,7 @@ async def test_a_unit_that_reboots_meanwhile_is_gone_on_with_when_it_is_back(twi
     found = await apply.planned(target.targets([twin.url], None, apply.Logins(None, None)), None)
     (plan,) = found.plans
     journal = ApplyJournal.begin(Path("unit-journal"), plan)
-    async with polite_client(twin.url, retry_waits_s=()) as client:
+    async with paced_client(twin.url, retry_waits_s=()) as client:
         twin.fault(faults.reboot("30s"))
         assert await outcome(Applier(plan, client, journal))
         await asyncio.to_thread(twin.advance, "1min")

@@ -9,7 +9,7 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import difference, is_confidential, leaves
 from leverframe.profile import Profile
 from leverframe.testing import Twin
-from leverframe.units.client import polite_client
+from leverframe.units.client import paced_client
 from leverframe.units.loading import load_unit_file
 from leverframe.units.pull import written
 from leverframe.units.pulled_unit import PulledUnit
@@ -21,7 +21,7 @@ from tests.units.test_pulling import EXISTING
 
 async def pulled_twin(profile: Profile, settings: dict[str, object], by_files: bool) -> PulledUnit:
     with Twin(hw=profile.hw, sw=profile.sw, settings=settings) as twin:
-        async with polite_client(twin.url, paced=False) as client:
+        async with paced_client(twin.url, paced=False) as client:
             return await pull_unit(client, by_files=by_files)
 
 

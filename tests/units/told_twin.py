@@ -14,7 +14,7 @@ from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitClient, unit_at
 from leverframe.storage.store import Changes, MemoryStore
 from leverframe.testing import LoopTwin
-from leverframe.units.client import PoliteClient
+from leverframe.units.client import PacedClient
 from leverframe.units.trial_twin import in_process
 
 #: What happens to the request of this number among the commands, counted from 1.
@@ -44,7 +44,7 @@ class ToldTwin:
     def settings(self) -> Settings:
         return self.twin.controller.engine.settings
 
-    def client(self, login: UnitLogin | None = None) -> PoliteClient:
+    def client(self, login: UnitLogin | None = None) -> PacedClient:
         inside = in_process(self.twin.web)
 
         async def answer(sent: httpx.Request) -> httpx.Response:
@@ -76,7 +76,7 @@ class ToldTwin:
             return response
 
         http = httpx.AsyncClient(transport=httpx.MockTransport(answer), trust_env=False)
-        return PoliteClient(
+        return PacedClient(
             UnitClient(unit_at("http://unit"), http), login, paced=False, retry_waits_s=()
         )
 

@@ -29,7 +29,7 @@ WriteToModules = Callable[[effects.WriteModbus], asyncio.Future[None] | None]
 MAX_EARLY_WRITES = 64
 
 
-class Timed(Protocol):
+class DeadlinePart(Protocol):
     """Something that wants to be called at a monotonic second."""
 
     def next_deadline(self) -> float | None: ...
@@ -112,7 +112,7 @@ class Hooks:
         #: The certificate of this controller; None where it does not speak TLS by itself.
         self.certificate_report: Callable[[], Any] = _nothing
         #: Parts around the controller that do something at a time of its clock.
-        self.timed: list[Timed] = []
+        self.timed: list[DeadlinePart] = []
         #: What goes wrong on purpose; None where the board is not simulated.
         self.faults: Faults | None = None
         #: Parts around the controller that go back in time with it.

@@ -34,7 +34,7 @@ NOBODY_HAS_IT = (
 )
 
 
-class LedConnection(Protocol):
+class EntranceConnection(Protocol):
     """A connection that the door has led to an entrance."""
 
     def stop(self) -> None:
@@ -66,7 +66,7 @@ class Entrance:
         self.port: int | None = None
         self.listener: HttpListener | None = None
         #: Connections that were used for it last.
-        self.connections: set[LedConnection] = set()
+        self.connections: set[EntranceConnection] = set()
         #: It is off: who comes gets a reset.
         self.is_closed = False
         self.share = share or LoopShare()

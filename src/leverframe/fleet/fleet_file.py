@@ -42,7 +42,7 @@ from leverframe.fleet.members import NewController
 from leverframe.fleet.records import (
     MAX_CONTROLLERS,
     MemberRecord,
-    Taken,
+    TakenPlaces,
     checked_address,
     checked_tags,
     names_from,
@@ -185,7 +185,7 @@ def _controllers(
 ) -> tuple[list[NewController], list[FileMistake]]:
     found: list[NewController] = []
     mistakes: list[FileMistake] = []
-    taken = Taken(())
+    taken = TakenPlaces(())
     folder = Path() if sources.file is None else sources.file.parent
     for index, table in enumerate(tables):
         name = str(table.get("name", f"number {index + 1}"))[:40]

@@ -6,7 +6,7 @@ from leverframe.commands.table.refusals import Refusal
 from leverframe.config.sources import Sources
 from leverframe.fleet.commands import named_in_file
 from leverframe.fleet.fleet_file import read_fleet
-from leverframe.fleet.records import MemberRecord, Taken, checked_name, checked_tags
+from leverframe.fleet.records import MemberRecord, TakenPlaces, checked_name, checked_tags
 from leverframe.fleet.stopped_node import StoppedNode, stopped_node
 from leverframe.storage.datafolder import folder_with_store
 from leverframe.storage.fleet.moving import (
@@ -46,7 +46,7 @@ async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: l
                     kept.get("profile.hw"),
                     kept.get("profile.configured_sw"),
                 )
-                Taken(node.registry.records.values()).add(record)
+                TakenPlaces(node.registry.records.values()).add(record)
             except Refusal as refusal:
                 raise CannotMove(f"{refusal.detail} Choose another with --name.") from None
             if same := await _same_unit(node, kept.get("identity.mac")):

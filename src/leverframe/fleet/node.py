@@ -43,7 +43,7 @@ from leverframe.fleet.records import (
     MAX_CONTROLLERS,
     MemberRecord,
     Registry,
-    Taken,
+    TakenPlaces,
     checked_name,
 )
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
@@ -241,7 +241,7 @@ class FleetNode:
         """
         by_name = {record.name: record for record in records}
         known = self.registry.records
-        taken = Taken(one for one in known.values() if one.name not in by_name)
+        taken = TakenPlaces(one for one in known.values() if one.name not in by_name)
         contradictions: dict[str, Conflict] = {}
         changed: dict[int, MemberRecord] = {}
         for number, before in known.items():
@@ -273,18 +273,18 @@ class FleetNode:
         """Refuse new records of which one has what another controller has."""
         if len(self.members) + len(new) > MAX_CONTROLLERS:
             raise Conflict(f"A node has at most {MAX_CONTROLLERS} controllers.")
-        taken = Taken(self.registry.records.values())
+        taken = TakenPlaces(self.registry.records.values())
         for record in new:
             self._check_one(record, taken)
 
-    def _check_one(self, record: MemberRecord, taken: Taken) -> None:
+    def _check_one(self, record: MemberRecord, taken: TakenPlaces) -> None:
         if record.tenant and record.tenant not in self.registry.tenants:
             raise no_such_tenant(record.tenant)
         taken.add(record)
 
     async def refusals_of(self, new: Sequence[NewController]) -> dict[str, Refusal]:
         """Return refusals of new controllers by name, so that the others are made together."""
-        taken = Taken(self.registry.records.values())
+        taken = TakenPlaces(self.registry.records.values())
         refusals: dict[str, Refusal] = {}
         for one in new:
             record = one.record
@@ -497,7 +497,7 @@ class FleetNode:
             )
         record = msgspec.structs.replace(before, address=address, port=port)
         others = [one for one in self.registry.records.values() if one.name != before.name]
-        Taken(others).add(record)
+        TakenPlaces(others).add(record)
         return record
 
     async def tag(

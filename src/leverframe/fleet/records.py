@@ -154,7 +154,7 @@ def _port(port: int) -> int:
     return port
 
 
-class Taken:
+class TakenPlaces:
     """The names, addresses and ports that controllers have, so that no two have the same."""
 
     def __init__(self, records: Iterable[MemberRecord]) -> None:

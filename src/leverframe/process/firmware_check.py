@@ -38,7 +38,7 @@ NO_ADDRESS = (
 Ask = Callable[[], Awaitable[Release]]
 
 
-class Heard(msgspec.Struct, frozen=True):
+class ReleaseAnswer(msgspec.Struct, frozen=True):
     """The last question: when it was asked, and the answer or what went wrong."""
 
     at: float
@@ -121,26 +121,26 @@ class FirmwareCheck:
         before = self._heard.news if self._heard else None
         # First of all, so that a process that ends while it waits does not ask again.
         with suppress(StoreUnavailable):
-            await self._remember(Heard(wall, before))
+            await self._remember(ReleaseAnswer(wall, before))
         try:
-            self._remember(Heard(wall, await ask()))
+            self._remember(ReleaseAnswer(wall, await ask()))
         except CannotSend as error:
-            self._remember(Heard(wall, before, str(error)))
+            self._remember(ReleaseAnswer(wall, before, str(error)))
         except Exception as fault:
             # A fault of ours must not look like an answer that brought nothing.
             log.exception("the check for firmware ended unexpectedly")
             trouble = f"The check ended unexpectedly ({type(fault).__name__}); see the log."
-            self._remember(Heard(wall, before, trouble))
+            self._remember(ReleaseAnswer(wall, before, trouble))
 
-    def _remember(self, heard: Heard) -> asyncio.Future[None]:
+    def _remember(self, heard: ReleaseAnswer) -> asyncio.Future[None]:
         """Keep the last answer; what is returned is done when the answer is on disk."""
         self._heard = heard
         kept = msgspec.json.encode(heard).decode()
         return self._controller.writer.commit(Changes(kept={KEPT: kept}))
 
 
-def _remembered(controller: Controller) -> Heard | None:
+def _remembered(controller: Controller) -> ReleaseAnswer | None:
     kept = controller.persistent.values.get(KEPT)
     with suppress(msgspec.DecodeError):
-        return msgspec.json.decode(kept, type=Heard) if isinstance(kept, str) else None
+        return msgspec.json.decode(kept, type=ReleaseAnswer) if isinstance(kept, str) else None
     return None

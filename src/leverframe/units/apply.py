@@ -18,7 +18,7 @@ from leverframe.units.apply_journal import (
     unfinished,
 )
 from leverframe.units.applying import Applier
-from leverframe.units.client import polite_client
+from leverframe.units.client import paced_client
 from leverframe.units.plan import planned
 from leverframe.units.plan_making import plan_for_settings
 from leverframe.units.plan_text import overview, plan_in_words
@@ -86,7 +86,7 @@ async def roll_back(
     begun = read_journal(journal)[0]
     order = ApplyOrder(Logins(user, inventory_at(inventory)), ca_file, yes, journal.parent)
     login = order.logins.at(begun.address)
-    async with polite_client(begun.address, login, ca_file) as client:
+    async with paced_client(begun.address, login, ca_file) as client:
         pulled = await pull_unit(client)
     old = settings_to_restore(begun, pulled)
     plan = await plan_for_settings(begun.unit, pulled, old.settings, old.named, old.lost)
@@ -153,7 +153,7 @@ async def _apply_all(
             journal = journals[plan.unit] or ApplyJournal.begin(order.folder, plan)
             try:
                 login = order.logins.at(plan.address)
-                async with polite_client(plan.address, login, order.ca_file) as client:
+                async with paced_client(plan.address, login, order.ca_file) as client:
                     await Applier(plan, client, journal, partial(advance, 1)).run()
             finally:
                 journal.close()

@@ -15,7 +15,7 @@ from leverframe.errors import ErrorForPeople
 from leverframe.recording.unit_client import UnitSilent
 from leverframe.units.apply_journal import ApplyJournal
 from leverframe.units.changed_login import follow_accounts
-from leverframe.units.client import PoliteClient, SignInNeeded, UnitAnswer
+from leverframe.units.client import PacedClient, SignInNeeded, UnitAnswer
 from leverframe.units.file_keys import key_of
 from leverframe.units.pulled_unit import PulledUnit, reason_at
 from leverframe.units.pulling import pull_unit
@@ -43,7 +43,7 @@ class Applier:
     def __init__(
         self,
         plan: UnitPlan,
-        client: PoliteClient,
+        client: PacedClient,
         journal: ApplyJournal,
         advance: Callable[[], None] = lambda: None,
     ) -> None:

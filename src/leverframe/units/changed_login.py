@@ -1,11 +1,11 @@
 """The login of whoever changes the account that he is signed in with."""
 
 from leverframe.recording.replayer import UnitLogin
-from leverframe.units.client import PoliteClient
+from leverframe.units.client import PacedClient
 from leverframe.units.unit_plan import UnitPlan, UnitStep
 
 
-def follow_accounts(client: PoliteClient, step: UnitStep, plan: UnitPlan) -> None:
+def follow_accounts(client: PacedClient, step: UnitStep, plan: UnitPlan) -> None:
     """Continue with the name and password that a step gave to the account of the client."""
     login = client.login
     changed = {change.path: change for change in step.changes}

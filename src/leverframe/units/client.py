@@ -45,7 +45,7 @@ class UnitAnswer(NamedTuple):
         return self.status == 200
 
 
-class PoliteClient:
+class PacedClient:
     """Asks one unit; `paced` is for Leverframe alone to be switched off."""
 
     def __init__(
@@ -153,7 +153,7 @@ class PoliteClient:
 
 
 @asynccontextmanager
-async def polite_client(
+async def paced_client(
     address: str,
     login: UnitLogin | None = None,
     ca_file: str | None = None,
@@ -161,9 +161,9 @@ async def polite_client(
     paced: bool = True,
     answer_s: float = ANSWER_S,
     retry_waits_s: tuple[float, ...] = RETRY_WAITS_S,
-) -> AsyncIterator[PoliteClient]:
+) -> AsyncIterator[PacedClient]:
     """Open a client of the unit at an address such as http://192.168.1.10."""
     async with unit_client(address, ca_file, answer_s) as client:
-        yield PoliteClient(
+        yield PacedClient(
             client, login, paced=paced, answer_s=answer_s, retry_waits_s=retry_waits_s
         )

@@ -24,7 +24,7 @@ class ContradictedUnit(ErrorForPeople):
     """A unit file has other accounts than the unit shows: one sentence."""
 
 
-class Completed(Struct, frozen=True):
+class CompletedSettings(Struct, frozen=True):
     """The settings of a unit with what a file added, and what there is to say of it."""
 
     settings: Settings
@@ -33,7 +33,7 @@ class Completed(Struct, frozen=True):
     remarks: tuple[str, ...] = ()
 
 
-async def complete(settings: Settings, pulled: PulledUnit, path: Path) -> Completed:
+async def complete(settings: Settings, pulled: PulledUnit, path: Path) -> CompletedSettings:
     """Add what a unit file tells of the settings that could not be read from a unit."""
     file, lost = load_unit_file(path, profile=pulled.profile).for_version(pulled.profile)
     remarks = [f"{key_of(one.path)} of {path}: {one.reason}" for one in lost]
@@ -50,7 +50,7 @@ async def complete(settings: Settings, pulled: PulledUnit, path: Path) -> Comple
         part = taken_with(leaf, settings, wanted)
         wanted = with_value(wanted, part, value_at(settings, part))
     named = frozenset(leaf for leaf, _ in leaves(wanted) if file.names(leaf))
-    return Completed(await _with_hashes(wanted), named, tuple(remarks))
+    return CompletedSettings(await _with_hashes(wanted), named, tuple(remarks))
 
 
 async def _with_hashes(settings: Settings) -> Settings:

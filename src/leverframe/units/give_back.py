@@ -18,7 +18,7 @@ from leverframe.recording.asked_login import asked_login
 from leverframe.storage.datafolder import folder_with_store
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.units.client import polite_client
+from leverframe.units.client import paced_client
 from leverframe.units.file_keys import key_of
 from leverframe.units.mac_addresses import normal_mac
 from leverframe.units.plan_making import plan_for_settings
@@ -32,7 +32,7 @@ from leverframe.units.unit_plan import write_plans
 _STAYS = ("access", "profile")
 
 
-class Merged(NamedTuple):
+class MergedSettings(NamedTuple):
     """What a unit is to have: its own settings with the changes of the controller."""
 
     settings: Settings
@@ -48,7 +48,7 @@ async def give_back(
     """Print the plan that brings the changes of a controller to the unit whose place it took."""
     taken = read_taken_over(data)
     began_with, present = await _settings_of(data, taken)
-    async with polite_client(to or taken.address, asked_login(user), ca_file) as client:
+    async with paced_client(to or taken.address, asked_login(user), ca_file) as client:
         pulled = await pull_unit(client)
     _refuse_another(taken, pulled)
     merged = changes_for(began_with, present, pulled)
@@ -102,7 +102,7 @@ def _refuse_another(taken: TakenOver, pulled: PulledUnit) -> None:
         )
 
 
-def changes_for(old: Settings, new: Settings, pulled: PulledUnit) -> Merged:
+def changes_for(old: Settings, new: Settings, pulled: PulledUnit) -> MergedSettings:
     """Bring what differs between old and new to the settings of a unit."""
     changed, disputed = [], []
     for path, before, after in _counting(old, new):
@@ -110,7 +110,7 @@ def changes_for(old: Settings, new: Settings, pulled: PulledUnit) -> Merged:
         if pulled.why_unread(path) is None and _leaf(pulled.settings, path) not in (before, after):
             disputed.append(path)
     settings = _merged(old, new, pulled.settings)
-    return Merged(settings, tuple(changed), tuple(disputed))
+    return MergedSettings(settings, tuple(changed), tuple(disputed))
 
 
 def _counting(old: Settings, new: Settings) -> Iterator[tuple[str, Any, Any]]:

@@ -17,7 +17,7 @@ from leverframe.status_files.decoding import keys_in
 from leverframe.status_files.forms import NotReadable
 from leverframe.status_files.states import parse_uptime
 from leverframe.status_files.value_parsing import MISSING, ParsedValue, Unreadable
-from leverframe.units.client import PoliteClient, UnitAnswer, UnusableAnswer
+from leverframe.units.client import PacedClient, UnitAnswer, UnusableAnswer
 from leverframe.units.mac_addresses import normal_mac
 
 ALL, PERIODIC, STATE = "/json/all.json", "/json/status_per.json", "/api/state"
@@ -50,7 +50,7 @@ class LiveReading(NamedTuple):
 class LiveReader:
     """Looks at one unit again and again; what it is asked for is learned by the first look."""
 
-    def __init__(self, client: PoliteClient) -> None:
+    def __init__(self, client: PacedClient) -> None:
         self._client = client
         #: Whether it tells its state as controllers of this program do; None is not known.
         self._tells_state: bool | None = None

@@ -15,7 +15,7 @@ from leverframe.exit_codes import DONE, NO, NOT_DONE
 from leverframe.process.json_lines import print_json
 from leverframe.simulation.what_if import futures, print_futures
 from leverframe.storage.datafolder import folder_with_store
-from leverframe.units.client import polite_client
+from leverframe.units.client import paced_client
 from leverframe.units.plan_making import plan_for_file
 from leverframe.units.plan_text import plan_as_curl, plan_in_words
 from leverframe.units.pulling import pull_unit
@@ -71,7 +71,7 @@ async def planned(wanted: list[TargetUnit], ca_file: str | None) -> PlannedUnits
     async def one(target: TargetUnit) -> UnitPlan | str:
         async with turns:
             try:
-                async with polite_client(target.address, target.login, ca_file) as client:
+                async with paced_client(target.address, target.login, ca_file) as client:
                     pulled = await pull_unit(client)
                 wanted = target.wanted(pulled.profile)
                 return await plan_for_file(target.name, pulled, wanted)

@@ -11,7 +11,7 @@ from leverframe.maintenance.readable_backup import write
 from leverframe.process.json_lines import print_json
 from leverframe.recording.asked_login import asked_login
 from leverframe.storage.backup import BackupFile
-from leverframe.units.client import polite_client
+from leverframe.units.client import paced_client
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
 from leverframe.units.rewriting import save_unit_file
@@ -29,7 +29,7 @@ async def pull(
 ) -> None:
     """Read a unit, print what was read and what was not, and write it to a file."""
     _check_name(out)
-    async with polite_client(unit, asked_login(user), ca_file) as client:
+    async with paced_client(unit, asked_login(user), ca_file) as client:
         pulled = await pull_unit(client)
     referred = [] if out is None else written(pulled, out)
     if as_json:

@@ -15,7 +15,7 @@ from leverframe.status_files.forms import NotReadable
 from leverframe.status_files.reading_back import FileContent, files_of, printable, read_back
 from leverframe.status_files.states import parse_uptime
 from leverframe.status_files.value_parsing import Unreadable
-from leverframe.units.client import PoliteClient, UnusableAnswer
+from leverframe.units.client import PacedClient, UnusableAnswer
 from leverframe.units.nearest_profile import nearest_profile
 from leverframe.units.own_settings import own_document, pulled_from_own
 from leverframe.units.pulled_unit import PulledUnit, UnitIdentity
@@ -34,7 +34,7 @@ UNPROVEN = "no document tells where real units write it; it was read as Leverfra
 NOT_ADMINISTRATOR = "Leverframe shows all settings to its administrator alone; sign in as that."
 
 
-async def pull_unit(client: PoliteClient, *, by_files: bool = False) -> PulledUnit:
+async def pull_unit(client: PacedClient, *, by_files: bool = False) -> PulledUnit:
     """Read a unit; `by_files` reads Leverframe as a real unit is read."""
     remarks: list[str] = []
     if not by_files:
@@ -102,7 +102,7 @@ def identity_in(address: str, files: Iterable[FileContent]) -> UnitIdentity:
     return UnitIdentity(address, **shown)
 
 
-async def _identity(client: PoliteClient) -> UnitIdentity:
+async def _identity(client: PacedClient) -> UnitIdentity:
     for path in IDENTITY_PATHS:
         files = await _files(client, [path])
         identity = identity_in(client.address, files.values())
@@ -118,7 +118,7 @@ def _in_order(paths: Iterable[str]) -> list[str]:
     return [FIRST, *between, LAST]
 
 
-async def _files(client: PoliteClient, paths: Iterable[str]) -> dict[str, FileContent]:
+async def _files(client: PacedClient, paths: Iterable[str]) -> dict[str, FileContent]:
     files: dict[str, FileContent] = {}
     silent = 0
     for path in paths:
@@ -132,7 +132,7 @@ async def _files(client: PoliteClient, paths: Iterable[str]) -> dict[str, FileCo
     return files
 
 
-async def _content(client: PoliteClient, path: str) -> FileContent:
+async def _content(client: PacedClient, path: str) -> FileContent:
     """Return a file; what is cut or garbled is asked for again."""
     problem = ""
     for _ in range(MAX_ATTEMPTS):

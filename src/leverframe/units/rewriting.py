@@ -22,7 +22,7 @@ from leverframe.units.rule_sentences import sentence_of
 from leverframe.units.secrets_file import KnownSecrets
 from leverframe.units.unit_text import (
     NEW_ENTRIES,
-    Written,
+    WrittenLine,
     file_value,
     toml_value,
     unit_text,
@@ -138,7 +138,7 @@ def _with_blank_lines(text: str, before: str) -> str:
 
 def _changes(
     before: Settings, after: Settings, unread: Collection[str], secrets: dict[str, str]
-) -> Iterator[Written]:
+) -> Iterator[WrittenLine]:
     """Yield what is to be put into the file besides rules; MISSING is to be taken out."""
     seen: set[str] = set()
     for path, _, value in difference(before, after):
@@ -149,11 +149,11 @@ def _changes(
         if was is not None and now is not None:
             # Another version may not have the setting.
             gone = value is MISSING
-            yield Written(path, MISSING if gone else file_value(path, value, secrets))
+            yield WrittenLine(path, MISSING if gone else file_value(path, value, secrets))
         elif entry not in seen:
             seen.add(entry)
             lines = [] if now is None else written_entry(entry, now, secrets)
-            yield from lines or [Written(entry, MISSING)]
+            yield from lines or [WrittenLine(entry, MISSING)]
 
 
 def _entries(before: Settings, after: Settings, entry: str) -> tuple[Any, Any]:

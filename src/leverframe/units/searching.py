@@ -16,7 +16,7 @@ from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitSilent
 from leverframe.status_files.decoding import keys_in
 from leverframe.status_files.forms import NotReadable
-from leverframe.units.client import SignInNeeded, UnitAnswer, polite_client
+from leverframe.units.client import SignInNeeded, UnitAnswer, paced_client
 from leverframe.units.heard_units import HeardUnit
 from leverframe.units.live_reading import short_text
 from leverframe.units.mac_addresses import normal_mac, shared_macs
@@ -101,7 +101,7 @@ async def _look(
 async def _asked(
     found: FoundUnit, login: UnitLogin | None, ca_file: str | None, *, wants_digest: bool
 ) -> FoundUnit:
-    opened = polite_client(found.address, login, ca_file, answer_s=ANSWER_S, retry_waits_s=())
+    opened = paced_client(found.address, login, ca_file, answer_s=ANSWER_S, retry_waits_s=())
     async with opened as client:
         found = _identified(found, await client.read(IDENTITY))
         if wants_digest and not found.trouble:

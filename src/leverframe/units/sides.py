@@ -16,7 +16,7 @@ from leverframe.storage.backup import content_of
 from leverframe.storage.datafolder import folder_with_store
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.units.client import polite_client
+from leverframe.units.client import paced_client
 from leverframe.units.loading import load_unit_file
 from leverframe.units.problems import BadUnitFile
 from leverframe.units.pulled_unit import PulledUnit
@@ -42,7 +42,7 @@ def is_unit_file(named: str) -> bool:
 async def side_of(named: str, login: UnitLogin | None, ca_file: str | None) -> ComparedUnit:
     """Read a side that is no unit file; what it is follows from how it is named."""
     if named.startswith(("http://", "https://")):
-        async with polite_client(named, login, ca_file) as client:
+        async with paced_client(named, login, ca_file) as client:
             return _pulled(named, await pull_unit(client))
     return await asyncio.to_thread(_stored_side, named)
 

@@ -12,7 +12,7 @@ from leverframe.status_files.catalogue import keys_of
 from leverframe.status_files.decoding import keys_in
 from leverframe.status_files.forms import NotReadable
 from leverframe.status_files.reading_back import FileContent, files_of, read_back
-from leverframe.units.client import PoliteClient, UnusableAnswer
+from leverframe.units.client import PacedClient, UnusableAnswer
 from leverframe.units.own_settings import own_document
 from leverframe.units.pulled_unit import PulledUnit, reason_at
 from leverframe.units.pulling import SETTINGS_PATH
@@ -30,7 +30,7 @@ class ReadAgain(NamedTuple):
 
 
 async def read_settings(
-    client: PoliteClient, profile: Profile, paths: Collection[str], *, is_leverframe: bool
+    client: PacedClient, profile: Profile, paths: Collection[str], *, is_leverframe: bool
 ) -> ReadAgain:
     """Read settings again.
 
@@ -67,7 +67,7 @@ def _in_tree(document: Any, path: str) -> Any:
 
 
 def _checked(
-    client: PoliteClient, paths: Collection[str], settings: Settings, unread: Mapping[str, str]
+    client: PacedClient, paths: Collection[str], settings: Settings, unread: Mapping[str, str]
 ) -> Mapping[str, Any]:
     """Refuse an answer that leaves out what the unit told before."""
     for path in paths:

@@ -28,8 +28,8 @@ from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.private_file import write_private
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Stored
-from leverframe.units.client import SignInNeeded, polite_client
-from leverframe.units.completing import Completed, complete
+from leverframe.units.client import SignInNeeded, paced_client
+from leverframe.units.completing import CompletedSettings, complete
 from leverframe.units.file_keys import is_part_of
 from leverframe.units.live_reading import LiveReader, LiveReading
 from leverframe.units.mac_addresses import normal_mac
@@ -81,14 +81,16 @@ async def take_over(
     _refuse_to_overwrite(data, config_out)
     login = asked_login(user)
     asks_login = await _asks_for_login(unit, ca_file)
-    async with polite_client(unit, login, ca_file) as client:
+    async with paced_client(unit, login, ca_file) as client:
         live = await LiveReader(client).look()
         pulled = await pull_unit(client)
     mac = normal_mac(pulled.identity.mac)
     if mac is None:
         raise CannotTakeOver(f"{unit} tells no MAC address, by which its clients know it.")
     settings = await _with_account(pulled.settings, login if asks_login else None)
-    completed = Completed(settings) if file is None else await complete(settings, pulled, file)
+    completed = (
+        CompletedSettings(settings) if file is None else await complete(settings, pulled, file)
+    )
     began_with = await _write_store(data, pulled, completed.settings, live)
     record = TakenOver(
         unit, pulled.profile.hw, pulled.profile.sw, mac, began_with, dict(pulled.unread)
@@ -111,7 +113,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 async def _asks_for_login(unit: str, ca_file: str | None) -> bool:
-    async with polite_client(unit, None, ca_file) as client:
+    async with paced_client(unit, None, ca_file) as client:
         try:
             await client.read("/json/all.json")
         except SignInNeeded:
@@ -177,7 +179,7 @@ def _configuration(pulled: PulledUnit, mac: str, data: Path, host: str, port: in
 
 
 def _print_report(
-    pulled: PulledUnit, completed: Completed, config_out: Path, *, has_account: bool
+    pulled: PulledUnit, completed: CompletedSettings, config_out: Path, *, has_account: bool
 ) -> None:
     identity = pulled.identity
     told = completed.told

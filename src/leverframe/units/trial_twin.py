@@ -19,7 +19,7 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.router import Web
 from leverframe.storage.store import Changes, MemoryStore
-from leverframe.units.client import PoliteClient
+from leverframe.units.client import PacedClient
 
 #: Nobody but the trial knows the twin, and it ends with the trial.
 _PASSWORD = "of a twin for a trial"
@@ -30,7 +30,7 @@ _LOOPBACK = "127.0.0.1"
 @asynccontextmanager
 async def trial_twin(
     profile: Profile, settings: Settings, *, signs_in: bool
-) -> AsyncIterator[PoliteClient]:
+) -> AsyncIterator[PacedClient]:
     """Start a twin with these settings; yield its client.
 
     Where the trial has to do with accounts, the administrator has a password of the trial's own.
@@ -47,7 +47,7 @@ async def trial_twin(
     built = await build(profile, store, VirtualClock(), UTC)
     try:
         async with httpx.AsyncClient(transport=in_process(built.web), trust_env=False) as client:
-            yield PoliteClient(UnitClient(unit_at(_ADDRESS), client), login, paced=False)
+            yield PacedClient(UnitClient(unit_at(_ADDRESS), client), login, paced=False)
     finally:
         await built.stop()
 

@@ -30,7 +30,7 @@ NEW_ENTRIES: dict[str, Node] = {
 _ALWAYS_WRITTEN = {"rules": "action", "schedule": "action", "access.users": "name"}
 
 
-class Written(NamedTuple):
+class WrittenLine(NamedTuple):
     """One line of a file: a key below its table, and the value as the file has it."""
 
     path: str
@@ -89,7 +89,7 @@ def written_lines(
     profile: Profile,
     unread: Collection[str] = (),
     secrets: dict[str, str] | None = None,
-) -> Iterator[Written]:
+) -> Iterator[WrittenLine]:
     """Yield what a file has to say about settings, table by table."""
     standard = with_page_settings(replace(defaults(profile), ui=settings.ui), profile)
     standard = replace(standard, ui=defaults(profile).ui)
@@ -119,34 +119,34 @@ def file_value(path: str, value: Any, secrets: dict[str, str], standard: Any = N
 
 def _plain_lines(
     standard: Settings, settings: Settings, factory: Settings, secrets: dict[str, str]
-) -> Iterator[Written]:
+) -> Iterator[WrittenLine]:
     for path, _, value in difference(standard, settings):
         if path.startswith(("profile.", "access.users.")) or value is MISSING:
             continue
-        yield Written(path, file_value(path, value, secrets, value_at(factory, path)))
+        yield WrittenLine(path, file_value(path, value, secrets, value_at(factory, path)))
 
 
-def _entry_lines(settings: Settings, secrets: dict[str, str]) -> Iterator[Written]:
+def _entry_lines(settings: Settings, secrets: dict[str, str]) -> Iterator[WrittenLine]:
     # Sentences are keys of the table `rules`; rules without one have tables behind it.
     spoken = {place: sentence_of(rule) for place, rule in enumerate(settings.rules)}
     for place, sentence in spoken.items():
         if sentence is not None:
-            yield Written(f"rules.{place}", escaped(sentence))
+            yield WrittenLine(f"rules.{place}", escaped(sentence))
     for name in NEW_ENTRIES:
         for place, entry in enumerate(value_at(settings, name)):
             if entry is not None and (name != "rules" or spoken[place] is None):
                 yield from written_entry(f"{name}.{place}", entry, secrets)
 
 
-def written_entry(path: str, entry: Node, secrets: dict[str, str]) -> Iterator[Written]:
+def written_entry(path: str, entry: Node, secrets: dict[str, str]) -> Iterator[WrittenLine]:
     """Yield what the table of a rule, a schedule entry or a user has to say."""
     name = path.rpartition(".")[0]
     for field in entry.__struct_fields__:
         value, here = getattr(entry, field), f"{path}.{field}"
         if isinstance(entry, ScheduleEntry) and entry.periodic and field == "time":
-            yield Written(here, text_from_seconds(entry.time))
+            yield WrittenLine(here, text_from_seconds(entry.time))
         elif value != getattr(NEW_ENTRIES[name], field) or field == _ALWAYS_WRITTEN[name]:
-            yield Written(here, file_value(here, value, secrets))
+            yield WrittenLine(here, file_value(here, value, secrets))
 
 
 def _without_usual_tail(items: list[Any], usual: list[Any]) -> list[Any]:

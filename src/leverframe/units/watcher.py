@@ -18,7 +18,7 @@ from leverframe.naming.names import given_names
 from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitSilent
 from leverframe.shutdown import is_being_cancelled
-from leverframe.units.client import PoliteClient, SignInNeeded, polite_client
+from leverframe.units.client import PacedClient, SignInNeeded, paced_client
 from leverframe.units.drift import DriftedSetting
 from leverframe.units.live_reading import LiveReader
 from leverframe.units.mac_addresses import shared_macs
@@ -85,7 +85,7 @@ class UnitWatcher:
         self._on_values = on_values
         self._answer_s = answer_s
         self._paced = paced
-        self._clients: dict[str, PoliteClient] = {}
+        self._clients: dict[str, PacedClient] = {}
         self._readers: dict[str, LiveReader] = {}
         #: Looks and pulls of one unit take turns.
         self._turns = {unit.name: asyncio.Lock() for unit in units}
@@ -98,7 +98,7 @@ class UnitWatcher:
         """Make the clients; nothing is sent yet."""
         for unit in self.units.values():
             client = await self._opened.enter_async_context(
-                polite_client(
+                paced_client(
                     unit.address,
                     unit.login,
                     unit.ca_file,
@@ -133,7 +133,7 @@ class UnitWatcher:
             await asyncio.sleep(self._look_every_s)
 
     @asynccontextmanager
-    async def turn(self, name: str) -> AsyncIterator[PoliteClient]:
+    async def turn(self, name: str) -> AsyncIterator[PacedClient]:
         """Lend the client of a unit; nobody else asks the unit meanwhile."""
         async with self._turns[name]:
             yield self._clients[name]

@@ -15,7 +15,7 @@ from leverframe.fleet.cluster.heartbeat import BeatResult, Heartbeat
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.fleet.postgres_connection import connect
-from leverframe.storage.fleet.postgres_lane import Fenced, PostgresLane, WentBack
+from leverframe.storage.fleet.postgres_lane import DatabaseWentBack, Fenced, PostgresLane
 from leverframe.storage.store import Changes
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
 from tests.hardware.waiting import until
@@ -145,10 +145,10 @@ async def test_a_lane_tells_a_death_from_a_database_that_went_back(
         membership.register(database, "a", "", 1)
         claim = membership.register(database, "a", "", 1)
         for setback, error in (
-            ("UPDATE lane SET epoch = 1", WentBack),
-            ("DELETE FROM lane", WentBack),
+            ("UPDATE lane SET epoch = 1", DatabaseWentBack),
+            ("DELETE FROM lane", DatabaseWentBack),
             ("UPDATE lane SET epoch = 9", Fenced),
-            ("UPDATE lane SET epoch = 9, batch = batch - 1", WentBack),
+            ("UPDATE lane SET epoch = 9, batch = batch - 1", DatabaseWentBack),
         ):
             database.execute("DELETE FROM lane")
             database.execute("INSERT INTO lane VALUES ('a', %s, 0)", (claim.epoch,))

@@ -31,7 +31,7 @@ from leverframe.storage.history.compactor import MERGED, SIZES, Bounds, Compacto
 from leverframe.storage.history.entries import EntryQuestion, EntryRow
 from leverframe.storage.history.journal_recorder import JournalRecorder
 from leverframe.storage.history.reading import answer, raw
-from leverframe.storage.history.worker import HistoryRecorder, WaitingRoom
+from leverframe.storage.history.worker import BacklogLimits, HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 from tests.hardware.waiting import until
 from tests.patience import PATIENCE_S
@@ -437,8 +437,8 @@ async def test_while_the_database_is_away_values_wait_and_are_told_of(
 async def test_what_has_no_room_while_the_database_is_away_goes_oldest_first_and_is_told(
     database: HistoryDatabase, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(shared, "OF_ALL", WaitingRoom(10, 10, 6))
-    monkeypatch.setattr(shared, "OF_ONE", WaitingRoom(1, 1, 1))
+    monkeypatch.setattr(shared, "OF_ALL", BacklogLimits(10, 10, 6))
+    monkeypatch.setattr(shared, "OF_ONE", BacklogLimits(1, 1, 1))
     history = database.history(BOUNDS)
     worker, _ = history.worker(1), history.worker(2)
     told: list[str | None] = []

@@ -11,7 +11,7 @@ import pytest
 from leverframe.fleet.cluster import membership
 from leverframe.storage.fleet import postgres_lane as lane_module
 from leverframe.storage.fleet.postgres_connection import connect
-from leverframe.storage.fleet.postgres_lane import Fenced, InDoubt, PostgresLane, WentBack
+from leverframe.storage.fleet.postgres_lane import DatabaseWentBack, Fenced, InDoubt, PostgresLane
 from leverframe.storage.fleet.postgres_schema import (
     CannotUseDatabase,
     check_tables,
@@ -244,10 +244,10 @@ async def test_a_database_that_went_back_in_time_is_noticed(lane: PostgresLane) 
         await lane.store(1).commit(Changes({"a": number}))
     with connect(lane._address) as connection:
         connection.execute("UPDATE lane SET batch = batch - 1")
-    with pytest.raises(WentBack, match="gone back in time"):
+    with pytest.raises(DatabaseWentBack, match="gone back in time"):
         await lane.store(1).commit(Changes({"a": 9}))
     refused = lane.figures.refused
-    with pytest.raises(WentBack):
+    with pytest.raises(DatabaseWentBack):
         await lane.store(2).commit(Changes({"a": 9}))
     assert lane.figures.refused == refused + 1
 

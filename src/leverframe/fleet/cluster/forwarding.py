@@ -45,7 +45,7 @@ HOLD_S = 3.0
 LOOK_AGAIN_S = 0.2
 
 
-class Elsewhere(Entrance):
+class ElsewhereEntrance(Entrance):
     """A controller that another node has, for one request."""
 
     def __init__(self, name: str) -> None:
@@ -162,7 +162,7 @@ class ForwardingConnection(DoorConnection):
         meant = super()._meant(request)
         if meant is self._door.unknown and (name := self._door.name_elsewhere(request)) is not None:
             if self._received is not None:
-                return Elsewhere(name)
+                return ElsewhereEntrance(name)
             self._parser.end()
             self._forwarding.directory.figures.misdirected += 1
             return MISDIRECTED
@@ -170,14 +170,14 @@ class ForwardingConnection(DoorConnection):
         return meant
 
     def _answer_led(self, request: Request) -> None:
-        if isinstance(request.meant, Elsewhere):
+        if isinstance(request.meant, ElsewhereEntrance):
             self._change(REQUEST)
             self._begin_to_forward(request, self._server.handler, self._deliver)
         else:
             super()._answer_led(request)
 
     def _check_led(self, request: Request) -> None:
-        if isinstance(request.meant, Elsewhere):
+        if isinstance(request.meant, ElsewhereEntrance):
             self._change(BODY_ANNOUNCED)
             self._begin_to_forward(request, self._server.admission, self._admit_body)
         else:

@@ -41,7 +41,7 @@ from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import ClusterReport, DatabaseReport, PeerReport
 from leverframe.fleet.records import NoSuchController
-from leverframe.storage.fleet.group_commit import ConcernsAll
+from leverframe.storage.fleet.group_commit import LaneUnavailable
 from leverframe.storage.fleet.postgres_connection import (
     PATIENCE_S,
     Connection,
@@ -67,7 +67,7 @@ START_NOW_S = 30.0
 _DATABASE = "database"
 
 
-class Seen(Struct, frozen=True):
+class ClusterView(Struct, frozen=True):
     """What a step has read."""
 
     nodes: list[SeenNode]
@@ -370,7 +370,7 @@ class ClusterMember(AskingNode):
         connection.execute(f"LISTEN {membership.CHANNEL}")
         self._beats_until_all = -1
 
-    def _look_and_claim(self, connection: Connection) -> Seen:
+    def _look_and_claim(self, connection: Connection) -> ClusterView:
         """Read what there is, and take what is free, in the thread."""
         pause = 0.0 if self._beats_until_all < 0 else BEAT_S
         is_told = any(True for _ in connection.notifies(timeout=pause, stop_after=1))
@@ -382,7 +382,7 @@ class ClusterMember(AskingNode):
                 is_told = True
         self._beats_until_all -= 1
         if not (is_told or self._beats_until_all < 0):
-            return Seen(nodes, None, [])
+            return ClusterView(nodes, None, [])
         # What came while the lease is in doubt is looked at again as soon as it is not.
         is_in_doubt = self.lease.is_in_doubt
         is_soon_clear = is_in_doubt and self.lease.ended is None
@@ -393,7 +393,7 @@ class ClusterMember(AskingNode):
             membership.claim_jobs(connection, self._claim, nodes)
         self._database = membership.about_database(connection)
         # Read last: controllers that were taken have rows of no other jobs than these.
-        return Seen(nodes, membership.placed(connection), membership.jobs(connection))
+        return ClusterView(nodes, membership.placed(connection), membership.jobs(connection))
 
     # --- bringing into line -----------------------------------------------------------------------
 
@@ -425,7 +425,7 @@ class ClusterMember(AskingNode):
 
     # --- doubt and death --------------------------------------------------------------------------
 
-    def _report_end(self, error: ConcernsAll) -> None:
+    def _report_end(self, error: LaneUnavailable) -> None:
         self._loop.call_soon_threadsafe(self._lane_ended, error)
 
     def _report_late(self, controllers: Collection[int]) -> None:
@@ -435,7 +435,7 @@ class ClusterMember(AskingNode):
         self._own.note_stored_late(controllers)
         self._changed.set()
 
-    def _lane_ended(self, error: ConcernsAll) -> None:
+    def _lane_ended(self, error: LaneUnavailable) -> None:
         if isinstance(error, Fenced):
             self._is_fenced = True
             self._changed.set()

@@ -118,7 +118,7 @@ class GroupCommitLane(Lane):
         try:
             self.write_parts({one: self._sealed(one, rows) for one, rows in parts.items()})
         except BaseException as error:
-            if len(parts) == 1 or isinstance(error, ConcernsAll):
+            if len(parts) == 1 or isinstance(error, LaneUnavailable):
                 return dict.fromkeys(parts, _refusal(error))
             faults: dict[int, BaseException] = {}
             for controller, rows in parts.items():
@@ -159,7 +159,7 @@ class GroupCommitLane(Lane):
         return {one: self.store(one).opened(stored[one]) for one in controllers}
 
 
-class ConcernsAll(StoreUnavailable):
+class LaneUnavailable(StoreUnavailable):
     """What cannot be written cannot be written for any controller: one sentence."""
 
 

@@ -22,7 +22,7 @@ import psycopg
 from msgspec import Struct
 from psycopg import sql
 
-from leverframe.storage.fleet.group_commit import ConcernsAll, GroupCommitLane
+from leverframe.storage.fleet.group_commit import GroupCommitLane, LaneUnavailable
 from leverframe.storage.fleet.postgres_connection import (
     AWAY,
     PATIENCE_S,
@@ -73,19 +73,19 @@ _LOST = (
 )
 
 
-class InDoubt(ConcernsAll):
+class InDoubt(LaneUnavailable):
     """It is not known whether changes are stored: one sentence."""
 
     is_in_doubt = True
 
 
-class Fenced(ConcernsAll):
+class Fenced(LaneUnavailable):
     """Another node has taken over: one sentence."""
 
     is_taken_over = True
 
 
-class WentBack(ConcernsAll):
+class DatabaseWentBack(LaneUnavailable):
     """The database has lost what was acknowledged: one sentence."""
 
     is_over = True
@@ -98,7 +98,7 @@ class Claim(Struct, frozen=True):
     epoch: int
 
 
-class Doubt(Struct, frozen=True):
+class UncertainBatch(Struct, frozen=True):
     """A batch of which it is not known whether it is stored, and the controllers in it."""
 
     number: int
@@ -114,11 +114,11 @@ class PostgresLane(GroupCommitLane):
         self._claim = claim
         self._writing: Connection | None = None
         self._reading = SharedConnection(address)
-        self._doubt: Doubt | None = None
+        self._doubt: UncertainBatch | None = None
         #: Controllers that write nothing until it is known what is stored of them.
         self._unclear: set[int] = set()
         #: Why nothing can be written any more.
-        self._ended: ConcernsAll | None = None
+        self._ended: LaneUnavailable | None = None
         #: While the database is away: when it went, and when it is tried again.
         self._away_since: float | None = None
         self._try_again_at = 0.0
@@ -127,7 +127,7 @@ class PostgresLane(GroupCommitLane):
         #: Messages of controllers that were fetched, until they start.
         self._messages: dict[int, dict[int, Any]] = {}
         #: Called, in the lane's thread, when the lane must not be used any more.
-        self.on_end: Callable[[ConcernsAll], None] = lambda error: None
+        self.on_end: Callable[[LaneUnavailable], None] = lambda error: None
         #: Called likewise with controllers of which something is stored that was told as in doubt.
         self.on_stored_late: Callable[[Collection[int]], None] = lambda controllers: None
         #: The last batch that is known to be stored.
@@ -175,9 +175,9 @@ class PostgresLane(GroupCommitLane):
 
     def note_lost(self) -> None:
         """End: somebody has seen that the database has gone back in time."""
-        if not isinstance(self._ended, WentBack):
-            with suppress(WentBack):
-                self._end(WentBack(_LOST))
+        if not isinstance(self._ended, DatabaseWentBack):
+            with suppress(DatabaseWentBack):
+                self._end(DatabaseWentBack(_LOST))
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -185,9 +185,9 @@ class PostgresLane(GroupCommitLane):
         if self._ended is not None:
             return self._ended
         if controller in self._unclear:
-            return ConcernsAll(_UNCLEAR)
+            return LaneUnavailable(_UNCLEAR)
         if self._late is not None:
-            return ConcernsAll(AWAY)
+            return LaneUnavailable(AWAY)
         return super().why_refused(controller)
 
     async def written(self, parts: Mapping[int, Rows]) -> dict[int, BaseException]:
@@ -233,7 +233,7 @@ class PostgresLane(GroupCommitLane):
                     raise
                 log.warning("the connection to the database broke: %s", first_line(error))
                 self._drop_connection()
-                self._doubt = Doubt(number, tuple(parts))
+                self._doubt = UncertainBatch(number, tuple(parts))
                 if self._is_stored(until):
                     return
         if not is_written:
@@ -293,10 +293,10 @@ class PostgresLane(GroupCommitLane):
         assert doubt is not None
         try:
             last = self._last_batch(time.monotonic() if until is None else until, doubt.number)
-        except ConcernsAll as error:
+        except LaneUnavailable as error:
             # Also where another node has taken over by now: it may have been stored before.
             self._unclear.update(doubt.controllers)
-            if until is None or isinstance(error, WentBack):
+            if until is None or isinstance(error, DatabaseWentBack):
                 raise
             raise InDoubt(IN_DOUBT) from error
         self._doubt = None
@@ -312,7 +312,7 @@ class PostgresLane(GroupCommitLane):
             return self._read_lane(connection)
         except psycopg.Error as error:
             self._drop_connection()
-            raise ConcernsAll(AWAY) from error
+            raise LaneUnavailable(AWAY) from error
 
     def _read_lane(self, connection: Connection) -> int:
         """Read the number of the last batch; end where this life is over, or is not there yet.
@@ -323,12 +323,12 @@ class PostgresLane(GroupCommitLane):
         row = connection.execute(LAST_BATCH, (self._claim.node,)).fetchone()
         epoch, batch = row or (0, 0)
         if epoch < self._claim.epoch or batch < self.batch:
-            self._end(WentBack(_LOST))
+            self._end(DatabaseWentBack(_LOST))
         if epoch > self._claim.epoch:
             self._end(Fenced(FENCED))
         return int(batch)
 
-    def _end(self, error: ConcernsAll) -> NoReturn:
+    def _end(self, error: LaneUnavailable) -> NoReturn:
         self._ended = error
         self.on_end(error)
         raise error
@@ -340,14 +340,14 @@ class PostgresLane(GroupCommitLane):
         now = time.monotonic()
         if self._away_since is not None:
             if now < self._try_again_at:
-                raise ConcernsAll(AWAY)
+                raise LaneUnavailable(AWAY)
             until = min(until, self._away_since + PATIENCE_S)
         try:
             self._writing = connected_until(self._address, until)
         except StoreUnavailable as error:
             self._away_since = self._away_since or now
             self._try_again_at = time.monotonic() + RETRY_S
-            raise ConcernsAll(AWAY) from error
+            raise LaneUnavailable(AWAY) from error
         self._away_since = None
         return self._writing
 
@@ -368,7 +368,7 @@ class PostgresLane(GroupCommitLane):
         except psycopg.Error as error:
             if is_broken(connection):
                 self._drop_connection()
-                raise ConcernsAll(AWAY) from error
+                raise LaneUnavailable(AWAY) from error
             _raise_for_all(error)
             raise
 
@@ -449,7 +449,7 @@ def _write_blobs(
 
 
 def _raise_for_all(error: psycopg.Error) -> None:
-    """Raise ConcernsAll where the database takes nothing from anybody now."""
+    """Raise LaneUnavailable where the database takes nothing from anybody now."""
     why = why_refused_for_all(error)
     if why is not None:
-        raise ConcernsAll(why) from error
+        raise LaneUnavailable(why) from error

@@ -20,9 +20,9 @@ from leverframe.storage.history.worker import (
     ALONE,
     GATHER_S,
     RETRY_S,
+    BacklogLimits,
     Result,
     ThreadHistoryWorker,
-    WaitingRoom,
     set_aside_if_damaged,
 )
 from leverframe.storage.store import StoreUnavailable
@@ -34,8 +34,8 @@ MAX_OPEN = 1024
 #: What a controller may keep, however many there are.
 MIN_BYTES = 64 * 1024
 #: What may wait in memory of all controllers together, some 100 MB of each, and what of one.
-OF_ALL = WaitingRoom(1_000_000, 1_000_000, 100_000)
-OF_ONE = WaitingRoom(500, 100, 50)
+OF_ALL = BacklogLimits(1_000_000, 1_000_000, 100_000)
+OF_ONE = BacklogLimits(500, 100, 50)
 
 
 class SharedHistory:
@@ -80,10 +80,10 @@ class SharedHistory:
         await loop.run_in_executor(self._executor, self.give_up)
         self._turns.end()
 
-    def room(self) -> WaitingRoom:
+    def room(self) -> BacklogLimits:
         """Return how much of one controller may wait in memory: its share."""
         count = max(1, self._controllers)
-        return WaitingRoom(
+        return BacklogLimits(
             *(
                 min(alone, max(least, most // count))
                 for alone, least, most in zip(
@@ -192,7 +192,7 @@ class WorkerOfOne(ThreadHistoryWorker):
             self._shared.give_up_waiting()
             raise StoreUnavailable("The history does not answer now; ask again later.") from None
 
-    def _room(self) -> WaitingRoom:
+    def _room(self) -> BacklogLimits:
         return self._shared.room()
 
     def _leave(self) -> None:

@@ -33,9 +33,9 @@ class Turns:
         #: Of whom somebody waits for a job, as often as for one.
         self._awaited: deque[Hashable] = deque()
 
-    def of(self, controller: Hashable, *, is_awaited: bool = False) -> "TurnOfOne":
+    def of(self, controller: Hashable, *, is_awaited: bool = False) -> "ControllerExecutor":
         """Return what takes the jobs of a controller, which somebody waits for or not."""
-        return TurnOfOne(self, controller, is_awaited=is_awaited)
+        return ControllerExecutor(self, controller, is_awaited=is_awaited)
 
     def put(self, controller: Hashable, job: QueuedJob) -> None:
         with self._lock:
@@ -71,7 +71,7 @@ class Turns:
         return job
 
 
-class TurnOfOne(Executor):
+class ControllerExecutor(Executor):
     """What takes the jobs of one controller."""
 
     def __init__(self, turns: Turns, controller: Hashable, *, is_awaited: bool) -> None:

@@ -53,7 +53,7 @@ _TROUBLES = (sqlite3.Error, OSError, StoreDamaged, StoreTooNew, StoreUnavailable
 OnTrouble = Callable[[str | None], None]
 
 
-class WaitingRoom(Struct, frozen=True):
+class BacklogLimits(Struct, frozen=True):
     """How much may wait in memory until it is written."""
 
     #: Values that the thread has not got to yet, and those that could not be written.
@@ -63,7 +63,7 @@ class WaitingRoom(Struct, frozen=True):
     entries: int = 5000
 
 
-ALONE = WaitingRoom()
+ALONE = BacklogLimits()
 
 
 class Figures(Struct):
@@ -201,7 +201,7 @@ class ThreadHistoryWorker:
     def max_entries(self) -> int:
         return self._room().entries
 
-    def _room(self) -> WaitingRoom:
+    def _room(self) -> BacklogLimits:
         """Return how much may wait in memory."""
         return ALONE
 
