@@ -5,16 +5,12 @@ lines and for the branches of a folder, each for itself: many covered lines make
 that was never taken.
 """
 
-import dataclasses
 import functools
 import marshal
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
-from hashlib import sha256
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import coverage
 from coverage.python import PythonFileReporter
@@ -30,16 +26,6 @@ GOALS = {
 }
 #: Files that a process is given at once.
 AT_ONCE = 16
-
-#: What was judged before: most files are run alike in every run, and to judge all of them takes
-#: 8 s of the processor.
-KNOWN = MEASURED.with_name("coverage-judged")
-#: What decides about a file beside its own text and marks.
-RULES = (Path(__file__), PROJECT / "tools" / "measure.py", PROJECT / "pyproject.toml")
-_RULES_NOW = sha256(b"".join(file.read_bytes() for file in RULES)).hexdigest()
-
-#: When a file was written, its marks, and by which rules they are judged.
-State = tuple[int, bytes, str]
 
 
 class Judged(NamedTuple):
@@ -71,40 +57,10 @@ def measured() -> list[Judged]:
         marks: dict[str, bytes] = marshal.loads(MEASURED.read_bytes())
     except FileNotFoundError:
         raise SystemExit("Nothing was measured; run pytest -p tools.measure first.") from None
-    states = {
-        str(path): (path.stat().st_mtime_ns, marks.get(str(path), b""), _RULES_NOW)
-        for path in PACKAGE.rglob("*.py")
-    }
-    known = _known(states)
-    new = {path: state for path, state in states.items() if path not in known}
+    paths = [str(path) for path in PACKAGE.rglob("*.py")]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        each = [marked for _, marked, _ in new.values()]
-        known |= zip(new, pool.map(judged, new, each, chunksize=AT_ONCE), strict=True)
-    _keep(known, states)
-    return list(known.values())
-
-
-def _known(states: dict[str, State]) -> dict[str, Judged]:
-    """Find the files that were judged in the same state before."""
-    kept: dict[str, Any] = {}
-    with suppress(OSError, EOFError, ValueError, TypeError):
-        kept = marshal.loads(KNOWN.read_bytes())
-    return {
-        path: Judged(path, steps, Numbers(*figures))
-        for path, (state, steps, figures) in kept.items()
-        if states.get(path) == state
-    }
-
-
-def _keep(files: dict[str, Judged], states: dict[str, State]) -> None:
-    KNOWN.write_bytes(
-        marshal.dumps(
-            {
-                path: (states[path], file.steps, dataclasses.astuple(file.figures))
-                for path, file in files.items()
-            }
-        )
-    )
+        each = [marks.get(path, b"") for path in paths]
+        return list(pool.map(judged, paths, each, chunksize=AT_ONCE))
 
 
 def write(files: list[Judged]) -> None:
