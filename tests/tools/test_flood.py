@@ -30,3 +30,5 @@ async def test_every_stream_stays_open_and_is_read() -> None:
     server.close()
     for writer in sent:
         writer.close()
+    # Who reads closes its end when it has read all; else it would outlive the loop.
+    await asyncio.wait(flood._READING)
