@@ -54,7 +54,7 @@ async def test_the_page_says_how_long_to_wait_after_too_many_tries() -> None:
         reply = await sign_in(twin, ("chief", "wrong"), accept_language="hu", accept=BROWSER)
     assert (reply.status, reply.content_type) == (429, "text/html")
     seconds = dict(reply.headers)["Retry-After"]
-    assert f"próbálja újra {seconds} s múlva" in reply.body.decode()
+    assert f"próbálja újra {seconds} mp múlva" in reply.body.decode()
 
 
 async def test_a_password_that_is_not_taken_is_told_above_its_form() -> None:
