@@ -141,6 +141,17 @@ def test_an_absent_source_cannot_help_a_rule_to_act_by_its_last_result() -> None
     assert bench.values["OUT0"] == 1
 
 
+def test_rules_that_wait_are_told_with_their_first_absent_source() -> None:
+    waits = rule(operator="AND", source2="T1", reference2=20.0)
+    bench = bench_with(waits, rule(source="EVENT1", reference=1), replace(waits, enabled=False))
+    bench.sense(DS1=WARM, T1=None)
+    assert bench.engine.rules.absent_sources() == {1: "T1"}
+    bench.sense(DS1=None)
+    assert bench.engine.rules.absent_sources() == {1: "DS1"}
+    bench.sense(DS1=WARM, T1=WARM)
+    assert bench.engine.rules.absent_sources() == {}
+
+
 def test_a_source_that_nobody_knows_is_absent() -> None:
     bench = bench_with(rule(source="DS99", operator="OR", source2="DS1", reference2=20.0), DS1=WARM)
     assert bench.values["OUT0"] == 1

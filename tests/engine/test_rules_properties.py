@@ -14,7 +14,8 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from leverframe.engine.rules import rules_without
+from leverframe.engine.conditions import Condition
+from leverframe.engine.rules import rules_moved, rules_without
 from leverframe.engine.settings import MAX_RULES, Rule
 from tests.effort import examples
 
@@ -389,6 +390,25 @@ def test_deleting_a_rule_keeps_the_others_in_order_and_their_dependences(
         assert meant(new.depends, after) == meant_before(old.depends, before, index)
 
 
+@examples(200)
+@given(st.lists(rules(), min_size=1, max_size=MAX_RULES), st.data())
+def test_moving_a_rule_keeps_what_each_rule_depends_on(
+    rules: list[Rule], data: st.DataObject
+) -> None:
+    depends = st.integers(0, 2 * MAX_RULES)
+    before = tuple(replace(rule, depends=data.draw(depends)) for rule in rules)
+    places = st.integers(0, len(before) - 1)
+    index, to = data.draw(places), data.draw(places)
+    after = rules_moved(before, index, to)
+    order = list(range(len(before)))
+    order.insert(to, order.pop(index))
+    assert len(after) == len(order)
+    for new_place, old_place in enumerate(order):
+        old, new = before[old_place], after[new_place]
+        assert replace(old, depends=0) == replace(new, depends=0)
+        assert meant(new.depends, after) == meant(old.depends, before)
+
+
 def meant(depends: int, rules: tuple[Rule, ...]) -> tuple[str, Rule | int | None]:
     """Which rule a dependence is on, without its own dependence, and of which kind it is."""
     if not depends:
@@ -425,3 +445,21 @@ def test_a_condition_with_hysteresis_never_turns_by_less_than_it(
         if bench.values["OUT0"] != before:
             turned.append(reading)
     assert all(abs(one - other) >= hysteresis - 1e-6 for one, other in pairwise(turned))
+
+
+@given(
+    st.sampled_from([">=", "<"]),
+    st.floats(0, 5),
+    st.lists(st.floats(10, 30), min_size=1, max_size=10),
+)
+def test_the_comparison_that_a_condition_tells_explains_its_result(
+    compare: str, hysteresis: float, readings: list[float]
+) -> None:
+    condition = Condition("TEMP", compare, 20.0, hysteresis)
+    for reading in readings:
+        condition.judge(reading)
+        told = condition.decided(reading, 0)
+        assert told.threshold in {20.0, round(20.0 - hysteresis, 6), round(20.0 + hysteresis, 6)}
+        assert told.is_met is (
+            reading >= told.threshold if compare == ">=" else reading < told.threshold
+        )
