@@ -1,6 +1,6 @@
 """Finding the row of a request: the right one of several forms, or a refusal that says why."""
 
-from leverframe.commands.table.matching import Call, find
+from leverframe.commands.table.matching import Call, find, items_of
 from leverframe.commands.table.refusals import (
     Malformed,
     NotOffered,
@@ -238,3 +238,27 @@ def test_a_long_command_is_shortened_in_its_refusal(
     refusal = find_one(target, profile)
     assert isinstance(refusal, kind)
     assert len(refusal.command or "") == 120
+
+
+@for_each(
+    ("query", "items"),
+    [
+        (
+            "sensor=01calibration=010multiplier=0150",
+            ["sensor=01", "calibration=010", "multiplier=0150"],
+        ),
+        ("calibration=010multiplier=0150", ["calibration=010", "multiplier=0150"]),
+        ("sensor=01&out0=1", ["sensor=01", "out0=1"]),
+        ("out0=1&out1=1", ["out0=1", "out1=1"]),
+    ],
+)
+def test_settings_of_an_input_that_are_run_together_are_told_apart(
+    query: str, items: list[str]
+) -> None:
+    assert items_of(query) == items
+
+
+def test_a_command_is_shown_as_it_was_sent_unless_it_holds_a_secret() -> None:
+    call = find_one("/outs.cgi?out0=1")
+    assert isinstance(call, Call)
+    assert call.text == "out0=1"

@@ -311,6 +311,7 @@ def test_a_loop_goes_through_event_variables_and_only_while_its_other_sources_al
     there = rule(operator="AND", source2="EVENT1", reference2=0.0, action="EVENT2", value=1)
     back = digital("EVENT2", 1, action="EVENT1", value=1)
     assert kinds(there, back) == [("loop", (1, 2))]
+    assert advice(there, back)[0].text.startswith("Rules 1 and 2 set each other off again")
     assert kinds(replace(there, reference=999.0), back) == [("contradiction", (1,))]
 
 

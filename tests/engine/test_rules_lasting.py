@@ -152,6 +152,14 @@ def test_at_the_start_rules_act_on_what_is_met_and_on_nothing_else() -> None:
     assert (bench.values["OUT0"], bench.values["OUT1"]) == (1, 0)
 
 
+def test_a_rule_goes_on_after_a_restart_once_its_output_remembers() -> None:
+    bench = bench_with(rule(), DS1=WARM)
+    bench.set(outputs__0__remember=True)
+    bench.restart(DS1=COOL)
+    # Without what was kept, the rule would never have been met, and have nothing to undo.
+    assert bench.values["OUT0"] == 0
+
+
 def test_a_restart_judges_from_scratch_and_drops_delays() -> None:
     bench = bench_with(rule(on_delay=5), DS1=WARM)
     bench.restart()
