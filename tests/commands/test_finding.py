@@ -1,6 +1,6 @@
 """Finding the row of a request: the right one of several forms, or a refusal that says why."""
 
-from leverframe.commands.table.matching import Call, find, items_of
+from leverframe.commands.table.matching import Call, find, items_of, without_value
 from leverframe.commands.table.refusals import (
     Malformed,
     NotOffered,
@@ -262,3 +262,18 @@ def test_a_command_is_shown_as_it_was_sent_unless_it_holds_a_secret() -> None:
     call = find_one("/outs.cgi?out0=1")
     assert isinstance(call, Call)
     assert call.text == "out0=1"
+
+
+@for_each(
+    ("sent", "shown"),
+    [
+        ("em4=hunter2", "em4=..."),
+        ("em42=hunter2", "em=..."),
+        ("gsmcode=1234", "gsmcode=..."),
+        ("hunter2", None),
+    ],
+)
+def test_what_may_hold_a_secret_is_shown_by_its_name_and_place_only(
+    sent: str, shown: str | None
+) -> None:
+    assert without_value(sent) == shown

@@ -31,7 +31,7 @@ def perform(on: Stage, target: str, body: bytes = b"") -> None:
             raise call
         assert isinstance(call, Call)
         reader = call.row.body
-        call.row.perform(on, call.values, reader and reader.read(body, "", on.profile))
+        call.perform(on, reader and reader.read(body, "", on.profile))
 
 
 def test_nothing_outside_the_stage_changes() -> None:

@@ -253,6 +253,8 @@ def test_advice_calls_rules_by_their_names() -> None:
 def test_a_rule_that_waits_for_the_other_not_to_be_met_does_not_fight_it() -> None:
     exclusive = digital("INPD1", 1, value=0, depends=1)
     assert kinds(rule(), exclusive) == [("shared", (1, 2)), ("ends_on", (2, 1))]
+    other_way_round = [replace(exclusive, depends=2), rule()]
+    assert kinds(*other_way_round) == [("shared", (1, 2)), ("ends_on", (1, 2))]
 
 
 def test_two_rules_on_one_output_are_told_unless_one_sets_and_one_resets() -> None:
@@ -272,6 +274,8 @@ def test_a_rule_whose_end_switches_on_what_another_one_should_is_told() -> None:
     )
     assert ("ends_on", (2, 1)) not in kinds(warm, replace(door, mode=1))
     assert ("ends_on", (2, 1)) not in kinds(replace(warm, action="AutoSwitch OUT0"), door)
+    assert ("ends_on", (2, 1)) not in kinds(replace(warm, value=0), door)
+    assert ("ends_on", (2, 1)) not in kinds(replace(warm, mode=2), door)
 
 
 def test_an_output_that_nothing_switches_off_after_a_power_cut_is_told() -> None:
@@ -284,6 +288,10 @@ def test_an_output_that_nothing_switches_off_after_a_power_cut_is_told() -> None
     resetting = rule(compare="<", reference=10.0, value=0, mode=1)
     assert kinds(alone, resetting, tree=tree) == []
     assert kinds(alone, replace(resetting, enabled=False), tree=tree) == [("remembered", (1,))]
+    # One that ends by itself keeps none behind it from being told.
+    returns = with_value(tree, "outputs.1.remember", True)
+    returns = with_value(returns, "outputs.1.return_time", 5)
+    assert kinds(rule(action="OUT1", mode=1), alone, tree=returns) == [("remembered", (2,))]
 
 
 def test_periodic_switching_and_switching_of_one_output_fight() -> None:

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from leverframe.engine.actions import SetEnergy
 from leverframe.engine.effects import Notify, ShowScreen
 from leverframe.engine.labels import ENERGIES
+from leverframe.engine.rules import WantedState
 from tests.cases import for_each
 
 from .bench import START_WALL, Bench
@@ -139,6 +140,21 @@ def test_an_absent_source_cannot_help_a_rule_to_act_by_its_last_result() -> None
     assert bench.values["OUT0"] == 0
     bench.sense(DS1=WARM)
     assert bench.values["OUT0"] == 1
+
+
+def test_what_a_rule_wants_of_an_output_is_told_while_it_is_met() -> None:
+    bench = bench_with(rule(), DS1=COOL)
+    assert bench.engine.rules.wanted("OUT0") is None
+    bench.sense(DS1=WARM)
+    assert bench.engine.rules.wanted("OUT0") == WantedState(1, 1)
+    bench.sense(DS1=COOL)
+    assert bench.engine.rules.wanted("OUT0") is None
+
+
+def test_the_rest_of_a_delay_is_told_to_parts_of_a_second() -> None:
+    bench = bench_with(rule(on_delay=10), DS1=WARM)
+    bench.wait(9.75)
+    assert bench.engine.rules.explain()[0].pending == 0.25
 
 
 def test_rules_that_wait_are_told_with_their_first_absent_source() -> None:
