@@ -295,7 +295,10 @@ async def test_a_change_by_a_node_that_another_one_has_declared_dead_is_sent_to_
     for task in member._tasks:
         task.cancel()
     await asyncio.wait(member._tasks)
-    member.lease.now = partial(float, member.lease.now())
+    # On a busy machine the last beat may be long ago.
+    now = member.lease.now()
+    member.lease.renew(now)
+    member.lease.now = partial(float, now)
     await cluster.declare_dead("a")
     web = cluster.nodes["a"].members["one"].built.web
     request = Request("GET", "/stm.cgi", "sname=other", {}, b"", "127.0.0.1")
