@@ -1,8 +1,10 @@
 """The front door: who is meant by name, by address and by port, and what each client may take."""
 
 import asyncio
+import gc
 import socket
 import ssl
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -10,12 +12,21 @@ import pytest
 from leverframe.commands.table.refusals import Conflict
 from leverframe.config import Config
 from leverframe.fleet import door as door_module
+from leverframe.fleet.door import Door
+from leverframe.fleet.entrance import Entrance
 from leverframe.fleet.members import NewController
 from leverframe.fleet.records import MemberRecord
 from leverframe.process.reach import certificate_of
 from leverframe.profile import Profile
 from leverframe.servers.discovery.discovery import discovery_answer
 from leverframe.servers.fair_shares import FairShares
+from leverframe.servers.http.limits import HttpLimits
+from leverframe.servers.http.parsing import (
+    MAX_FEED_BYTES,
+    BadRequest,
+    BodyBudget,
+    RequestParser,
+)
 from tests.fleet.http_client import ask, ask_once, connected
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.patience import PATIENCE_S
@@ -70,6 +81,38 @@ async def test_an_unknown_name_gets_a_clear_404_and_reaches_nobody() -> None:
                 assert "No controller has this name here" in answer.body
                 assert "gh-1" not in answer.body
         assert node.member("gh-1").controller.engine.values["OUT0"] == 0
+
+
+def send_host(door: Door, host: str) -> Entrance | int:
+    """Return where a request with this Host gets, or the status of its refusal."""
+    limits = HttpLimits()
+    parser = RequestParser(limits, BodyBudget(limits))
+    wire = b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % host.encode()
+    for start in range(0, len(wire), MAX_FEED_BYTES):
+        for found in parser.feed(wire[start : start + MAX_FEED_BYTES]):
+            return found.status if isinstance(found, BadRequest) else door.meant(found, door.node)
+    raise AssertionError("the request is not complete")
+
+
+async def test_hosts_that_clients_make_up_leave_nothing_behind() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-1")
+        door, controller = node.node.door, node.member("gh-1").entrance
+        tracemalloc.start()
+        try:
+            for count in range(1000):
+                assert send_host(door, f"gh-1.localhost:{count}") is controller
+                assert send_host(door, f"127.0.0.1:{count}") is door.node
+                assert send_host(door, f"{count}." + "a" * 240) is door.unknown
+            for count in range(100):
+                assert send_host(door, f"gh-1.localhost:{count:030000}") == 400
+                assert send_host(door, f"127.0.0.1:{count:030000}") == 400
+            gc.collect()
+            left, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert door_module._is_address.cache_info().currsize <= door_module.MAX_KEPT_NAMES
+        assert left < 300_000
 
 
 async def test_a_controller_is_found_by_an_address_of_its_own_through_the_same_socket() -> None:

@@ -13,7 +13,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from ipaddress import ip_address
 from types import CoroutineType
 from typing import Any
@@ -56,8 +56,8 @@ ConnectionFactory = Callable[["Door", ServerState, "Entrance | None", Lease], Co
 
 #: One controller alone gets three fifths of the connections, the next one three fifths of the rest.
 PER_FREE = 1.5
-#: Headers of known names that are kept as they came; each is found by one look-up then.
-MAX_KEPT_HOSTS = 100_000
+#: Host names for which it is kept whether they are addresses; all else is read with each request.
+MAX_KEPT_NAMES = 256
 _LOCALHOST = "localhost"
 #: Where commands and browsers on the machine look for the node.
 _HOME = "127.0.0.1"
@@ -105,9 +105,6 @@ class Door:
         self._by_address: dict[str, Entrance] = {}
         #: Those whose port was opened before they were there.
         self._by_port: dict[int, Entrance] = {}
-        self._hosts: dict[str, Entrance] = {}
-        #: `Host` headers that name no controller but are the node's: addresses, localhost.
-        self._plain_hosts: set[str] = set()
         self.shares = FairShares(self.descriptors.clients.limit, PER_FREE)
         self.state = ServerState(_nobody, limits, admission=_admit)
         self.state.handler = self._handle
@@ -275,7 +272,6 @@ class Door:
             self._by_address.pop(entrance.address, None)
         if entrance.port is not None:
             self._by_port.pop(entrance.port, None)
-        self._hosts.clear()
         if entrance.listener is not None:
             await entrance.listener.close()
         for connection in tuple(entrance.connections):
@@ -309,30 +305,21 @@ class Door:
         for connection in tuple(entrance.connections):
             connection.stop()
         del self._by_name[entrance.name]
-        self._hosts.clear()
         entrance.logged.name = name
         self._by_name[name] = entrance
 
     def meant(self, request: Request, by_place: "Entrance") -> "Entrance":
-        """Find whom a request is for: by its `Host`, else by where the client connected."""
+        """Find the entrance a request is for: by its `Host`, else by where the client connected."""
         host = request.headers.get("host")
-        if host is None or host in self._plain_hosts:
+        if host is None:
             return by_place
-        found = self._hosts.get(host)
-        return found if found is not None else self._found(host, by_place)
-
-    def _found(self, host: str, by_place: "Entrance") -> "Entrance":
         name = _host_name(host)
-        if name in self._domains or _is_address(name):
-            if len(self._plain_hosts) < MAX_KEPT_HOSTS:
-                self._plain_hosts.add(host)
+        if name in self._domains:
             return by_place
         found = self._by_name.get(self._label_of(name))
-        if found is None:
-            return self.unknown
-        if len(self._hosts) < MAX_KEPT_HOSTS:
-            self._hosts[host] = found
-        return found
+        if found is not None:
+            return found
+        return by_place if _is_address(name) else self.unknown
 
     def _label_of(self, host_name: str) -> str:
         """Return the name of a controller that a host name means, be there one or not."""
@@ -493,6 +480,8 @@ def _host_name(host: str) -> str:
     return without_port(host).lower().rstrip(".")
 
 
+# Reading an address costs 4 us, a tenth of a short request; names are short, and few are kept.
+@lru_cache(maxsize=MAX_KEPT_NAMES)
 def _is_address(name: str) -> bool:
     try:
         ip_address(name)

@@ -99,19 +99,62 @@ TARGET_CHARACTERS = "abz019%/&=+*;:@!$'(),-._~\"|<>{}^`\\[]"
 header_values = st.text(st.characters(min_codepoint=0x21, max_codepoint=0xFF), max_size=20).filter(
     lambda text: "\x7f" not in text and text == text.strip()
 )
+hosts = st.builds(
+    str.__add__,
+    st.text(st.characters(codec="ascii", categories=["L", "N"], include_characters=".-_")),
+    st.just("") | st.integers(0, 65535).map(":{}".format),
+)
+headers = st.fixed_dictionaries(
+    {}, optional={"host": hosts, **dict.fromkeys(["x-a", "x-b", "cookie"], header_values)}
+)
 requests = st.builds(
     Sent,
     verb=st.sampled_from(["GET", "GET", "HEAD", "POST", "OPTIONS"]),
     path=st.text(TARGET_CHARACTERS, max_size=30).map(lambda text: "/" + text),
     query=st.none() | st.text(TARGET_CHARACTERS + "?", max_size=30),
-    headers=st.dictionaries(st.sampled_from(["host", "x-a", "x-b", "cookie"]), header_values).map(
-        lambda some: {"host": "h"} | some
-    )
-    | st.dictionaries(st.sampled_from(["host", "x-a", "x-b", "cookie"]), header_values),
+    headers=headers | headers.map(lambda some: {"host": "h"} | some),
     body=st.binary(max_size=200),
     chunk_sizes=st.lists(st.integers(1, 50), max_size=5),
 )
 places = st.lists(st.integers(0, 10_000), max_size=20)
+
+
+@for_each(
+    "host",
+    [
+        "gh-1.localhost:",
+        "gh-1.localhost:8080x",
+        "gh-1.localhost:-1",
+        "gh-1.localhost:65536",
+        "gh-1.localhost:123456",
+        "gh-1.localhost:80:80",
+        "gh-1.localhost:" + "0" * 30_000,
+        "g" * 256,
+        "[::1",
+        "::1",
+        "[]",
+        "[::1]80",
+    ],
+    ids=lambda host: host[:24],
+)
+def test_malformed_host_is_refused(host: str) -> None:
+    by_header = b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % host.encode()
+    by_target = b"GET http://%b/ HTTP/1.1\r\nHost: h\r\n\r\n" % host.encode()
+    for wire in (by_header, by_target)[: 1 if len(host) > 1000 else 2]:
+        reader = read(wire)
+        assert reader.taken == []
+        assert [(one.status, one.detail[:28]) for one in reader.refused] == [
+            (400, "The Host header is malformed")
+        ]
+
+
+@for_each(
+    "host",
+    ["", "h", "h.", "h:0", "h:65535", "g" * 255 + ":80", "127.0.0.1:8080", "[::1]", "[::1]:80"],
+)
+def test_well_formed_host_is_taken_as_it_is(host: str) -> None:
+    (request,) = read(b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % host.encode()).requests
+    assert request.headers["host"] == host
 
 
 @given(st.lists(requests, min_size=1, max_size=5), places)

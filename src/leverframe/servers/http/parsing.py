@@ -44,6 +44,10 @@ _PLAIN = rb"A-Za-z0-9_~!$%&'()*+,\-./:;=@"
 _PLAIN_LINE = re.compile(rb"(GET|HEAD) (/[%b]*+)(?:\?([%b?]*+))? HTTP/1\.1\r\n" % (_PLAIN, _PLAIN))
 _UNKNOWN_METHOD = re.compile(rb"([A-Z]{1,32}) ")
 _ADDRESS = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#]+)(.*)", re.IGNORECASE)
+#: A name of DNS has at most 253 letters, an IPv6 address stands in brackets.
+_MAX_HOST_BYTES = 255
+_MAX_PORT = 65535
+_HOST = re.compile(rf"(?:[^\[\]:]{{0,{_MAX_HOST_BYTES}}}|\[[^\[\]]{{1,64}}\])(?::([0-9]{{1,5}}))?")
 #: Room for `http://host:port` in front of a path.
 _AUTHORITY_BYTES = 512
 
@@ -274,6 +278,8 @@ class RequestParser:
             forwarded_for = headers.get("x-forwarded-for", "")
             self._client = self._proxies.client_of(self._peer, forwarded_for)
         self._has_host = "host" in headers
+        if self._has_host:
+            _check_host(headers["host"])
         self._names_connection = "connection" in headers or not self._has_host
         self._is_framed = "content-length" in headers or "transfer-encoding" in headers
         return headers
@@ -353,7 +359,19 @@ def _split_address(target: str) -> tuple[str, str]:
     if address is None:
         raise BadRequest(400, "The request target is neither a path nor an http address.")
     host, rest = address.groups()
+    _check_host(host)
     return rest if rest.startswith("/") else f"/{rest}", host
+
+
+def _check_host(host: str) -> None:
+    """Refuse what names no host, before it is looked up, compared or kept anywhere."""
+    parts = _HOST.fullmatch(host)
+    if parts is None or int(parts[1] or 0) > _MAX_PORT:
+        raise BadRequest(
+            400,
+            f"The Host header is malformed. Send a name of at most {_MAX_HOST_BYTES} letters or an"
+            f" address, with or without a port from 0 to {_MAX_PORT}.",
+        )
 
 
 def _no_version() -> BadRequest:
