@@ -1,5 +1,8 @@
-"""What features need is loaded beside the loop: at the start, or when they are switched on."""
+"""What requests need is loaded beside the loop after the start, and again where that failed."""
 
+import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -7,13 +10,34 @@ import pytest
 
 from leverframe.process import feature_loading
 from leverframe.process.feature_loading import FeatureLoader
-from leverframe.testing import LoopTwin
 from tests.hardware.waiting import until
 
-WATCH = "/stm.cgi?" + "&".join(
-    f"wdog{number}={int(number == 1)}*0*0*192.0.2.1*3*2*60*120*10*0*60" for number in range(1, 7)
-)
-SIGN_IN = "/stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*c2VjcmV0"
+#: Prints which modules requests would still have to load.
+LATE_IMPORTS = """
+import asyncio, sys
+from leverframe.process.feature_loading import LARGE, SMALL, FeatureLoader
+from leverframe.storage.backup import decode_backup, encode_backup
+from leverframe.engine.factory_settings import defaults
+from leverframe.profile import Profile
+from leverframe.servers.accounts import passwords
+from leverframe.hardware.display_picture import png_of
+from leverframe.uploads import picture, site_archive
+asyncio.run(FeatureLoader().load((*SMALL, *LARGE)))
+from PIL import Image
+from io import BytesIO
+file = BytesIO()
+Image.new("RGB", (9, 9)).save(file, "WEBP")
+webp = file.getvalue()
+before = set(sys.modules)
+passwords._verify(passwords._hash("secret"), "secret")
+sealed = encode_backup(Profile(), defaults(Profile()), "a long passphrase")
+decode_backup(sealed, "a long passphrase")
+drawn = png_of(("A", "B", "C", "D"))
+picture.checked_picture(drawn)
+picture.checked_picture(webp)
+site_archive.unpack_site(site_archive.pack_site({"index.html": b"<title>Cellar</title>"}))
+print(*sorted(set(sys.modules) - before))
+"""
 
 
 class Library:
@@ -22,6 +46,7 @@ class Library:
     def __init__(self) -> None:
         self.threads: list[threading.Thread] = []
         self.fault: Exception | None = None
+        self.__module__ = "library"
 
     def __call__(self) -> None:
         self.threads.append(threading.current_thread())
@@ -31,21 +56,11 @@ class Library:
 
 class Libraries:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.pages, self.passwords, self.pictures = Library(), Library(), Library()
-        self.pings, self.sites = Library(), Library()
-        patch.setattr(feature_loading, "pages", self.pages)
-        patch.setattr(feature_loading.passwords, "load", self.passwords)
-        patch.setattr(feature_loading.display_picture, "load", self.pictures)
-        patch.setattr(feature_loading.pinger, "load", self.pings)
-        patch.setattr(feature_loading.uploaded, "load", self.sites)
-
-    @property
-    def counts(self) -> tuple[int, int, int, int]:
-        pages, passwords, pictures, pings = (
-            len(library.threads)
-            for library in (self.pages, self.passwords, self.pictures, self.pings)
-        )
-        return pages, passwords, pictures, pings
+        self.small, self.large = Library(), Library()
+        patch.setattr(feature_loading, "SMALL", (self.small,))
+        patch.setattr(feature_loading, "LARGE", (self.large,))
+        patch.setattr(feature_loading, "RETRY_S", 0.0)
+        self.patch = patch
 
 
 @pytest.fixture
@@ -54,63 +69,45 @@ def libraries() -> Iterator[Libraries]:
         yield Libraries(patch)
 
 
-async def started(
-    *, must_sign_in: bool = False, has_site: bool = False
-) -> tuple[LoopTwin, FeatureLoader]:
-    twin = await LoopTwin.start()
-    loader = FeatureLoader(twin.controller, must_sign_in=must_sign_in, has_site=has_site)
+async def test_small_libraries_are_loaded_in_threads_and_large_ones_later(
+    libraries: Libraries,
+) -> None:
+    loader = FeatureLoader()
     loader.start()
-    return twin, loader
+    await until(lambda: bool(libraries.small.threads))
+    assert libraries.small.threads != [threading.main_thread()]
+    await loader.close()
+    assert not libraries.large.threads
 
 
-async def test_the_pages_are_loaded_and_nothing_of_a_feature_that_is_off(
+async def test_large_libraries_are_loaded_once_the_process_has_run_for_a_while(
     libraries: Libraries,
 ) -> None:
-    twin, loader = await started()
+    libraries.patch.setattr(feature_loading, "LARGE_AFTER_S", 0.0)
+    loader = FeatureLoader()
+    loader.start()
+    await until(lambda: bool(libraries.large.threads))
     await loader.close()
-    assert libraries.counts == (1, 0, 0, 0)
-    assert libraries.pages.threads != [threading.main_thread()]
-    await twin.controller.stop()
+    assert len(libraries.small.threads) == len(libraries.large.threads) == 1
 
 
-async def test_where_strangers_are_near_hashing_is_loaded(libraries: Libraries) -> None:
-    twin, loader = await started(must_sign_in=True)
-    await loader.close()
-    assert libraries.counts == (1, 1, 0, 0)
-    await twin.controller.stop()
-
-
-async def test_where_a_site_is_stored_its_archive_can_be_read(libraries: Libraries) -> None:
-    twin, loader = await started(has_site=True)
-    await loader.close()
-    assert (libraries.counts, len(libraries.sites.threads)) == ((1, 0, 0, 0), 1)
-    await twin.controller.stop()
-
-
-async def test_who_switches_something_on_is_answered_when_it_is_loaded(
-    libraries: Libraries,
-) -> None:
-    twin, loader = await started()
-    await twin.ok("/post.cgi?oled_save", "POST", b"enabled=1")
-    assert libraries.counts == (1, 0, 1, 0)
-    await twin.ok(WATCH)
-    assert libraries.counts == (1, 0, 1, 1)
-    await twin.ok(SIGN_IN)
-    assert libraries.counts == (1, 1, 1, 1)
-    await loader.close()
-    await twin.controller.stop()
-
-
-async def test_what_could_not_be_loaded_is_told_and_tried_again(
+async def test_failed_library_is_reported_and_loaded_again(
     libraries: Libraries, caplog: pytest.LogCaptureFixture
 ) -> None:
-    libraries.pages.fault = OSError(24, "Too many open files")
-    libraries.pages.__module__ = "pages"
-    twin, loader = await started()
-    await until(lambda: "could not be loaded yet" in caplog.text)
-    libraries.pages.fault = None
-    await twin.ok("/stm.cgi?oname=0Pump")
-    await twin.ok("/stm.cgi?oname=0Lamp")
-    assert libraries.counts == (2, 0, 0, 0)
+    libraries.patch.setattr(feature_loading, "LARGE_AFTER_S", 0.0)
+    libraries.small.fault = OSError(24, "Too many open files")
+    loader = FeatureLoader()
+    loader.start()
+    await until(lambda: len(libraries.small.threads) > 1)
+    libraries.small.fault = None
+    assert "library could not be loaded yet: [Errno 24] Too many open files" in caplog.text
+    count = len(libraries.small.threads)
+    await until(lambda: len(libraries.small.threads) > count)
+    await asyncio.sleep(0)
     await loader.close()
-    await twin.controller.stop()
+    assert len(libraries.large.threads) == 1
+
+
+def test_requests_import_nothing_once_everything_is_loaded() -> None:
+    late = subprocess.check_output([sys.executable, "-c", LATE_IMPORTS], text=True)
+    assert late.split() == []

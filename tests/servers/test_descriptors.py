@@ -1,5 +1,6 @@
 """The count of what clients hold: shares per source, and a part that no client reaches."""
 
+import errno
 import logging
 
 import pytest
@@ -12,7 +13,9 @@ from leverframe.servers.descriptors import (
     SHARE,
     TLS,
     DescriptorBudget,
+    lacks_descriptors,
 )
+from tests.cases import for_each
 
 
 def take_all(budget: DescriptorBudget, *peers: str) -> int:
@@ -87,3 +90,26 @@ def test_refusals_are_counted_and_told_once(caplog: pytest.LogCaptureFixture) ->
         budget.lease("http", f"198.51.{number >> 8}.{number & 255}", 10)
     assert budget.clients.used == MAX_CLIENTS
     assert budget.refused["http", FULL] == 5 * MAX_CLIENTS - budget.refused["http", SHARE]
+
+
+def chained(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+@for_each(
+    ("error", "expected"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), True),
+        (OSError(errno.ENFILE, "Too many open files in system"), True),
+        (ImportError("libjpeg.so: cannot open shared object file: Too many open files"), True),
+        (chained(ValueError("no zone"), OSError(errno.EMFILE, "Too many open files")), True),
+        (OSError(errno.ENOENT, "No such file"), False),
+        (ImportError("No module named 'x'"), False),
+        (ValueError("Too many open files"), False),
+    ],
+)
+def test_lack_of_descriptors_is_recognised_however_it_is_reported(
+    error: Exception, expected: bool
+) -> None:
+    assert lacks_descriptors(error) is expected

@@ -30,7 +30,7 @@ from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import Registry
 from leverframe.fleet.start_again import make_new, start_stored
 from leverframe.fleet.tenants import TenantRecord
-from leverframe.hardware import display_picture, pinger
+from leverframe.process.feature_loading import LARGE, SMALL, FeatureLoader
 from leverframe.process.json_lines import print_json
 from leverframe.process.listening import bind_errors_for_people
 from leverframe.process.logs import set_up as set_up_logs
@@ -50,14 +50,11 @@ from leverframe.process.serve import (
 )
 from leverframe.process.services import Sending
 from leverframe.process.supervisor import Supervisor
-from leverframe.servers.accounts import passwords
 from leverframe.servers.accounts.cross_site import is_loopback
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.forwarded import NamedProxies
 from leverframe.servers.http.limits import MIB, HttpLimits
-from leverframe.servers.routes import uploaded
-from leverframe.servers.routes.pages import pages
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import OF_NODE, Lane
 from leverframe.storage.fleet.opening import FleetFolder
@@ -206,9 +203,8 @@ async def _serve(fleet: FleetFile) -> None:
         try:
             node.start.begin(one.record for one in fleet.controllers)
             stop = await _open_door(web, config, folder)
-            # What requests need is loaded before the first of them, beside the loop.
-            for load in (pages, passwords.load, uploaded.load, display_picture.load, pinger.load):
-                await asyncio.to_thread(load)
+            # Before there are controllers, for which much is needed soon.
+            await FeatureLoader().load((*SMALL, *LARGE))
             if config.discovery:
                 discovery.start(config.host)
             if config.mdns and not is_loopback(config.host):

@@ -2,81 +2,82 @@
 
 A request must not find that a library cannot be opened because too many files are open, and no
 relay waits for a disk. The start itself loads nothing of this: it begins when the start has been
-announced, with what the settings have switched on, and goes on when they switch on more. Whoever
-switches something on is answered when it is loaded. What could not be loaded is tried again by
-whoever needs it, and with the next change of the settings.
+announced. What is large and seldom needed follows later, so that processes that run for seconds, as
+in tests, do without it; who needs it earlier loads it in a thread. What could not be loaded is
+tried again.
 """
 
 import asyncio
 import codecs
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from leverframe.controller import Controller
-from leverframe.engine.settings import Settings
+from leverframe.commands.table.params.particular import TIME_ZONE
+from leverframe.engine.time_zone import zone_named
 from leverframe.hardware import display_picture, pinger
 from leverframe.servers.accounts import passwords
 from leverframe.servers.routes import uploaded
 from leverframe.servers.routes.pages import pages
+from leverframe.storage import encrypting
+from leverframe.uploads import picture
 
 log = logging.getLogger(__name__)
 
 Load = Callable[[], object]
 
+#: 150 ms and 9 MB are not for processes that end soon.
+LARGE_AFTER_S = 10.0
+RETRY_S = 60.0
+
 
 class FeatureLoader:
-    def __init__(self, controller: Controller, *, must_sign_in: bool, has_site: bool) -> None:
-        self._controller = controller
-        self._must_sign_in = must_sign_in
-        self._has_site = has_site
-        self._loaded: set[Load] = set()
-        self._loading: asyncio.Task[None] | None = None
+    """Loads everything once, in threads, one after the other."""
+
+    def __init__(self) -> None:
+        self._missing = [*SMALL, *LARGE]
+        self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._controller.settings_watchers.append(self._adopt)
-        self._begin(self._controller.engine.settings)
+        self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
-        self._controller.settings_watchers.remove(self._adopt)
-        if self._loading is not None:
-            await asyncio.wait([self._loading])
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
 
-    def _adopt(self, old: Settings, new: Settings) -> asyncio.Task[None] | None:
-        return self._begin(new)
+    async def _run(self) -> None:
+        await self.load(SMALL)
+        log.debug("what requests need is loaded")
+        await asyncio.sleep(LARGE_AFTER_S)
+        await self.load(LARGE)
+        while self._missing:
+            await asyncio.sleep(RETRY_S)
+            await self.load(tuple(self._missing))
 
-    def _begin(self, settings: Settings) -> asyncio.Task[None] | None:
-        """Load what is not loaded yet, after what is being loaded."""
-        missing = [load for load in self._needed(settings) if load not in self._loaded]
-        if not missing:
-            return None
-        self._loaded.update(missing)
-        loop = asyncio.get_running_loop()
-        self._loading = loop.create_task(self._load(missing, self._loading))
-        return self._loading
-
-    async def _load(self, missing: list[Load], before: asyncio.Task[None] | None) -> None:
-        if before is not None:
-            await asyncio.wait([before])
-        for load in missing:
+    async def load(self, loads: tuple[Load, ...]) -> None:
+        for load in loads:
             try:
                 await asyncio.to_thread(load)
+                self._missing.remove(load)
             except Exception as error:
-                self._loaded.discard(load)
                 log.warning("%s could not be loaded yet: %s", load.__module__, error)
-
-    def _needed(self, settings: Settings) -> Iterator[Load]:
-        yield names_of_hosts
-        yield pages
-        if self._must_sign_in or settings.access.required:
-            yield passwords.load
-        if self._has_site:
-            yield uploaded.load
-        if settings.oled.enabled:
-            yield display_picture.load
-        if any(entry.enabled for entry in settings.watchdog):
-            yield pinger.load
 
 
 def names_of_hosts() -> None:
     """Load the rules of names in all scripts; the event loop asks them where to listen."""
     codecs.lookup("idna")
+
+
+def zones_of_examples() -> None:
+    """Read the time zones that descriptions of the commands name."""
+    _ZONES.extend(zone_named(name) for name in TIME_ZONE.fitting if name)
+
+
+#: Kept here: zones that nobody holds are read again.
+_ZONES: list[object] = []
+#: Some 100 ms and 8 MB together.
+SMALL: tuple[Load, ...] = (
+    *(names_of_hosts, zones_of_examples, pages, passwords.load, uploaded.load, encrypting.load),
+    pinger.load,
+)
+LARGE: tuple[Load, ...] = (display_picture.load, picture.load)

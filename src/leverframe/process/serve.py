@@ -132,7 +132,9 @@ async def serve(config: Config) -> None:
             gc.enable()
             supervisor = Supervisor()
             supervisor.ready()
-            beside.append(await _started_loader(built, reach))
+            loader = FeatureLoader()
+            loader.start()
+            beside.append(loader)
             await wait_for_stop(stop, lambda: [built.controller], supervisor)
             log.info("stopping")
             supervisor.stopping()
@@ -156,13 +158,6 @@ def _http_server(
         HttpFaults(built.controller.faults, server, built.controller.request_journal)
     built.controller.figures.append(lambda: server_families(server))
     return server
-
-
-async def _started_loader(built: BuiltController, reach: Reach) -> FeatureLoader:
-    has_site = await built.web.has_site()
-    loader = FeatureLoader(built.controller, must_sign_in=reach.must_sign_in, has_site=has_site)
-    loader.start()
-    return loader
 
 
 def _with_recording(recorded: str | None) -> Callable[[Controller, Handler], Handler]:
@@ -281,7 +276,7 @@ def _print_address(
     """Print where the controller answers, on all the ports that it has opened."""
     controller, scheme = built.controller, "https" if certificate else "http"
     url = f"{scheme}://{url_host(config.host)}:{port}/"
-    fingerprint = certificate.fingerprint() if certificate else None
+    fingerprint = certificate.fingerprint if certificate else None
     ports = controller.open_ports()
     if config.json:
         about = {"event": "ready", "name": built.present_name, "mac": built.mac, "url": url}

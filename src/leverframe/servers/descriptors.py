@@ -7,7 +7,9 @@ says: the system hands out the lowest free number, so that number counts all tha
 and outgoing connections included.
 """
 
+import errno
 import logging
+import os
 from collections import Counter
 
 from leverframe.log_throttle import LogThrottle
@@ -26,10 +28,25 @@ RESERVED_PART = 4
 #: Those of them that speak TLS, or are about to: each takes 0.3 MB, a plain one 5 KB.
 MAX_TLS = 512
 
+#: What the system answers when nothing more can be opened, by this process or by any.
+_NONE_LEFT = frozenset((errno.EMFILE, errno.ENFILE))
+
 #: Why a connection is refused, as `/metrics` tells it.
 SHARE, FULL = "share", "full"
 #: As `/metrics` and the log call what is refused when a handshake would begin.
 TLS = "tls"
+
+
+def lacks_descriptors(error: BaseException | None) -> bool:
+    """Return whether something failed because no file could be opened, be it deep inside."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _NONE_LEFT:
+            return True
+        # The linker tells it in words only.
+        if isinstance(error, ImportError) and os.strerror(errno.EMFILE) in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 class Lease:

@@ -140,6 +140,11 @@ class Sealer:
         return self._cipher
 
 
+def load() -> None:
+    """Load what sealing takes, in a thread, before somebody sets a secret or seals a backup."""
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305  # noqa: F401
+
+
 def _is_sealed(path: str) -> bool:
     return path == JOB_WORK or (is_secret(path) and not path.startswith("access."))
 

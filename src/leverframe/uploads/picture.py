@@ -42,6 +42,13 @@ def checked_picture(file: bytes) -> bytes:
         raise BadUpload(f"The picture cannot be read: it is damaged or no {ALLOWED}.") from error
 
 
+def load() -> None:
+    """Load the decoders, in a thread, before somebody sends a picture."""
+    from PIL import Image, ImageOps, WebPImagePlugin  # noqa: F401
+
+    Image.preinit()
+
+
 def content_type(picture: bytes) -> str | None:
     """Return the content type of a picture that was checked; None for anything else."""
     return next((kind for mark, kind in _MARKS if picture.startswith(mark)), None)

@@ -85,8 +85,8 @@ def test_every_instance_makes_a_key_of_its_own_for_its_owner_alone(tmp_path: Pat
 
 
 def test_the_certificate_is_kept(tmp_path: Path) -> None:
-    first = own_certificate(tmp_path, "leverframe-1", []).fingerprint()
-    assert own_certificate(tmp_path, "leverframe-1", []).fingerprint() == first
+    first = own_certificate(tmp_path, "leverframe-1", []).fingerprint
+    assert own_certificate(tmp_path, "leverframe-1", []).fingerprint == first
     assert len(first) == 32 * 3 - 1
 
 

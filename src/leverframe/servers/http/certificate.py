@@ -10,7 +10,6 @@ import ssl
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
@@ -54,9 +53,7 @@ class Certificate:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.context.set_alpn_protocols(["http/1.1"])
-        #: Wall time of its end.
-        self.ends = 0.0
-        self._names: list[str] = []
+        self._content = _Content()
         #: Called when another one was taken up.
         self.watchers: list[Callable[[], None]] = []
         self.reload()
@@ -74,9 +71,18 @@ class Certificate:
                 f"The certificate {self._certificate} and its key {self._key} cannot be used: "
                 f"{_why_unusable(error)}."
             ) from error
-        self.ends, self._names = _end_and_names_of(self._certificate)
+        self._content = _content_of(self._certificate)
         for watcher in self.watchers:
             watcher()
+
+    @property
+    def ends(self) -> float:
+        """Wall time of its end."""
+        return self._content.ends
+
+    @property
+    def fingerprint(self) -> str:
+        return self._content.fingerprint
 
     def findings(self, wall: float) -> Iterator[Finding]:
         """Yield that it expires soon, or has expired."""
@@ -92,30 +98,34 @@ class Certificate:
 
     def report(self) -> CertificateReport:
         files = [str(self._certificate), str(self._key)]
-        return CertificateReport(self.ends, self._names, self.fingerprint(), files, self._is_own)
-
-    def fingerprint(self) -> str:
-        """Return the SHA-256 digest of the certificate, as browsers show it."""
-        text = self._certificate.read_text()
-        end = "-----END CERTIFICATE-----"
-        first = text[text.index("-----BEGIN CERTIFICATE-----") : text.index(end) + len(end)]
-        digest = sha256(ssl.PEM_cert_to_DER_cert(first)).hexdigest().upper()
-        return ":".join(digest[start : start + 2] for start in range(0, len(digest), 2))
+        found = self._content
+        return CertificateReport(found.ends, found.names, found.fingerprint, files, self._is_own)
 
 
-def _end_and_names_of(path: Path) -> tuple[float, list[str]]:
+class _Content(Struct, frozen=True):
+    """What a certificate says: until when it is valid, for whom, and its digest."""
+
+    ends: float = 0.0
+    names: list[str] = []
+    #: SHA-256, as browsers show it.
+    fingerprint: str = ""
+
+
+def _content_of(path: Path) -> _Content:
     # Loaded only where there is TLS.
     from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
 
     certificate = x509.load_pem_x509_certificate(path.read_bytes())
     ends = certificate.not_valid_after_utc.timestamp()
+    fingerprint = certificate.fingerprint(hashes.SHA256()).hex(":").upper()
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return ends, []
+        return _Content(ends, [], fingerprint)
     hosts = names.get_values_for_type(x509.DNSName)
     addresses = names.get_values_for_type(x509.IPAddress)
-    return ends, [*hosts, *map(str, addresses)]
+    return _Content(ends, [*hosts, *map(str, addresses)], fingerprint)
 
 
 def _no_password() -> str:

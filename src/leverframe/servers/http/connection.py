@@ -324,9 +324,8 @@ class Connection(asyncio.Protocol):
         self._change(BODY_ANNOUNCED)
         try:
             reply = self._server.admission(request)
-        except Exception:
-            logger.exception("The admission failed for %r.", request)
-            reply = self._server.fault()
+        except Exception as error:
+            reply = self._server.failed(request, error)
         if isinstance(reply, Coroutine):
             self._pause_input()
             self._server.run(self._go_on_later(request, reply, self._admit_body))
@@ -349,9 +348,8 @@ class Connection(asyncio.Protocol):
         self._change(REQUEST)
         try:
             reply = self._server.handler(request)
-        except Exception:
-            logger.exception("The handler failed for %r.", request)
-            reply = self._server.fault()
+        except Exception as error:
+            reply = self._server.failed(request, error)
         if isinstance(reply, Reply) or not isinstance(reply, Coroutine):
             self._deliver(request, reply)
         else:
@@ -367,9 +365,8 @@ class Connection(asyncio.Protocol):
             reply = await answer
         except asyncio.CancelledError:
             reply = self._server.problem(503, "The request was given up at a stop.")
-        except Exception:
-            logger.exception("The handler failed for %r.", request)
-            reply = self._server.fault()
+        except Exception as error:
+            reply = self._server.failed(request, error)
         go_on(request, reply)
         self._proceed()
 

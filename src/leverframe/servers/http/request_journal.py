@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from leverframe.servers.descriptors import lacks_descriptors
 from leverframe.servers.http.messages import (
     PROBLEM_TYPE,
     Answer,
@@ -61,8 +62,8 @@ class RequestJournal:
             entry = self.note(request)
             try:
                 answer = handler(request)
-            except Exception:
-                entry.status = 500
+            except Exception as error:
+                entry.status = _status_of(error)
                 raise
             if isinstance(answer, Coroutine):
                 return self._awaited(entry, answer)
@@ -104,8 +105,8 @@ class RequestJournal:
     ) -> AnyReply:
         try:
             reply = await answer
-        except Exception:
-            entry.status = 500
+        except Exception as error:
+            entry.status = _status_of(error)
             raise
         note_answer(entry, reply)
         return reply
@@ -116,6 +117,11 @@ class RequestJournal:
 
     def clear(self) -> None:
         self._kept.clear()
+
+
+def _status_of(error: Exception) -> int:
+    """Return what the connection answers for a handler that failed."""
+    return 503 if lacks_descriptors(error) else 500
 
 
 def note_answer(entry: JournalRequest, reply: SentReply) -> None:

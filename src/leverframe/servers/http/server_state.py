@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from leverframe.log_throttle import LogThrottle
+from leverframe.servers.descriptors import lacks_descriptors
 from leverframe.servers.http.forwarded import NamedProxies
 from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import (
@@ -22,11 +24,15 @@ from leverframe.servers.http.messages import (
     SentAnswer,
     problem_reply,
 )
-from leverframe.servers.http.parsing import BadRequest, BodyBudget
+from leverframe.servers.http.parsing import RETRY, BadRequest, BodyBudget
 
 logger = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
+NO_FILES_LEFT = (
+    "The request needs a file that cannot be opened, because too many are open. Try again in a few"
+    " seconds."
+)
 DEFAULT_LIMITS = HttpLimits()
 
 
@@ -88,6 +94,7 @@ class ServerState:
         #: None while nobody is connected.
         self.next_sweep: asyncio.TimerHandle | None = None
         self.is_stopping = False
+        self._warn = LogThrottle(logger).warning
         self.connections: set[SharingConnection] = set()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -170,6 +177,15 @@ class ServerState:
         return self.problem(
             500, "The request failed by a fault in this program; its log says more."
         )
+
+    def failed(self, request: Request, error: Exception) -> Reply:
+        """Log why a request could not be answered; return what its client gets instead."""
+        if lacks_descriptors(error):
+            self._warn("", "descriptors", "%r cannot be answered now: %s", request, error)
+            reply = problem_reply(503, NO_FILES_LEFT)
+            return msgspec.structs.replace(reply, headers=(*reply.headers, *RETRY))
+        logger.error("The handler failed for %r.", request, exc_info=error)
+        return self.fault()
 
     def _sweep_every_second(self) -> None:
         loop = asyncio.get_running_loop()

@@ -7,7 +7,6 @@ from re import sub
 from typing import Annotated, NotRequired, TypedDict, TypeVar
 from unicodedata import normalize
 from urllib.parse import parse_qsl
-from zoneinfo import ZoneInfo
 
 import msgspec
 from msgspec import Meta
@@ -18,6 +17,7 @@ from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import Refusal
 from leverframe.controller import Controller
 from leverframe.engine.settings import Settings
+from leverframe.engine.time_zone import zone_named
 from leverframe.naming.names import name_of
 from leverframe.naming.units import unit_of
 from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, StreamCut, StreamReply
@@ -171,15 +171,14 @@ def _names(given: dict[str, str], labels: Sequence[str], settings: Settings) -> 
 
 def _for_people(names: dict[str, str], settings: Settings, zone: str) -> CsvStyle:
     """Take names and units for titles; the zone is a file, so this is no work for the loop."""
-    try:
-        found = ZoneInfo(zone)
-    except (ValueError, KeyError, OSError):
+    found = zone_named(zone)
+    if found is None:
         raise BadHistoryQuery(
             f"There is no time zone {zone[:40]!r}.",
             field="zone",
             value=zone[:40],
             allowed="names of time zones such as Europe/Berlin",
-        ) from None
+        )
     titles = {label: _title(name, unit_of(label, settings)) for label, name in names.items()}
     return CsvStyle(titles, found)
 

@@ -151,10 +151,6 @@ class Web:
         self._find_documents()
         controller.profile_watchers.append(self._find_documents)
 
-    async def has_site(self) -> bool:
-        """Return whether a web site was uploaded."""
-        return await self._uploads.has_site()
-
     def _find_documents(self) -> None:
         #: Replies of the endpoints that are fixed for a version.
         self._fixed = self._documents.of(self._controller.profile)

@@ -4,7 +4,6 @@ It is whole by itself, its style included: where it stands, no other file may be
 """
 
 from base64 import b64encode
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -21,6 +20,13 @@ from leverframe.servers.routes.sign_in_page import (
     language_of,
 )
 from leverframe.status_files.writing import escaped
+
+#: The style of the page, and its digest as browsers know it.
+_STYLE = "".join(
+    (Path(leverframe.__file__).parent / path.lstrip("/")).read_text(encoding="utf-8")
+    for path in (STYLE_PATH, OWN_STYLE_PATH)
+)
+_STYLE_DIGEST = b64encode(sha256(_STYLE.encode()).digest()).decode()
 
 
 class PageSentence(Struct, frozen=True):
@@ -44,7 +50,6 @@ def sentence_page(
     """
     language = language_of(request.headers.get("accept-language", ""))
     words = sentences[language]
-    style, digest = _style()
     way = "" if link is None else f'<p><a href="{escaped(link)}">{words.way}</a></p>\n'
     why = f'<p lang="en">{escaped(cause)}</p>\n' if cause else ""
     page = f"""<!doctype html>
@@ -55,7 +60,7 @@ def sentence_page(
 <meta name="color-scheme" content="light dark">
 <title>{words.title} · Leverframe</title>
 <link rel="icon" href="data:,">
-<style>{style}</style>
+<style>{_STYLE}</style>
 </head>
 <body class="sign">
 <main>
@@ -68,16 +73,5 @@ def sentence_page(
 </html>
 """
     return Reply(
-        status, "text/html", page.encode(), (*headers_with_style(digest), NOT_KEPT, *headers)
+        status, "text/html", page.encode(), (*headers_with_style(_STYLE_DIGEST), NOT_KEPT, *headers)
     )
-
-
-@lru_cache(maxsize=1)
-def _style() -> tuple[str, str]:
-    """Return the style of the page, and its digest as browsers know it."""
-    folder = Path(leverframe.__file__).parent
-    style = "".join(
-        (folder / path.lstrip("/")).read_text(encoding="utf-8")
-        for path in (STYLE_PATH, OWN_STYLE_PATH)
-    )
-    return style, b64encode(sha256(style.encode()).digest()).decode()

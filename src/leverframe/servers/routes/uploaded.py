@@ -68,13 +68,6 @@ class Uploads:
         kind = _KINDS.get(ending_of(name), _OTHER_KIND)
         return Reply(200, kind, with_values(page, name, self._view()), UPLOADED_HEADERS)
 
-    async def has_site(self) -> bool:
-        """Return whether there is a site, as far as is known."""
-        try:
-            return await self._blob(SITE) is not None
-        except StoreUnavailable:
-            return True
-
     async def picture(self) -> Reply:
         """Send the picture."""
         if (picture := await self._stored_picture()) is None:
