@@ -175,7 +175,7 @@ async def test_a_refused_command_changes_nothing_and_is_answered_with_a_sentence
             ("nonsense=1", "nonsense"),
             ("oname=0Pump", "Only the administrator may do this."),
             ("auth=11YQ==*YQ==*YQ==*YQ==", "Only the administrator may do this."),
-            ("x" * 9000, "longer than 8192 bytes"),
+            ("x" * 9000, "up to 8192 bytes"),
         ):
             before = len(listener.of(f"{PREFIX}/cmdr"))
             await broker.publish(f"{PREFIX}/cmd", command)

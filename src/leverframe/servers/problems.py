@@ -110,7 +110,3 @@ class FencedOff(Refusal):
 class NotKnownYet(Refusal):
     status = 503
     title = "Whether the change is stored is not known yet"
-
-
-class TooManyCommands(Refusal):
-    title = "The request has too many commands"

@@ -30,7 +30,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from leverframe.clock import VirtualClock
-from leverframe.commands.table.matching import COMMAND_PATHS, Call, find
+from leverframe.commands.table.matching import COMMAND_PATHS, Call, find, items_of
 from leverframe.commands.table.refusals import Refusal
 from leverframe.config import BadConfiguration, Config
 from leverframe.config.toml_file import read_toml
@@ -232,7 +232,11 @@ class _Reader:
                 f"{here}{order.text[:60]!r} is no command; write it like /outs.cgi?out0=1, with one"
                 f" of {', '.join(sorted(COMMAND_PATHS))}."
             )
-        for call in find("POST", path, query.split("&"), profile):
+        try:
+            items = items_of(query)
+        except Refusal as refusal:
+            raise BadScenario(here + sentence_of(refusal)) from None
+        for call in find("POST", path, items, profile):
             if isinstance(call, Refusal):
                 raise BadScenario(here + sentence_of(call))
             _check_body(call, body, profile, here)

@@ -66,8 +66,8 @@ async def test_plants_of_the_board_go_on_in_both_futures(twin: LoopTwin) -> None
 @pytest.mark.parametrize(
     ("query", "body", "status", "said"),
     [
-        ("", "", 400, "1 to 500"),
-        ("", "# nothing\n\n", 400, "1 to 500"),
+        ("", "", 400, "1 to 100"),
+        ("", "# nothing\n\n", 400, "1 to 100"),
         ("", "hello", 404, "Line 1 is no command"),
         ("", "/outs.cgi?out0=1\n/api/state?x", 404, "Line 2 is no command"),
         ("", "/outs.cgi?out0=1\n/outs.cgi?out0=7", 400, "Line 2"),

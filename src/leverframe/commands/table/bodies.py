@@ -25,6 +25,8 @@ from leverframe.uploads.bad_upload import BadUpload
 LIST_BODY_LIMIT = 1 << 20
 #: For what people send who have not signed in yet: it has room of its own.
 SMALL_BODY_LIMIT = 8 << 10
+#: Larger ones are checked off the event loop; lists and forms of our own pages are smaller.
+ON_LOOP_BODY_LIMIT = 32 << 10
 UPLOAD_LIMIT = 16 << 20
 
 

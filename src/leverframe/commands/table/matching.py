@@ -35,6 +35,7 @@ from leverframe.commands.table.refusals import (
     Malformed,
     NotOffered,
     Refusal,
+    TooManyCommands,
     UnknownCommand,
     Withdrawn,
     WrongMethod,
@@ -142,12 +143,31 @@ class Call(Struct, frozen=True):
 _RUN_TOGETHER = re.compile(r"(sensor=\d+)?(calibration=\d-?\d+)?(multiplier=\d+)?", re.ASCII)
 
 
+#: What one request may hold, by whatever way it comes; as long as the query of an HTTP request.
+MAX_COMMANDS = 100
+MAX_QUERY_BYTES = 8 << 10
+
+
 def items_of(query: str) -> list[str]:
-    """Split a raw query into its commands, not decoded yet."""
+    """Split a raw query into its commands, not decoded yet; refuse more than a request may hold.
+
+    Whatever reads commands reads them by this, so that the limits hold for every way in.
+    """
+    size = len(query.encode("utf-8", "surrogatepass"))
+    if size > MAX_QUERY_BYTES:
+        raise TooManyCommands(
+            f"The commands of the request have {size} bytes.",
+            allowed=f"up to {MAX_QUERY_BYTES} bytes in one request",
+        )
     items = query.split("&")
-    if "sensor=" not in query and "calibration=" not in query:
-        return items
-    return [part for item in items for part in _parted(item)]
+    if "sensor=" in query or "calibration=" in query:
+        items = [part for item in items for part in _parted(item)]
+    if len(items) > MAX_COMMANDS:
+        raise TooManyCommands(
+            f"The request has {len(items)} commands.",
+            allowed=f"up to {MAX_COMMANDS} commands in one request",
+        )
+    return items
 
 
 def _parted(item: str) -> list[str]:
@@ -195,7 +215,7 @@ def _find_one(
                 elsewhen = row
             continue
         try:
-            values = row.fields(items[position:] if position else items, profile)
+            values = row.fields(items[position : position + len(row.form.items)], profile)
         except Refusal as not_this_one:
             if len(row.form.items) > 1:
                 # All its names are there: the items are this command and no shorter one.

@@ -6,6 +6,7 @@ forms have several items, then each by itself.
 
 from leverframe.commands.table.matching import (
     COMMAND_PATHS,
+    MAX_COMMANDS,
     Call,
     find,
     items_of,
@@ -16,26 +17,26 @@ from leverframe.profile import Profile
 
 #: Switching comes first: the most frequent, and the shortest names.
 _PATHS = tuple(sorted(COMMAND_PATHS, key=lambda path: (path != "/outs.cgi", path)))
-MAX_COMMANDS = 20
 
 
 def calls_in(text: str, profile: Profile) -> list[Call]:
     """Find the calls of a text; raise the refusal of the first command that is none."""
-    path, mark, query = text.strip().partition("?")
+    text = text.strip()
+    path, mark, query = text.partition("?")
     named = "/" + path.lstrip("/")
     if mark and named in COMMAND_PATHS:
         return _calls_on(named, query, profile)
+    items = items_of(text)
     refusal: Refusal | None = None
     for path in _PATHS:
         try:
-            return _calls_on(path, text.strip(), profile)
+            return _calls_on(path, text, profile)
         except UnknownCommand as unknown:
             refusal = refusal or unknown
         except Refusal as telling:
             # A path that knows the command and refuses it says more than one that does not.
             refusal = telling
     assert refusal is not None
-    items = items_of(text.strip())
     if len(items) < 2 or not isinstance(refusal, UnknownCommand):
         raise refusal
     try:
@@ -49,10 +50,8 @@ def calls_in(text: str, profile: Profile) -> list[Call]:
 
 def _calls_on(path: str, query: str, profile: Profile) -> list[Call]:
     items = [item for item in items_of(query) if item]
-    if not 0 < len(items) <= MAX_COMMANDS:
-        raise Malformed(
-            f"The text has {len(items)} commands.", allowed=f"1 to {MAX_COMMANDS} commands"
-        )
+    if not items:
+        raise Malformed("The text has no command.", allowed=f"1 to {MAX_COMMANDS} commands")
     calls = []
     for call in find("GET", path, items, profile):
         if isinstance(call, Refusal):

@@ -79,6 +79,10 @@ class Malformed(Refusal):
     pass
 
 
+class TooManyCommands(Refusal):
+    title = "The request has too many commands"
+
+
 class UnknownCommand(Refusal):
     status = 404
     title = "There is no such command"

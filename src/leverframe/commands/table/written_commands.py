@@ -8,13 +8,20 @@ from typing import Any
 
 from msgspec import Struct
 
-from leverframe.commands.table.bodies import Upload
-from leverframe.commands.table.matching import COMMAND_PATHS, Call, find, items_of
-from leverframe.commands.table.refusals import Malformed, Refusal, UnknownCommand
+from leverframe.commands.table.bodies import ON_LOOP_BODY_LIMIT, Upload
+from leverframe.commands.table.matching import (
+    COMMAND_PATHS,
+    MAX_COMMANDS,
+    Call,
+    find,
+    items_of,
+)
+from leverframe.commands.table.refusals import Malformed, Refusal, TooManyCommands, UnknownCommand
 from leverframe.commands.table.stage import Stage
 from leverframe.profile import Profile
 
-MAX_LINES = 500
+#: Of commands, their bodies, and comments.
+MAX_TEXT_BYTES = 64 << 10
 
 
 class WrittenCommand(Struct, frozen=True):
@@ -25,7 +32,15 @@ class WrittenCommand(Struct, frozen=True):
 
 
 def written_commands(text: str) -> list[WrittenCommand]:
-    """Read the commands of a text; raise a refusal of the first that is none."""
+    """Read the commands of a text; raise a refusal of the first that is none.
+
+    All lines together are one request, and hold no more commands than one may.
+    """
+    if (size := len(text.encode("utf-8", "surrogatepass"))) > MAX_TEXT_BYTES:
+        raise TooManyCommands(
+            f"The text with the commands has {size} bytes.",
+            allowed=f"up to {MAX_TEXT_BYTES} bytes",
+        )
     found: list[WrittenCommand] = []
     for number, line in enumerate(text.splitlines(), start=1):
         target, _, body = line.strip().partition(" ")
@@ -38,12 +53,21 @@ def written_commands(text: str) -> list[WrittenCommand]:
                 f"Line {number} is no command.",
                 allowed=f"PATH?COMMAND with one of {', '.join(sorted(COMMAND_PATHS))}",
             )
-        found.append(WrittenCommand(number, path, query, body.strip().encode()))
-    if not 0 < len(found) <= MAX_LINES:
-        raise Malformed(
-            f"There are {len(found)} commands.", allowed=f"1 to {MAX_LINES}, one in a line"
-        )
+        found.append(WrittenCommand(number, path, query, _body_of(number, body.strip().encode())))
+    if not found:
+        raise Malformed("There are no commands.", allowed=f"1 to {MAX_COMMANDS}, one in a line")
+    items_of("&".join(command.query for command in found))
     return found
+
+
+def _body_of(line: int, body: bytes) -> bytes:
+    """Return the body of a command, unless it is too large to be read for many controllers."""
+    if len(body) > ON_LOOP_BODY_LIMIT:
+        raise TooManyCommands(
+            f"The body of the command in line {line} has {len(body)} bytes.",
+            allowed=f"up to {ON_LOOP_BODY_LIMIT} bytes",
+        )
+    return body
 
 
 def perform_written(commands: list[WrittenCommand], stage: Stage) -> None:

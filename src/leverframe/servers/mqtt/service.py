@@ -39,8 +39,6 @@ NAME = "MQTT broker"
 #: The name of the trouble of a broker that takes the connection, but not all that is published.
 REFUSED = "MQTT access"
 DONE = "1"
-#: As long as a query may be.
-MAX_BYTES = 8192
 _BY_MQTT = Cause("command", "MQTT", source="MQTT")
 
 
@@ -249,8 +247,6 @@ class MqttService:
                 "Too many commands before this one wait for their answers. Nothing was done; send"
                 " it again later."
             )
-        if len(payload) > MAX_BYTES:
-            raise Refusal(f"The command is longer than {MAX_BYTES} bytes.")
         self._controller.check_that_it_is_here()
         if self._controller.bootloader_until is not None:
             raise Refusal("The controller is in its bootloader.")

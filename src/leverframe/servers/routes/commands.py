@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.commands.table.bodies import Upload
+from leverframe.commands.table.bodies import ON_LOOP_BODY_LIMIT, Upload
 from leverframe.commands.table.matching import Call, find, items_of
 from leverframe.commands.table.refusals import Malformed, Refusal
 from leverframe.commands.table.rights import Account
@@ -27,7 +27,6 @@ from leverframe.engine.journal import Cause
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.problems import (
-    TooManyCommands,
     WrongMethodForPath,
     reply_to_refusal,
     reply_when_done,
@@ -36,11 +35,8 @@ from leverframe.status_files import bootloader_reply, command_reply
 
 #: The path of the commands that take a body.
 BODIES_PATH = "/post.cgi"
-MAX_COMMANDS = 100
 MAX_KEPT_REQUESTS = 1024
 MAX_KEPT_LETTERS = 100
-#: Larger bodies are checked off the event loop; lists and forms of our own pages are smaller.
-LARGE_BODY_BYTES = 32 << 10
 
 
 class Commands(msgspec.Struct, frozen=True):
@@ -120,11 +116,6 @@ class CommandEndpoint:
 
     def _read(self, request: Request, query: str) -> Commands:
         items = items_of(query)
-        if len(items) > MAX_COMMANDS:
-            raise TooManyCommands(
-                f"The request has {len(items)} commands.",
-                allowed=f"up to {MAX_COMMANDS} commands in one request",
-            )
         found: list[Call] = []
         skipped = False
         for call in find(request.method, request.path, items, self._controller.profile):
@@ -165,7 +156,7 @@ class CommandEndpoint:
         """Perform the commands; a coroutine where something is waited for."""
         if request.method not in ("GET", "POST"):
             raise WrongMethodForPath("Commands take GET or POST.", allowed="GET, POST")
-        if commands.takes_file or len(request.body) > LARGE_BODY_BYTES:
+        if commands.takes_file or len(request.body) > ON_LOOP_BODY_LIMIT:
             return self._take_large_body(request, commands, account)
         with_bodies: Sequence[Command] = commands.without_bodies
         if commands.takes_body or request.body:

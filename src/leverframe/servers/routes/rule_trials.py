@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from leverframe.commands.describe.media_types import JSON
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table import schedule
-from leverframe.commands.table.matching import find
+from leverframe.commands.table.matching import find, items_of
 from leverframe.commands.table.refusals import Malformed, Refusal
 from leverframe.commands.table.rules import EVENT_ROW
 from leverframe.commands.table.stage import NO_HASHES, Stage
@@ -65,7 +65,7 @@ async def rule_trial(context: Context) -> Reply:
 
 def _settings_with(controller: Controller, body: str) -> tuple[Settings, int]:
     """Return the settings as the commands would leave them, and the place of the rule they set."""
-    before, items = controller.pending, body.strip().split("&")
+    before, items = controller.pending, items_of(body.strip())
     stage = Stage(controller.profile, before, None, NO_HASHES)
     places: list[int] = []
     for call in find("GET", EVENT_ROW.form.path, items, controller.profile):
