@@ -67,7 +67,7 @@ MAY_IMPORT = {
         for edge in EDGES
     },
     "storage": INTERFACE | {"clock", "shutdown", "log_throttle", "exchanges"},
-    "controller": INTERFACE | EDGES | {"clock", "log_throttle", "naming"},
+    "controller": INTERFACE | EDGES | {"clock", "log_throttle", "loop_shares", "naming"},
     "servers": JOINED | {"durations"},
     "process": SERVED,
     **{work: SERVED | {"process"} for work in WORK},

@@ -9,11 +9,16 @@ from leverframe.loop_shares import (
     MAX_DEBT_S,
     PART,
     SHARED_S,
+    SLICE_S,
+    BulkTurns,
     LoopShare,
     LoopShares,
     LoopTurns,
+    bulk_turns,
+    in_turns,
 )
 from leverframe.servers.http.messages import Reply, Request, SentAnswer
+from tests.patience import PATIENCE_S
 
 ASKED = Request("GET", "/outs.cgi", "out0=1", {}, b"", "127.0.0.1")
 DONE = Reply(200, "text/plain", b"done")
@@ -148,3 +153,68 @@ async def test_bites_and_requests_of_one_controller_wait_in_one_line() -> None:
     assert isinstance(answer, Coroutine)
     await asyncio.gather(answer, first)
     assert order == ["bite", "request"]
+
+
+# --- long work ------------------------------------------------------------------------------------
+
+
+class Rounds:
+    """Long work on a clock that only the work moves, and the rounds of the loop beside it."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.turns = BulkTurns(lambda: self.now)
+        #: What was worked in each round of the loop, in seconds.
+        self.worked: list[float] = [0.0]
+
+    async def count(self) -> None:
+        while True:
+            await asyncio.sleep(0)
+            self.worked.append(0.0)
+
+    async def work(self, parts: int, part_s: float) -> None:
+        for _ in range(parts):
+            if self.turns.is_over():
+                await self.turns.wait()
+            self.now += part_s
+            self.worked[-1] += part_s
+
+
+async def test_a_round_of_the_loop_has_one_slice_of_all_long_work() -> None:
+    rounds = Rounds()
+    counting = asyncio.ensure_future(rounds.count())
+    part_s = SLICE_S / 10
+    await asyncio.gather(*(rounds.work(100, part_s) for _ in range(20)))
+    counting.cancel()
+    assert abs(sum(rounds.worked) - 20 * 100 * part_s) < part_s
+    assert max(rounds.worked) < SLICE_S + 2 * part_s
+
+
+async def test_long_parts_give_way_one_by_one() -> None:
+    rounds = Rounds()
+    counting = asyncio.ensure_future(rounds.count())
+    await asyncio.gather(*(rounds.work(5, 4 * SLICE_S) for _ in range(4)))
+    counting.cancel()
+    assert max(rounds.worked) == 4 * SLICE_S
+
+
+async def test_short_parts_of_one_work_share_a_slice() -> None:
+    rounds = Rounds()
+    counting = asyncio.ensure_future(rounds.count())
+    await rounds.work(1000, SLICE_S / 100)
+    counting.cancel()
+    assert len(rounds.worked) < 100
+
+
+async def test_cancelled_work_keeps_no_other_waiting() -> None:
+    turns = BulkTurns(lambda: 0.0)
+    waiting = [asyncio.ensure_future(turns.wait()) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    waiting[1].cancel()
+    await asyncio.wait_for(waiting[2], PATIENCE_S)
+
+
+async def test_items_of_long_work_keep_their_order() -> None:
+    bulk_turns().slice_s = 0.0
+    assert [item async for item in in_turns(range(5))] == [0, 1, 2, 3, 4]

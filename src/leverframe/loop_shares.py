@@ -5,12 +5,17 @@ it can would slow down all others. So while several are asked, each gets a part 
 goes beyond it waits for its turn, and nothing is refused. A controller that is asked alone has the
 whole time. What a request takes is known only afterwards, so that a burst goes beyond the part.
 By which protocol a request comes makes no difference: those of one controller wait in one line.
+
+Long work, such as a change of a thousand controllers or a year of virtual time, pauses by time: in
+one round of the loop all such work together gets a few milliseconds (`BulkTurns`).
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from time import perf_counter
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -24,7 +29,10 @@ BURST_S = 0.01
 SHARED_S = 1.0
 #: What was taken while nobody else was asked is forgotten, up to this.
 MAX_DEBT_S = 0.2
+#: What long work gets in one round of the loop, all of it together.
+SLICE_S = 0.005
 
+Item = TypeVar("Item")
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
@@ -134,3 +142,72 @@ class LoopTurns(Struct, frozen=True):
 def turns_alone() -> LoopTurns:
     """Return the turns of a controller that shares the loop with no other: it never waits."""
     return LoopTurns(LoopShares(), LoopShare())
+
+
+# --- long work ------------------------------------------------------------------------------------
+
+
+class BulkTurns:
+    """The turns of all long work of one event loop.
+
+    However much of it is under way, and whatever a part of it takes, a round of the loop has one
+    slice of it, and what it began before the slice was over. The first to wait is the first to
+    have the next slice.
+    """
+
+    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
+        self._clock = clock
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._ends_at = clock()
+        self.slice_s = SLICE_S
+
+    def is_over(self) -> bool:
+        """Return whether the slice of this round is used up, or others wait for theirs."""
+        return bool(self._waiting) or self._clock() >= self._ends_at
+
+    async def wait(self) -> None:
+        """Wait for the next slice, in a later round of the loop."""
+        loop = asyncio.get_running_loop()
+        turn = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self._wake, loop)
+        self._waiting.append(turn)
+        await turn
+        self._ends_at = self._clock() + self.slice_s
+
+    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                break
+        if self._waiting:
+            loop.call_soon(self._wake, loop)
+
+
+_BULK_TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, BulkTurns] = WeakKeyDictionary()
+
+
+def bulk_turns() -> BulkTurns:
+    """Return the turns of the running event loop."""
+    loop = asyncio.get_running_loop()
+    turns = _BULK_TURNS.get(loop)
+    if turns is None:
+        turns = _BULK_TURNS[loop] = BulkTurns()
+    return turns
+
+
+async def wait_for_turn() -> None:
+    """Give others their turn before a part of long work, unless the slice has time for it."""
+    turns = bulk_turns()
+    if turns.is_over():
+        await turns.wait()
+
+
+async def in_turns(items: Iterable[Item]) -> AsyncIterator[Item]:
+    """Yield items of long work, and give others their turn in between: there may be thousands."""
+    turns = bulk_turns()
+    for item in items:
+        if turns.is_over():
+            await turns.wait()
+        yield item

@@ -10,8 +10,8 @@ from leverframe.commands.table.rights import Account
 from leverframe.fleet.bulk import BY_FLEET as FLEET
 from leverframe.fleet.bulk import each
 from leverframe.fleet.members import Member
-from leverframe.fleet.progress import AT_A_TIME
 from leverframe.log_context import CONTROLLER
+from leverframe.loop_shares import bulk_turns
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.router import Web
@@ -89,7 +89,7 @@ async def test_a_dry_run_tells_the_very_refusals_and_changes_nothing() -> None:
     [
         ("nothing.cgi?a=1", 404, "is no command"),
         ("outs.cgi", 404, "is no command"),
-        ("# a remark", 400, "There are 0 commands"),
+        ("# a remark", 400, "There are no commands"),
         ("outs.cgi?out0=1\nouts.cgi?out1=1", 400, "control character"),
         ("", 400, "command is missing"),
     ],
@@ -241,6 +241,7 @@ async def test_others_have_their_turns_while_something_is_done_to_many() -> None
             """Do something that waits for nothing."""
 
         beside = asyncio.ensure_future(other())
-        assert (await each([node.member("gh")] * 4 * AT_A_TIME, work)).done == 4 * AT_A_TIME
+        bulk_turns().slice_s = 0.0
+        assert (await each([node.member("gh")] * 4, work)).done == 4
         beside.cancel()
         assert turns >= 4

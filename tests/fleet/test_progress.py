@@ -12,15 +12,17 @@ from leverframe.fleet.progress import (
     RequestsUnderWay,
     count_done,
 )
+from leverframe.loop_shares import bulk_turns
 from tests.fleet.loop_node import LoopNode, loop_node
 
-#: Others have their turn after every 50.
-MANY = 120
+MANY = 60
 
 
 async def seen_meanwhile(node: LoopNode, target: str, method: str = "POST") -> list[ProgressReport]:
     """Make a request, and ask how far it is until it is answered."""
     named = {PROGRESS.lower(): "mine"}
+    # Others have their turn after every controller.
+    bulk_turns().slice_s = 0.0
     asking = asyncio.ensure_future(node.ask(f"/api/fleet/{target}", b"", method, **named))
     seen = []
     while not asking.done():

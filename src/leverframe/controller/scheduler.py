@@ -6,9 +6,8 @@ from math import inf
 
 from leverframe.clock import Clock
 from leverframe.engine.moment import Moment
+from leverframe.loop_shares import bulk_turns
 
-#: How long `advance` may keep the event loop to itself at a time, counted in deadlines.
-DEADLINES_AT_A_TIME = 2000
 #: How long time stands still after a fault: what failed may be due still, and would fail at once.
 REST_S = 1.0
 #: What is due so much later than the moment to which time is moved is due at that moment: sums of
@@ -81,13 +80,17 @@ class Scheduler:
             self.plan()
 
     async def advance(self, seconds: float | None) -> None:
-        """Move virtual time, to the next deadline for None; serve the deadlines in between."""
+        """Move virtual time, to the next deadline for None; serve the deadlines in between.
+
+        Where this is cancelled, time stands at the last deadline that was served.
+        """
         now = self._clock.read().now
         target = self._next_deadline() if seconds is None else now + seconds
         if target is not None:
-            for served, _ in enumerate(self.live_until(target), start=1):
-                if served % DEADLINES_AT_A_TIME == 0:
-                    await asyncio.sleep(0)
+            turns = bulk_turns()
+            for _ in self.live_until(target):
+                if turns.is_over():
+                    await turns.wait()
 
     def live_until(self, target: float) -> Iterator[None]:
         """Move virtual time to a moment; yield after every deadline served on the way.

@@ -29,9 +29,10 @@ from leverframe.engine.tree import MISSING, is_confidential
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import NOT_DONE
 from leverframe.fleet.members import Member, check_that_all_are_here
-from leverframe.fleet.progress import count_done, in_turns
+from leverframe.fleet.progress import count_done
 from leverframe.fleet.records import NotRunning
 from leverframe.log_context import finished_within, within
+from leverframe.loop_shares import in_turns
 from leverframe.naming.names import name_of
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import AnyReply, Reply, Request

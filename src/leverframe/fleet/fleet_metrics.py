@@ -15,7 +15,7 @@ from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_findings import node_findings
-from leverframe.fleet.progress import in_turns
+from leverframe.loop_shares import in_turns
 from leverframe.servers.routes.metrics import (
     controller_families,
     process_families,
@@ -27,8 +27,6 @@ from leverframe.wire.prometheus import COUNTER, GAUGE, NO_LABELS, Family, Sample
 
 #: Controllers whose figures are told by name, at most.
 MAX_SINGLE = 500
-#: Controllers that are looked at before other requests have their turn.
-AT_A_TIME = 20
 #: Figures besides counters that mean something as a sum.
 SUMMED_GAUGES = ("leverframe_troubles", "leverframe_outbox_waiting", "leverframe_streams")
 #: Counters that do not: each is in a unit of its own.
@@ -52,12 +50,12 @@ async def node_families(
         found += [*server_families(node.door), *process_families()]
         found += [] if node.cluster is None else node.cluster.families()
     sums: dict[str, Family] = {}
-    async for member in in_turns(members, AT_A_TIME):
+    async for member in in_turns(members):
         for family in controller_families(member.controller):
             if _is_summed(family):
                 _add(sums, family)
     by_name: dict[str, Family] = {}
-    async for member in in_turns(single, 1):
+    async for member in in_turns(single):
         for family in controller_families(member.controller):
             _append(by_name, family, member.name)
     return found + [_of_fleet(family) for family in sums.values()] + list(by_name.values())

@@ -11,59 +11,115 @@ from hashlib import sha256
 from heapq import heapify, heappop, heappush
 
 from leverframe.controller import Controller
-from leverframe.controller.scheduler import DEADLINES_AT_A_TIME
+from leverframe.loop_shares import bulk_turns
 
 #: How far one controller may be ahead of the others on the way.
 WINDOW_S = 60.0
 
 
+class MoveCancelled(asyncio.CancelledError):
+    """A move was cancelled on the way, and all that took part stand at one moment of it."""
+
+    def __init__(self, moved_s: float) -> None:
+        super().__init__()
+        self.moved_s = moved_s
+
+
 async def advance_together(
     controllers: Sequence[Controller], seconds: float, window_s: float = 0.0
 ) -> None:
-    """Move the time of all by so many seconds; what is due on the way happens before the return."""
+    """Move the time of all by so many seconds; what is due on the way happens before the return.
+
+    Where it is cancelled, all have moved by the same time, which `MoveCancelled` says.
+    """
     begins = [controller.clock.now() for controller in controllers]
-    await _live_through(controllers, begins, seconds, window_s)
+    await _GroupMove(controllers, begins, window_s).live_through(seconds)
 
 
 async def bring_together(
     controllers: Sequence[Controller], wall: float, window_s: float = 0.0
 ) -> None:
-    """Move the time of each to one moment; those that are ahead wait for the others."""
+    """Move the time of each to one moment; those that are ahead wait for the others.
+
+    Where it is cancelled, those that were behind stand at one moment.
+    """
     distances = [max(0.0, wall - controller.clock.wall()) for controller in controllers]
     longest = max(distances, default=0.0)
     begins = [
         controller.clock.now() - (longest - distance)
         for controller, distance in zip(controllers, distances, strict=True)
     ]
-    await _live_through(controllers, begins, longest, window_s)
+    await _GroupMove(controllers, begins, window_s).live_through(longest)
 
 
-async def _live_through(
-    controllers: Sequence[Controller], begins: Sequence[float], seconds: float, window_s: float
-) -> None:
-    """Move each on to so many seconds after its beginning, which may have been a while ago."""
-    due: list[tuple[float, int]] = []
-    for number, controller in enumerate(controllers):
-        deadline = controller.next_deadline()
+class _GroupMove:
+    """A move of controllers, each from a beginning, which may have been a while ago."""
+
+    def __init__(
+        self, controllers: Sequence[Controller], begins: Sequence[float], window_s: float
+    ) -> None:
+        self._controllers = controllers
+        self._begins = begins
+        self._window_s = window_s
+        #: How far the one that is furthest has come.
+        self._reached_s = 0.0
+        self._until_s = 0.0
+        self._is_cancelled = False
+        self._turns = bulk_turns()
+
+    async def live_through(self, seconds: float) -> None:
+        """Move each to so many seconds after its beginning, or to where a cancelled move ends."""
+        self._until_s = seconds
+        due: list[tuple[float, int]] = []
+        for number in range(len(self._controllers)):
+            self._expect(due, number)
+        heapify(due)
+        while due and due[0][0] <= self._until_s:
+            after_s, number = heappop(due)
+            await self._live_through_window(number, after_s)
+            self._expect(due, number)
+        # Nothing is due any more: whoever cancels it now gets all of it.
+        self._reached_s = self._until_s
+        for number, controller in enumerate(self._controllers):
+            for _ in controller.time.live_until(self._begins[number] + self._until_s):
+                await self._give_way()
+            await self._give_way()
+        if self._is_cancelled:
+            raise MoveCancelled(self._until_s)
+
+    def _expect(self, due: list[tuple[float, int]], number: int) -> None:
+        deadline = self._controllers[number].next_deadline()
         if deadline is not None:
-            due.append((deadline - begins[number], number))
-    heapify(due)
-    served = 0
-    while due and due[0][0] <= seconds:
-        after_s, number = heappop(due)
-        controller = controllers[number]
-        until_s = after_s if not window_s else min((after_s // window_s + 1) * window_s, seconds)
-        for _ in controller.time.live_until(begins[number] + max(after_s, until_s)):
-            served += 1
-            if served % DEADLINES_AT_A_TIME == 0:
-                await asyncio.sleep(0)
-        deadline = controller.next_deadline()
-        if deadline is not None:
-            heappush(due, (deadline - begins[number], number))
-    for number, controller in enumerate(controllers):
-        await controller.advance(begins[number] + seconds - controller.clock.now())
-        if number % DEADLINES_AT_A_TIME == 0:
-            await asyncio.sleep(0)
+            heappush(due, (deadline - self._begins[number], number))
+
+    async def _live_through_window(self, number: int, after_s: float) -> None:
+        """Serve what is due for a controller at a time, and up to the end of the window."""
+        controller, begin = self._controllers[number], self._begins[number]
+        end_s, window_s = after_s, self._window_s
+        if window_s:
+            end_s = max(after_s, min((after_s // window_s + 1) * window_s, self._until_s))
+        for _ in controller.time.live_until(begin + end_s):
+            self._reached_s = max(self._reached_s, controller.clock.now() - begin)
+            if await self._give_way():
+                # It may be behind the others now, and is served again in its turn.
+                return
+        self._reached_s = max(self._reached_s, end_s)
+
+    async def _give_way(self) -> bool:
+        """Give others their turn; return whether the move was cancelled by that, and ends soon.
+
+        Those that are behind the furthest catch up, which a window bounds: then all stand at one
+        moment.
+        """
+        if not self._turns.is_over():
+            return False
+        try:
+            await self._turns.wait()
+        except asyncio.CancelledError:
+            is_first, self._is_cancelled = not self._is_cancelled, True
+            self._until_s = min(self._until_s, self._reached_s)
+            return is_first
+        return False
 
 
 def next_step_s(controllers: Sequence[Controller]) -> float | None:

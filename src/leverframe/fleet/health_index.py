@@ -18,12 +18,11 @@ from leverframe.config.fields import MAX_NAME_LETTERS
 from leverframe.controller.findings import FindingReport
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.progress import in_turns
 from leverframe.fleet.tenants import is_seen
+from leverframe.loop_shares import in_turns
 from leverframe.naming.names import name_of
 
-#: Controllers that are asked again at a time, and in one look besides those in view.
-ASKED_AT_A_TIME = 50
+#: Controllers that are asked again in one look, besides those in view.
 ASKED_AGAIN = 250
 #: Seconds that everything is kept while nobody looks.
 KEPT_S = 30.0
@@ -132,7 +131,7 @@ class HealthIndex:
         wanted += new
         others = [number for number in self._changed if number in members]
         wanted += others if at_most is None else others[:at_most]
-        async for number in in_turns(dict.fromkeys(wanted), ASKED_AT_A_TIME):
+        async for number in in_turns(dict.fromkeys(wanted)):
             self._ask(members[number])
         return bool(self._changed)
 

@@ -5,16 +5,20 @@ its settings, as after a power cut.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from weakref import WeakValueDictionary
 
 import msgspec
 
 from leverframe.commands.table.refusals import BadValue, Conflict
 from leverframe.controller.faults import MAX_FAULTS
 from leverframe.controller.live_snapshot import go_back, take_snapshot
+from leverframe.durations import MAX_ADVANCE_S, text_from_seconds
 from leverframe.fleet.bulk import BulkReport, each
 from leverframe.fleet.group_time import (
     WINDOW_S,
+    MoveCancelled,
     advance_together,
     bring_together,
     due_within,
@@ -37,11 +41,15 @@ _OWN_ROWS = ("identity.", "snmp.boots", "profile.", "job.")
 
 
 class GroupTime:
-    """The time of a node's controllers: moved by hand, or running at a rate; else it stands."""
+    """The time of a node's controllers: moved by hand, or running at a rate; else it stands.
+
+    One move of a tenant's controllers waits for another one, and for none of other tenants.
+    """
 
     def __init__(self, node: FleetNode) -> None:
         self._node = node
-        self._moving = asyncio.Lock()
+        #: By tenant, as long as time of its controllers is moved.
+        self._moving: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running: asyncio.Task[None] | None = None
         #: How far one controller may be ahead of the others on the way.
         self.window_s = WINDOW_S
@@ -53,35 +61,83 @@ class GroupTime:
     ) -> None:
         """Move some on; where `of_all` may move, and all controllers do, the common time."""
         self._require_virtual()
-        async with self._moving:
+        _check_distance(seconds)
+        async with self._held_for(members):
+            await self._advance(members, seconds, of_all=of_all)
+
+    async def _advance(self, members: Sequence[Member], seconds: float, *, of_all: bool) -> None:
+        clock, are_all = self._node.clock, of_all and len(members) == len(self._node.members)
+        try:
             await advance_together([one.controller for one in members], seconds, self.window_s)
-            if of_all and len(members) == len(self._node.members):
-                self._node.clock.move_to(self._node.clock.now() + seconds)
+        except MoveCancelled as cancelled:
+            if are_all:
+                clock.move_to(clock.now() + cancelled.moved_s)
+            raise
+        if are_all:
+            clock.move_to(clock.now() + seconds)
 
     async def advance_to(
         self, members: Sequence[Member], wall: float, *, of_all: bool = True
     ) -> None:
         """Move each to a moment, also where their times differ; refuse one that has passed."""
         self._require_virtual()
-        async with self._moving:
-            _check_that_it_comes(wall, members, self._node.clock.wall())
-            await bring_together([one.controller for one in members], wall, self.window_s)
-            if of_all and len(members) == len(self._node.members):
-                clock = self._node.clock
-                clock.move_to(clock.now() + wall - clock.wall())
-                # Also where it was ahead of all of them: new ones begin where they are.
-                clock.set_wall(wall)
+        async with self._held_for(members):
+            clock = self._node.clock
+            _check_that_it_comes(wall, members, clock.wall())
+            times = [one.controller.clock.wall() for one in members]
+            _check_distance(wall - min(times, default=clock.wall()))
+            are_all = of_all and len(members) == len(self._node.members)
+            try:
+                await bring_together([one.controller for one in members], wall, self.window_s)
+            except MoveCancelled:
+                if are_all:
+                    self._set_common(max(one.controller.clock.wall() for one in members))
+                raise
+            if are_all:
+                self._set_common(wall)
+
+    def _set_common(self, wall: float) -> None:
+        """Set the common time, also back: new controllers begin where the others are."""
+        clock = self._node.clock
+        clock.move_to(clock.now() + wall - clock.wall())
+        clock.set_wall(wall)
 
     async def step(self, members: Sequence[Member], *, of_all: bool = True) -> int:
         """Move all to the next moment at which something is due; return for how many it is."""
         self._require_virtual()
         controllers = [one.controller for one in members]
-        seconds = next_step_s(controllers)
-        if seconds is None:
-            return 0
-        due = due_within(controllers, seconds)
-        await self.advance(members, seconds, of_all=of_all)
+        async with self._held_for(members):
+            seconds = next_step_s(controllers)
+            if seconds is None:
+                return 0
+            _check_distance(seconds)
+            due = due_within(controllers, seconds)
+            await self._advance(members, seconds, of_all=of_all)
         return due
+
+    @asynccontextmanager
+    async def _held_for(self, members: Sequence[Member]) -> AsyncIterator[None]:
+        """Hold the time of the tenants whose controllers are moved.
+
+        Who moves controllers of several tenants waits until none of them is moved, and keeps no
+        tenant waiting for another one in the meantime.
+        """
+        locks = [self._lock_of(tenant) for tenant in {one.record.tenant for one in members}]
+        while (taken := next((one for one in locks if one.locked()), None)) is not None:
+            async with taken:
+                pass
+        async with AsyncExitStack() as held:
+            for lock in locks:
+                # It is free, and taken without giving way to others.
+                await held.enter_async_context(lock)
+            yield
+
+    def _lock_of(self, tenant: str) -> asyncio.Lock:
+        return self._moving.setdefault(tenant, asyncio.Lock())
+
+    def _is_moved(self, tenant: str) -> bool:
+        lock = self._moving.get(tenant)
+        return lock is not None and lock.locked()
 
     async def run_at(self, rate: float) -> None:
         """Run the time of all at so many seconds in a second; 0 freezes it."""
@@ -105,12 +161,28 @@ class GroupTime:
         while True:
             await asyncio.sleep(PACE_S)
             now = loop.time()
-            await self.advance(tuple(self._node.members.values()), (now - last) * self.rate)
+            members = tuple(self._node.members.values())
+            # A tenant whose controllers are being moved by hand keeps nobody's time waiting.
+            moved = {one.record.tenant for one in members if self._is_moved(one.record.tenant)}
+            free = [one for one in members if one.record.tenant not in moved]
+            async with self._held_for(free):
+                seconds = (now - last) * self.rate
+                await advance_together([one.controller for one in free], seconds, self.window_s)
+                self._node.clock.move_to(self._node.clock.now() + seconds)
             last = now
 
     def _require_virtual(self) -> None:
         if not self._node.is_virtual:
             raise Conflict("Time runs by itself here; start with --virtual-time to move it.")
+
+
+def _check_distance(seconds: float) -> None:
+    """Refuse to move time further than one request may."""
+    if seconds > MAX_ADVANCE_S:
+        raise BadValue(
+            f"Time cannot move by {text_from_seconds(seconds)} in one request.",
+            allowed=f"up to {text_from_seconds(MAX_ADVANCE_S)}; send several requests",
+        )
 
 
 def _check_that_it_comes(wall: float, members: Sequence[Member], common: float) -> None:

@@ -4,20 +4,14 @@ Whoever asks gives the request an id, and asks for that by another connection. I
 controllers have their turn, wherever that is: the count goes with the context of the request.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from leverframe.commands.table.refusals import Refusal
-
-#: So many controllers have their turn before other requests have theirs.
-AT_A_TIME = 50
-
-Item = TypeVar("Item")
 
 
 class ProgressReport(Struct):
@@ -65,14 +59,6 @@ class RequestsUnderWay:
         if report is None:
             raise NothingUnderWay("No request with this id is under way.", field="id")
         return report
-
-
-async def in_turns(items: Iterable[Item], at_a_time: int = AT_A_TIME) -> AsyncIterator[Item]:
-    """Give other requests their turn now and then: there may be thousands."""
-    for number, item in enumerate(items, start=1):
-        yield item
-        if number % at_a_time == 0:
-            await asyncio.sleep(0)
 
 
 def expect(count: int) -> None:

@@ -5,7 +5,6 @@ same scenario always gives the same result. Watchers look after every deadline; 
 has the ones that print, record and sum up.
 """
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from heapq import merge
 from itertools import count
@@ -18,10 +17,10 @@ from leverframe.clock import VirtualClock
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.controller import Controller
-from leverframe.controller.scheduler import DEADLINES_AT_A_TIME
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.hardware.simulated import SimulatedBoard
+from leverframe.loop_shares import bulk_turns
 from leverframe.process.build import BuiltController, build
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
@@ -90,15 +89,14 @@ class Simulation:
         self, for_s: float, watchers: Sequence[Watcher] = (), step_s: float | None = None
     ) -> None:
         """Run that many seconds of the scenario; raise `BadScenario` where it is refused."""
-        begin = self.controller.clock.read().now
+        begin, turns = self.controller.clock.read().now, bulk_turns()
         for table in self.scenario.plants:
             self.board.wire(plant_from_table(table))
         for stop in _stops(self.scenario, for_s, step_s):
-            deadlines = self.controller.time.live_until(begin + stop.after_s)
-            for served, _ in enumerate(deadlines, start=1):
+            for _ in self.controller.time.live_until(begin + stop.after_s):
                 self._observe(watchers, begin)
-                if served % DEADLINES_AT_A_TIME == 0:
-                    await asyncio.sleep(0)
+                if turns.is_over():
+                    await turns.wait()
             if stop.happening is not None:
                 await self._happen(stop.happening)
             self._observe(watchers, begin)

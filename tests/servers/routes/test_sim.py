@@ -297,3 +297,13 @@ async def test_there_are_only_so_many_faults(twin: LoopTwin) -> None:
         await twin.ok("/sim.cgi?fault=frozen")
     problem = await twin.refused("/sim.cgi?fault=frozen", 409)
     assert "fault=none" in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    "query", ["advance=31622401", "advance=3e9", "advance=20000000&DS1=20&advance=20000000"]
+)
+async def test_one_request_moves_time_by_a_year_at_most(twin: LoopTwin, query: str) -> None:
+    before = (await twin.state())["time"]
+    refused = await twin.refused(f"/sim.cgi?{query}", 400)
+    assert "0 to 31622400 in one request, or next" in refused["detail"]
+    assert (await twin.state())["time"] == before

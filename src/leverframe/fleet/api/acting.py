@@ -1,5 +1,6 @@
 """What controllers of a node are made to do: commands, time, snapshots and faults."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta, structs
@@ -14,7 +15,9 @@ from leverframe.fleet.bulk import BulkReport, send
 from leverframe.fleet.group_snapshots import KeptSnapshot
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.live import set_fault
+from leverframe.fleet.members import Member
 from leverframe.fleet.time_words import BadMoment, wall_of
+from leverframe.servers.http.client_presence import ends_with_client
 
 LABEL = "1 to 40 letters, digits, spaces, dots, dashes and underscores"
 SNAPSHOT_LABEL = QueryParameter(
@@ -74,22 +77,11 @@ async def moved(context: FleetContext) -> AdvanceReport:
         )
     if "rate" in given and context.tenant is not None:
         raise NotAllowed("Time runs for all: only the operator of the fleet may do this.")
-    of_all = context.tenant is None
     clocks = [member.controller.clock for member in members]
     before = [clock.now() for clock in clocks]
-    due: int | None = None
-    if "for" in given:
-        try:
-            seconds = seconds_from_text(given["for"])
-        except BadDuration as error:
-            raise BadValue(str(error), field="for") from None
-        await context.time.advance(members, seconds, of_all=of_all)
-    elif "to" in given:
-        await context.time.advance_to(members, _moment(context), of_all=of_all)
-    elif "step" in given:
-        due = await context.time.step(members, of_all=of_all)
-    else:
-        await context.time.run_at(given["rate"])
+    with ends_with_client():
+        due = await _move(context, members, of_all=context.tenant is None)
+    if "rate" in given:
         clocks, before = [], []
     return AdvanceReport(
         **structs.asdict(node_report(context)),
@@ -99,6 +91,24 @@ async def moved(context: FleetContext) -> AdvanceReport:
         latest=max((clock.wall() for clock in clocks), default=None),
         due=due,
     )
+
+
+async def _move(context: FleetContext, members: Sequence[Member], *, of_all: bool) -> int | None:
+    """Move time as a request says; return for how many something was due, after a step."""
+    given, time = context.given, context.time
+    if "for" in given:
+        try:
+            seconds = seconds_from_text(given["for"])
+        except BadDuration as error:
+            raise BadValue(str(error), field="for") from None
+        await time.advance(members, seconds, of_all=of_all)
+    elif "to" in given:
+        await time.advance_to(members, _moment(context), of_all=of_all)
+    elif "step" in given:
+        return await time.step(members, of_all=of_all)
+    else:
+        await time.run_at(given["rate"])
+    return None
 
 
 def _moment(context: FleetContext) -> float:

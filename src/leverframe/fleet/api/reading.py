@@ -19,9 +19,10 @@ from leverframe.fleet.health_index import version_of
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import OF_CONTROLLERS, FleetNode
 from leverframe.fleet.node_findings import node_findings, node_sentences
-from leverframe.fleet.progress import ProgressReport, count_done, in_turns
+from leverframe.fleet.progress import ProgressReport, count_done
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.tenants import Role
+from leverframe.loop_shares import in_turns
 from leverframe.profile import HARDWARE, newest_software
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.problems import RETRY_SOON

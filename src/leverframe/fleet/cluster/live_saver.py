@@ -19,16 +19,15 @@ from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.live_rows import put_live
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.progress import in_turns
 from leverframe.log_throttle import LogThrottle
+from leverframe.loop_shares import in_turns
 from leverframe.storage.fleet.postgres_connection import SharedConnection, first_line
 from leverframe.storage.fleet.postgres_lane import Claim
 
 log = logging.getLogger(__name__)
 
-#: Controllers that are written in one statement, and exported before others have their turn.
+#: Controllers that are written in one statement.
 WRITTEN_AT_A_TIME = 500
-EXPORTED_AT_A_TIME = 10
 #: Entries of the journal that are saved; all of them would be most of what is written.
 SAVED_ENTRIES = 20
 #: What does not change is saved again after this, so that it does not count as too old.
@@ -101,7 +100,7 @@ class LiveSaver:
     async def _write(self, members: Sequence[Member]) -> None:
         live: dict[int, SavedLive] = {}
         saved: dict[int, _Known] = {}
-        async for member in in_turns(members, EXPORTED_AT_A_TIME):
+        async for member in in_turns(members):
             controller = member.controller
             if controller.bootloader_until is None:
                 known = self._known_of(member)

@@ -34,7 +34,7 @@ from leverframe.fleet.jobs.job_state import (
 )
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.steps import UNDECIDED, JobStep
-from leverframe.fleet.progress import AT_A_TIME, count_done
+from leverframe.fleet.progress import count_done
 from leverframe.fleet.tenants import name_for_tenant
 from leverframe.servers.problems import StoreFailed
 from leverframe.storage.encrypting import JOB_WORK
@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 
 _PLAN, _STATE, _RESULT, _BEFORE = "plan", "state", "result.", "before."
 _PERCENT = 100
+#: Controllers whose results are written together.
+AT_A_TIME = 50
 #: A job that cannot write how far it is tries again after this.
 AGAIN_S = 5.0
 

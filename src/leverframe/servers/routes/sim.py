@@ -39,7 +39,7 @@ from leverframe.commands.table.refusals import (
 from leverframe.controller import Controller
 from leverframe.controller.faults import MAX_FAULTS, Faults
 from leverframe.controller.hindrance import ControllerElsewhere
-from leverframe.durations import MAX_S
+from leverframe.durations import MAX_ADVANCE_S
 from leverframe.engine.labels import DIGITAL_INPUTS, LIGHTING, ONEWIRE, READINGS
 from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS
 from leverframe.hardware.fault_catalogue import (
@@ -50,6 +50,7 @@ from leverframe.hardware.fault_catalogue import (
 )
 from leverframe.hardware.plant_wiring import BadPlant, plant_from_text
 from leverframe.hardware.simulated import SETTABLE, ReceivedSms, SimulatedBoard
+from leverframe.servers.http.client_presence import ends_with_client
 from leverframe.servers.sms_commands import SmsCommands
 
 NONE = "none"
@@ -127,7 +128,9 @@ class SimCommands:
     def steps(self, query: str) -> list[Step]:
         """Parse the items of a query; refuse the first bad one."""
         try:
-            return [self._step(item) for item in query.split("&") if item]
+            steps = [self._step(item) for item in query.split("&") if item]
+            _check_distance(sum(one.seconds or 0 for one in steps if isinstance(one, Advance)))
+            return steps
         except Refusal as refusal:
             if any(map(_may_hold_secret, query.split("&"))):
                 refusal.without_value().field = None
@@ -161,7 +164,9 @@ class SimCommands:
         if isinstance(step, Arrival):
             await step.receive()
         elif isinstance(step, Advance):
-            await self._controller.advance(step.seconds)
+            # Time stands where it got to when the client leaves.
+            with ends_with_client():
+                await self._controller.advance(step.seconds)
         elif isinstance(step, FaultChange):
             step.do()
         else:
@@ -341,13 +346,23 @@ class SimCommands:
         if text == "next":
             return Advance(None)
         seconds = _number(text)
-        if not 0 <= seconds <= MAX_S:
-            raise BadValue(
-                f"{text} seconds cannot be advanced.",
-                value=text,
-                allowed=f"0 to {MAX_S:.0f}, or next",
-            )
+        if seconds < 0:
+            raise _no_distance(text)
         return Advance(seconds)
+
+
+def _check_distance(seconds: float) -> None:
+    """Refuse to move time further than one request may, with all of its items."""
+    if seconds > MAX_ADVANCE_S:
+        raise _no_distance(f"{seconds:.0f}")
+
+
+def _no_distance(seconds: str) -> BadValue:
+    return BadValue(
+        f"{seconds} seconds cannot be advanced.",
+        value=seconds,
+        allowed=f"0 to {MAX_ADVANCE_S:.0f} in one request, or next",
+    )
 
 
 def _may_hold_secret(item: str) -> bool:
