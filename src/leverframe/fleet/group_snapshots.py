@@ -132,6 +132,7 @@ class GroupSnapshots:
         """Take a snapshot in place of the one of this label; `adds` keeps what is in that."""
         node, known = self._node, self._node.registry.snapshots
         parts: dict[int, int] = {}
+        owners = {member.number: member.record.tenant for member in members}
         free = await node.registry.reserve(len(members))
         # A node that was killed may have left something under these numbers.
         await node.lane.forget(free)
@@ -149,14 +150,22 @@ class GroupSnapshots:
             if live is not None:
                 self._live[part] = live
 
+        # Others may add, remove and give away controllers while this takes long.
+        report = await each(members, take)
         async with node.changing:
-            report = await each(members, take)
+            taken = {
+                number: part
+                for number, part in parts.items()
+                if (record := node.registry.records.get(number)) is not None
+                and record.tenant == owners[number]
+            }
             before = known.get(label, SnapshotRecord(0.0))
-            if parts or (before.parts and not members):
+            if taken or (before.parts and not members):
                 others = {one: part for one, part in before.parts.items() if adds}
-                whole = SnapshotRecord(node.clock.wall(), {**others, **parts})
+                whole = SnapshotRecord(node.clock.wall(), {**others, **taken})
                 await node.registry.put_snapshot(label, whole if whole.parts else None)
                 await self._forget(sorted({*before.parts.values()} - {*whole.parts.values()}))
+            await self._forget(sorted({*parts.values()} - {*taken.values()}))
         return report
 
     async def _forget(self, parts: Sequence[int]) -> None:

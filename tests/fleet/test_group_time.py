@@ -1,0 +1,172 @@
+"""Virtual time of several tenants: nobody waits for another one, and what is given up ends."""
+
+import asyncio
+from collections.abc import Iterable
+from functools import partial
+
+import pytest
+
+from leverframe.controller import Controller
+from leverframe.fleet.group_time import WINDOW_S, MoveCancelled, advance_together
+from leverframe.hardware.plant_wiring import plant_from_text
+from leverframe.loop_shares import bulk_turns
+from tests.cases import for_each
+from tests.fleet.loop_node import loop_node
+from tests.fleet.tenant_fleet import TenantFleet, tenant_fleet
+from tests.patience import PATIENCE_S
+from tests.stopwatch import within
+
+BEGIN = 1767571200.0
+#: The longest that one request may ask for.
+YEAR = "366d"
+#: Something is due every few seconds.
+METER = "meter*switch:OUT0*reading:INPD1*watts:0*standby:500*pulses:1000"
+
+
+def make_busy(controllers: Iterable[Controller]) -> None:
+    for controller in controllers:
+        assert controller.board.bench is not None
+        controller.board.bench.wire(plant_from_text(METER))
+
+
+async def two_tenants(fleet: TenantFleet) -> None:
+    await fleet.add_tenant("acme", "a-1", "a-2")
+    await fleet.add_tenant("zulu", "z-1")
+    make_busy(member.controller for member in fleet.node.node.members.values())
+
+
+async def begin_year(fleet: TenantFleet) -> "asyncio.Task[object]":
+    """Let one tenant move its time by a year; return when that is under way."""
+    move = asyncio.create_task(fleet.done("acme-chief", f"advance?for={YEAR}"))
+    await moving(fleet.member("a-1").controller)
+    return move
+
+
+async def moving(controller: Controller, before: float = BEGIN) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while controller.clock.wall() == before:  # noqa: ASYNC110 - each look is a turn of the loop
+            await asyncio.sleep(0)
+
+
+async def give_up(move: "asyncio.Task[object]") -> None:
+    move.cancel()
+    with within(5), pytest.raises(asyncio.CancelledError):
+        await move
+
+
+async def test_a_tenants_time_waits_for_no_other_tenants() -> None:
+    async with tenant_fleet() as fleet:
+        await two_tenants(fleet)
+        year = await begin_year(fleet)
+        with within(5):
+            await fleet.done("zulu-chief", "advance?for=10s")
+            await fleet.done("zulu-chief", "advance?to=2026-01-05T02:00:00")
+            await fleet.done("zulu-chief", "advance?step=1")
+        assert not year.done()
+        await give_up(year)
+
+
+async def test_moves_of_one_tenant_wait_for_each_other_and_add_up() -> None:
+    async with tenant_fleet() as fleet:
+        await two_tenants(fleet)
+        bulk_turns().slice_s = 0.0
+        move = partial(fleet.done, "acme-chief", "advance?for=1m")
+        await asyncio.gather(*(move() for _ in range(3)))
+        walls = {fleet.member(name).controller.clock.wall() for name in ("a-1", "a-2")}
+        assert walls == {BEGIN + 180}
+
+
+async def test_operator_who_waits_for_one_tenant_keeps_no_other_waiting() -> None:
+    async with tenant_fleet() as fleet:
+        await two_tenants(fleet)
+        year = await begin_year(fleet)
+        of_all = asyncio.create_task(fleet.done("admin", "advance?for=1h"))
+        with within(5):
+            await fleet.done("zulu-chief", "advance?for=10s")
+        assert not of_all.done()
+        await give_up(year)
+        await of_all
+        assert fleet.member("z-1").controller.clock.wall() == BEGIN + 10 + 3600
+
+
+async def test_time_that_runs_runs_on_while_one_tenant_moves_its_own() -> None:
+    async with tenant_fleet() as fleet:
+        await two_tenants(fleet)
+        year = await begin_year(fleet)
+        await fleet.done("admin", "advance?rate=100")
+        await moving(fleet.member("z-1").controller)
+        assert not year.done()
+        await give_up(year)
+        await fleet.done("admin", "advance?rate=0")
+
+
+@for_each("count", [1, 5])
+async def test_cancelled_move_leaves_all_at_one_moment(count: int) -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=count)
+        await node.post("add", name="idle")
+        controllers = [one.controller for one in node.node.members.values()]
+        make_busy(controllers[:-1])
+        bulk_turns().slice_s = 0.0
+        move = asyncio.create_task(advance_together(controllers, 1e7, WINDOW_S))
+        await moving(controllers[0])
+        move.cancel()
+        with pytest.raises(MoveCancelled) as cancelled:
+            await move
+        assert {one.clock.wall() for one in controllers} == {BEGIN + cancelled.value.moved_s}
+        assert 0 < cancelled.value.moved_s < 3600
+
+
+async def test_move_of_all_that_is_cancelled_moves_the_common_time_as_far() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=3)
+        make_busy(one.controller for one in node.node.members.values())
+        for how in ("for=300d", "to=2026-09-01T00:00"):
+            before = node.node.clock.wall()
+            move = asyncio.create_task(node.ask(f"/api/fleet/advance?{how}"))
+            await moving(node.member("gh-1").controller, before)
+            await give_up(move)
+            times = {one["time"] for one in await node.get("list")}
+            assert times == {node.node.clock.wall()}
+            assert before < node.node.clock.wall() < before + 300 * 86400
+
+
+@for_each("given", [{"for_": "367d"}, {"for_": "36500d"}, {"to": "2027-06-01T00:00"}], ids=str)
+async def test_a_move_longer_than_a_request_may_ask_for_is_refused(given: dict[str, str]) -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh")
+        said = await node.refused(400, "advance", **given)
+        assert "Allowed: up to 366d; send several requests." in said
+        assert node.member("gh").controller.clock.wall() == BEGIN
+
+
+async def test_a_year_is_not_too_long() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh")
+        assert (await node.post("advance", for_=YEAR))["moved_s"] == 366 * 86400
+
+
+async def test_a_long_snapshot_does_not_keep_other_changes_of_the_node_waiting() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=20)
+        bulk_turns().slice_s = 0.0
+        taking = asyncio.create_task(node.post("snapshot", label="noon"))
+        held = []
+        while not taking.done():
+            held.append(node.node.changing.locked())
+            await asyncio.sleep(0)
+        assert (await taking)["done"] == 20
+        assert held.count(True) < len(held) / 4
+
+
+async def test_controller_that_is_removed_while_a_snapshot_is_taken_is_not_in_it() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=20)
+        bulk_turns().slice_s = 0.0
+        taking = asyncio.create_task(node.post("snapshot", label="noon"))
+        await asyncio.sleep(0)
+        removed = node.member("gh-1").number
+        await node.post("remove", name="gh-1")
+        await taking
+        assert removed not in node.node.registry.snapshots["noon"].parts
+        assert (await node.post("restore", label="noon"))["refused"] == 0
