@@ -90,30 +90,37 @@ def test_readings_stand_where_clients_look_for_them(
     assert BY_LABEL[label].scale == scale
 
 
-@pytest.mark.parametrize(
-    ("label", "place"),
-    [
-        ("OUT0", (1, 0)),
-        ("OUT5", (1, 5)),
-        ("INPD1", (2, 1)),
-        ("INPA6", (3, 6)),
-        ("VCC", (3, 7)),
-        ("TEMP", (3, 8)),
-        ("DS8", (4, 8)),
-        ("POWER1", (5, 1)),
-        ("ENERGY4", (5, 8)),
-    ],
-)
-def test_hw_30_has_the_older_tree_besides_with_and_without_the_instance(
-    label: str, place: tuple[int, int]
-) -> None:
+#: The places that lank3-api, a public client of HW 3.0, reads; it appends the instance `.0`.
+OLDER_TREE = {
+    **{f"OUT{index}": (1, index) for index in range(6)},
+    **{f"PWM{index}": (1, 6 + index) for index in range(4)},
+    **{f"INPD{number}": (2, number) for number in range(1, 5)},
+    **{f"INPA{number}": (3, number) for number in range(1, 7)},
+    "VCC": (3, 7),
+    "TEMP": (3, 8),
+    **{f"DS{number}": (4, number) for number in range(1, 7)},
+    "T1": (4, 7),
+    "H1": (4, 8),
+    "DIFF1": (4, 9),
+    "DIFF2": (4, 10),
+    **{f"POWER{number}": (5, number) for number in range(1, 5)},
+    **{f"ENERGY{number}": (5, 4 + number) for number in range(1, 5)},
+}
+
+
+def test_hw_30_has_the_older_tree_beside_the_other_and_no_place_twice() -> None:
+    older = {(*ENTERPRISE, 3, *place, 0): BY_LABEL[label] for label, place in OLDER_TREE.items()}
+    assert not older.keys() & BY_OID.keys()
+    assert objects_of(Profile("3.0", "1.43")) == BY_OID | older
+    assert objects_of(Profile()) == BY_OID
+
+
+def test_every_object_of_hw_30_has_the_instance_0_and_inpa1_keeps_its_place() -> None:
     objects = objects_of(Profile("3.0", "1.43"))
-    for instance in ((), (0,)):
-        oid = (*ENTERPRISE, 3, *place, *instance)
-        assert objects[oid] is BY_LABEL[label]
-        assert oid == (*ENTERPRISE, 3, 1, 0) or oid not in objects_of(Profile())
-    # One place has two meanings.
-    assert {oid for oid in BY_OID if objects[oid] != BY_OID[oid]} == {(*ENTERPRISE, 3, 1, 0)}
+    assert {oid[-1] for oid in objects} == {0}
+    # Checkmk's plug-in reads INPA1 here.
+    assert objects[*ENTERPRISE, 3, 1, 0].label == "INPA1"
+    assert objects[*ENTERPRISE, 3, 1, 0, 0].label == "OUT0"
 
 
 def test_only_switches_can_be_set() -> None:

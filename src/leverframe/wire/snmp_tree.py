@@ -5,7 +5,8 @@ are whole numbers: the reading times its scale, and a number that clients take f
 it is absent. What the tree has beyond that is ours: switches in branch 1, the readings that newer
 software brought behind the others of their branch, and what a trap carries in branch 7.
 
-Clients of HW 3.0 know an older tree, which stands below branch 3 there.
+Clients of HW 3.0 know an older tree below branch 3, one level deeper: `3.1.0` is INPA1 with its
+instance, `3.1.0.0` is OUT0 of the older tree with its own. So the two trees share no place.
 """
 
 from msgspec import Struct
@@ -109,28 +110,27 @@ BY_OID: dict[Oid, Scalar] = {scalar.oid: scalar for scalar in SCALARS}
 
 #: The older tree below branch 3: group, number of its first object, labels.
 _OLDER_GROUPS: tuple[tuple[int, int, tuple[str, ...]], ...] = (
-    (1, 0, OUTPUTS),
+    (1, 0, (*OUTPUTS, *PWMS)),
     (2, 1, DIGITAL_INPUTS),
     (3, 1, (*ANALOG_INPUTS, "VCC", "TEMP")),
-    (4, 1, ONEWIRE),
+    (4, 1, (*ONEWIRE[:6], "T1", "H1", *DIFFERENTIALS[:2])),
     (5, 1, (*POWERS[:4], *ENERGIES[:4])),
 )
 _HAS_OLDER_TREE = VersionSpan(HW30)
 
 
 def _older_tree() -> dict[Oid, Scalar]:
-    """Return the older tree; clients ask for its objects with the instance `.0` and without."""
+    """Return the older tree; like the other one it has values only at the instance `.0`."""
     by_label = {scalar.label: scalar for scalar in SCALARS}
-    places = {
-        (*ENTERPRISE, 3, group, number): by_label[label]
+    return {
+        (*ENTERPRISE, 3, group, number, 0): by_label[label]
         for group, first, labels in _OLDER_GROUPS
         for number, label in enumerate(labels, start=first)
     }
-    return places | {(*place, 0): scalar for place, scalar in places.items()}
 
 
 def objects_of(profile: Profile) -> dict[Oid, Scalar]:
-    """Return the objects of a controller by their place; where both trees meet, the older wins."""
+    """Return the objects of a controller by their place."""
     return BY_OID | _older_tree() if _HAS_OLDER_TREE.covers(profile) else BY_OID
 
 

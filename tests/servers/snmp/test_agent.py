@@ -27,6 +27,7 @@ from leverframe.servers.snmp import NAME
 from leverframe.servers.snmp.agent import SnmpAgent
 from leverframe.storage.store import MemoryStore, Store
 from leverframe.testing.loop_twin import NEWEST
+from leverframe.wire.snmp_tree import objects_of
 from tests.notify.broker import until
 from tests.ports import free_port
 from tests.servers.snmp.net_snmp import ENTERPRISE, V3, Manager, TrapReceiver
@@ -113,17 +114,37 @@ async def test_sysname_is_the_name_of_the_controller() -> None:
         assert output.endswith(f'STRING: "{store.load().kept["identity.name"]}"')
 
 
-async def test_hw_30_is_read_walked_and_switched_by_the_older_tree() -> None:
+async def test_hw_30_is_read_and_switched_by_the_older_tree() -> None:
     async with running(SETTINGS, profile=Profile("3.0", "1.43")) as (controller, agent, _):
-        controller.sense({"DS1": 21.54, "VCC": 12.0, "INPD2": 1, "TEMP": 31.5})
+        controller.sense({"DS1": 21.54, "VCC": 12.0, "INPD2": 1, "TEMP": 31.5, "T1": 20.5})
+        await tell(controller, "sensor=01")
+        controller.sense({"INPA1": 1.25, "H1": 40.0})
         who = managers(agent.port)
-        assert (await who["v2c writing"].set(("3.1.0.0", 1), ("3.1.3", 1)))[0] == 0
-        told = await who["v1"].get("3.1.0", "3.1.3.0", "3.2.2.0", "3.3.8.0", "3.3.7", "3.4.1.0")
-        assert told == [f"INTEGER: {n}" for n in (1, 1, 1, 3150, 1200, 215)]
-        assert (controller.engine.values["OUT0"], controller.engine.values["OUT3"]) == (1, 1)
-        code, output = await who["v2c"].ask("snmpwalk", f"{ENTERPRISE}.3")
+        switched = ("3.1.0.0", 1), ("3.1.3.0", 1), ("3.1.9.0", 1)
+        assert (await who["v2c writing"].set(*switched))[0] == 0
+        told = await who["v1"].get(
+            *("3.1.0.0", "3.1.3.0", "3.1.9.0", "3.2.2.0", "3.3.8.0", "3.3.7.0", "3.4.1.0"),
+            *("3.4.7.0", "3.4.8.0", "3.1.0"),
+        )
+        assert told == [f"INTEGER: {n}" for n in (1, 1, 1, 1, 3150, 1200, 215, 205, 400, 125)]
+        values = controller.engine.values
+        assert (values["OUT0"], values["OUT3"], values["PWM3"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "program"), [("v1", "snmpwalk"), ("v2c", "snmpwalk"), ("v2c", "snmpbulkwalk")]
+)
+async def test_a_walk_of_hw_30_visits_both_trees_once_and_in_order(name: str, program: str) -> None:
+    profile = Profile("3.0", "1.43")
+    async with running(SETTINGS, profile=profile) as (_, agent, _):
+        code, output = await managers(agent.port)[name].ask(program, ENTERPRISE)
         assert code == 0
-        assert f"{ENTERPRISE}.3.5.8.0 = INTEGER: 0" in output
+        places = [
+            tuple(map(int, line.split(" ")[0].split(".")[1:]))
+            for line in output.splitlines()
+            if "INTEGER" in line
+        ]
+        assert places == sorted(objects_of(profile))
 
 
 async def test_the_name_of_the_system_is_the_one_that_was_given() -> None:
