@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from pathlib import Path
 from time import perf_counter
 
 import pytest
@@ -17,6 +18,7 @@ from leverframe.servers.discovery.shared_port import Asked
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
+from tests.servers.snmp.net_snmp import ENTERPRISE, TrapReceiver
 
 READ_COIL = bytes.fromhex("0001 0000 0006 01 01 0000 0001")
 #: Asks for the name by SNMP v2c, with the community `watch`.
@@ -28,6 +30,7 @@ SECOND = "127.0.0.22"
 GET_NAME = ("-v2c", "-c", "watch", "-Oqv")
 SWITCHES = ("stm.cgi?modbuson=1", "stm.cgi?snmp=1*watch*")
 SYS_NAME = "1.3.6.1.2.1.1.5.0"
+TRAP_RULE = "inpa.cgi?event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1"
 
 
 async def two(node: LoopNode) -> None:
@@ -229,3 +232,28 @@ async def test_on_an_address_of_its_own_a_node_has_the_ports_there() -> None:
         assert factories.port_of("127.0.0.9") == port
         await factories.leave("127.0.0.9")
         assert factories.port_of("127.0.0.9") is None
+
+
+@pytest.mark.needs_program("snmptrapd")
+async def test_traps_of_a_node_name_the_controller_that_sends_them(tmp_path: Path) -> None:
+    port = free_port()
+    receiver = TrapReceiver(tmp_path, port)
+    await receiver.start("authCommunity log alarm")
+    async with loop_node(capture=False) as node:
+        await two(node)
+        await node.post("add", name="plain")
+        for command in (f"stm.cgi?snmptrap=1*127.0.0.1*{port}*alarm", TRAP_RULE):
+            assert (await node.post("send", command=command))["done"] == 3
+        await node.post("place", name="gh-2", address="127.0.0.24")
+        await node.post("rename", name="gh-2", to="orchard")
+        for name, shown, address in (
+            ("gh-1", "gh-1", FIRST),
+            ("orchard", "orchard", "127.0.0.24"),
+            ("plain", "plain", "127.0.0.1"),
+        ):
+            await node.post("send", command="outs.cgi?vout0=1", name=name)
+            said = await receiver.line_with(f"{ENTERPRISE}.0.1")
+            assert f'{ENTERPRISE}.7.5.0 = STRING: "{node.member(name).built.mac}"' in said
+            assert f'.{SYS_NAME} = STRING: "{shown}"' in said
+            assert f".1.3.6.1.6.3.18.1.3.0 = IpAddress: {address}" in said
+    await receiver.stop()

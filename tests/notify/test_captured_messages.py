@@ -13,7 +13,7 @@ from leverframe.notify.http_call import HttpCalls
 from leverframe.notify.mqtt import MqttMessages
 from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.sms import Sms
-from leverframe.notify.snmp import SnmpTraps
+from leverframe.notify.snmp import SnmpTraps, TrapOrigin
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.notify.trust import Trust
 from leverframe.testing import LoopTwin
@@ -146,11 +146,21 @@ async def test_a_captured_trap_has_its_version_kind_and_variables(
             snmp__trap__enabled=True, snmp__trap__host="nms", snmp__trap__community=community
         ),
         Notify("snmp", 1, True, "rule 1", label="DS1", value=31.3, text="Hot"),
-        snmp=SnmpTraps(EngineIdentity(b"x", 1), lambda: 0.0),
+        snmp=SnmpTraps(
+            TrapOrigin(
+                EngineIdentity(b"x", 1),
+                "02:00:00:00:00:01",
+                name=lambda: "cellar",
+                address=lambda: "192.0.2.7",
+            )
+        ),
     )
     assert content["version"] == version
     assert content["trap"].startswith("1.3.6.1.4.1.")
-    assert list(content["variables"].values()) == ["DS1", "31.3", "Hot", "rule 1"]
+    assert list(content["variables"].values()) == [
+        *("DS1", "31.3", "Hot", "rule 1"),
+        *("02:00:00:00:00:01", "cellar", "192.0.2.7"),
+    ]
 
 
 async def test_a_twin_shows_the_whole_mail_in_its_outbox() -> None:

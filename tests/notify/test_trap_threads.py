@@ -10,7 +10,7 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Snmp, SnmpTrap
 from leverframe.notify import snmp_sender
 from leverframe.notify.message import Message
-from leverframe.notify.snmp import SnmpTraps
+from leverframe.notify.snmp import SnmpTraps, TrapOrigin
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.notify.trap_threads import TrapSenders, TrapThreads
 from leverframe.profile import Profile
@@ -75,7 +75,7 @@ async def test_a_channel_that_is_closed_while_it_sends_leaves_nothing_open(
 
     monkeypatch.setattr(snmp_sender, "TrapSender", SlowSender)
     threads = TrapThreads()
-    channel = SnmpTraps(EngineIdentity(b"x", 1), lambda: 0.0, threads=threads)
+    channel = SnmpTraps(TrapOrigin(EngineIdentity(b"x", 1), "02:00:00:00:00:01"), threads=threads)
     snmp = Snmp(trap=SnmpTrap(enabled=True, host="127.0.0.1"))
     settings = replace(defaults(Profile()), snmp=snmp)
     content = dict.fromkeys(TRAP_FIELDS, "")

@@ -11,7 +11,7 @@ to the controller itself is set by commands and lives in its store.
 
 import re
 from datetime import datetime
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -242,6 +242,14 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
                 " 2026-03-29T00:30."
             ) from None
         return (moment if moment.tzinfo else moment.replace(tzinfo=self.zone())).timestamp()
+
+    def own_address(self) -> str | None:
+        """Return the IPv4 address that it listens on; None for a name, IPv6 or all addresses."""
+        try:
+            address = IPv4Address(self.host)
+        except ValueError:
+            return None
+        return None if address.is_unspecified else str(address)
 
     def zone(self) -> ZoneInfo:
         try:

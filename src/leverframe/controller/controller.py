@@ -487,6 +487,10 @@ class Controller(Hooks):
         self.findings.check_again()
         self._call_watchers()
 
+    def name_or(self, given: str) -> str:
+        """Return what people call it: by its settings, by its node, else the name it was given."""
+        return self.engine.settings.name or self.new_name or given
+
     def take_name(self, name: str) -> None:
         """Change the name that is used wherever people have not given one themselves."""
         self.new_name = name

@@ -88,6 +88,9 @@ class Hooks:
         self.power_watchers: list[Callable[[bool], None]] = []
         #: What a node calls it since it was renamed there; empty where it was not.
         self.new_name = ""
+        #: The address that it alone listens on, by which managers know it; None where others, or
+        #: any address of the machine, share it.
+        self.own_address: str | None = None
         #: Called when something changed that a reader of the state could see.
         self.watchers: set[Callable[[], None]] = set()
         #: Follows every value and answers what was (`/api/history`).

@@ -93,6 +93,7 @@ class MemberStarter(Struct, frozen=True):
             raise
 
         async def move_ports(address: str | None) -> None:
+            controller.own_address = address
             await modbus.move_to(self.modbus.place(address))
             await snmp.move_to(self.snmp.place(address))
 
@@ -122,7 +123,7 @@ class MemberStarter(Struct, frozen=True):
             wiring=wiring,
             sending=options.sending,
             reach=Reach(names, must_sign_in=options.must_sign_in),
-            configured=ConfiguredIdentity(name=record.name),
+            configured=ConfiguredIdentity(name=record.name, address=record.address),
             history=None if self.history is None else self.history.worker(number),
             node=self.services,
             stored=stored,

@@ -1,8 +1,9 @@
 """The channels of the action SNMP trap: v2c with the community, or v3 where there is none.
 
 Each receiver has a channel, so that a dead one holds up no other. A trap carries the source, its
-value, a sentence and the rule. Nobody acknowledges traps: sent is all that can be said of one, so
-the outbox keeps only those that cannot even be sent. An inform is sent once it is acknowledged.
+value, a sentence and the rule, then which controller sends it: many may send from one address.
+Nobody acknowledges traps: sent is all that can be said of one, so the outbox keeps only those that
+cannot even be sent. An inform is sent once it is acknowledged.
 """
 
 import asyncio
@@ -10,16 +11,20 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
+from msgspec import Struct
+
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Settings, Snmp
 from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.snmp_identity import EngineIdentity
-from leverframe.notify.trap_threads import TrapSenders, TrapThreads
+from leverframe.notify.trap_threads import TrapContent, TrapSenders, TrapThreads
 from leverframe.wire.snmp_tree import (
     ACTIVATED,
     DEACTIVATED,
-    TRAP_FIELDS,
+    RULE_FIELDS,
+    SYS_NAME,
+    TRAP_ADDRESS,
     Oid,
     ticks,
     trap_field,
@@ -29,6 +34,20 @@ from leverframe.wire.snmp_tree import (
 CHANNELS = ("snmp", "snmp2", "snmp3", "snmp4")
 
 
+class TrapOrigin(Struct, frozen=True):
+    """The controller that traps come from."""
+
+    identity: EngineIdentity
+    mac: str
+    uptime_s: Callable[[], float] = lambda: 0.0
+    name: Callable[[], str] = str
+    #: The address that it alone listens on, if it has one.
+    address: Callable[[], str | None] = lambda: None
+
+    def fields(self) -> dict[Oid, str]:
+        return {trap_field("mac"): self.mac, SYS_NAME: self.name()}
+
+
 class SnmpTraps:
     limits = ChannelLimits(
         expires_s=3_600.0, max_waiting=1_000, per_s=20.0, burst=50, timeout_s=15.0
@@ -36,13 +55,11 @@ class SnmpTraps:
 
     def __init__(
         self,
-        identity: EngineIdentity,
-        uptime_s: Callable[[], float],
+        origin: TrapOrigin,
         receiver: int = 0,
         threads: TrapThreads | None = None,
     ) -> None:
-        self._identity = identity
-        self._uptime_s = uptime_s
+        self._origin = origin
         self._receiver = receiver
         self._threads = threads or TrapThreads()
         #: The threads and their senders while traps wait.
@@ -80,23 +97,31 @@ class SnmpTraps:
             raise CannotSend("This receiver was switched off meanwhile.", final=True)
         if self._taken is None:
             self._taken = self._threads.take()
-        up = ticks(self._uptime_s())
         executor, senders = self._taken
-        self._sending = executor.submit(self._send, senders, message, settings.snmp, up)
+        # What the controller is at present; the thread must not look at it.
+        origin, fields = self._origin, self._fields(message)
+        about = TrapContent(_kind(message), ticks(origin.uptime_s()), fields, origin.address())
+        self._sending = executor.submit(self._send, senders, settings.snmp, about)
         await asyncio.wrap_future(self._sending)
         return "acknowledged" if trap.inform else "sent; traps are not acknowledged"
 
-    def _send(self, senders: TrapSenders, message: Message, snmp: Snmp, uptime_ticks: int) -> None:
+    def _send(self, senders: TrapSenders, snmp: Snmp, content: TrapContent) -> None:
         """Send a trap, in the thread."""
         trap = snmp.receivers[self._receiver]
         with senders.sender() as sender:
-            sender.send(self._identity, snmp, trap, _kind(message), uptime_ticks, _fields(message))
+            sender.send(self._origin.identity, snmp, trap, content)
+
+    def _fields(self, message: Message) -> dict[Oid, str]:
+        said = {trap_field(name): str(message.content[name]) for name in RULE_FIELDS}
+        return said | self._origin.fields()
 
     def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
+        address = self._origin.address()
+        fields = self._fields(message) | ({TRAP_ADDRESS: address} if address else {})
         return {
             "version": "2c" if settings.snmp.receivers[self._receiver].community else "3",
             "trap": _dotted(_kind(message)),
-            "variables": {_dotted(oid): text for oid, text in _fields(message).items()},
+            "variables": {_dotted(oid): text for oid, text in fields.items()},
         }
 
     async def close(self) -> None:
@@ -111,10 +136,6 @@ class SnmpTraps:
 
 def _kind(message: Message) -> Oid:
     return ACTIVATED if message.active else DEACTIVATED
-
-
-def _fields(message: Message) -> dict[Oid, str]:
-    return {trap_field(name): str(message.content[name]) for name in TRAP_FIELDS}
 
 
 def _dotted(oid: Oid) -> str:

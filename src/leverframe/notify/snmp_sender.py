@@ -8,7 +8,8 @@ its user and its keys.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import socket
+from ipaddress import ip_address
 from typing import Any
 
 from pysnmp.carrier.asyncio.dgram import udp  # type: ignore[import-untyped]
@@ -16,6 +17,7 @@ from pysnmp.entity import config  # type: ignore[import-untyped]
 from pysnmp.error import PySnmpError  # type: ignore[import-untyped]
 from pysnmp.hlapi.v3arch import asyncio as snmp_api  # type: ignore[import-untyped]
 from pysnmp.proto.rfc1902 import (  # type: ignore[import-untyped]
+    IpAddress,
     ObjectIdentifier,
     OctetString,
     TimeTicks,
@@ -26,11 +28,11 @@ from leverframe.engine.settings import Snmp, SnmpTrap
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.snmp_engine import KEY_TYPE, CommonEngine, has_v3, master_keys
 from leverframe.notify.snmp_identity import EngineIdentity
-from leverframe.wire.snmp_tree import Oid
+from leverframe.notify.trap_threads import TrapContent
+from leverframe.wire.snmp_tree import SYS_UPTIME, TRAP_ADDRESS, Oid
 
 log = logging.getLogger(__name__)
 
-_UPTIME: Oid = (1, 3, 6, 1, 2, 1, 1, 3, 0)
 _TRAP_NAME: Oid = (1, 3, 6, 1, 6, 3, 1, 1, 4, 1, 0)
 SEND_S = 10.0
 #: How long an inform waits for its answer before it is repeated, twice.
@@ -74,21 +76,13 @@ class TrapSender:
         identity: EngineIdentity,
         snmp: Snmp,
         trap: SnmpTrap,
-        kind: Oid,
-        uptime_ticks: int,
-        fields: Mapping[Oid, str],
+        content: TrapContent,
     ) -> None:
         """Send a trap; or an inform, until it is acknowledged."""
-        values = {
-            _UPTIME: TimeTicks(uptime_ticks),
-            _TRAP_NAME: ObjectIdentifier(kind),
-            **{oid: OctetString(text.encode()) for oid, text in fields.items()},
-        }
-        contents = [ObjectType(ObjectIdentity(oid), value) for oid, value in values.items()]
         place = f"{trap.host}:{trap.port}"
         try:
             sender = self._sender_of(identity, snmp, trap)
-            problem = self._runner.run(self._sent(sender, trap, contents))
+            problem = self._runner.run(self._sent(sender, trap, content))
         except TimeoutError:
             problem = f"no answer within {SEND_S:g} s"
         except (PySnmpError, OSError) as error:
@@ -103,16 +97,15 @@ class TrapSender:
         if problem:
             raise CannotSend(f"The trap cannot be sent: {problem}.")
 
-    async def _sent(
-        self, credentials: object, trap: SnmpTrap, contents: list[ObjectType]
-    ) -> object:
+    async def _sent(self, credentials: object, trap: SnmpTrap, content: TrapContent) -> object:
         """Send a trap and return what the library has to say against it."""
         async with asyncio.timeout(SEND_S):
             target = await Target.create((trap.host, trap.port), timeout=ANSWER_S, retries=2)
             around, library = snmp_api.ContextData(), self._engine.library
             kind = "inform" if trap.inform else "trap"
+            variables = _variables(content, target.transport_address)
             sending = asyncio.create_task(
-                snmp_api.send_notification(library, credentials, target, around, kind, *contents)
+                snmp_api.send_notification(library, credentials, target, around, kind, *variables)
             )
             await asyncio.sleep(0)
             if sending.done():
@@ -176,3 +169,28 @@ class TrapSender:
             config.delete_v3_user(library, last.userName, last.securityEngineId)
             configured = library.get_user_context(_CONFIGURATOR)["auth"]
             configured.pop((last.userName, last.securityEngineId), None)
+
+
+def _variables(content: TrapContent, receiver: tuple[str, int]) -> list[ObjectType]:
+    values = {
+        SYS_UPTIME: TimeTicks(content.uptime_ticks),
+        _TRAP_NAME: ObjectIdentifier(content.kind),
+        **{oid: OctetString(text.encode()) for oid, text in content.fields.items()},
+        TRAP_ADDRESS: IpAddress(_address_for(receiver, content.address)),
+    }
+    return [ObjectType(ObjectIdentity(oid), value) for oid, value in values.items()]
+
+
+def _address_for(receiver: tuple[str, int], own: str | None) -> str:
+    """Return by which address a receiver knows the controller.
+
+    That is its own one. Where it has none, or one that means another machine to the receiver, it is
+    the address that the machine sends from.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unsent:
+        # This chooses a route; nothing is sent.
+        unsent.connect(receiver[:2])
+        sending = str(unsent.getsockname()[0])
+    if own is None or (ip_address(own).is_loopback and not ip_address(sending).is_loopback):
+        return sending
+    return own

@@ -16,6 +16,7 @@ from leverframe.clock import Clock
 from leverframe.controller import Controller
 from leverframe.hardware.pinger import Pinger
 from leverframe.loop_shares import LoopTurns, turns_alone
+from leverframe.notify.snmp import CHANNELS, SnmpTraps
 from leverframe.notify.snmp_identity import EngineIdentity, boots_after, engine_id
 from leverframe.process.boards import make_board
 from leverframe.process.node_services import NodeServices
@@ -30,7 +31,7 @@ from leverframe.process.services import (
     connect_outbox,
     connect_panel,
     connect_serial,
-    snmp_traps,
+    trap_origin,
 )
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Handler, Reply, problem_reply
@@ -58,6 +59,8 @@ class ConfiguredIdentity(Struct, frozen=True):
 
     name: str | None = None
     mac: str | None = None
+    #: The address that it alone listens on.
+    address: str | None = None
 
 
 AS_MADE = ConfiguredIdentity()
@@ -140,6 +143,7 @@ async def build(
     name, mac = configured.name or host_label, configured.mac or made_mac
     snmp_identity = EngineIdentity(engine_id(mac), boots)
     controller = Controller(profile, store, make_board(wiring, clock), clock, timezone, stored)
+    controller.own_address = configured.address
     services: list[Service] = [] if node else [shared]
     recorder = connect_history(controller, history or MemoryHistory())
     services += [recorder, connect_journal(controller, recorder)]
@@ -149,8 +153,9 @@ async def build(
     connect_faults(controller, outbox)
     services += connect_serial(controller, serial_port, outbox)
     mqtt = connect_mqtt(controller, outbox, sending, turns, name=name, mac=mac)
-    for channel, traps in snmp_traps(controller, snmp_identity, shared.trap_threads).items():
-        outbox.add(channel, traps)
+    origin = trap_origin(controller, snmp_identity, name=name, mac=mac)
+    for number, channel in enumerate(CHANNELS):
+        outbox.add(channel, SnmpTraps(origin, number, shared.trap_threads))
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
     # What waits from before comes before what the start may bring.
     outbox.start()

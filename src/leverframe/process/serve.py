@@ -203,7 +203,7 @@ async def _built(
         ),
         reach=reach,
         history=history_worker(config, folder),
-        configured=ConfiguredIdentity(config.name, config.mac_address()),
+        configured=ConfiguredIdentity(config.name, config.mac_address(), config.own_address()),
         # What was read holds unless a version or an administrator was written since.
         stored=None if is_new or reach.must_sign_in else stored,
     )

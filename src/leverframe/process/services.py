@@ -25,9 +25,8 @@ from leverframe.notify.mqtt import MqttMessages
 from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.outbox import Outbox
 from leverframe.notify.sms import Sms
-from leverframe.notify.snmp import CHANNELS, SnmpTraps
+from leverframe.notify.snmp import TrapOrigin
 from leverframe.notify.snmp_identity import EngineIdentity
-from leverframe.notify.trap_threads import TrapThreads
 from leverframe.notify.trust import Trust
 from leverframe.process.firmware_check import FirmwareCheck
 from leverframe.process.release_check import ask_for_release
@@ -238,15 +237,14 @@ def connect_firmware_check(
     return FirmwareCheck(controller, ask)
 
 
-def snmp_traps(
-    controller: Controller, identity: EngineIdentity, threads: TrapThreads
-) -> dict[str, SnmpTraps]:
-    """Make the channels of the receivers of traps, which carry the controller's uptime."""
+def trap_origin(
+    controller: Controller, identity: EngineIdentity, *, name: str, mac: str
+) -> TrapOrigin:
+    """Return what traps say of the controller, which may get another name or address."""
 
     def uptime_s() -> float:
         return controller.engine.uptime(controller.clock.read())
 
-    return {
-        channel: SnmpTraps(identity, uptime_s, number, threads)
-        for number, channel in enumerate(CHANNELS)
-    }
+    return TrapOrigin(
+        identity, mac, uptime_s, lambda: controller.name_or(name), lambda: controller.own_address
+    )

@@ -24,12 +24,14 @@ IMPORTS
         FROM SNMPv2-CONF;
 
 leverframe MODULE-IDENTITY
-    LAST-UPDATED "202611160000Z"
+    LAST-UPDATED "202611180000Z"
     ORGANIZATION "Leverframe"
     CONTACT-INFO "See the project's README."
     DESCRIPTION
         "Outputs, inputs, readings and meters of a controller. Values are whole numbers: the
         reading times its scale."
+    REVISION "202611180000Z"
+    DESCRIPTION "Traps carry the MAC address of the controller."
     REVISION "202611160000Z"
     DESCRIPTION "Groups of the objects and notifications."
     REVISION "202611150000Z"
@@ -41,7 +43,9 @@ _TRAP_TEXTS = {
     "value": "Its value at that moment, as text.",
     "text": "A sentence for people.",
     "reason": "Which rule it was.",
+    "mac": "The MAC address of the controller, such as 02:1B:44:11:3A:B7.",
 }
+_SENDER = "sysName.0 and snmpTrapAddress.0 follow: the name and the address of the controller."
 _TRAPS = {
     "ruleActivated": (1, "The condition of a rule with the action SNMP trap is met."),
     "ruleDeactivated": (2, "The condition of such a rule is no longer met."),
@@ -101,7 +105,7 @@ def _traps() -> Iterator[str]:
     for name, (number, words) in _TRAPS.items():
         yield (
             f"{name} NOTIFICATION-TYPE\n    OBJECTS {{ {fields} }}\n    STATUS current\n"
-            f'    DESCRIPTION "{words}"\n    ::= {{ traps {number} }}\n'
+            f'    DESCRIPTION\n        "{words}\n        {_SENDER}"\n    ::= {{ traps {number} }}\n'
         )
 
 

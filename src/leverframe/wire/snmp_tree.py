@@ -29,11 +29,17 @@ from leverframe.profile import HW30, Profile, VersionSpan
 Oid = tuple[int, ...]
 
 ENTERPRISE: Oid = (1, 3, 6, 1, 4, 1, 7616)
+#: The system group of SNMPv2-MIB; its objects have the instance `.0`.
+SYSTEM: Oid = (1, 3, 6, 1, 2, 1, 1)
+SYS_UPTIME, SYS_NAME = (*SYSTEM, 3, 0), (*SYSTEM, 5, 0)
+#: snmpTrapAddress.0 of SNMP-COMMUNITY-MIB: the address of the agent that a trap is about.
+TRAP_ADDRESS: Oid = (1, 3, 6, 1, 6, 3, 18, 1, 3, 0)
 #: Traps have the numbers below: a rule's condition started, or stopped being met.
 TRAPS: Oid = (*ENTERPRISE, 0)
 ACTIVATED, DEACTIVATED = (*TRAPS, 1), (*TRAPS, 2)
-#: What a trap carries, in this order.
-TRAP_FIELDS = ("source", "value", "text", "reason")
+#: What a trap carries, in this order: what the rule says, then which controller it is.
+RULE_FIELDS = ("source", "value", "text", "reason")
+TRAP_FIELDS = (*RULE_FIELDS, "mac")
 INT32 = 2**31 - 1
 
 BRANCHES = {

@@ -275,6 +275,22 @@ async def test_a_trap_carries_source_value_and_text(tmp_path: Path) -> None:
     await receiver.stop()
 
 
+async def test_a_trap_names_the_controller_that_sends_it(tmp_path: Path) -> None:
+    port = free_port()
+    receiver = TrapReceiver(tmp_path, port)
+    await receiver.start("authCommunity log alarm")
+    async with running(f"snmptrap=1*127.0.0.1*{port}*alarm") as (controller, _, mac):
+        await tell(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
+        await tell(controller, "sname=Boiler room")
+        await tell(controller, "vout0=1")
+        said = await receiver.line_with(f"{ENTERPRISE}.0.1")
+        assert f'{ENTERPRISE}.7.5.0 = STRING: "{mac}"' in said
+        assert '.1.3.6.1.2.1.1.5.0 = STRING: "Boiler room"' in said
+        # Without an address of its own it is that of the machine.
+        assert ".1.3.6.1.6.3.18.1.3.0 = IpAddress: 127.0.0.1" in said
+    await receiver.stop()
+
+
 async def test_a_trap_for_every_edge_leaves_in_order_before_the_lane_lets_go(
     tmp_path: Path,
 ) -> None:

@@ -10,6 +10,7 @@ from leverframe.engine.settings import Snmp, SnmpTrap
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.snmp_identity import EngineIdentity, engine_id
 from leverframe.notify.snmp_sender import TrapSender
+from leverframe.notify.trap_threads import TrapContent
 from leverframe.servers.snmp import agent_engine
 from leverframe.wire.snmp_tree import ACTIVATED
 from tests.fleet.loop_node import loop_node
@@ -109,7 +110,7 @@ def test_a_sender_speaks_for_each_controller_by_its_own_community() -> None:
                 port=receiver.getsockname()[1],
                 community=community,
             )
-            sender.send(identity(number), settings(trap), trap, ACTIVATED, 1, {})
+            sender.send(identity(number), settings(trap), trap, TrapContent(ACTIVATED, 1, {}))
             assert community.encode() in receiver.recv(2000)
     sender.close()
 
@@ -130,7 +131,9 @@ async def test_an_inform_has_the_keys_of_its_controller_also_where_users_have_on
         sender, acknowledged = TrapSender(), []
         for number, key in enumerate(("wrong-key-123", right, "wrong-key-123", right)):
             try:
-                sender.send(identity(number % 2), settings(trap, key), trap, ACTIVATED, 1, {})
+                sender.send(
+                    identity(number % 2), settings(trap, key), trap, TrapContent(ACTIVATED, 1, {})
+                )
                 acknowledged.append(True)
             except CannotSend:
                 acknowledged.append(False)

@@ -50,8 +50,9 @@ def discovery_answer(controller: Controller, name: str, mac: str, http_port: int
     """Return the four lines that tell of a controller."""
     profile = controller.profile
     after_name = "" if http_port in USUAL_PORTS else f":{http_port}"
-    named = controller.engine.settings.name or controller.new_name or name
-    return "\r\n".join((named + after_name, mac.replace(":", "-"), profile.sw, profile.hw)).encode()
+    return "\r\n".join(
+        (controller.name_or(name) + after_name, mac.replace(":", "-"), profile.sw, profile.hw)
+    ).encode()
 
 
 class DiscoveryServer:

@@ -49,5 +49,4 @@ class StatusFiles:
     def view(self) -> status_files.View:
         """Return the present state in the form that files are built from."""
         engine, at = self._controller.engine, self._controller.clock.read()
-        name = engine.settings.name or self._controller.new_name or self._name
-        return status_files.View(engine, name, self._mac, at)
+        return status_files.View(engine, self._controller.name_or(self._name), self._mac, at)

@@ -36,11 +36,10 @@ from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.servers.snmp.agent_engine import AgentEngine
 from leverframe.servers.snmp.datagram_place import DatagramEndpoint
 from leverframe.servers.snmp.gate import SnmpGate
-from leverframe.wire.snmp_tree import ENTERPRISE, Oid, objects_of, ticks, whole
+from leverframe.wire.snmp_tree import ENTERPRISE, SYSTEM, Oid, objects_of, ticks, whole
 
 log = logging.getLogger(__name__)
 
-_SYSTEM: Oid = (1, 3, 6, 1, 2, 1, 1)
 #: Applications (RFC 3418).
 _SERVICES = 72
 _V1, _V2C, _V3 = 1, 2, 3
@@ -159,7 +158,7 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
         self._name = name
         self._rights = rights
         self._objects = objects_of(controller.profile)
-        self._oids = sorted([*self._objects, *((*_SYSTEM, number, 0) for number in range(1, 8))])
+        self._oids = sorted([*self._objects, *((*SYSTEM, number, 0) for number in range(1, 8))])
 
     def read_variables(self, *asked: Any, **around: Any) -> list[Any]:
         self._may_write(around)
@@ -219,13 +218,11 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
             ObjectIdentifier(ENTERPRISE),
             TimeTicks(ticks(uptime_s)),
             OctetString(b""),
-            OctetString(
-                (controller.engine.settings.name or controller.new_name or self._name).encode()
-            ),
+            OctetString(controller.name_or(self._name).encode()),
             OctetString(b""),
             Integer32(_SERVICES),
         )
-        return {(*_SYSTEM, number, 0): value for number, value in enumerate(values, start=1)}
+        return {(*SYSTEM, number, 0): value for number, value in enumerate(values, start=1)}
 
     def _commands(self, index: int, oid: Any, value: Any) -> list[Command]:
         """Return the commands for one variable of a SET."""
