@@ -50,6 +50,8 @@ class SimulatedBus:
         self.slaves = {int(name[1:]): number for name, number in slaves.items()}
         self.refusing: set[int] = set()
         self.refuses_with = ILLEGAL_ADDRESS
+        #: Requests for these addresses have no answer.
+        self.unheard: set[int] = set()
         #: Registers that no slave has.
         self.missing: set[int] = set()
         self.is_damaged = False
@@ -68,7 +70,7 @@ class SimulatedBus:
         self.asked.append((asyncio.get_running_loop().time(), slave, read, line))
         if self.broken:
             raise FileNotFoundError(2, "No such file or directory")
-        if slave not in self.slaves:
+        if slave not in self.slaves or read.address in self.unheard:
             await asyncio.sleep(ANSWER_S)
             return NoAnswer(self.is_damaged)
         await asyncio.sleep(self.answer_s)
@@ -164,6 +166,42 @@ def test_a_version_without_mapping_shows_slot_1_in_order() -> None:
     run_virtually(scenario())
 
 
+@pytest.mark.parametrize("module", ["GTIL", "SDM630/72D-v2", "DTSU666"])
+def test_a_trouble_begins_at_the_moment_at_which_readings_become_absent(module: str) -> None:
+    async def scenario() -> None:
+        bench = Bench(SimulatedBus(s7=100), slots((module, 7)))
+        await asyncio.sleep(60.0)
+        del bench.bus.slaves[7]
+        for _ in range(600):
+            await asyncio.sleep(0.1)
+            is_absent = None in bench.sensed["slot1"][: len(bench.master.report()["1"].readings)]
+            assert is_absent == ("Modbus slot 1" in bench.troubles)
+            if is_absent:
+                break
+        assert "does not answer; check" in bench.troubles["Modbus slot 1"]
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+def test_registers_that_alone_are_not_answered_are_a_trouble_once_they_are_absent() -> None:
+    async def scenario() -> None:
+        bench = Bench(SimulatedBus(s7=100), slots(("DTSU666", 7)))
+        await asyncio.sleep(60.0)
+        (first, *others) = {read.address for _, _, read, _ in bench.bus.asked}
+        assert others
+        bench.bus.unheard.add(first)
+        await asyncio.sleep(40.0)
+        assert "does not answer requests for registers" in bench.troubles["Modbus slot 1"]
+        assert any(value is not None for value in bench.sensed["slot1"])
+        bench.bus.unheard.clear()
+        await asyncio.sleep(20.0)
+        assert bench.troubles == {}
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
 def test_stale_readings_become_absent_and_the_silence_has_a_beginning() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
@@ -177,7 +215,6 @@ def test_stale_readings_become_absent_and_the_silence_has_a_beginning() -> None:
         await asyncio.sleep(3.0)
         assert bench.sensed["m1"] is None
         assert bench.sensed["slot1"] == (None,) * 30
-        await asyncio.sleep(20.0)
         assert "does not answer" in bench.troubles["Modbus slot 1"]
         bench.bus.slaves[7] = 200
         await asyncio.sleep(20.0)

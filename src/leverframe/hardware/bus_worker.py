@@ -198,7 +198,8 @@ class BusWorker:
             return
         if isinstance(answer, str | NoAnswer):
             plan.was_silent(turn.slave, spent.took_s, now)
-            self._note_silence(slot, answer)
+            slot.note_silence(block, answer, self._wall())
+            self._troubles.note(slot.trouble, slot.problem())
             return
         if isinstance(answer, Data):
             plan.answered(turn, spent, now)
@@ -207,8 +208,7 @@ class BusWorker:
         parts = slot.take(block, answer, now)
         if parts:
             plan.split(turn, parts, now)
-        slot.silent_since = None
-        self._troubles.note(slot.trouble, slot.refusal())
+        self._troubles.note(slot.trouble, slot.problem())
         self._report_slot(slot)
 
     async def _ask(
@@ -228,22 +228,17 @@ class BusWorker:
             slot.counters.count(answer, took_s)
         return answer, Spent(took_s, self._bus.needs_s(slot.module.line, request))
 
-    def _note_silence(self, slot: ModuleSlot, answer: NoAnswer | str) -> None:
-        if slot.silent_since is None:
-            slot.silent_since = self._wall()
-        if isinstance(answer, str) or not slot.good_until:
-            text = answer if isinstance(answer, str) else slot.silence(answer)
-            self._troubles.note(slot.trouble, text)
-
     def _bus_lost(self) -> None:
         """Report it at once: the next turn may be far, and readings are good for a while."""
         for slot in self._slots.values():
-            text = f"{self._bus.path} was lost; it is opened again when it is back."
-            self._troubles.note(slot.trouble, text)
+            slot.bus_problem = f"{self._bus.path} was lost; it is opened again when it is back."
+            self._troubles.note(slot.trouble, slot.problem())
 
     def _expire(self, now: float) -> None:
         for slot in self._slots.values():
             if slot.expire(now):
+                # Whoever sees that readings are absent also sees why.
+                self._troubles.note(slot.trouble, slot.problem())
                 self._report_slot(slot)
 
 

@@ -53,8 +53,7 @@ class RefusedRead(Struct, frozen=True):
 
     @property
     def span(self) -> str:
-        last = self.register + self.count - 1
-        return str(last) if self.count == 1 else f"{self.register}-{last}"
+        return _span(self.register, self.count)
 
 
 class SlotReport(Struct, frozen=True):
@@ -136,6 +135,12 @@ class ModuleSlot(Struct):
     silent_since: float | None = None
     #: The codes of what was refused when it was last asked for.
     refusals: dict[Read, int] = field(default_factory=dict)
+    #: What came instead of an answer when something was last asked for.
+    silences: dict[Read, NoAnswer] = field(default_factory=dict)
+    #: How many requests in a row had no answer.
+    unanswered: int = 0
+    #: Why the bus cannot be used, as far as is known.
+    bus_problem: str | None = None
     #: When something was last asked for, and how long that was after the time before.
     asked: dict[Read, float] = field(default_factory=dict)
     intervals: dict[Read, float] = field(default_factory=dict)
@@ -153,6 +158,8 @@ class ModuleSlot(Struct):
     def take(self, block: Block, answer: Answer, now: float) -> int:
         """Take an answer; return into how many reads the block was split, usually none."""
         self.refusals.pop(block.read, None)
+        self.silences.pop(block.read, None)
+        self.unanswered, self.silent_since, self.bus_problem = 0, None, None
         if isinstance(answer, ExceptionReply):
             if answer.code in NOT_AT_ONCE and len(block.readings) > 1:
                 return self._split(block)
@@ -168,6 +175,17 @@ class ModuleSlot(Struct):
             else:
                 self.good_until[reading.number] = now + self._counts_s(block)
         return 0
+
+    def note_silence(self, block: Block, answer: NoAnswer | str, wall: float) -> None:
+        """Note that nothing came, or why the bus cannot be used."""
+        if self.silent_since is None:
+            self.silent_since = wall
+        if isinstance(answer, str):
+            self.bus_problem = answer
+            return
+        self.bus_problem = None
+        self.silences[block.read] = answer
+        self.unanswered += 1
 
     def _split(self, block: Block) -> int:
         """Ask for the readings of a block one by one; the device may lack some of them."""
@@ -186,6 +204,11 @@ class ModuleSlot(Struct):
         for number in old:
             del self.good_until[number]
             self.values[number] = None
+        if self.silent_since is not None:
+            # A silent module is asked seldom, and perhaps not yet for these.
+            for block in self.blocks:
+                if any(reading.number in old for reading in block.readings):
+                    self.silences.setdefault(block.read, NoAnswer())
         return bool(old)
 
     def refused(self) -> list[RefusedRead]:
@@ -199,18 +222,43 @@ class ModuleSlot(Struct):
                 exception_words(self.refusals[block.read]),
             )
             for block in self.blocks
-            if block.read in self.refusals
-            and not any(reading.number in self.good_until for reading in block.readings)
+            if block.read in self.refusals and self._is_absent(block)
         ]
 
-    def refusal(self) -> str | None:
+    def _is_absent(self, block: Block) -> bool:
+        """Return whether no reading of a block counts."""
+        return not any(reading.number in self.good_until for reading in block.readings)
+
+    def problem(self) -> str | None:
+        """Describe why readings are absent, from the moment on at which they are."""
+        return self.bus_problem or self._silence() or self._refusal()
+
+    def _silence(self) -> str | None:
+        silent = [
+            block for block in self.blocks if block.read in self.silences and self._is_absent(block)
+        ]
+        if not silent:
+            return None
+        answer = self.silences[silent[-1].read]
+        answers_nothing = self.unanswered > 1 or not (self.good_until or self.refusals)
+        if answers_nothing or answer.is_damaged:
+            return self.silence(answer)
+        reads = [block.read for block in silent]
+        function = reads[-1].function
+        spans = [_span(one.address, one.count) for one in reads if one.function == function]
+        return (
+            f"{self._who} does not answer requests for {_places(function, spans)};"
+            " compare the registers with the device's manual."
+        )
+
+    def _refusal(self) -> str | None:
         """Describe what the module refuses, once all of it was asked for."""
         refused = self.refused()
         if not refused or not all(block.read in self.asked for block in self.blocks):
             return None
         refused.sort(key=lambda one: (one.code, one.function))
         parts = [
-            f"{_places(function, (one.span for one in group))} ({_exception(code)})"
+            f"{_places(function, [one.span for one in group])} ({_exception(code)})"
             for (code, function), group in groupby(refused, lambda one: (one.code, one.function))
         ]
         everything = "everything: " if len(refused) == len(self.blocks) else ""
@@ -238,6 +286,10 @@ class ModuleSlot(Struct):
     def _who(self) -> str:
         where = f" at {self.host}" if self.host else ""
         return f"{self.label} with slave ID {self.slave}{where}"
+
+
+def _span(first: int, count: int) -> str:
+    return str(first) if count == 1 else f"{first}-{first + count - 1}"
 
 
 def _places(function: int, spans: Iterable[str]) -> str:
