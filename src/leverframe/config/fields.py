@@ -215,7 +215,10 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     discovery: Annotated[
         bool,
-        Meta(description="Answer UDP discovery in the network; never on a loopback address."),
+        Meta(
+            description="Answer UDP discovery in the network, from HW 3.5 with SW 1.26 on; never on"
+            " a loopback address."
+        ),
     ] = True
     mdns: Annotated[
         bool,

@@ -319,6 +319,44 @@ async def test_the_version_at_the_moment_of_the_question_decides(bench: Bench) -
     await server.close()
 
 
+@pytest.mark.parametrize("old", [Profile("3.5", "1.24"), Profile("3.0", "1.58a")])
+async def test_a_version_that_does_not_answer_names_no_port_until_firmware_brings_it(
+    bench: Bench, old: Profile
+) -> None:
+    controller = bench.twin.controller
+    new, controller.profile = controller.profile, old
+    server = await bench.serve()
+    assert server.port is None
+    with pytest.raises(TimeoutError):
+        await bench.client.ask(QUESTION, patience_s=0.2)
+    controller.profile = new
+    controller.notify_profile()
+    assert server.port == bench.port
+    assert await bench.client.ask(QUESTION)
+    controller.profile = old
+    controller.notify_profile()
+    assert server.port is None
+    await server.close()
+
+
+@pytest.mark.parametrize(
+    ("version", "is_named"),
+    [("3.5/1.24", False), ("3.5/1.26", True), ("3.0/1.58a", False), ("3.9/1.75", True)],
+)
+async def test_discovery_is_among_the_ports_of_versions_that_answer_it(
+    version: str, is_named: bool
+) -> None:
+    built = await build(Profile(*version.split("/")), MemoryStore(), VirtualClock(), UTC)
+    wanted = Announcing(discovery=True, bootloader=False, mdns=False)
+    started = await announce(
+        built.controller, wanted, name=NAME, host_label=NAME, mac=MAC, host="0.0.0.0", port=80
+    )
+    assert built.controller.open_ports().get("discovery") == (PORT if is_named else None)
+    for one in started:
+        await one.close()
+    await built.stop()
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
 async def test_nothing_is_announced_on_loopback(host: str) -> None:
     built = await build(Profile(), MemoryStore(), VirtualClock(), UTC)

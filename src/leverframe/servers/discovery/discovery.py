@@ -11,6 +11,9 @@ again: anybody in the network could send them, and the outputs are off meanwhile
 
 import asyncio
 import logging
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
 import msgspec
 
@@ -75,18 +78,35 @@ class DiscoveryServer:
         #: Where the controller listens, if that is not everywhere.
         self._only: OwnAddress | None = None
         self._port: SharedPort | None = None
+        self._open: Callable[[], None] = lambda: None
         self._retry: asyncio.TimerHandle | None = None
 
     @property
     def port(self) -> int | None:
-        """Where it listens at present."""
-        return None if self._port is None else self._port.number
+        """Where discovery is answered at present: older versions do not answer it."""
+        if self._port is None or not answers_discovery(self._controller.profile):
+            return None
+        return self._port.number
 
     def start(
         self, only: OwnAddress | None = None, port: int = PORT, retry_s: float = RETRY_S
     ) -> None:
-        """Listen; while that is not possible, the controller works without being found."""
+        """Listen as far as the version does, also after firmware has changed it."""
         self._only = only
+        self._open = partial(self._listen, port, retry_s)
+        self._controller.profile_watchers.append(self._follow_version)
+        self._follow_version()
+
+    def _follow_version(self) -> None:
+        if not (self._bootloader or answers_discovery(self._controller.profile)):
+            self._shut()
+            self._troubles.note(PART, None)
+        elif self._port is None:
+            self._open()
+
+    def _listen(self, port: int, retry_s: float) -> None:
+        """Listen; while that is not possible, the controller works without being found."""
+        self._shut()
         loop = asyncio.get_running_loop()
         try:
             self._port = SharedPort(port, is_known, self._take)
@@ -96,7 +116,7 @@ class DiscoveryServer:
                 f"UDP port {port} cannot be used, so the controller is not found by discovery"
                 f" ({error.strerror or error}); free it, or run with --no-discovery.",
             )
-            self._retry = loop.call_later(retry_s, self.start, only, port, retry_s)
+            self._retry = loop.call_later(retry_s, self._listen, port, retry_s)
         else:
             self._troubles.note(PART, None)
             loop.add_reader(self._port, self._port.read)
@@ -132,10 +152,15 @@ class DiscoveryServer:
         except Refusal as refusal:
             log.warning("the bootloader is not started: %s", refusal.detail)
 
-    async def close(self) -> None:
+    def _shut(self) -> None:
         if self._retry is not None:
             self._retry.cancel()
         if self._port is not None:
             asyncio.get_running_loop().remove_reader(self._port)
             self._port.close()
             self._port = None
+
+    async def close(self) -> None:
+        with suppress(ValueError):
+            self._controller.profile_watchers.remove(self._follow_version)
+        self._shut()
