@@ -28,10 +28,7 @@ JOINED = (
     INTERFACE
     | EDGES
     | {"status_files", "naming", "clock", "controller"}
-    | {
-        "log_throttle",
-        "loop_shares",
-    }
+    | {"log_throttle", "loop_shares", "bounded_work"}
 )
 SERVED = JOINED | {
     *("servers", "config", "wiring", "durations", "shutdown", "exit_codes", "exchanges"),
@@ -58,6 +55,8 @@ MAY_IMPORT = {
     "log_throttle": set[str](),
     "log_context": set[str](),
     "loop_shares": set[str](),
+    # It runs what others hand it, and knows nothing of them.
+    "bounded_work": {"errors"},
     "durations": {"errors"},
     "wiring": ENGINE,
     "config": ENGINE | {"wiring", "uploads"},
