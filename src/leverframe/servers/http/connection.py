@@ -1,8 +1,9 @@
 """One HTTP connection: what is answered when, and how it ends.
 
 Requests are answered in the order they came, one at a time. A handler that answers at once costs no
-task and no timer; a coroutine runs as one task, also to its end when the client has left. A bad
-request is answered in its turn, as a problem reply, and ends the connection.
+task and no timer; a coroutine runs as one task, also to its end when the client has left, unless it
+ends with its client (`client_presence.py`). A bad request is answered in its turn, as a problem
+reply, and ends the connection.
 
 A connection is always in one `State`, and `TRANSITIONS` is all that may happen to it. Back-pressure
 is beside it, as two flags: what is not read from the client, and what the client does not read.
@@ -19,6 +20,7 @@ from math import inf
 from typing import Any
 
 from leverframe.servers.descriptors import Lease
+from leverframe.servers.http.client_presence import note_client_left
 from leverframe.servers.http.limits import KIB, HttpLimits
 from leverframe.servers.http.messages import (
     CONTINUE,
@@ -141,6 +143,7 @@ class Connection(asyncio.Protocol):
         self._unread = _NOTHING  # received and not parsed
         self._held: list[bytes] = []  # replies that leave at the end of this round
         self._stream: asyncio.Task[None] | None = None
+        self._answering: asyncio.Task[None] | None = None  # a handler that takes a while
         self._drained: asyncio.Future[None] | None = None
 
     def _change(self, event: Event) -> None:
@@ -169,6 +172,7 @@ class Connection(asyncio.Protocol):
         return address[0] if address else ""
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._note_client_left()
         self._change(LOST)
         self._let_go()
         self._lease.end()
@@ -177,12 +181,17 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Keep the connection open for outstanding answers, though not for a stream."""
         self.answer_pending()
+        self._note_client_left()
         self._parser.end()
         answers_due = self.state is ANSWERING or (self.state in READY and bool(self._pending))
         if answers_due and self._transport.get_extra_info("sslcontext") is None:
             return True
         self._close(CLOSE)
         return False
+
+    def _note_client_left(self) -> None:
+        if self._answering is not None:
+            note_client_left(self._answering)
 
     def stop(self) -> None:
         """Complete the answer that is being made, then close."""
@@ -353,7 +362,7 @@ class Connection(asyncio.Protocol):
         if isinstance(reply, Reply) or not isinstance(reply, Coroutine):
             self._deliver(request, reply)
         else:
-            self._server.run(self._go_on_later(request, reply, self._deliver))
+            self._answering = self._server.run(self._go_on_later(request, reply, self._deliver))
 
     async def _go_on_later(
         self,
@@ -364,9 +373,12 @@ class Connection(asyncio.Protocol):
         try:
             reply = await answer
         except asyncio.CancelledError:
-            reply = self._server.problem(503, "The request was given up at a stop.")
+            reply = self._server.problem(
+                503, "The request was given up: the server stops, or the client has left."
+            )
         except Exception as error:
             reply = self._server.failed(request, error)
+        self._answering = None
         go_on(request, reply)
         self._proceed()
 
