@@ -18,6 +18,7 @@ from leverframe.clock import SystemClock
 from leverframe.engine.effects import Notify
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import with_value
+from leverframe.outgoing.targets import Targets
 from leverframe.process.build import BuiltController, build
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
@@ -43,7 +44,7 @@ class Arrivals:
 
 async def start(folder: Path, port: int) -> BuiltController:
     store = SqliteStore(folder / "store.db")
-    sending = Sending(allow_local_targets=True)
+    sending = Sending(targets=Targets(allow_local=True))
     built = await build(Profile(), store, SystemClock(), UTC, sending=sending)
     controller = built.controller
     url = f"127.0.0.1:{port}/in?t=%0181"

@@ -28,7 +28,7 @@ JOINED = (
     INTERFACE
     | EDGES
     | {"status_files", "naming", "clock", "controller"}
-    | {"log_throttle", "loop_shares", "bounded_work"}
+    | {"log_throttle", "loop_shares", "bounded_work", "outgoing"}
 )
 SERVED = JOINED | {
     *("servers", "config", "wiring", "durations", "shutdown", "exit_codes", "exchanges"),
@@ -57,12 +57,13 @@ MAY_IMPORT = {
     "loop_shares": set[str](),
     # It runs what others hand it, and knows nothing of them.
     "bounded_work": {"errors"},
+    "outgoing": {"errors"},
     "durations": {"errors"},
     "wiring": ENGINE,
     "config": ENGINE | {"wiring", "uploads"},
     **{
         edge: INTERFACE
-        | {"clock", "durations", "wiring", "shutdown", "log_throttle", "loop_shares"}
+        | {"clock", "durations", "wiring", "shutdown", "log_throttle", "loop_shares", "outgoing"}
         for edge in EDGES
     },
     "storage": INTERFACE | {"clock", "shutdown", "log_throttle", "exchanges"},

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -15,6 +15,7 @@ from leverframe.hardware import tcp_line
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.tcp_line import TcpLine
 from leverframe.hardware.troubles import Unusable
+from leverframe.outgoing.targets import Targets
 from leverframe.process.ports import connect_modbus
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.testing import LoopTwin
@@ -29,6 +30,8 @@ from .test_modbus_bus import DEVICES, expected, runs_of
 from .test_modbus_master import GTIL, NEWEST, Bench, SimulatedBus, mapped, slots
 from .virtual_loop import run_virtually
 from .waiting import until
+
+WAY_OUT = Targets().channel("modbus")
 
 PDU = bytes((3, 2, 0x12, 0x34))
 ASKED = Read(3, 200, 1)
@@ -244,7 +247,7 @@ def answering(pdu: bytes) -> Callable[[bytes], bytes]:
 
 
 async def asked(address: str) -> Any:
-    line = TcpLine(address)
+    line = TcpLine(WAY_OUT, address)
     try:
         return await line.ask(COMMON_LINE, 9, ASKED)
     finally:
@@ -267,7 +270,7 @@ async def test_a_connection_is_kept_while_answers_come_and_closed_after_a_silenc
 ) -> None:
     monkeypatch.setattr(tcp_line, "ANSWER_S", 0.05)
     async with Server(answering(PDU)) as server:
-        line = TcpLine(server.address)
+        line = TcpLine(WAY_OUT, server.address)
         for _ in range(3):
             assert await line.ask(COMMON_LINE, 9, ASKED) == Data(b"\x12\x34")
         assert server.connections == 1
@@ -282,7 +285,7 @@ async def test_a_connection_is_kept_while_answers_come_and_closed_after_a_silenc
 async def test_a_connection_that_the_server_ended_meanwhile_is_opened_again() -> None:
     async with Server(answering(PDU)) as server:
         server.is_for_one_request = True
-        line = TcpLine(server.address)
+        line = TcpLine(WAY_OUT, server.address)
         for _ in range(3):
             assert await line.ask(COMMON_LINE, 9, ASKED) == Data(b"\x12\x34")
             await until(lambda: line.was_ended)
@@ -301,10 +304,10 @@ async def test_a_server_that_hangs_up_or_is_not_there_is_an_os_error() -> None:
 
 
 async def test_a_name_that_is_not_known_is_an_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def unknown(*_: object) -> None:
+    async def unknown(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    monkeypatch.setattr(asyncio, "open_connection", unknown)
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", unknown)
     with pytest.raises(OSError, match=r"no connection \(Name or service not known\)"):
         await asked("meter.example")
 
@@ -312,13 +315,12 @@ async def test_a_name_that_is_not_known_is_an_os_error(monkeypatch: pytest.Monke
 async def test_a_host_that_takes_no_connection_in_time_is_an_os_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def never(*_: object) -> Awaitable[None]:
-        return await asyncio.Event().wait()  # type: ignore[return-value]
-
     monkeypatch.setattr(tcp_line, "CONNECT_S", 0.01)
-    monkeypatch.setattr(asyncio, "open_connection", never)
-    with pytest.raises(OSError, match="no answer in time"):
-        await asked("192.0.2.1")
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as busy, socket.socket() as waiting:
+        # One that nobody accepts is all that fits; the kernel leaves the next one waiting.
+        waiting.connect(busy.getsockname())
+        with pytest.raises(OSError, match="no answer in time"):
+            await asked(f"127.0.0.1:{busy.getsockname()[1]}")
 
 
 async def test_a_host_that_is_not_there_degrades_the_controller_with_a_sentence() -> None:

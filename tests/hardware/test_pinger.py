@@ -13,7 +13,10 @@ import pytest
 
 from leverframe.engine.effects import PingHost
 from leverframe.hardware.pinger import LOOKUPS_AT_A_TIME, Pinger
+from leverframe.outgoing.targets import Targets
 from tests.patience import PATIENCE_S
+
+WAY_OUT = Targets().channel("ping")
 
 HERE = "127.0.0.1"
 #: A name with an empty part: it is refused before any name server is asked.
@@ -26,7 +29,10 @@ class Pings:
     def __init__(self) -> None:
         self.answers: asyncio.Queue[Answer] = asyncio.Queue()
         self.lookups = ThreadPoolExecutor(LOOKUPS_AT_A_TIME)
-        self.pinger = Pinger(lambda entry, ms: self.answers.put_nowait((entry, ms)), self.lookups)
+        self.pinger = Pinger(self._note, self.lookups, WAY_OUT)
+
+    def _note(self, entry: int, ms: float | None) -> None:
+        self.answers.put_nowait((entry, ms))
 
     def send(self, entry: int, host: str, timeout_s: float = 5.0) -> None:
         self.pinger.ping(PingHost(entry, host, timeout_s))
@@ -112,6 +118,7 @@ import asyncio, encodings.idna, os
 from concurrent.futures import ThreadPoolExecutor
 from leverframe.engine.effects import PingHost
 from leverframe.hardware.pinger import Pinger, load
+from leverframe.outgoing.targets import Targets
 
 async def main():
     load()
@@ -119,7 +126,8 @@ async def main():
     os.setgid(65534)
     os.setuid(65534)
     answers = asyncio.Queue()
-    pinger = Pinger(lambda entry, ms: answers.put_nowait(ms), ThreadPoolExecutor(1))
+    lookups, way_out = ThreadPoolExecutor(1), Targets().channel("ping")
+    pinger = Pinger(lambda entry, ms: answers.put_nowait(ms), lookups, way_out)
     for _ in range(2):
         pinger.ping(PingHost(0, "127.0.0.1", 2.0))
         print(await answers.get())

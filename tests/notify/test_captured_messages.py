@@ -16,6 +16,7 @@ from leverframe.notify.sms import Sms
 from leverframe.notify.snmp import SnmpTraps, TrapOrigin
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.notify.trust import Trust
+from leverframe.outgoing.targets import Targets
 from leverframe.testing import LoopTwin
 
 from .email_server import mail_peer
@@ -56,7 +57,7 @@ async def test_a_captured_mail_is_the_mail_that_arrives(bell: Bell) -> None:
                 email__password="s3cret",
             )
 
-        channel = Mail("leverframe-1", Trust())
+        channel = Mail("leverframe-1", Trust(), Targets().channel("email"))
         content = captured(setup, effect, email=channel)
         office = PostOffice(bell=bell, email=channel)
         setup(office)
@@ -93,7 +94,7 @@ async def test_a_captured_request_is_the_request_that_arrives(
         def setup(office: PostOffice) -> None:
             office.set(http__0__url=url, http__0__post=post, http__0__password="s3cret")
 
-        channel = HttpCalls(1, Trust(), allow_local=True)
+        channel = HttpCalls(1, Trust(), Targets(allow_local=True).channel("http"))
         content = captured(setup, effect, http1=channel)
         office = PostOffice(bell=bell, http1=channel)
         setup(office)
@@ -109,7 +110,8 @@ async def test_a_captured_request_is_the_request_that_arrives(
 
 
 async def test_a_captured_request_without_a_usable_address_says_so() -> None:
-    office = PostOffice(capture=True, http1=HttpCalls(1, Trust(), allow_local=True))
+    channel = HttpCalls(1, Trust(), Targets(allow_local=True).channel("http"))
+    office = PostOffice(capture=True, http1=channel)
     office.outbox.notify(Notify("http", 1, True, "rule 1", text="http://[::1/in"))
     (one,) = office.report("captured")
     assert one["problem"] == "HTTP1 has no usable address; set one with http1=..."
@@ -119,7 +121,7 @@ async def test_a_captured_publish_has_its_broker_topic_and_payload() -> None:
     content = captured(
         lambda office: office.set(mqtt__enabled=True, mqtt__host="broker", mqtt__password="s3cret"),
         Notify("mqtt", 1, True, "rule 1", label="DS1", value=31.3),
-        mqtt=MqttMessages(MqttLink("x", Trust())),
+        mqtt=MqttMessages(MqttLink("x", Trust(), Targets().channel("mqtt"))),
     )
     assert (content["server"], content["qos"], content["retain"]) == ("broker:1883", 1, False)
     assert content["topic"].endswith("/notify")
@@ -152,7 +154,8 @@ async def test_a_captured_trap_has_its_version_kind_and_variables(
                 "02:00:00:00:00:01",
                 name=lambda: "cellar",
                 address=lambda: "192.0.2.7",
-            )
+            ),
+            Targets().channel("trap"),
         ),
     )
     assert content["version"] == version

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from leverframe.clock import SystemClock, VirtualClock
+from leverframe.outgoing.targets import Targets
 from leverframe.process.build import build
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
@@ -120,7 +121,11 @@ async def test_a_problem_is_a_trouble_of_the_controller_until_it_is_over() -> No
     async with http_peer(bell) as peer:
         peer.answer = lambda taken: (503, {})
         built = await build(
-            Profile(), MemoryStore(), SystemClock(), UTC, sending=Sending(allow_local_targets=True)
+            Profile(),
+            MemoryStore(),
+            SystemClock(),
+            UTC,
+            sending=Sending(targets=Targets(allow_local=True)),
         )
         twin = LoopTwin(built.controller, built.web)
         await twin.ok(f"/stm.cgi?http1=127.0.0.1:{peer.port}/a&httpauth1=anna*s3cret")

@@ -16,6 +16,7 @@ from leverframe.notify.message import Message
 from leverframe.notify.smtp import encoded
 from leverframe.notify.trust import Trust
 from leverframe.notify.written_mail import written as compose_mail
+from leverframe.outgoing.targets import Targets
 
 from .conftest import Certificates
 from .email_server import PASSWORD, USER, mail_peer
@@ -31,7 +32,9 @@ def bell() -> Bell:
 async def mailing(
     bell: Bell, port: int, ca_file: str | None = None, tls_port: int = TLS_PORT
 ) -> AsyncIterator[PostOffice]:
-    office = PostOffice(bell=bell, email=Mail("leverframe-1", Trust(ca_file), tls_port))
+    office = PostOffice(
+        bell=bell, email=Mail("leverframe-1", Trust(ca_file), Targets().channel("email"), tls_port)
+    )
     office.set(
         email__host="localhost",
         email__port=port,

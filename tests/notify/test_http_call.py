@@ -8,6 +8,7 @@ import pytest
 
 from leverframe.notify.http_call import HttpCalls
 from leverframe.notify.trust import Trust
+from leverframe.outgoing.targets import Targets
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
@@ -36,7 +37,9 @@ async def calling(
     trust: Trust | None = None,
     answer_s: float = PATIENCE_S,
 ) -> AsyncIterator[PostOffice]:
-    channel = HttpCalls(1, trust or Trust(), allow_local=allow_local, answer_s=answer_s)
+    channel = HttpCalls(
+        1, trust or Trust(), Targets(allow_local).channel("http"), answer_s=answer_s
+    )
     office = PostOffice(bell=bell, http1=channel)
     try:
         yield office

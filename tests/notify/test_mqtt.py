@@ -25,6 +25,7 @@ from leverframe.notify import mqtt_link
 from leverframe.notify.mqtt_client import READ_BYTES
 from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.trust import Trust
+from leverframe.outgoing.targets import Targets
 from leverframe.process.build import build
 from leverframe.process.services import Sending
 from leverframe.servers.mqtt import command_answers
@@ -36,6 +37,8 @@ from leverframe.storage.store import Changes, MemoryStore, Rows, Store
 from leverframe.testing.loop_twin import NEWEST
 from tests.notify.broker import PASSWORD, PATIENCE_S, USER, Broker, Listener, until
 from tests.ports import free_port
+
+WAY_OUT = Targets().channel("mqtt")
 
 pytestmark = [pytest.mark.needs_program("mosquitto"), pytest.mark.needs_program("mosquitto_sub")]
 
@@ -578,7 +581,7 @@ async def test_a_broker_that_lets_few_messages_be_under_way_gets_all_in_order(
     broker = Broker(tmp_path, inflight=3)
     listener = Listener(broker)
     await broker.start()
-    link = MqttLink("leverframe-1", Trust())
+    link = MqttLink("leverframe-1", Trust(), WAY_OUT)
     try:
         await listener.start()
         link.adopt(
@@ -624,8 +627,8 @@ async def test_a_node_that_may_have_lost_the_controller_does_not_throw_out_who_h
     await broker.start()
     place = Mqtt(enabled=True, host="localhost", port=broker.port, username=USER, password=PASSWORD)
     held: list[str] = []
-    old = MqttLink("leverframe-1", Trust(), why_held=lambda: held[0] if held else None)
-    new = MqttLink("leverframe-1", Trust())
+    old = MqttLink("leverframe-1", Trust(), WAY_OUT, why_held=lambda: held[0] if held else None)
+    new = MqttLink("leverframe-1", Trust(), WAY_OUT)
     try:
         old.adopt(place)
         await until(lambda: old.up)
@@ -658,7 +661,7 @@ async def test_what_a_broker_sends_is_read_at_the_turns_of_the_controller(tmp_pa
     broker = Broker(tmp_path)
     await broker.start()
     shares, share = LoopShares(), LoopShare()
-    link = MqttLink("leverframe-1", Trust(), turns=LoopTurns(shares, share))
+    link = MqttLink("leverframe-1", Trust(), WAY_OUT, turns=LoopTurns(shares, share))
     others = Others()
     heard: list[bytes] = []
     moments: list[float] = []
@@ -730,7 +733,7 @@ async def test_an_older_broker_is_spoken_to_by_mqtt_3_1_1(tmp_path: Path, answer
     await broker.start()
     old = OldBroker(broker.port, answers=answers)
     server = await asyncio.start_server(old.serve, "127.0.0.1", 0)
-    link = MqttLink("leverframe-1", Trust())
+    link = MqttLink("leverframe-1", Trust(), WAY_OUT)
     try:
         port = server.sockets[0].getsockname()[1]
         link.adopt(
@@ -751,7 +754,7 @@ async def test_a_broker_that_wants_a_certificate_is_shown_it(tmp_path: Path, sho
     certificate, key = broker.require_certificates()
     await broker.start()
     files = (str(certificate), str(key)) if shown else (None, None)
-    link = MqttLink("leverframe-1", Trust(str(broker.ca_file), *files))
+    link = MqttLink("leverframe-1", Trust(str(broker.ca_file), *files), WAY_OUT)
     mqtt = Mqtt(enabled=True, host="localhost", port=broker.port, username=USER, tls=True)
     try:
         link.adopt(replace(mqtt, password=PASSWORD))
@@ -763,7 +766,9 @@ async def test_a_broker_that_wants_a_certificate_is_shown_it(tmp_path: Path, sho
 
 
 async def test_a_certificate_that_is_gone_is_told(tmp_path: Path) -> None:
-    link = MqttLink("leverframe-1", Trust(None, str(tmp_path / "me.crt"), str(tmp_path / "me.key")))
+    link = MqttLink(
+        "leverframe-1", Trust(None, str(tmp_path / "me.crt"), str(tmp_path / "me.key")), WAY_OUT
+    )
     link.adopt(Mqtt(enabled=True, host="localhost", port=free_port(), tls=True))
     await until(lambda: link.problem is not None)
     assert "me.key cannot be used (No such file or directory)" in str(link.problem)
@@ -771,7 +776,7 @@ async def test_a_certificate_that_is_gone_is_told(tmp_path: Path) -> None:
 
 
 async def test_a_file_of_authorities_that_is_gone_is_told(tmp_path: Path) -> None:
-    link = MqttLink("leverframe-1", Trust(str(tmp_path / "ca.pem")))
+    link = MqttLink("leverframe-1", Trust(str(tmp_path / "ca.pem")), WAY_OUT)
     link.adopt(Mqtt(enabled=True, host="localhost", port=free_port(), tls=True))
     await until(lambda: link.problem is not None)
     assert "ca.pem cannot be used (No such file or directory)" in str(link.problem)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from leverframe.notify.email import LIMITS, Mail
 from leverframe.notify.mail_deadlines import MailDeadlines
 from leverframe.notify.trust import Trust
+from leverframe.outgoing.targets import Targets
 from leverframe.storage.store import MemoryStore
 from tests.hardware.waiting import until
 
@@ -51,6 +52,7 @@ async def slow_office(
         channel = Mail(
             name,
             Trust(certificates.ca_file),
+            Targets().channel("email"),
             limits=replace(LIMITS, patience_s=patience_s),
             deadlines=deadlines or MailDeadlines(),
         )

@@ -13,6 +13,7 @@ from leverframe.notify.message import Message
 from leverframe.notify.snmp import SnmpTraps, TrapOrigin
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.notify.trap_threads import TrapSenders, TrapThreads
+from leverframe.outgoing.targets import Targets
 from leverframe.profile import Profile
 from leverframe.wire.snmp_tree import TRAP_FIELDS
 from tests.hardware.waiting import until
@@ -75,7 +76,8 @@ async def test_a_channel_that_is_closed_while_it_sends_leaves_nothing_open(
 
     monkeypatch.setattr(snmp_sender, "TrapSender", SlowSender)
     threads = TrapThreads()
-    channel = SnmpTraps(TrapOrigin(EngineIdentity(b"x", 1), "02:00:00:00:00:01"), threads=threads)
+    origin = TrapOrigin(EngineIdentity(b"x", 1), "02:00:00:00:00:01")
+    channel = SnmpTraps(origin, Targets().channel("trap"), threads=threads)
     snmp = Snmp(trap=SnmpTrap(enabled=True, host="127.0.0.1"))
     settings = replace(defaults(Profile()), snmp=snmp)
     content = dict.fromkeys(TRAP_FIELDS, "")

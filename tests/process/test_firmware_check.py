@@ -12,6 +12,7 @@ import pytest
 import trustme
 
 from leverframe.clock import VirtualClock
+from leverframe.outgoing.targets import Targets
 from leverframe.process.build import BuiltController, build
 from leverframe.process.firmware_check import DAY_S, FIRST_JITTER_S, JITTER_S, FirmwareCheck
 from leverframe.process.release_check import Release
@@ -61,7 +62,7 @@ async def checking(
     ca_file: str | None = None,
 ) -> AsyncIterator[LoopTwin]:
     url = f"http://127.0.0.1:{place.port}{path}"
-    sending = Sending(capture, allow_local, ca_file, url)
+    sending = Sending(capture, Targets(allow_local), ca_file, url)
     built: BuiltController = await build(
         profile or Profile(), store or MemoryStore(), VirtualClock(), UTC, sending=sending
     )

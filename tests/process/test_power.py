@@ -20,6 +20,7 @@ from leverframe.controller import Controller
 from leverframe.controller.live_snapshot import go_back, take_snapshot
 from leverframe.engine.effects import Notify
 from leverframe.notify.channel import ChannelLimits
+from leverframe.outgoing.targets import Targets
 from leverframe.process.build import build
 from leverframe.process.https_redirect import open_redirect
 from leverframe.process.ports import connect_modbus, connect_snmp
@@ -330,7 +331,7 @@ async def test_a_message_that_has_stepped_aside_is_cut_and_goes_on_as_well() -> 
 
 
 async def test_the_outbox_follows_the_power_of_its_controller() -> None:
-    sending = Sending(capture=False, allow_local_targets=True)
+    sending = Sending(capture=False, targets=Targets(allow_local=True))
     asked = asyncio.Event()
     cut = asyncio.Event()
 

@@ -84,7 +84,7 @@ class MemberStarter(Struct, frozen=True):
             modbus = await connect_modbus_server(
                 controller, self.options.ports, self.door.descriptors, place, turns
             )
-            beside += [modbus, *connect_bus(controller, None)]
+            beside += [modbus, *connect_bus(controller, None, self.options.sending.targets)]
             snmp = await connect_snmp(built, self.options.ports, self.snmp.place(record.address))
             beside.append(snmp)
         except BaseException:
@@ -122,7 +122,8 @@ class MemberStarter(Struct, frozen=True):
             lenient=options.lenient,
             wiring=wiring,
             sending=options.sending,
-            reach=Reach(names, must_sign_in=options.must_sign_in),
+            # Another controller of the node may have another owner.
+            reach=Reach(names, must_sign_in=options.must_sign_in, open_to_itself=False),
             configured=ConfiguredIdentity(name=record.name, address=record.address),
             history=None if self.history is None else self.history.worker(number),
             node=self.services,

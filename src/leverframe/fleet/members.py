@@ -15,6 +15,7 @@ from leverframe.controller.hindrance import Hindrance
 from leverframe.fleet.entrance import Entrance
 from leverframe.fleet.first_passwords import ShowPassword, print_password
 from leverframe.fleet.records import MemberRecord, Moved, NoSuchController
+from leverframe.outgoing.targets import Targets
 from leverframe.process.build import BuiltController
 from leverframe.process.services import Sending, Service
 from leverframe.profile import Profile
@@ -32,7 +33,7 @@ class MemberOptions(Struct, frozen=True):
 
     timezone: tzinfo = UTC
     lenient: bool = False
-    sending: Sending = Sending()
+    sending: Sending = Sending(targets=Targets(in_node=True))
     #: Strangers can reach the node: everybody has to sign in.
     must_sign_in: bool = False
     #: Called with controllers that had no account, and the password that was made for them.

@@ -21,6 +21,7 @@ from leverframe.engine.tree import settings_from_leaves
 from leverframe.fleet.records import Registry
 from leverframe.fleet.tenants import FleetAccount
 from leverframe.log_throttle import LogThrottle
+from leverframe.outgoing.own_connections import OWN_PEER
 from leverframe.process.administrator import random_password
 from leverframe.profile import Profile
 from leverframe.servers.accounts.access import Access
@@ -72,7 +73,7 @@ class NodeAccounts:
 
     def recognise(self, request: Request) -> Asking | None:
         """Return who asks where that is known at once; None where a password must be checked."""
-        if not self.must_sign_in:
+        if not self.must_sign_in and request.peer != OWN_PEER:
             return THE_OPERATOR
         account = self._access.recognise(request, self._current())
         return None if account is None else self._asking(account)

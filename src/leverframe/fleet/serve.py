@@ -30,6 +30,7 @@ from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import Registry
 from leverframe.fleet.start_again import make_new, start_stored
 from leverframe.fleet.tenants import TenantRecord
+from leverframe.outgoing.targets import Targets
 from leverframe.process.feature_loading import LARGE, SMALL, FeatureLoader
 from leverframe.process.json_lines import print_json
 from leverframe.process.listening import bind_errors_for_people
@@ -114,7 +115,7 @@ async def node_of(
     options = MemberOptions(
         config.zone(),
         config.lenient,
-        Sending(config.capture, config.allow_local_targets, config.ca_file),
+        Sending(config.capture, Targets(config.allow_local_targets, in_node=True), config.ca_file),
         reach.must_sign_in,
         partial(print_password, as_json=config.json),
         config,

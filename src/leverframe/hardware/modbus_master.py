@@ -8,6 +8,7 @@ while is absent; what a module refuses is absent at once.
 
 import asyncio
 from collections.abc import Callable, MutableMapping
+from functools import partial
 from operator import attrgetter
 
 from leverframe.engine.settings import Settings, module_mapping
@@ -22,6 +23,7 @@ from leverframe.hardware.module_slot import (
 from leverframe.hardware.sensing import Sense
 from leverframe.hardware.tcp_line import TcpLine
 from leverframe.hardware.troubles import Troubles, Unusable
+from leverframe.outgoing.targets import STRICT
 from leverframe.wire.modbus import Read, Write
 from leverframe.wire.modbus_blocks import blocks_of
 from leverframe.wire.modbus_modules import label_in_slot, module_in_slot
@@ -30,6 +32,8 @@ from leverframe.wire.modbus_rtu import Data
 #: All that says which modules are where; the same branches of two trees compare by identity.
 _of_modules = attrgetter("modbus_slots", "modbus_devices", "modbus_mapping", "serial")
 
+#: What connects to the hosts of slots, unless more is allowed.
+STRICT_LINE = partial(TcpLine, STRICT)
 #: Where a slot that names no host is found.
 SERIAL = ""
 
@@ -44,7 +48,7 @@ class ModbusMaster:
         sense: Sense,
         troubles: MutableMapping[str, str],
         wall: Callable[[], float],
-        connect: Callable[[str], Bus] = TcpLine,
+        connect: Callable[[str], Bus] = STRICT_LINE,
     ) -> None:
         self._settings = settings
         self._sense = sense

@@ -19,6 +19,7 @@ from functools import partial
 from ipaddress import ip_address
 
 from leverframe.engine.effects import PingHost
+from leverframe.outgoing.targets import ForbiddenTarget, OutgoingChannel
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +36,14 @@ _NO_PERMISSION = (
 class Pinger:
     """The sender of `PingHost` effects; it reports entry and milliseconds, None for no answer."""
 
-    def __init__(self, answered: Callable[[int, float | None], None], lookups: Executor) -> None:
+    def __init__(
+        self,
+        answered: Callable[[int, float | None], None],
+        lookups: Executor,
+        way_out: OutgoingChannel,
+    ) -> None:
         self._answered = answered
+        self._way_out = way_out
         self._lookups = lookups
         self._tasks: dict[int, asyncio.Task[None]] = {}
         #: Entries whose name is being looked up; a lookup cannot be called off.
@@ -68,10 +75,13 @@ class Pinger:
         try:
             async with asyncio.timeout(effect.timeout_s):
                 address = await self._address(effect)
+                self._way_out.check(effect.host, address)
                 milliseconds = await self._echo(address, effect.timeout_s)
         except (socket.gaierror, UnicodeError):
             # A name with an empty part cannot even be asked for: that is the UnicodeError.
             self._log_once(f"the watchdog's host {effect.host} cannot be found by its name")
+        except ForbiddenTarget as error:
+            self._log_once(f"the watchdog does not ping: {error}")
         except (TimeoutError, OSError):
             # A host that cannot be reached gives no answer, which the watchdog handles.
             pass

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
+from leverframe.outgoing.targets import ForbiddenTarget, OutgoingChannel
 from leverframe.wire.modbus import Read, Write
 from leverframe.wire.modbus_modules import SerialParameters
 from leverframe.wire.modbus_rtu import Answer, NoAnswer
@@ -24,7 +25,8 @@ _READ_AT_ONCE = 1024
 
 
 class TcpLine:
-    def __init__(self, address: str) -> None:
+    def __init__(self, way_out: OutgoingChannel, address: str) -> None:
+        self._way_out = way_out
         self.path = address
         self.on_lost: Callable[[], None] | None = None
         self._transaction = 0
@@ -71,8 +73,12 @@ class TcpLine:
         host, port = host_and_port(self.path)
         try:
             async with asyncio.timeout(CONNECT_S):
-                self._streams = await asyncio.open_connection(host, port)
-        except (OSError, UnicodeError) as error:
+                connected = await self._way_out.connect(host, port)
+            self._streams = await asyncio.open_connection(sock=connected)
+        except ForbiddenTarget as error:
+            reason = str(error).rstrip(".")
+            raise ConnectionError(f"no connection: {reason}") from None
+        except OSError as error:
             raise ConnectionError(
                 f"no connection ({_reason(error)}); check the address, the network and that Modbus"
                 " TCP is switched on there"
@@ -80,9 +86,7 @@ class TcpLine:
         return self._streams
 
 
-def _reason(error: OSError | UnicodeError) -> str:
-    if isinstance(error, UnicodeError):
-        return "this cannot be the name of a host"
+def _reason(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
     # What the event loop says instead repeats the address; names that do not resolve have no

@@ -18,6 +18,7 @@ from leverframe.notify.mail_deadlines import MailDeadlines
 from leverframe.notify.message import Message
 from leverframe.notify.trust import Trust
 from leverframe.notify.written_mail import HEADERS_OF_TEXT, written
+from leverframe.outgoing.targets import OutgoingChannel
 
 #: Here TLS begins with the first byte.
 TLS_PORT = 465
@@ -39,6 +40,7 @@ class Mail:
         self,
         name: str,
         trust: Trust,
+        way_out: OutgoingChannel,
         tls_port: int = TLS_PORT,
         *,
         limits: ChannelLimits = LIMITS,
@@ -47,6 +49,7 @@ class Mail:
         self.limits = limits
         self._name = name
         self._trust = trust
+        self._way_out = way_out
         self._tls_port = tls_port
         self._deadlines = deadlines
 
@@ -78,7 +81,10 @@ class Mail:
         from_the_start = email.tls and email.port == self._tls_port
         context = await self._trust.ready() if email.tls else None
         mail = written(message, email, self._name)
-        return await send(mail, email, context, from_the_start, self._deadlines, _in_doubt(message))
+        in_doubt = _in_doubt(message)
+        return await send(
+            mail, email, context, from_the_start, self._deadlines, in_doubt, self._way_out
+        )
 
     def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
         email = settings.email

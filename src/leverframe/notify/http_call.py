@@ -18,9 +18,9 @@ from leverframe.engine.settings import HttpClient, Settings
 from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.outgoing_request import OutgoingRequest, RemoteServer
-from leverframe.notify.targets import checked_addresses
 from leverframe.notify.troubles import sentence
 from leverframe.notify.trust import Trust
+from leverframe.outgoing.targets import ForbiddenTarget, OutgoingChannel
 
 if TYPE_CHECKING:
     import httpx
@@ -36,11 +36,11 @@ class HttpCalls:
     limits = ChannelLimits(expires_s=3_600.0, per_s=50.0, burst=50, timeout_s=25.0)
 
     def __init__(
-        self, slot: int, trust: Trust, *, allow_local: bool, answer_s: float = ANSWER_S
+        self, slot: int, trust: Trust, way_out: OutgoingChannel, *, answer_s: float = ANSWER_S
     ) -> None:
         self._slot = slot
         self._trust = trust
-        self._allow_local = allow_local
+        self._way_out = way_out
         self._answer_s = answer_s
         self._client: httpx.AsyncClient | None = None
 
@@ -74,7 +74,7 @@ class HttpCalls:
             )
         addresses = await self._addresses(server.host, server.port)
         if self._client is None:
-            self._client = new_client(await self._trust.ready(), self._answer_s)
+            self._client = new_client(await self._trust.ready(), self._answer_s, of_controller=True)
         request = _request(message, call)
         return _judged(await status_of(self._client, server, addresses, request), str(server))
 
@@ -99,8 +99,10 @@ class HttpCalls:
 
     async def _addresses(self, host: str, port: int) -> list[str]:
         try:
-            return await checked_addresses(host, port, allow_local=self._allow_local)
-        except (OSError, UnicodeError) as error:
+            return await self._way_out.resolve(host, port)
+        except ForbiddenTarget as error:
+            raise CannotSend(str(error), final=True) from error
+        except OSError as error:
             raise CannotSend(sentence(error, host, port)) from error
 
     async def close(self) -> None:

@@ -4,33 +4,74 @@ Loaded with the first request only and beside the loop, by `http_call.py`. It kn
 statuses, and nothing of slots and settings.
 """
 
+import asyncio
 import contextlib
 import logging
 import ssl
 from collections.abc import Generator
 from importlib import import_module
 
+import httpcore
 import httpx
+from anyio.abc import SocketStream
+from httpcore._backends.anyio import AnyIOStream
 
 from leverframe.engine.http_address import url_host
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.outgoing_request import OutgoingRequest, RemoteServer
 from leverframe.notify.troubles import sentence
+from leverframe.outgoing.own_connections import connect_socket
 
 CONNECT_S = 5.0
+#: Connections that are kept for the next request, and for how long.
+MAX_IDLE = 20
+IDLE_S = 5.0
 
-#: The library would load these on the loop, with its first client, connection and TLS.
-for _name in ("httpcore", "httpcore._backends.anyio", "anyio._backends._asyncio"):
-    with contextlib.suppress(ImportError):
-        import_module(_name)
+#: The library would load this on the loop, with its first connection.
+import_module("anyio._backends._asyncio")
 
 
-def new_client(context: ssl.SSLContext, answer_s: float) -> httpx.AsyncClient:
+class RecognisableConnections(httpcore.AnyIOBackend):
+    """Connections of controllers, which this process recognises where they lead back to it."""
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 (as the library calls it)
+        local_address: str | None = None,
+        socket_options: object = None,
+    ) -> httpcore.AsyncNetworkStream:
+        try:
+            async with asyncio.timeout(timeout):
+                connected = await connect_socket(host, port)
+        except TimeoutError as error:
+            raise httpcore.ConnectTimeout(str(error)) from error
+        except OSError as error:
+            raise httpcore.ConnectError(str(error)) from error
+        return AnyIOStream(await SocketStream.from_socket(connected))
+
+
+def _transport_of_controller(context: ssl.SSLContext) -> httpx.AsyncHTTPTransport:
+    transport = httpx.AsyncHTTPTransport(trust_env=False, verify=False)
+    transport._pool = httpcore.AsyncConnectionPool(
+        ssl_context=context,
+        max_keepalive_connections=MAX_IDLE,
+        keepalive_expiry=IDLE_S,
+        network_backend=RecognisableConnections(),
+    )
+    return transport
+
+
+def new_client(
+    context: ssl.SSLContext, answer_s: float, *, of_controller: bool = False
+) -> httpx.AsyncClient:
     # Its own log would show addresses with their queries, and headers with the login.
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)
     return httpx.AsyncClient(
         verify=context,
+        transport=_transport_of_controller(context) if of_controller else None,
         trust_env=False,
         follow_redirects=False,
         timeout=httpx.Timeout(answer_s, connect=CONNECT_S),

@@ -12,15 +12,19 @@ import logging
 import ssl
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 import gmqtt  # type: ignore[import-untyped]
+from gmqtt.mqtt.connection import MQTTConnection  # type: ignore[import-untyped]
 from gmqtt.mqtt.constants import MQTTv50  # type: ignore[import-untyped]
 from gmqtt.mqtt.handler import MQTTConnectError  # type: ignore[import-untyped]
+from gmqtt.mqtt.protocol import MQTTProtocol  # type: ignore[import-untyped]
 from gmqtt.storage import PersistentStorage  # type: ignore[import-untyped]
 from msgspec import Struct
 
 from leverframe.loop_shares import LoopTurns
 from leverframe.notify.mqtt_reasons import FIRST_REFUSAL
+from leverframe.outgoing.targets import OutgoingChannel
 
 # We report in sentences whatever the library would log.
 logging.getLogger("gmqtt").setLevel(logging.CRITICAL)
@@ -93,8 +97,33 @@ class Unacknowledged(PersistentStorage):  # type: ignore[misc]
 
 
 class _SingleUse(gmqtt.Client):  # type: ignore[misc]
+    way_out: OutgoingChannel
+
     async def reconnect(self, delay: bool = False) -> None:
         """Do nothing: the link makes a new connection."""
+
+    async def _create_connection(
+        self,
+        host: str,
+        port: int,
+        ssl: ssl.SSLContext | None,
+        clean_session: bool,
+        keepalive: int,
+    ) -> MQTTConnection:
+        """Connect to an address that was checked, where the library would look the name up."""
+        handler, state = self._package_handler, self._connection_state
+        factory = partial(MQTTProtocol, connection_state=state, id_generator=handler.id_generator)
+        connected = await self.way_out.connect(host, port)
+        try:
+            transport, protocol = await asyncio.get_running_loop().create_connection(
+                factory, sock=connected, ssl=ssl, server_hostname=host if ssl else None
+            )
+        except BaseException:
+            connected.close()
+            raise
+        return MQTTConnection(
+            transport, protocol, clean_session, keepalive, handler, logger=self._logger
+        )
 
 
 class BrokerConnection:
@@ -105,6 +134,7 @@ class BrokerConnection:
         on_message: Callable[[str, bytes], None],
         on_answer: Callable[[str, int], None],
         turns: LoopTurns,
+        way_out: OutgoingChannel,
     ) -> None:
         self._turns = turns
         #: Set when the connection is gone.
@@ -120,6 +150,7 @@ class BrokerConnection:
             will_message=gmqtt.Message(topic, text, qos=1, retain=True),
             persistent_storage=self._unacknowledged,
         )
+        self._client.way_out = way_out
         # The library drops the reason code of MQTT 5 with which a publish is refused.
         handler = self._client._package_handler
         self._free = handler._handle_puback_packet
@@ -140,7 +171,7 @@ class BrokerConnection:
         if username:
             self._client.set_auth_credentials(username, password)
         connecting = asyncio.ensure_future(
-            self._client.connect(host, port, tls or False, KEEPALIVE_S, version)
+            self._client.connect(host, port, tls, KEEPALIVE_S, version)
         )
         going = asyncio.ensure_future(self.lost.wait())
         try:

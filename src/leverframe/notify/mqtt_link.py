@@ -20,6 +20,7 @@ from leverframe.notify.mqtt_reasons import FIRST_REFUSAL, REASONS
 from leverframe.notify.pacing import CHANCE, FIRST_PAUSE_S, pause_after
 from leverframe.notify.troubles import sentence
 from leverframe.notify.trust import Trust
+from leverframe.outgoing.targets import ForbiddenTarget, OutgoingChannel
 from leverframe.shutdown import is_being_cancelled
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class MqttLink:
         self,
         client_id: str,
         trust: Trust,
+        way_out: OutgoingChannel,
         *,
         first_pause_s: float = FIRST_PAUSE_S,
         chance: Random | None = None,
@@ -59,6 +61,7 @@ class MqttLink:
         self._why_held = why_held
         self._client_id = client_id
         self._trust = trust
+        self._way_out = way_out
         self._first_pause_s = first_pause_s
         self._chance = chance or CHANCE
         self._settings = Mqtt()
@@ -211,7 +214,7 @@ class MqttLink:
                 if refusal.code in REFUSED_LOGIN
                 else f"The broker at {place} refuses the connection (code {refusal.code})."
             )
-        except CannotSend as refusal:
+        except (CannotSend, ForbiddenTarget) as refusal:
             self._set_problem(str(refusal))
         except (OSError, TimeoutError) as error:
             self._set_problem(sentence(error, settings.host, settings.port))
@@ -242,6 +245,7 @@ class MqttLink:
             lambda topic, payload: self.on_message(topic, payload),
             self._answered,
             self._turns,
+            self._way_out,
         )
         try:
             await connection.open(

@@ -15,7 +15,6 @@ Loaded with the first mail only, by `email.py`.
 import asyncio
 import contextlib
 import re
-import socket
 import ssl
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager
@@ -32,6 +31,7 @@ from leverframe.notify.channel import CannotSend
 from leverframe.notify.mail_deadlines import MailDeadlines
 from leverframe.notify.troubles import sentence
 from leverframe.notify.written_mail import TRANSFER_ENCODING, WrittenMail, cleaned
+from leverframe.outgoing.targets import ForbiddenTarget, OutgoingChannel
 
 #: Headers that hold an address.
 ADDRESSES = ("From", "To")
@@ -49,13 +49,14 @@ async def send(
     from_the_start: bool,
     deadlines: MailDeadlines,
     in_doubt: AbstractContextManager[None],
+    way_out: OutgoingChannel,
 ) -> str:
     """Send a mail and return what the server answered; raises `CannotSend` if it refused.
 
     `in_doubt` is entered when the server may have the mail, and left without an exception when the
     server has said whether it does.
     """
-    dialogue = _Dialogue(email, context, from_the_start, deadlines)
+    dialogue = _Dialogue(email, context, from_the_start, deadlines, way_out)
     try:
         return await dialogue.hand_over(written, in_doubt)
     except aiosmtplib.SMTPAuthenticationError as error:
@@ -74,6 +75,8 @@ async def send(
             f"{email.host} answered {error.code} {_one_line(error.message)}.",
             final=isinstance(error, aiosmtplib.SMTPDataError) and error.code >= 500,
         ) from error
+    except ForbiddenTarget as error:
+        raise CannotSend(str(error), final=True) from error
     except OSError as error:
         raise CannotSend(sentence(error, email.host, email.port)) from error
     except aiosmtplib.SMTPException as error:
@@ -91,7 +94,9 @@ class _Dialogue:
         context: ssl.SSLContext | None,
         from_the_start: bool,
         deadlines: MailDeadlines,
+        way_out: OutgoingChannel,
     ) -> None:
+        self._way_out = way_out
         self._email = email
         self._place = f"{email.host}:{email.port}"
         self._start_tls = context is not None and not from_the_start
@@ -128,7 +133,7 @@ class _Dialogue:
     async def _open(self) -> None:
         limits = self._deadlines
         async with asyncio.timeout(limits.connect_s):
-            connected = await _connected(self._email.host, self._email.port)
+            connected = await self._way_out.connect(self._email.host, self._email.port)
         try:
             greeting = self._smtp.connect(sock=connected, timeout=limits.greeting_s)
             await self._within(limits.greeting_s, "greet", greeting)
@@ -196,25 +201,6 @@ class _Dialogue:
         except TimeoutError as error:
             deadline = text_from_seconds(deadline_s)
             raise CannotSend(f"{self._place} did not {what} within {deadline}.") from error
-
-
-async def _connected(host: str, port: int) -> socket.socket:
-    """Connect to the first address of a host that takes the connection."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    problem = OSError("no address")
-    for family, kind, number, _, address in found:
-        one = socket.socket(family, kind, number)
-        try:
-            one.setblocking(False)
-            await loop.sock_connect(one, address)
-            return one
-        except BaseException as error:
-            one.close()
-            if not isinstance(error, OSError):
-                raise
-            problem = error
-    raise problem
 
 
 def _is_plain(written: WrittenMail) -> bool:

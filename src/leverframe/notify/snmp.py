@@ -7,6 +7,7 @@ cannot even be sent. An inform is sent once it is acknowledged.
 """
 
 import asyncio
+import socket
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
@@ -14,11 +15,13 @@ from typing import Any
 from msgspec import Struct
 
 from leverframe.engine.effects import Notify
-from leverframe.engine.settings import Settings, Snmp
+from leverframe.engine.settings import Settings, Snmp, SnmpTrap
 from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.notify.trap_threads import TrapContent, TrapSenders, TrapThreads
+from leverframe.notify.troubles import sentence
+from leverframe.outgoing.targets import ForbiddenTarget, OutgoingChannel
 from leverframe.wire.snmp_tree import (
     ACTIVATED,
     DEACTIVATED,
@@ -56,10 +59,12 @@ class SnmpTraps:
     def __init__(
         self,
         origin: TrapOrigin,
+        way_out: OutgoingChannel,
         receiver: int = 0,
         threads: TrapThreads | None = None,
     ) -> None:
         self._origin = origin
+        self._way_out = way_out
         self._receiver = receiver
         self._threads = threads or TrapThreads()
         #: The threads and their senders while traps wait.
@@ -95,21 +100,35 @@ class SnmpTraps:
         trap = settings.snmp.receivers[self._receiver]
         if not (trap.enabled and trap.host):
             raise CannotSend("This receiver was switched off meanwhile.", final=True)
+        address = await self._address_of(trap)
         if self._taken is None:
             self._taken = self._threads.take()
         executor, senders = self._taken
         # What the controller is at present; the thread must not look at it.
         origin, fields = self._origin, self._fields(message)
         about = TrapContent(_kind(message), ticks(origin.uptime_s()), fields, origin.address())
-        self._sending = executor.submit(self._send, senders, settings.snmp, about)
+        self._sending = executor.submit(self._send, senders, settings.snmp, address, about)
         await asyncio.wrap_future(self._sending)
         return "acknowledged" if trap.inform else "sent; traps are not acknowledged"
 
-    def _send(self, senders: TrapSenders, snmp: Snmp, content: TrapContent) -> None:
-        """Send a trap, in the thread."""
+    async def _address_of(self, trap: SnmpTrap) -> str:
+        """Return the address of a receiver; the library speaks IPv4."""
+        try:
+            found = await self._way_out.resolve(trap.host, trap.port, socket.SOCK_DGRAM)
+        except ForbiddenTarget as error:
+            raise CannotSend(str(error), final=True) from error
+        except OSError as error:
+            raise CannotSend(sentence(error, trap.host, trap.port)) from error
+        by_version_4 = [address for address in found if ":" not in address]
+        if not by_version_4:
+            raise CannotSend(f"{trap.host} has no IPv4 address, which traps are sent to.")
+        return by_version_4[0]
+
+    def _send(self, senders: TrapSenders, snmp: Snmp, address: str, content: TrapContent) -> None:
+        """Send a trap to the address of its receiver, in the thread."""
         trap = snmp.receivers[self._receiver]
         with senders.sender() as sender:
-            sender.send(self._origin.identity, snmp, trap, content)
+            sender.send(self._origin.identity, snmp, trap, address, content)
 
     def _fields(self, message: Message) -> dict[Oid, str]:
         said = {trap_field(name): str(message.content[name]) for name in RULE_FIELDS}

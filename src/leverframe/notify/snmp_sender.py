@@ -76,13 +76,14 @@ class TrapSender:
         identity: EngineIdentity,
         snmp: Snmp,
         trap: SnmpTrap,
+        address: str,
         content: TrapContent,
     ) -> None:
-        """Send a trap; or an inform, until it is acknowledged."""
+        """Send a trap to an address; or an inform, until it is acknowledged."""
         place = f"{trap.host}:{trap.port}"
         try:
             sender = self._sender_of(identity, snmp, trap)
-            problem = self._runner.run(self._sent(sender, trap, content))
+            problem = self._runner.run(self._sent(sender, trap, address, content))
         except TimeoutError:
             problem = f"no answer within {SEND_S:g} s"
         except (PySnmpError, OSError) as error:
@@ -97,10 +98,12 @@ class TrapSender:
         if problem:
             raise CannotSend(f"The trap cannot be sent: {problem}.")
 
-    async def _sent(self, credentials: object, trap: SnmpTrap, content: TrapContent) -> object:
+    async def _sent(
+        self, credentials: object, trap: SnmpTrap, address: str, content: TrapContent
+    ) -> object:
         """Send a trap and return what the library has to say against it."""
         async with asyncio.timeout(SEND_S):
-            target = await Target.create((trap.host, trap.port), timeout=ANSWER_S, retries=2)
+            target = await Target.create((address, trap.port), timeout=ANSWER_S, retries=2)
             around, library = snmp_api.ContextData(), self._engine.library
             kind = "inform" if trap.inform else "trap"
             variables = _variables(content, target.transport_address)

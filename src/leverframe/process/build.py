@@ -147,7 +147,7 @@ async def build(
     services: list[Service] = [] if node else [shared]
     recorder = connect_history(controller, history or MemoryHistory())
     services += [recorder, connect_journal(controller, recorder)]
-    services += await _connect_board(controller, wiring, shared)
+    services += await _connect_board(controller, wiring, shared, sending)
     outbox = connect_outbox(controller, host_label, sending)
     services.append(outbox)
     connect_faults(controller, outbox)
@@ -155,7 +155,8 @@ async def build(
     mqtt = connect_mqtt(controller, outbox, sending, turns, name=name, mac=mac)
     origin = trap_origin(controller, snmp_identity, name=name, mac=mac)
     for number, channel in enumerate(CHANNELS):
-        outbox.add(channel, SnmpTraps(origin, number, shared.trap_threads))
+        way_out = sending.targets.channel("trap")
+        outbox.add(channel, SnmpTraps(origin, way_out, number, shared.trap_threads))
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
     # What waits from before comes before what the start may bring.
     outbox.start()
@@ -194,24 +195,24 @@ async def build(
 
 
 async def _connect_board(
-    controller: Controller, wiring: Wiring, shared: NodeServices
+    controller: Controller, wiring: Wiring, shared: NodeServices, sending: Sending
 ) -> list[Service]:
     """Open the board with its panel, and whatever pings hosts for it."""
     board = controller.board
     await board.open(controller.engine.settings, controller.troubles)
     controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
     panels = [] if wiring.oled is None else [connect_panel(controller, wiring.oled)]
-    return [board, *panels, *_connect_pings(controller, shared)]
+    return [board, *panels, *_connect_pings(controller, shared, sending)]
 
 
-def _connect_pings(controller: Controller, shared: NodeServices) -> list[Service]:
+def _connect_pings(controller: Controller, shared: NodeServices, sending: Sending) -> list[Service]:
     """Ping real hosts, or those of the simulated board where time is virtual."""
     bench = controller.board.bench
     if controller.clock.is_virtual and bench is not None:
         bench.hosts.answered = controller.ping_answered
         controller.on_ping = bench.hosts.ping
         return []
-    pinger = Pinger(controller.ping_answered, shared.lookups)
+    pinger = Pinger(controller.ping_answered, shared.lookups, sending.targets.channel("ping"))
     controller.on_ping = pinger.ping
     return [pinger]
 

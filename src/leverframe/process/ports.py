@@ -1,6 +1,7 @@
 """What a controller offers besides HTTP: SNMP and Modbus TCP on ports of their own; and the bus."""
 
 import asyncio
+from functools import partial
 
 from leverframe.config import Config, NodeConfig
 from leverframe.controller import Controller
@@ -10,8 +11,10 @@ from leverframe.engine.journal import Cause
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.modbus_writer import ModbusWriter
 from leverframe.hardware.serial_line import SerialLine
+from leverframe.hardware.tcp_line import TcpLine
 from leverframe.hardware.write_reports import SimulatedWriter, WriteReports
 from leverframe.loop_shares import LoopTurns
+from leverframe.outgoing.targets import Targets
 from leverframe.process.build import BuiltController
 from leverframe.process.services import Service
 from leverframe.servers.descriptors import DescriptorBudget
@@ -49,7 +52,8 @@ async def connect_modbus(
     """Connect the Modbus TCP server, and the master of modules."""
     place = OwnPlace(config.host, config.modbus_port)
     server = await connect_modbus_server(controller, config, descriptors, place)
-    return [server, *connect_bus(controller, config.serial_modbus)]
+    targets = Targets(config.allow_local_targets)
+    return [server, *connect_bus(controller, config.serial_modbus, targets)]
 
 
 async def connect_modbus_server(
@@ -68,7 +72,7 @@ async def connect_modbus_server(
     return server
 
 
-def connect_bus(controller: Controller, serial_port: str | None) -> list[Service]:
+def connect_bus(controller: Controller, serial_port: str | None, targets: Targets) -> list[Service]:
     """Connect the master of modules, on a serial port and by TCP."""
     master = ModbusMaster(
         None if serial_port is None else SerialLine(serial_port),
@@ -76,6 +80,7 @@ def connect_bus(controller: Controller, serial_port: str | None) -> list[Service
         controller.sense,
         controller.troubles,
         lambda: controller.clock.read().wall,
+        partial(TcpLine, targets.channel("modbus")),
     )
     controller.settings_watchers.append(master.adopt)
     controller.power_watchers.append(master.set_power)

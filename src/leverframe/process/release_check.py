@@ -14,9 +14,9 @@ import msgspec
 
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.outgoing_request import OutgoingRequest, RemoteServer
-from leverframe.notify.targets import checked_addresses
 from leverframe.notify.troubles import sentence
 from leverframe.notify.trust import Trust
+from leverframe.outgoing.targets import ForbiddenTarget, OutgoingChannel
 from leverframe.profile import UnknownProfile, version
 
 ANSWER_S = 15.0
@@ -32,7 +32,7 @@ class Release(msgspec.Struct, frozen=True):
     notes: str | None = None
 
 
-async def ask_for_release(url: str, trust: Trust, *, allow_local: bool) -> Release:
+async def ask_for_release(url: str, trust: Trust, way_out: OutgoingChannel) -> Release:
     """Fetch the newest release from the address, or raise `CannotSend` with a sentence."""
     # As with messages: loading what it takes lasts longer than a relay may wait.
     await asyncio.to_thread(import_module, "leverframe.notify.http_request")
@@ -40,11 +40,13 @@ async def ask_for_release(url: str, trust: Trust, *, allow_local: bool) -> Relea
 
     server, parts = RemoteServer.of(url), urlsplit(url)
     try:
-        addresses = await checked_addresses(server.host, server.port, allow_local=allow_local)
-    except (OSError, UnicodeError) as error:
+        addresses = await way_out.resolve(server.host, server.port)
+    except ForbiddenTarget as error:
+        raise CannotSend(str(error)) from error
+    except OSError as error:
         raise CannotSend(sentence(error, server.host, server.port)) from error
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    async with new_client(await trust.ready(), ANSWER_S) as client:
+    async with new_client(await trust.ready(), ANSWER_S, of_controller=True) as client:
         request = OutgoingRequest(path, None, parts.username or "", parts.password or "")
         # One byte more shows that there is more.
         status, body = await answer_of(client, server, addresses, request, MAX_BYTES + 1)

@@ -16,6 +16,7 @@ from leverframe.commands.table.matching import TABLE
 from leverframe.config import Config, NodeConfig
 from leverframe.controller import Controller
 from leverframe.engine.http_address import url_host
+from leverframe.outgoing.targets import Targets
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.feature_loading import FeatureLoader
 from leverframe.process.https_redirect import open_redirect
@@ -195,7 +196,7 @@ async def _built(
         serial_port=config.serial_port,
         sending=Sending(
             config.capture,
-            config.allow_local_targets,
+            Targets(config.allow_local_targets),
             config.ca_file,
             config.firmware_check_url,
             config.mqtt_certificate,

@@ -28,6 +28,7 @@ from leverframe.notify.sms import Sms
 from leverframe.notify.snmp import TrapOrigin
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.notify.trust import Trust
+from leverframe.outgoing.targets import Targets
 from leverframe.process.firmware_check import FirmwareCheck
 from leverframe.process.release_check import ask_for_release
 from leverframe.servers.mqtt.service import MqttService
@@ -60,8 +61,8 @@ class Sending(Struct, frozen=True):
 
     #: Keep messages instead of sending them; None does so on virtual time, where tests run.
     capture: bool | None = None
-    #: HTTP1-HTTP4 may request this machine, link-local addresses and metadata services.
-    allow_local_targets: bool = False
+    #: What may be reached, by messages and everything else that connects.
+    targets: Targets = Targets()
     #: Further certificate authorities to trust, a PEM file.
     ca_file: str | None = None
     #: What the automatic firmware check asks.
@@ -148,8 +149,8 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
     )
     trust = Trust(sending.ca_file)
     for slot in range(1, 5):
-        outbox.add(f"http{slot}", HttpCalls(slot, trust, allow_local=sending.allow_local_targets))
-    outbox.add("email", Mail(name, trust))
+        outbox.add(f"http{slot}", HttpCalls(slot, trust, sending.targets.channel("http")))
+    outbox.add("email", Mail(name, trust, sending.targets.channel("email")))
     controller.on_notify = outbox.notify
     controller.settings_watchers.append(outbox.settings_changed)
     controller.power_watchers.append(outbox.set_power)
@@ -182,7 +183,8 @@ def connect_mqtt(
     """Connect the client of an MQTT broker; it is started unless nothing may be sent."""
     trust = Trust(sending.ca_file, sending.mqtt_certificate, sending.mqtt_key)
     client_id = f"leverframe-{mac.replace(':', '')}"
-    link = MqttLink(client_id, trust, turns=turns, why_held=sending.why_held)
+    way_out = sending.targets.channel("mqtt")
+    link = MqttLink(client_id, trust, way_out, turns=turns, why_held=sending.why_held)
     outbox.add("mqtt", MqttMessages(link))
     return MqttService(controller, link, outbox, name=name, mac=mac)
 
@@ -233,7 +235,7 @@ def connect_firmware_check(
     url, trust = sending.firmware_check_url, Trust(sending.ca_file)
     if url is None or capture:
         return FirmwareCheck(controller, None)
-    ask = partial(ask_for_release, url, trust, allow_local=sending.allow_local_targets)
+    ask = partial(ask_for_release, url, trust, sending.targets.channel("release"))
     return FirmwareCheck(controller, ask)
 
 

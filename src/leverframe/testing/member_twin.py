@@ -50,6 +50,8 @@ class TwinNode:
                     timezone=config.timezone,
                     lenient=config.lenient,
                     capture=True,
+                    # All of them belong to the test.
+                    allow_local_targets=True,
                     modbus_port=0,
                     snmp_port=0,
                 )

@@ -18,6 +18,7 @@ from leverframe.notify.mqtt import MqttMessages
 from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.outbox import MessageStore, Outbox
 from leverframe.notify.trust import Trust
+from leverframe.outgoing.targets import Targets
 from leverframe.shutdown import close_all
 from leverframe.units.unit_health import UnitNotice
 from leverframe.units.watch_table import AlarmChannels
@@ -51,14 +52,15 @@ class Alarms:
         self._channels = channels
         self._settings = settings_of(channels)
         self._trust = Trust(channels.ca_file)
-        self._link = MqttLink(NAME, self._trust)
+        targets = Targets(channels.allow_local)
+        self._link = MqttLink(NAME, self._trust, targets.channel("mqtt"))
         self.outbox = Outbox(
             store, clock, lambda: self._settings, capture=capture, troubles=troubles
         )
         if channels.http is not None:
-            self.outbox.add("http1", HttpCalls(1, self._trust, allow_local=channels.allow_local))
+            self.outbox.add("http1", HttpCalls(1, self._trust, targets.channel("http")))
         if channels.email is not None:
-            self.outbox.add("email", Mail(NAME, self._trust))
+            self.outbox.add("email", Mail(NAME, self._trust, targets.channel("email")))
         if channels.mqtt is not None:
             self.outbox.add("mqtt", MqttMessages(self._link))
 

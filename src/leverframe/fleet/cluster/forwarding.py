@@ -197,7 +197,7 @@ class ForwardingConnection(DoorConnection):
         """Return the owner's end of a connection, or the answer."""
         source = self._transport.get_extra_info("peername")
         target = self._transport.get_extra_info("sockname")
-        client = Client(source[0], source[1], target[0], target[1])
+        client = Client(self.peer, source[1], target[0], target[1])
         found = await self._forwarding.reach(request.meant.name, client)
         if isinstance(found, Entrance):
             return found.handler(request)

@@ -18,6 +18,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from msgspec import Struct
 
+from leverframe.outgoing.own_connections import OWN_PEER
+
 CHALLENGE_BYTES = 16
 PROOF_BYTES = 32
 VERDICT_BYTES = 1 + PROOF_BYTES
@@ -54,7 +56,7 @@ class HandshakeFailed(Exception):
 
 
 class Client(Struct, frozen=True):
-    """A client: its own address and port, and those that it connected to."""
+    """A client: its own address, or `OWN_PEER`, and port, and those that it connected to."""
 
     host: str
     port: int
@@ -94,7 +96,8 @@ class Handshake:
         _, _, family, _ = _START.unpack_from(header)
         shape, kind = _ADDRESSES[family]
         source, target, port, local_port = shape.unpack_from(header, _START.size)
-        client = Client(str(kind(source)), port, str(kind(target)), local_port)
+        host = str(kind(source)) if any(source) else OWN_PEER
+        client = Client(host, port, str(kind(target)), local_port)
         (length,) = struct.unpack_from("!H", header, _START.size + shape.size + 1)
         begin = _START.size + shape.size + _FIELD.size
         return Hello(client, header[begin : begin + length].decode(), end)
@@ -132,7 +135,9 @@ def length_of(begin: bytes) -> int | None:
 
 
 def _addresses(client: Client) -> tuple[int, bytes]:
-    source, target = _address(client.host), _address(client.local_host)
+    target = _address(client.local_host)
+    # A controller of the node that asks has no address here; nobody can connect from this one.
+    source = type(target)(0) if client.host == OWN_PEER else _address(client.host)
     family = _BY_VERSION[source.version]
     shape, _ = _ADDRESSES[family]
     return family, shape.pack(source.packed, target.packed, client.port, client.local_port)

@@ -19,6 +19,7 @@ from enum import IntEnum, auto
 from math import inf
 from typing import Any
 
+from leverframe.outgoing.own_connections import peer_of
 from leverframe.servers.descriptors import Lease
 from leverframe.servers.http.client_presence import note_client_left
 from leverframe.servers.http.limits import KIB, HttpLimits
@@ -168,8 +169,7 @@ class Connection(asyncio.Protocol):
             self._close(STOP)
 
     def _peer_of(self, transport: asyncio.Transport) -> str:
-        address = transport.get_extra_info("peername")
-        return address[0] if address else ""
+        return peer_of(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._note_client_left()

@@ -23,6 +23,7 @@ from leverframe.hardware import fault_catalogue
 from leverframe.hardware.troubles import Troubles
 from leverframe.log_throttle import LogThrottle
 from leverframe.loop_shares import LoopTurns, turns_alone
+from leverframe.outgoing.own_connections import peer_of
 from leverframe.servers.descriptors import SHARE, DescriptorBudget, Lease
 from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.modbus.listening_place import ListeningPlace
@@ -213,6 +214,7 @@ class ModbusTcpServer:
             self._sweep = None
 
     def may_write(self, peer: str) -> bool:
+        """Return whether an address may write; what is no address, such as `OWN_PEER`, may not."""
         try:
             # An IPv6 address may carry the name of the interface.
             address = ip_address(peer.partition("%")[0])
@@ -262,8 +264,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        name = transport.get_extra_info("peername")
-        self.peer = str(name[0]) if name else ""
+        self.peer = peer_of(transport)
         self.may_write = self._server.may_write(self.peer)
         self._lease = self._server.admit(self, transport.get_extra_info("socket").fileno())
         if self._lease is None or self._server.is_off:

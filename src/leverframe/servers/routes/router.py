@@ -92,6 +92,8 @@ class Reach(Struct, frozen=True):
     must_sign_in: bool = False
     #: Where programs need not sign in.
     trusted: TrustedNetworks = NOBODY_TRUSTED
+    #: Where no sign-in is asked for, also controllers of this process need none.
+    open_to_itself: bool = True
 
 
 THIS_MACHINE = Reach(OwnNames())
@@ -122,7 +124,11 @@ class Web:
         sessions = Sessions(cookie_name, monotonic)
         self.access = Access(passwords, sessions, monotonic, self._log_failed_sign_in)
         self._admission = Admission(
-            controller, self.access, must_sign_in=reach.must_sign_in, trusted=reach.trusted
+            controller,
+            self.access,
+            must_sign_in=reach.must_sign_in,
+            trusted=reach.trusted,
+            open_to_itself=reach.open_to_itself,
         )
         self._commands = CommandEndpoint(controller, passwords, lenient=lenient)
         self._backups = BackupEndpoint(controller, self._commands, backups)

@@ -1,0 +1,1 @@
+"""Connections that a controller opens because its settings say so: where to, and how known."""
