@@ -84,7 +84,7 @@ async def test_settings_are_set_on_whatever_path_they_are(phone: Phone) -> None:
     [
         ("1234:out9=1", "Refused: "),
         ("1234:nonsense=1", "Refused: "),
-        ("1234:", "Refused: The text has 0 commands."),
+        ("1234:", "Refused: The text has no command."),
         ("1234:out0=1&oname=9Pump", "Refused: "),
         ("1234:eventon=3*1", "Refused: "),
     ],

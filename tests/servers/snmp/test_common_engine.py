@@ -110,7 +110,8 @@ def test_a_sender_speaks_for_each_controller_by_its_own_community() -> None:
                 port=receiver.getsockname()[1],
                 community=community,
             )
-            sender.send(identity(number), settings(trap), trap, TrapContent(ACTIVATED, 1, {}))
+            content = TrapContent(ACTIVATED, 1, {})
+            sender.send(identity(number), settings(trap), trap, trap.host, content)
             assert community.encode() in receiver.recv(2000)
     sender.close()
 

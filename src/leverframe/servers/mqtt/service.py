@@ -217,7 +217,8 @@ class MqttService:
         self._link.publish(said.topic, msgspec.json.encode(said.payload), retain=True)
 
     def _me(self, settings: Settings) -> Controlled:
-        name = self._controller.name_or(self._name)
+        # Of the settings that it gets, which the engine may not have adopted yet.
+        name = settings.name or self._controller.new_name or self._name
         url = None if self._pages is None else self._pages.seen_from(self._link.local_address)
         profile = self._controller.profile
         return Controlled(name, self._mac, profile, settings, __version__, url)
