@@ -33,6 +33,7 @@ from leverframe.fleet.node_start import NodeStarting
 from leverframe.fleet.other_nodes import NotUnderstood, answering
 from leverframe.fleet.progress import RequestsUnderWay
 from leverframe.fleet.refusal_pages import NOTHING, SIGN_IN, TOO_MANY, for_people
+from leverframe.fleet.templates import TemplateReader
 from leverframe.fleet.view_parts import ViewParts
 from leverframe.process.administrator import random_password
 from leverframe.servers.accounts.cross_site import OwnNames
@@ -106,6 +107,7 @@ class NodeWeb:
         self.index = HealthIndex(node)
         self._streams = StreamShares()
         self._under_way = RequestsUnderWay()
+        self._templates = TemplateReader()
         node.endings += [ViewParts(node, self.index).close, self.index.close]
         self._names = names
         self._passwords = passwords
@@ -195,6 +197,7 @@ class NodeWeb:
             self.accounts,
             self._passwords,
             self._under_way,
+            self._templates,
             self.new_administrator,
         )
 

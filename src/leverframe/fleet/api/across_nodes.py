@@ -333,14 +333,14 @@ async def rollouts(context: FleetContext, endpoint: FleetEndpoint) -> list[JobRe
 
 async def planned(context: FleetContext, endpoint: FleetEndpoint) -> RolloutPlanned:
     """Try it on the controllers of every node, and plan it for all of them."""
-    rolling_out.work_of(context)
+    work = await rolling_out.work_of(context)
     targets = await chosen_targets(context)
     trying = replace(context, given={**context.given, "dry_run": True})
     parts = await fan_out(trying, endpoint, targets) if targets else []
     tried = bulk_of(
         [one if one.refusal else replace(one, value=one.value.tried) for one in parts], targets
     )
-    return await rolling_out.planned_for(context, targets, tried)
+    return await rolling_out.planned_for(context, targets, work, tried)
 
 
 # --- endpoints that others are made of ------------------------------------------------------------

@@ -56,7 +56,7 @@ class FleetChange(Struct, frozen=True):
 
 
 async def drift(context: FleetContext) -> list[MemberDrift]:
-    template = template_of(context)
+    template = await template_of(context)
     members = await context.chosen()
     return [_drift(member, template) async for member in counted(members)]
 

@@ -27,6 +27,7 @@ from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import Asking, NodeAccounts
 from leverframe.fleet.progress import RequestsUnderWay, expect
 from leverframe.fleet.records import Moved
+from leverframe.fleet.templates import TemplateReader
 from leverframe.fleet.tenants import TenantRecord
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Request
@@ -65,6 +66,7 @@ class FleetContext(Struct, frozen=True):
     accounts: NodeAccounts
     passwords: Passwords
     under_way: RequestsUnderWay
+    templates: TemplateReader
     #: Makes a password for administrators, and the settings that take it.
     new_administrator: Callable[[], Coroutine[Any, Any, tuple[str | None, dict[str, Any]]]]
     #: The controllers that another node asks for; None where a person asks.

@@ -1,6 +1,5 @@
 """Controllers of a node made, removed, renamed, tagged and copied."""
 
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -75,7 +74,7 @@ class MadeReport(Struct, frozen=True):
 
 async def added(context: FleetContext) -> MadeReport:
     given = context.given
-    template = _template(context)
+    template = await _template(context)
     records = _new_records(context, hw=given.get("hw"), sw=given.get("sw"))
     try:
         hw, sw = given.get("hw"), given.get("sw")
@@ -128,27 +127,16 @@ def _tenant(context: FleetContext) -> str:
     return said
 
 
-def _template(context: FleetContext) -> BackupFile | None:
+async def _template(context: FleetContext) -> BackupFile | None:
     """Return the settings to begin with: those of a body, or of another controller."""
     body, like = context.request.body, context.given.get("like")
     if like is None:
-        return read_template(body) if body else None
+        return await context.templates.read(body) if body else None
     if body:
         raise BadValue("There is a template in the body already.", field="like")
     (member,) = context.select([like])
     profile = member.controller.profile
     return BackupFile(profile.hw, profile.sw, changed_settings_of(member))
-
-
-def read_template(body: bytes) -> BackupFile:
-    try:
-        if body.lstrip().startswith(b"{"):
-            return msgspec.json.decode(body, type=BackupFile)
-        return msgspec.convert(tomllib.loads(body.decode()), BackupFile)
-    except (ValueError, RecursionError) as error:
-        raise BadValue(
-            f"The template is no backup in JSON or TOML: {error}.", field="template"
-        ) from None
 
 
 async def removed(context: FleetContext) -> BulkReport:

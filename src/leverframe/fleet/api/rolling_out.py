@@ -15,7 +15,6 @@ from leverframe.controller import Controller
 from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.fleet.api.acting import JOB_NAME
 from leverframe.fleet.api.context import FleetContext
-from leverframe.fleet.api.making import read_template
 from leverframe.fleet.bulk import BulkReport, try_out
 from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_plan import ERRORS, GROUPS
@@ -77,16 +76,17 @@ def _job(context: FleetContext) -> FleetJob:
 
 async def planned(context: FleetContext) -> RolloutPlanned:
     """Plan a roll-out after it has been tried; nothing is changed."""
-    work = work_of(context)
+    work = await work_of(context)
     members = await context.chosen()
-    return await planned_for(context, members, await try_out(members, partial(_perform, work)))
+    tried = await try_out(members, partial(_perform, work))
+    return await planned_for(context, members, work, tried)
 
 
 async def planned_for(
-    context: FleetContext, targets: Sequence[JobTarget], tried: BulkReport
+    context: FleetContext, targets: Sequence[JobTarget], work: JobWork, tried: BulkReport
 ) -> RolloutPlanned:
     """Plan a roll-out for controllers, wherever they are, that have tried it."""
-    work, how = work_of(context), _policy(context)
+    how = _policy(context)
     plan = plan_of("rollout", targets, work, context.requester, how)
     job = None
     if not context.given.get("dry_run"):
@@ -102,7 +102,7 @@ def _perform(work: JobWork, controller: Controller, stage: Stage) -> None:
         call.perform(stage, body)
 
 
-def work_of(context: FleetContext) -> JobWork:
+async def work_of(context: FleetContext) -> JobWork:
     """Read what is to be done: a command, or the body."""
     given, body = context.given, context.request.body
     if "command" in given:
@@ -112,7 +112,7 @@ def work_of(context: FleetContext) -> JobWork:
     if not body:
         raise Malformed("It is not said what to do.", allowed="command, or a body")
     if given.get("what") == "template":
-        return JobWork(template=template_of(context))
+        return JobWork(template=await template_of(context))
     return _commands(body.decode("utf-8", "replace"))
 
 
@@ -122,8 +122,8 @@ def _commands(text: str) -> JobWork:
     return JobWork(tuple(line for line in lines if line and not line.startswith("#")))
 
 
-def template_of(context: FleetContext) -> BackupFile:
-    template = read_template(context.request.body)
+async def template_of(context: FleetContext) -> BackupFile:
+    template = await context.templates.read(context.request.body)
     try:
         content_of(template, None)
     except BackupRefused as error:
