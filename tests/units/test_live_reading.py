@@ -62,7 +62,7 @@ async def test_a_state_that_is_none_is_read_from_the_files() -> None:
     assert not reading.is_virtual
 
 
-async def test_texts_that_cannot_be_shown_are_left_out() -> None:
+async def test_control_characters_of_a_name_are_escaped() -> None:
     reading = await look(all={"sname": "a\x1b[31m"}, state={"troubles": "none"})
-    assert reading.name == ""
+    assert reading.name == r"a\u001b[31m"
     assert reading.own_troubles == {}

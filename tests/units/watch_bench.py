@@ -41,7 +41,7 @@ class WatchBench:
 
     def wait_for_answers(self, seconds: float) -> None:
         for client in self.watcher._clients.values():
-            client._answer_s = seconds
+            client._client._answer_s = seconds
 
     def told(self) -> list[tuple[str, bool]]:
         return [(notice.kind, notice.active) for notice in self.notices]

@@ -10,6 +10,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from types import TracebackType
 from typing import Any
 
 from leverframe.command_line.configured import config_of, folder_of, sources_of
@@ -17,6 +18,7 @@ from leverframe.command_line.parser import OneLineParser, command_line_parser
 from leverframe.command_line.task import Task
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, INTERRUPTED, NOBODY_READS, NOT_DONE
+from leverframe.plain_text import print_lines, print_warnings
 
 
 def _client_of(options: Namespace) -> Any:
@@ -51,6 +53,7 @@ _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 def carry_out(arguments: Sequence[str] | None) -> int:
     """Run a command line; return the exit code."""
+    sys.excepthook = _print_fault
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = command_line_parser(arguments)
     options, unknown = parser.parse_known_args(arguments)
@@ -82,6 +85,8 @@ def carry_out(arguments: Sequence[str] | None) -> int:
 def _run(task: Task, options: Namespace) -> int:
     """Call the function of a task with the options that its parameters name."""
     function = _named(task.function)
+    if "logging" in sys.modules:
+        _named("process.logs:make_unconfigured_logs_printable")()
     parameters = inspect.signature(function).parameters
     values = {
         **vars(options),
@@ -148,7 +153,16 @@ def _flush() -> None:
         sys.stdout.flush()
 
 
+def _print_fault(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print where the program failed; the text of an error may be that of a unit."""
+    import traceback
+
+    for part in traceback.format_exception(kind, error, trace):
+        print_lines(part.rstrip("\n").split("\n"), file=sys.stderr)
+
+
 def _print_mistake(lines: str) -> int:
-    for line in lines.splitlines():
-        print(f"leverframe: {line}", file=sys.stderr)
+    print_warnings(lines.split("\n"))
     return NOT_DONE

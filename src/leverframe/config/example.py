@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from leverframe.config.described import Key, Labelled, keys, labelled
+from leverframe.plain_text import printable
 
 _WIDTH = 100
 _OPENING = """\
@@ -74,4 +75,4 @@ def as_toml(value: Any) -> str:
         return f"{{ {inner} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(as_toml, value))}]"
-    return msgspec.json.encode(value).decode()
+    return printable(msgspec.json.encode(value).decode())

@@ -4,6 +4,7 @@ Only what differs from the factory settings of the version is written, one line 
 path. Sealed secrets stay sealed. What a form cannot say (TOML has no null) is the default anyway.
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ import msgspec
 from leverframe.config.toml_file import read_toml
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import leaves
+from leverframe.plain_text import printable, printable_json
 from leverframe.profile import Profile, UnknownProfile
 from leverframe.storage.backup import BackupFile, BackupRefused, pack, unpack
 
 SUFFIXES = (".toml", ".json", ".bin")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 def read(path: Path) -> BackupFile:
@@ -69,7 +72,8 @@ def as_text(file: BackupFile, suffix: str) -> str:
     document = msgspec.to_builtins(file)
     document["settings"] = changed_settings(file)
     if suffix == ".json":
-        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+        text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+        return printable_json(text) + "\n"
     return _toml(document)
 
 
@@ -103,11 +107,11 @@ def _toml(document: dict[str, Any]) -> str:
 
 def _lines(table: dict[str, Any]) -> list[str]:
     return [
-        f"{_encoded(name) if '.' in name else name} = {_encoded(value)}"
+        f"{name if _BARE_KEY.fullmatch(name) else _encoded(name)} = {_encoded(value)}"
         for name, value in table.items()
         if value is not None
     ]
 
 
 def _encoded(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    return printable(msgspec.json.encode(value).decode())

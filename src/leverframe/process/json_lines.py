@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from leverframe.plain_text import printable_json
+
 
 def print_json(said: Mapping[str, Any]) -> None:
-    print(msgspec.json.encode(said).decode(), flush=True)
+    print(printable_json(msgspec.json.encode(said).decode()), flush=True)

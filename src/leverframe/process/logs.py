@@ -1,8 +1,8 @@
 """Logs of the process: as text for people or as JSON for programs, and to syslog if wanted.
 
-One line per record, whatever its message holds. A JSON line has `time`, `level`, `logger`,
-`message`, the fields that a record brings along, `controller` where a process runs several, and
-`exception` where there was one.
+One line per record, whatever its message holds; nothing in it acts on a terminal. A JSON line has
+`time`, `level`, `logger`, `message`, the fields that a record brings along, `controller` where a
+process runs several, and `exception` where there was one.
 """
 
 import logging
@@ -15,6 +15,7 @@ import msgspec
 
 from leverframe.errors import ErrorForPeople
 from leverframe.log_context import CONTROLLER
+from leverframe.plain_text import printable, printable_json
 
 SYSLOG_PORT = 514
 #: What records bring along by the `extra` of their call.
@@ -32,7 +33,7 @@ class OneLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         controller = CONTROLLER.get().name
         record.whose = f"[{controller}] " if controller else ""
-        first, *rest = super().format(record).splitlines()
+        first, *rest = map(printable, super().format(record).split("\n"))
         return "\n".join([first, *(f"    {line}" for line in rest)])
 
 
@@ -49,7 +50,7 @@ class JsonLines(logging.Formatter):
             said["controller"] = controller
         if record.exc_info:
             said["exception"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(said).decode()
+        return printable_json(msgspec.json.encode(said).decode())
 
 
 def set_up(level: str, form: str, syslog: str | None) -> None:
@@ -66,6 +67,12 @@ def set_up(level: str, form: str, syslog: str | None) -> None:
     for handler in handlers:
         handler.setFormatter(formatter)
         root.addHandler(handler)
+
+
+def make_unconfigured_logs_printable() -> None:
+    """Let also those commands log printable lines that do not set up a log."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(OneLine("%(message)s"))
 
 
 def _syslog_handler(address: str) -> logging.Handler:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from leverframe.errors import ErrorForPeople
 from leverframe.exchanges.exchange import Exchange
+from leverframe.plain_text import print_line
 from leverframe.process.json_lines import print_json
 from leverframe.process.listening import bind_errors_for_people, check_port
 from leverframe.recording.proxy import HOST, Proxy
@@ -72,7 +73,7 @@ def _print_address(proxy: Proxy, unit: str, out: Path, *, as_json: bool) -> None
     if as_json:
         print_json({"event": "ready", "url": proxy.url, "unit": unit, "out": str(out)})
     else:
-        print(
+        print_line(
             f"Recording {unit} to {out}: let your client use {proxy.url} instead - stop with "
             "Ctrl+C",
             flush=True,
@@ -83,4 +84,4 @@ def _print_progress(file: RecordingFile, out: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"event": "stopped", "exchanges": file.exchanges, "masked": file.masked})
     else:
-        print(f"Exchanges in {out}: {file.exchanges}; with secrets masked: {file.masked}.")
+        print_line(f"Exchanges in {out}: {file.exchanges}; with secrets masked: {file.masked}.")

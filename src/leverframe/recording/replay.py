@@ -1,11 +1,11 @@
 """`leverframe replay`: send a recording to another unit, and print what it answers otherwise."""
 
-import sys
 from collections import Counter
 from pathlib import Path
 
 from leverframe.exchanges.comparison import VARYING, ComparisonRules, Difference, Tolerance
 from leverframe.exit_codes import DONE, NO
+from leverframe.plain_text import print_line, print_warnings
 from leverframe.process.json_lines import print_json
 from leverframe.process.progress_bar import progress_bar
 from leverframe.recording.asked_login import asked_login
@@ -44,7 +44,7 @@ async def replay(
                 advance(1)
     report.close()
     if login is None and report.differing and needs_login(exchanges):
-        print("The recorded client had signed in; --user NAME does so here, too.", file=sys.stderr)
+        print_warnings(["The recorded client had signed in; --user NAME does so here, too."])
     return NO if report.differing else DONE
 
 
@@ -77,15 +77,15 @@ class Report:
         for (request, key), (one, difference) in self._found.items():
             times = self._times[request, key]
             often = f" (the first of {times} times)" if times > 1 else ""
-            print(
+            print_line(
                 f"{one.number}. {request}: {key} was {difference.recorded}, is {difference.now}"
                 f"{often}"
             )
         for why, count in self._not_sent.items():
-            print(f"Not sent: {count}, because {why}.")
+            print_line(f"Not sent: {count}, because {why}.")
         if self._varying:
-            print(f"Not counted, because they always differ: {_listed(self._varying)}.")
-        print(self._summary())
+            print_line(f"Not counted, because they always differ: {_listed(self._varying)}.")
+        print_line(self._summary())
 
     def _summary(self) -> str:
         if not self.differing:

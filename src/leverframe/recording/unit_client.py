@@ -4,6 +4,7 @@ Every request has a connection of its own: one that the unit is about to close c
 command, and none is ever sent twice.
 """
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,16 +19,25 @@ from leverframe.notify.http_request import new_client
 from leverframe.notify.outgoing_request import RemoteServer
 from leverframe.notify.troubles import sentence
 from leverframe.notify.trust import Trust
+from leverframe.plain_text import printable
 
-#: For the head of an answer, and between two parts of a body.
+#: For the head of an answer and between two parts of a body; for a whole answer where that is read.
 ANSWER_S = 30.0
+_LATE = "took the request but does not answer in time."
 
 
 class BadAddress(ErrorForPeople):
     """An address that is none of a unit: one sentence."""
 
 
-class UnitSilent(ErrorForPeople):
+class UnitError(ErrorForPeople):
+    """What is wrong with a unit: one line, in which nothing acts that the unit has written."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(printable(sentence))
+
+
+class UnitSilent(UnitError):
     """Why a unit gave no answer, in a sentence; `status` is what a proxy says then."""
 
     def __init__(self, sentence: str, status: int = 502) -> None:
@@ -56,9 +66,12 @@ def unit_at(address: str) -> RemoteServer:
 
 
 class UnitClient:
-    def __init__(self, unit: RemoteServer, client: httpx.AsyncClient) -> None:
+    def __init__(
+        self, unit: RemoteServer, client: httpx.AsyncClient, answer_s: float = ANSWER_S
+    ) -> None:
         self.unit = unit
         self._client = client
+        self._answer_s = answer_s
 
     @property
     def origin(self) -> str:
@@ -92,25 +105,30 @@ class UnitClient:
     ) -> tuple[httpx.Response, bytes, int]:
         """Send a request; return its answer, the beginning of its body, and how much came of it.
 
-        No more than one byte beyond the limit is read.
+        Reading ends with the part that goes beyond the limit. The answer has to be there within
+        the time for one, however steadily it trickles.
         """
-        response = await self.begin(method, target, headers, body)
-        read = b""
+        read = bytearray()
         try:
-            async for part in response.aiter_raw():
-                read += part
-                if len(read) > max_bytes:
-                    break
+            async with asyncio.timeout(self._answer_s):
+                response = await self.begin(method, target, headers, body)
+                try:
+                    async for part in response.aiter_raw():
+                        read += part
+                        if len(read) > max_bytes:
+                            break
+                finally:
+                    await response.aclose()
         except httpx.HTTPError as error:
             raise self._in_words(error) from error
-        finally:
-            await response.aclose()
-        return response, read[:max_bytes], len(read)
+        except TimeoutError:
+            raise UnitSilent(f"{self.unit} {_LATE}", 504) from None
+        return response, bytes(read[:max_bytes]), len(read)
 
     def _in_words(self, error: httpx.HTTPError) -> UnitSilent:
         unit = self.unit
         if isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout | httpx.PoolTimeout):
-            return UnitSilent(f"{unit} took the request but does not answer in time.", 504)
+            return UnitSilent(f"{unit} {_LATE}", 504)
         if isinstance(error, httpx.ConnectTimeout):
             return UnitSilent(sentence(error, unit.host, unit.port), 504)
         if isinstance(error, httpx.RemoteProtocolError):
@@ -137,4 +155,4 @@ async def unit_client(
         except CannotSend as error:
             raise BadAddress(str(error)) from error
     async with new_client(context, answer_s) as client:
-        yield UnitClient(unit, client)
+        yield UnitClient(unit, client, answer_s)

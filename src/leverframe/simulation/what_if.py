@@ -39,6 +39,8 @@ from leverframe.engine.what_if import (
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
 from leverframe.hardware.plants import Plants
+from leverframe.plain_text import printable
+from leverframe.process.json_lines import print_json
 from leverframe.process.stored_profile import stored_profile
 from leverframe.profile import Profile
 from leverframe.servers.routes.what_if import recorded_again
@@ -70,7 +72,7 @@ async def compare_futures(
         engine = Engine(profile, settings, config.zone(), stored.kept)
         result = futures(engine, change, for_s, folder.history_path, scenario)
     if json:
-        print(msgspec.json.encode(result).decode())
+        print_json(msgspec.to_builtins(result))
     else:
         print_futures(result, config.zone())
     return NO if result.differing else DONE
@@ -159,8 +161,10 @@ def print_futures(result: WhatIf, zone: tzinfo) -> None:
     for entry in result.differing:
         local = datetime.fromtimestamp(entry.time, zone)
         sign, colour = ("+", "green") if entry.only == AFTER else ("-", "red")
-        line = Text(f"{sign} {local:%a %d %b %H:%M:%S}  {entry.text:<44}  ", style=colour)
-        line.append(entry.cause, style="dim")
+        line = Text(
+            f"{sign} {local:%a %d %b %H:%M:%S}  {printable(entry.text):<44}  ", style=colour
+        )
+        line.append(printable(entry.cause), style="dim")
         console.print(line, soft_wrap=True)
     if result.not_listed:
         console.print(f"... and {result.not_listed} more")

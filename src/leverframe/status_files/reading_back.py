@@ -24,6 +24,7 @@ from leverframe.commands.version_change.limits import (
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Pid, Rule, Settings
 from leverframe.engine.tree import MISSING, is_confidential, is_secret, leaves, value_at, with_value
+from leverframe.plain_text import printable
 from leverframe.profile import Profile
 from leverframe.status_files.catalogue import FILES, keys_of
 from leverframe.status_files.keys import Keys, join_names
@@ -272,11 +273,6 @@ def _branches(path: str) -> list[str]:
     """Return a path and the branches above it, the highest first."""
     steps = path.split(".")
     return [".".join(steps[:count]) for count in range(1, len(steps) + 1)]
-
-
-def printable(text: str) -> str:
-    """Return a text of a unit so that it does nothing but stand in a line."""
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
 
 def listed(names: list[str]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from leverframe.exit_codes import DONE, NO, NOT_DONE
+from leverframe.plain_text import print_line, print_lines, print_warnings
 from leverframe.process.progress_bar import progress_bar
 from leverframe.units.apply_journal import (
     ApplyJournal,
@@ -111,12 +112,12 @@ async def _carry_out(
 ) -> int:
     """Show plans, ask, and send them; a replaced change is not gone on with any more."""
     for plan in plans:
-        print("\n".join(plan_in_words(plan)))
+        print_lines(plan_in_words(plan))
     plans = [plan for plan in plans if plan.steps]
     if not plans:
         return DONE
     if not order.yes and not _agrees(f"Send {overview(plans)}?"):
-        print("Nothing was sent.")
+        print_line("Nothing was sent.")
         return NO
     if replaced is not None:
         abandon(replaced)
@@ -126,13 +127,12 @@ async def _carry_out(
 async def _resume(order: ApplyOrder) -> int:
     journals = [reopened(path) for path in unfinished(order.folder)]
     if not journals:
-        print("Nothing is unfinished.")
+        print_line("Nothing is unfinished.")
         return DONE
     works = [(journal.plan(), journal) for journal in journals]
     for plan, journal in works:
-        print(
-            f"{plan.unit}, {plan.profile}: {journal.confirmed} of {len(plan.steps)} steps are done."
-        )
+        done = f"{journal.confirmed} of {len(plan.steps)} steps are done"
+        print_line(f"{plan.unit}, {plan.profile}: {done}.")
     if not order.yes and not _agrees(f"Go on with {overview([plan for plan, _ in works])}?"):
         return NO
     return await _apply_all(works, order)
@@ -167,14 +167,12 @@ async def _apply_all(
 def _print_results(results: Sequence[RolledOut], folder: Path) -> int:
     for one in results:
         if not one.is_begun:
-            print(f"{one.unit}: not begun.")
+            print_line(f"{one.unit}: not begun.")
         elif not one.trouble:
-            print(f"{one.unit}: done.")
+            print_line(f"{one.unit}: done.")
     stopped = [one for one in results if one.is_begun and one.trouble]
-    for one in stopped:
-        print(f"leverframe: {one.trouble}", file=sys.stderr)
     if stopped:
-        print(f"leverframe: the journals are in {folder}.", file=sys.stderr)
+        print_warnings([*(one.trouble for one in stopped), f"the journals are in {folder}."])
     return NOT_DONE if stopped else DONE if all(one.is_begun for one in results) else NO
 
 

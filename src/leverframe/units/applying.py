@@ -12,7 +12,7 @@ from typing import Any, Literal
 from msgspec import UNSET
 
 from leverframe.errors import ErrorForPeople
-from leverframe.recording.unit_client import UnitSilent
+from leverframe.recording.unit_client import UnitError, UnitSilent
 from leverframe.units.apply_journal import ApplyJournal
 from leverframe.units.changed_login import follow_accounts
 from leverframe.units.client import PacedClient, SignInNeeded, UnitAnswer
@@ -33,7 +33,7 @@ Seen = Literal["new", "old", "other", "nothing"]
 _MAX_TOLD = 200
 
 
-class ApplyStopped(ErrorForPeople):
+class ApplyStopped(UnitError):
     """Why a plan was not carried through, and how far it came: one sentence or two."""
 
 

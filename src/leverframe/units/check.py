@@ -6,6 +6,7 @@ import msgspec
 
 from leverframe.config.toml_file import read_toml
 from leverframe.exit_codes import DONE, NO
+from leverframe.plain_text import print_lines
 from leverframe.profile import existing, newest_software
 from leverframe.units.file_schema import file_schema
 from leverframe.units.inventory import is_inventory, load_inventory
@@ -16,14 +17,15 @@ from leverframe.units.problems import BadUnitFile
 def check(files: list[Path]) -> int:
     """Print every mistake in unit files and inventories; return whether there are any."""
     wrong = [line for file in files for line in _mistakes(file)]
-    print("\n".join(wrong) if wrong else f"{len(files)} checked, no mistake found.")
+    print_lines(wrong or [f"{len(files)} checked, no mistake found."])
     return NO if wrong else DONE
 
 
 def schema(hw: str, sw: str | None) -> None:
     """Print the JSON Schema of unit files for a version."""
     profile = existing(hw, sw or newest_software(hw))
-    print(msgspec.json.format(msgspec.json.encode(file_schema(profile)), indent=2).decode())
+    text = msgspec.json.format(msgspec.json.encode(file_schema(profile)), indent=2).decode()
+    print_lines(text.split("\n"))
 
 
 def _mistakes(file: Path) -> list[str]:

@@ -10,28 +10,28 @@ from typing import NamedTuple
 
 import httpx
 
-from leverframe.errors import ErrorForPeople
 from leverframe.recording.replayer import UnitLogin
-from leverframe.recording.unit_client import UnitClient, UnitSilent, unit_client
+from leverframe.recording.unit_client import UnitClient, UnitError, UnitSilent, unit_client
 
 #: To a real unit.
 MAX_REQUESTS_PER_S = 4
 #: For one whole answer, however slowly it comes.
 ANSWER_S = 10.0
-#: The longest status file is a few kilobytes; settings of Leverframe are some hundred.
-MAX_ANSWER_BYTES = 4 * 1024 * 1024
+#: The longest status file has a few kilobytes; all settings of Leverframe have some hundred.
+MAX_ANSWER_BYTES = 1024 * 1024
 #: Before a read is repeated: a unit that restarts is back after some seconds.
 RETRY_WAITS_S = (0.5, 2.0, 5.0)
 _REDIRECTS = (301, 302, 303, 307, 308)
 _BUSY = (429, 500, 502, 503, 504)
 _WANTS_LOGIN = (401, 403)
+_MAX_LOCATION_LETTERS = 200
 
 
-class SignInNeeded(ErrorForPeople):
+class SignInNeeded(UnitError):
     """The unit wants a login, or another one: one sentence."""
 
 
-class UnusableAnswer(ErrorForPeople):
+class UnusableAnswer(UnitError):
     """The unit answered, but not in a way that can be used: one sentence."""
 
 
@@ -54,7 +54,6 @@ class PacedClient:
         login: UnitLogin | None = None,
         *,
         paced: bool = True,
-        answer_s: float = ANSWER_S,
         retry_waits_s: tuple[float, ...] = RETRY_WAITS_S,
     ) -> None:
         self.paced = paced
@@ -62,7 +61,6 @@ class PacedClient:
         self._login = login
         #: A login is shown only to a unit that asks for one.
         self._is_asked_for_login = False
-        self._answer_s = answer_s
         self._retry_waits_s = retry_waits_s
         self._turn = asyncio.Lock()
         self._earliest = 0.0
@@ -109,7 +107,8 @@ class PacedClient:
         if answer.status == 401:
             raise SignInNeeded(self._why_no_sign_in())
         if answer.status in _REDIRECTS:
-            where = response.headers.get("location", "")
+            # Never followed: the login is for this unit alone.
+            where = response.headers.get("location", "")[:_MAX_LOCATION_LETTERS]
             raise UnusableAnswer(
                 f"{self._client.unit} sends its clients to {where or 'another address'}; use that"
                 " address for the unit."
@@ -130,16 +129,13 @@ class PacedClient:
         if self._login is not None and self._is_asked_for_login:
             headers["Authorization"] = self._login.header()
         method = "GET" if body is None else "POST"
-        unit = self._client.unit
-        try:
-            async with asyncio.timeout(self._answer_s):
-                response, read, size = await self._client.whole(
-                    method, target, headers, body or b"", MAX_ANSWER_BYTES
-                )
-        except TimeoutError:
-            raise UnitSilent(f"{unit} took the request but does not answer in time.", 504) from None
+        response, read, size = await self._client.whole(
+            method, target, headers, body or b"", MAX_ANSWER_BYTES
+        )
         if size > MAX_ANSWER_BYTES:
-            raise UnusableAnswer(f"{unit} answers with more than {MAX_ANSWER_BYTES} bytes.")
+            raise UnusableAnswer(
+                f"{self._client.unit} answers with more than {MAX_ANSWER_BYTES} bytes."
+            )
         kind = response.headers.get("content-type", "")
         return UnitAnswer(response.status_code, kind, read), response
 
@@ -164,6 +160,4 @@ async def paced_client(
 ) -> AsyncIterator[PacedClient]:
     """Open a client of the unit at an address such as http://192.168.1.10."""
     async with unit_client(address, ca_file, answer_s) as client:
-        yield PacedClient(
-            client, login, paced=paced, answer_s=answer_s, retry_waits_s=retry_waits_s
-        )
+        yield PacedClient(client, login, paced=paced, retry_waits_s=retry_waits_s)

@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec.structs import asdict
 
 from leverframe.exit_codes import DONE, NO
+from leverframe.plain_text import print_lines
 from leverframe.process.json_lines import print_json
 from leverframe.recording.asked_login import asked_login
 from leverframe.recording.replayer import UnitLogin
@@ -25,7 +26,7 @@ async def diff(
     if as_json:
         print_json({"same": result.is_same, **asdict(result)})
     else:
-        print("\n".join(lines_of(result)))
+        print_lines(lines_of(result))
     return DONE if result.is_same else NO
 
 

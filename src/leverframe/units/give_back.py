@@ -14,6 +14,7 @@ import msgspec
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import MISSING, difference, leaves, settings_from_leaves
 from leverframe.exit_codes import DONE, NO
+from leverframe.plain_text import print_line, print_lines
 from leverframe.recording.asked_login import asked_login
 from leverframe.storage.datafolder import folder_with_store
 from leverframe.storage.encrypting import EncryptingStore
@@ -53,15 +54,16 @@ async def give_back(
     _refuse_another(taken, pulled)
     merged = changes_for(began_with, present, pulled)
     for path in merged.disputed:
-        print(f"{key_of(path)} was changed on the unit, too; the controller's value is planned.")
+        key = key_of(path)
+        print_line(f"{key} was changed on the unit, too; the controller's value is planned.")
     named = [path for path in merged.changed if pulled.why_unread(path) is not None]
     plan = await plan_for_settings(
         pulled.identity.name or pulled.identity.address, pulled, merged.settings, named
     )
-    print("\n".join(plan_in_words(plan)))
+    print_lines(plan_in_words(plan))
     if out is not None:
         write_plans(out, [plan])
-        print(f"Written to {out}: send it with `leverframe unit apply {out}`.")
+        print_line(f"Written to {out}: send it with `leverframe unit apply {out}`.")
     return NO if plan.left_out else DONE
 
 

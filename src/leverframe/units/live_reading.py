@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from leverframe.engine.labels import LABELS, STATES
 from leverframe.engine.machine import Value
 from leverframe.engine.pwm import DUTIES
+from leverframe.plain_text import printable
 from leverframe.profile import Profile, UnknownProfile, version
 from leverframe.status_files.catalogue import parse_values
 from leverframe.status_files.decoding import keys_in
@@ -110,9 +111,8 @@ def _object(answer: UnitAnswer, path: str) -> dict[str, Any]:
 
 
 def short_text(text: Any) -> str:
-    """Return a text of a unit as far as it can be shown; nothing where it cannot."""
-    shown = str(text or "")[:_MAX_TEXT]
-    return shown if shown.isprintable() else ""
+    """Return the beginning of a text of a unit, as it can be shown."""
+    return printable(str(text or "")[:_MAX_TEXT])
 
 
 def _from_files(reading: LiveReading, file: Mapping[str, Any]) -> LiveReading:

@@ -1,7 +1,6 @@
 """`leverframe unit plan`: what would be sent to units so that they become what a file says."""
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from leverframe.engine.engine import Engine
 from leverframe.engine.what_if import TriedChange, WhatIf
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO, NOT_DONE
+from leverframe.plain_text import print_lines, print_warnings
 from leverframe.process.json_lines import print_json
 from leverframe.simulation.what_if import futures, print_futures
 from leverframe.storage.datafolder import folder_with_store
@@ -52,13 +52,12 @@ async def plan_units(
             print_json(shown(plan))
         else:
             lines = plan_as_curl(plan, user) if curl else plan_in_words(plan)
-            print("\n".join(lines))
+            print_lines(lines)
         if scenario is not None or readings is not None:
             _print_futures(_futures(plan, scenario, readings, for_s), as_json=as_json)
     if out is not None:
         write_plans(out, found.plans)
-    for sentence in found.failed:
-        print(f"leverframe: {sentence}", file=sys.stderr)
+    print_warnings(found.failed)
     if found.failed:
         return NOT_DONE
     return NO if any(plan.left_out for plan in found.plans) else DONE

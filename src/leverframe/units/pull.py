@@ -8,6 +8,7 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import MASK, MISSING, difference, is_confidential
 from leverframe.errors import ErrorForPeople
 from leverframe.maintenance.readable_backup import write
+from leverframe.plain_text import print_lines
 from leverframe.process.json_lines import print_json
 from leverframe.recording.asked_login import asked_login
 from leverframe.storage.backup import BackupFile
@@ -35,7 +36,7 @@ async def pull(
     if as_json:
         print_json(document_of(pulled))
     else:
-        print("\n".join(report(pulled, out, referred)))
+        print_lines(report(pulled, out, referred))
 
 
 def _check_name(out: Path | None) -> None:

@@ -18,6 +18,7 @@ from leverframe.engine.labels import ENERGIES
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import MISSING, difference, leaves, settings_from_leaves, with_value
 from leverframe.errors import ErrorForPeople
+from leverframe.plain_text import print_line
 from leverframe.profile import Profile
 from leverframe.recording.asked_login import asked_login
 from leverframe.recording.replayer import UnitLogin
@@ -184,22 +185,22 @@ def _print_report(
     identity = pulled.identity
     told = completed.told
     read = sum(1 for path, _ in leaves(pulled.settings) if pulled.why_unread(path) is None)
-    print(f"Taken over from {identity.name or identity.address}: {read} settings.")
+    print_line(f"Taken over from {identity.name or identity.address}: {read} settings.")
     for remark in (*pulled.remarks, *completed.remarks):
-        print(f"note: {remark}")
+        print_line(f"note: {remark}")
     for path, why in sorted(pulled.unread.items()):
         is_told = any(is_part_of(leaf, [path]) for leaf in told)
         if not is_told and not (has_account and path.startswith(_ACCESS)):
-            print(f"not taken over: {path}: {why}")
+            print_line(f"not taken over: {path}: {why}")
     for path, why in sorted(pulled.lossy.items()):
-        print(f"perhaps not exact: {path}: {why}")
+        print_line(f"perhaps not exact: {path}: {why}")
     if has_account and not any(path.startswith(_ACCESS) for path in told):
-        print(
+        print_line(
             "Of the accounts the one that you signed in with is taken over, and no other; name the"
             " others in a unit file, with --file."
         )
-    print("States of outputs and event variables begin as after a start.")
-    print(
+    print_line("States of outputs and event variables begin as after a start.")
+    print_line(
         f"Start it with `leverframe run --config {config_out}` where the clients look for the unit:"
         " at its address, with the unit off."
     )

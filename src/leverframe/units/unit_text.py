@@ -15,6 +15,7 @@ from leverframe.durations import text_from_seconds
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import ControlUser, Node, Rule, ScheduleEntry, Settings
 from leverframe.engine.tree import MISSING, difference, is_confidential, value_at
+from leverframe.plain_text import printable
 from leverframe.profile import Profile
 from leverframe.units.document_reading import SecretReference, escaped
 from leverframe.units.file_keys import is_part_of, key_of, value_for_file
@@ -169,5 +170,4 @@ def toml_value(value: Any) -> str:
         return f"{{ {value.kind} = {toml_value(value.name)} }}"
     if isinstance(value, list):
         return f"[{', '.join(toml_value(item) for item in value)}]"
-    text = msgspec.json.encode(value).decode()
-    return text.replace("\x7f", "\\u007f")
+    return printable(msgspec.json.encode(value).decode())

@@ -20,6 +20,7 @@ from leverframe.engine.samples import Traced
 from leverframe.engine.settings import AccessSettings, Settings, StoredAccount
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
+from leverframe.plain_text import print_line, print_lines
 from leverframe.process.json_lines import print_json
 from leverframe.process.listening import bind_errors_for_people, check_port
 from leverframe.recording.replayer import UnitLogin
@@ -110,9 +111,9 @@ def _print_health(health: UnitHealth, *, as_json: bool) -> None:
         print_json(without_values(health))
         return
     version = f"HW {health.hardware} SW {health.software}" if health.hardware else "not known"
-    print(f"{health.name}, {version}: {' '.join(health.troubles.values()) or 'as it should be.'}")
-    for line in health.drift or ():
-        print(f"   -  {line}")
+    said = " ".join(health.troubles.values()) or "as it should be."
+    drift = (f"   -  {line}" for line in health.drift or ())
+    print_lines([f"{health.name}, {version}: {said}", *drift])
 
 
 def order_of(inventory: Inventory, port: int, ca_file: str | None) -> WatchOrder:
@@ -224,4 +225,4 @@ def _print_address(order: WatchOrder, port: int, *, as_json: bool) -> None:
     if as_json:
         print_json({"event": "ready", "url": url, "units": len(order.units)})
     else:
-        print(f"Watching {len(order.units)} units: {url} - stop with Ctrl+C", flush=True)
+        print_line(f"Watching {len(order.units)} units: {url} - stop with Ctrl+C", flush=True)
