@@ -228,7 +228,7 @@ async def test_what_a_unit_writes_does_nothing_to_a_terminal() -> None:
     files["/xml/stat.xml"] = re.sub(b"<sname>.*</sname>", b"", files["/xml/stat.xml"])
     async with served_files(files) as unit:
         found = await pulled(unit.url)
-    assert found.identity.name == "a\ufffd[2Jb"
+    assert found.identity.name == r"a\u001b[2Jb"
     assert all(remark.isprintable() for remark in found.remarks)
 
 

@@ -21,6 +21,7 @@ from leverframe.units.named_addresses import (
     addresses_from_names,
 )
 from leverframe.units.searching import FoundUnit, doubles, look_at
+from leverframe.units.targets import GuardedLogins
 from tests.cases import for_each
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
@@ -136,9 +137,9 @@ async def test_controllers_that_announce_themselves_are_heard() -> None:
 
 
 async def found(*named: str, **parameters: Any) -> list[FoundUnit]:
-    settings = {"login": None, "ca_file": None, "wants_digest": False, **parameters}
-    heard = settings.pop("heard", [])
-    return await look_at(heard, list(named), **settings)
+    settings = {"ca_file": None, "wants_digest": False, **parameters}
+    heard, login = settings.pop("heard", []), settings.pop("login", None)
+    return await look_at(heard, named, GuardedLogins(lambda _: login, named), **settings)
 
 
 async def test_a_unit_at_a_named_address_is_told_and_an_empty_address_is_not() -> None:
@@ -215,19 +216,19 @@ def test_what_is_no_mac_address_is_none(text: str) -> None:
 async def test_the_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[str]) -> None:
     async with Twin(mac=MAC, name="Cellar") as twin:
         twice = [twin.url, twin.url.replace(HERE, "localhost")]
-        assert await find_units(twice, None, 1.0, None, True, False) == 0
+        assert await find_units(twice, None, None, 1.0, None, True, False) == 0
         told = capsys.readouterr()
         assert "address" in told.out
         assert MAC in told.out
         assert "told by several" in told.err
-        assert await find_units([twin.url], None, 1.0, None, True, True) == 0
+        assert await find_units([twin.url], None, None, 1.0, None, True, True) == 0
         (line,) = capsys.readouterr().out.splitlines()
         unit = msgspec.json.decode(line)
         assert (unit["mac"], unit["name"], unit["sign_in"]) == (MAC, "Cellar", False)
         with twin.fault(faults.garbage()):
-            await find_units([twin.url], None, 1.0, None, True, False)
+            await find_units([twin.url], None, None, 1.0, None, True, False)
         assert "not as a unit" in capsys.readouterr().out
-    assert await find_units([f"{HERE}:{free_port()}"], None, 1.0, None, True, False) == 1
+    assert await find_units([f"{HERE}:{free_port()}"], None, None, 1.0, None, True, False) == 1
     assert "No unit was found." in capsys.readouterr().out
 
 
@@ -245,11 +246,11 @@ async def test_who_is_heard_both_ways_is_told_once(
 
         monkeypatch.setattr(find, "ask_everybody", answered)
         monkeypatch.setattr(find, "hear_announced", announced)
-        assert await find_units([], None, 1.0, None, True, True) == 0
+        assert await find_units([], None, None, 1.0, None, True, True) == 0
     (line,) = capsys.readouterr().out.splitlines()
     assert msgspec.json.decode(line)["address"] == twin.url
 
 
 async def test_nobody_listens_for_an_hour() -> None:
     with pytest.raises(find.CannotFind, match="at most 60"):
-        await find_units([], None, 3600.0, None, True, True)
+        await find_units([], None, None, 3600.0, None, True, True)

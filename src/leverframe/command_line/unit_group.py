@@ -78,7 +78,18 @@ _UNIT_FIND = Task(
             nargs="*",
             help="like 192.168.1.10, 192.168.1.10-40, 192.168.1.0/27 or http://192.168.1.10:8080",
         ),
-        _UNIT_USER,
+        argument(
+            "--inventory",
+            metavar="FILE",
+            type=Path,
+            help="sign in also at units that this inventory lists with their address and MAC",
+        ),
+        argument(
+            "--user",
+            metavar="NAME",
+            help="sign in with this account at the named addresses, or at units of the inventory; "
+            "the password is asked for, or read from standard input",
+        ),
         argument(
             "--listen",
             dest="listen_s",
@@ -97,8 +108,12 @@ ask for a login. Without an address the question of the maker is broadcast by UD
 HW 3.5+ SW 1.26 on answer, and controllers that announce themselves by mDNS are heard. With
 addresses these alone are asked, by HTTP, at most 20 in a second and 1024 in all.
 
+Any device can answer a search. A password is sent only to hosts at the addresses that you name, and
+to units that the inventory lists with the same address and MAC address, when they ask for a login.
+
   leverframe unit find
   leverframe unit find 192.168.1.10-40 --json
+  leverframe unit find --inventory units.toml
 
 The exit code is 0 where units were found and 1 where none was.
 """,

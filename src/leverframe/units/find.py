@@ -1,17 +1,19 @@
 """`leverframe unit find`: the units in the network, or at the addresses that are named."""
 
 import asyncio
-import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
+from leverframe.plain_text import print_line, print_lines, print_warnings, printable
 from leverframe.process.json_lines import print_json
-from leverframe.recording.asked_login import asked_login
 from leverframe.units.heard_units import HeardUnit, ask_everybody, hear_announced
 from leverframe.units.named_addresses import addresses_from_names
 from leverframe.units.searching import FoundUnit, doubles, look_at
+from leverframe.units.targets import guarded_logins, inventory_at
 
 MAX_LISTEN_S = 60.0
 #: So much of a digest tells two apart for people; JSON has all of it.
@@ -25,6 +27,7 @@ class CannotFind(ErrorForPeople):
 
 async def find_units(
     addresses: list[str],
+    inventory: Path | None,
     user: str | None,
     listen_s: float,
     ca_file: str | None,
@@ -35,13 +38,24 @@ async def find_units(
     if not 0 < listen_s <= MAX_LISTEN_S:
         raise CannotFind(f"Listen for more than 0 and at most {MAX_LISTEN_S:.0f} seconds.")
     named = addresses_from_names(addresses)
-    login = asked_login(user)
+    known = inventory_at(inventory)
+    logins = guarded_logins(user, named, known)
     heard = [] if named else await _heard(listen_s)
-    found = await look_at(heard, named, login, ca_file, wants_digest=not quick)
+    found = await look_at(heard, named, logins, ca_file, wants_digest=not quick)
     _print(found, as_json=as_json)
-    for sentence in doubles(found):
-        print(f"leverframe: {sentence}", file=sys.stderr)
+    print_warnings([*doubles(found), *_withheld(found)])
     return DONE if found else NO
+
+
+def _withheld(found: list[FoundUnit]) -> Iterator[str]:
+    """Yield which units were not sent the login, and what to do about that."""
+    addresses = [unit.address for unit in found if unit.is_login_withheld]
+    if addresses:
+        yield f"The login was not sent to {', '.join(addresses)}: any device can answer a search."
+        yield (
+            "Name the addresses that are yours, or pass --inventory with their address and MAC"
+            " address."
+        )
 
 
 async def _heard(listen_s: float) -> list[HeardUnit]:
@@ -58,16 +72,17 @@ def _print(found: list[FoundUnit], *, as_json: bool) -> None:
         for unit in found:
             print_json(msgspec.to_builtins(unit))
         return
-    rows = [_HEADS, *(_row(unit) for unit in found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
-    for row in rows if found else ():
-        line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
-        print(line.rstrip())
-    for unit in found:
-        if unit.trouble:
-            print(f"{unit.address}: {unit.trouble}")
     if not found:
-        print("No unit was found.")
+        print_line("No unit was found.")
+        return
+    rows = [_HEADS, *(tuple(map(printable, _row(unit))) for unit in found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
+    lines = (
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+    print_lines(line.rstrip() for line in lines)
+    print_lines(f"{unit.address}: {unit.trouble}" for unit in found if unit.trouble)
 
 
 def _row(unit: FoundUnit) -> tuple[str, ...]:
@@ -78,5 +93,5 @@ def _row(unit: FoundUnit) -> tuple[str, ...]:
         unit.hardware or "-",
         unit.software or "-",
         unit.digest[:SHOWN_DIGEST] or "-",
-        "yes" if unit.sign_in else "no",
+        "not sent" if unit.is_login_withheld else "yes" if unit.sign_in else "no",
     )

@@ -11,6 +11,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, NamedTuple
 
+from leverframe.plain_text import printable
 from leverframe.servers.discovery.discovery import PORT, QUESTION
 from leverframe.servers.discovery.mdns import TYPES
 from leverframe.units.mac_addresses import normal_mac
@@ -25,6 +26,9 @@ LISTEN_S = 3.0
 ASKED_TIMES = 2
 _MAX_ANSWER_BYTES = 512
 _MAX_UNITS = 1024
+_MAX_LETTERS = 64
+#: A name without an answer behind it takes all of its time, and a stranger may announce many.
+_RESOLVE_MS, _RESOLVED_AT_A_TIME = 1000, 64
 #: Controllers of this program alone; `_http._tcp` would be every printer.
 _SERVICE = TYPES[1]
 _USUAL_PORT = 80
@@ -80,7 +84,7 @@ def _from_answer(data: bytes, source: str) -> HeardUnit | None:
     lines = data.decode("utf-8", "replace").split("\r\n")
     if len(lines) < 4:
         return None
-    name, mac, software, hardware = (line.strip()[:64] for line in lines[:4])
+    name, mac, software, hardware = (line.strip()[:_MAX_LETTERS] for line in lines[:4])
     normal = normal_mac(mac)
     if normal is None or not f"{name}{software}{hardware}".isprintable():
         return None
@@ -94,7 +98,7 @@ async def hear_announced(
     interfaces: Sequence[str] = (), listen_s: float = LISTEN_S
 ) -> list[HeardUnit]:
     """Return the controllers that announce themselves by mDNS, on these interfaces or on all."""
-    from zeroconf import IPVersion, Zeroconf
+    from zeroconf import BadTypeInNameException, IPVersion, Zeroconf
     from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
     names: dict[str, None] = {}
@@ -116,12 +120,19 @@ async def hear_announced(
         browser = AsyncServiceBrowser(opened.zeroconf, [_SERVICE], handlers=[changed])
         await asyncio.sleep(listen_s)
         await browser.async_cancel()
-        found = []
-        for name in names:
-            info = AsyncServiceInfo(_SERVICE, name)
-            if await info.async_request(opened.zeroconf, 1000):
-                found += _from_service(info, name)
-        return found
+        turns = asyncio.Semaphore(_RESOLVED_AT_A_TIME)
+
+        async def resolve(name: str) -> list[HeardUnit]:
+            # The library refuses names that no honest controller announces.
+            with suppress(BadTypeInNameException):
+                info = AsyncServiceInfo(_SERVICE, name)
+                async with turns:
+                    if await info.async_request(opened.zeroconf, _RESOLVE_MS):
+                        return _from_service(info, name)
+            return []
+
+        found = await asyncio.gather(*map(resolve, names))
+        return [unit for units in found for unit in units]
     finally:
         await opened.async_close()
 
@@ -133,6 +144,6 @@ def _from_service(info: "ServiceInfo", name: str) -> list[HeardUnit]:
     if mac is None or not addresses:
         return []
     port = "" if info.port == _USUAL_PORT else f":{info.port}"
-    shown = name.removesuffix(f".{_SERVICE}")
-    hardware, software = properties.get("hw") or "", properties.get("sw") or ""
+    said = (name.removesuffix(f".{_SERVICE}"), properties.get("hw"), properties.get("sw"))
+    shown, hardware, software = (printable((text or "")[:_MAX_LETTERS]) for text in said)
     return [HeardUnit(f"http://{addresses[0]}{port}", shown, mac, hardware, software)]

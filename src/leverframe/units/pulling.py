@@ -4,15 +4,17 @@ A file that is not there, or not as it should be, costs the settings that it alo
 unread. A unit that restarts meanwhile is read again, because its settings may be others then.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from leverframe.commands.table.rules import SETTINGS as RULE_SETTINGS
+from leverframe.plain_text import printable
 from leverframe.recording.unit_client import UnitSilent
 from leverframe.status_files.decoding import keys_in
 from leverframe.status_files.entries import late_letters
 from leverframe.status_files.forms import NotReadable
-from leverframe.status_files.reading_back import FileContent, files_of, printable, read_back
+from leverframe.status_files.reading_back import FileContent, files_of, read_back
 from leverframe.status_files.states import parse_uptime
 from leverframe.status_files.value_parsing import Unreadable
 from leverframe.units.client import PacedClient, UnusableAnswer
@@ -26,6 +28,8 @@ IDENTITY_PATHS = ("/xml/stat.xml", "/json/network.json", "/json/all.json", "/jso
 #: They tell how long the unit has been up, and are read first and last.
 FIRST, LAST = "/json/status.json", "/json/status_per.json"
 MAX_ATTEMPTS = 3
+#: For all settings of a unit; a real one needs 5 s, and three times that if it restarts.
+PULL_S = 180.0
 #: Files without any answer after which the unit is given up.
 MAX_SILENT = 2
 _KEYS = {"name": ("sname",), "mac": ("mac", "ip4"), "hardware": ("hw",), "software": ("sw",)}
@@ -34,8 +38,21 @@ UNPROVEN = "no document tells where real units write it; it was read as Leverfra
 NOT_ADMINISTRATOR = "Leverframe shows all settings to its administrator alone; sign in as that."
 
 
-async def pull_unit(client: PacedClient, *, by_files: bool = False) -> PulledUnit:
+async def pull_unit(
+    client: PacedClient, *, by_files: bool = False, within_s: float = PULL_S
+) -> PulledUnit:
     """Read a unit; `by_files` reads Leverframe as a real unit is read."""
+    try:
+        async with asyncio.timeout(within_s):
+            return await _pull(client, by_files=by_files)
+    except TimeoutError:
+        raise UnitSilent(
+            f"{client.address} answers too slowly: not all of it was read in {within_s:g} s.",
+            504,
+        ) from None
+
+
+async def _pull(client: PacedClient, *, by_files: bool) -> PulledUnit:
     remarks: list[str] = []
     if not by_files:
         answer = await client.read(SETTINGS_PATH)

@@ -1,7 +1,8 @@
 """Looking for units: who makes itself known, who answers at a named address, and who that is.
 
 An address that was named gets one question by HTTP, and a unit that answers is read once more for
-the digest of its settings. Addresses are begun a few in a second, so that a range is no flood.
+the digest of its settings. Addresses are begun a few in a second, so that a range is no flood. A
+login goes only to units that `GuardedLogins` allows: any device can answer a search.
 """
 
 import asyncio
@@ -21,12 +22,15 @@ from leverframe.units.heard_units import HeardUnit
 from leverframe.units.live_reading import short_text
 from leverframe.units.mac_addresses import normal_mac, shared_macs
 from leverframe.units.pulling import pull_unit
+from leverframe.units.targets import GuardedLogins
 
 #: Addresses that are begun in a second, and that are asked at the same time.
 ADDRESSES_PER_S = 20
 AT_A_TIME = 16
 #: A unit in the same network takes the connection and answers within a second.
 ANSWER_S = 3.0
+#: For all settings; a real unit needs 5 s, because it is asked four times a second at most.
+DIGEST_S = 30.0
 #: Versions, name and MAC address in one short file that every version has.
 IDENTITY = "/xml/stat.xml"
 _NO_UNIT = "Something answers there, but not as a unit does."
@@ -42,6 +46,9 @@ class FoundUnit(Struct, frozen=True):
     software: str = ""
     digest: Annotated[str, Meta(description="Of all settings that can be read.")] = ""
     sign_in: Annotated[bool, Meta(description="Does it ask for a login?")] = False
+    is_login_withheld: Annotated[
+        bool, Meta(description="Was it not sent the login, because it may be a stranger?")
+    ] = False
     #: What is wrong with it, in a sentence.
     trouble: str = ""
 
@@ -49,12 +56,12 @@ class FoundUnit(Struct, frozen=True):
 async def look_at(
     heard: Iterable[HeardUnit],
     named: Sequence[str],
-    login: UnitLogin | None,
+    logins: GuardedLogins,
     ca_file: str | None,
     *,
     wants_digest: bool,
 ) -> list[FoundUnit]:
-    """Ask everybody who was heard, and every named address; leave out where nobody is."""
+    """Query all units that were heard, and every named address; leave out unused addresses."""
     known = {unit.address: unit for unit in heard}
     addresses = list(dict.fromkeys([*known, *named]))
     turns = asyncio.Semaphore(AT_A_TIME)
@@ -62,7 +69,7 @@ async def look_at(
     async def look(address: str) -> FoundUnit | None:
         async with turns:
             return await _look(
-                address, known.get(address), login, ca_file, wants_digest=wants_digest
+                address, known.get(address), logins, ca_file, wants_digest=wants_digest
             )
 
     looks = []
@@ -77,7 +84,7 @@ async def look_at(
 async def _look(
     address: str,
     heard: HeardUnit | None,
-    login: UnitLogin | None,
+    logins: GuardedLogins,
     ca_file: str | None,
     *,
     wants_digest: bool,
@@ -88,8 +95,9 @@ async def _look(
             return await _asked(found, None, ca_file, wants_digest=wants_digest)
         except SignInNeeded:
             found = replace(found, sign_in=True)
+            login = logins.at(address, found.mac)
             if login is None:
-                return found
+                return replace(found, is_login_withheld=logins.withholds)
             return await _asked(found, login, ca_file, wants_digest=wants_digest)
     except UnitSilent as silence:
         # Nobody is at most addresses of a range; who was heard a moment ago is somebody.
@@ -105,7 +113,7 @@ async def _asked(
     async with opened as client:
         found = _identified(found, await client.read(IDENTITY))
         if wants_digest and not found.trouble:
-            pulled = await pull_unit(client)
+            pulled = await pull_unit(client, within_s=DIGEST_S)
             found = replace(found, digest=pulled.digest)
     return found
 

@@ -1,6 +1,6 @@
 """The units that a command is about: addresses, or those of an inventory, with their logins."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from leverframe.config.toml_file import read_toml
 from leverframe.profile import Profile
 from leverframe.recording.asked_login import asked_login
 from leverframe.recording.replayer import UnitLogin
+from leverframe.recording.unit_client import unit_at
 from leverframe.units.inventory import Inventory, InventoryUnit, is_inventory, load_inventory
 from leverframe.units.loading import load_unit_file
 from leverframe.units.problems import BadUnitFile
@@ -39,6 +40,49 @@ class Logins:
         if self._named is None and unit is not None and unit.user and unit.password is not None:
             return UnitLogin(unit.user, unit.password)
         return self._named
+
+
+class GuardedLogins:
+    """Which of the units that answer a search get a login.
+
+    Those at an address that the operator named do. Anything else may be a stranger: it gets a login
+    only if the inventory confirms it, with the same address and the same MAC address.
+    """
+
+    def __init__(
+        self,
+        login_at: Callable[[str], UnitLogin | None] = lambda _: None,
+        named: Iterable[str] = (),
+        inventory: Inventory | None = None,
+        *,
+        withholds: bool = False,
+    ) -> None:
+        self._login_at = login_at
+        self._named = {unit_at(address) for address in named}
+        self._confirming = {
+            (unit_at(unit.address), unit.mac): unit.address
+            for unit in (() if inventory is None else inventory.units)
+            if unit.mac
+        }
+        #: Whether there is a login that some units do not get.
+        self.withholds = withholds
+
+    def at(self, address: str, heard_mac: str) -> UnitLogin | None:
+        """Return the login for a unit that answered from an address with this MAC address."""
+        unit = unit_at(address)
+        confirmed = self._confirming.get((unit, heard_mac))
+        if unit not in self._named and confirmed is None:
+            return None
+        return self._login_at(confirmed or address)
+
+
+def guarded_logins(
+    user: str | None, named: Sequence[str], inventory: Inventory | None
+) -> GuardedLogins:
+    """Return the logins of a search; a password that no unit could get is not asked for."""
+    if not named and inventory is None:
+        return GuardedLogins(withholds=user is not None)
+    return GuardedLogins(Logins(user, inventory).at, named, inventory, withholds=not named)
 
 
 class Selection(NamedTuple):
