@@ -54,7 +54,7 @@ _leverframe() {
             "what-if "*) words="--commands --for --plants --json --config --data --timezone -h --help" ;;
             "record "*) words="--out --port --ca-file --json -h --help" ;;
             "replay "*) words="--against --exclude --strict --tolerance --pace --user --ca-file --json -h --help" ;;
-            "unit find") words="--user --listen --quick --ca-file --json -h --help" ;;
+            "unit find") words="--inventory --user --listen --quick --ca-file --json -h --help" ;;
             "unit pull") words="--out --user --ca-file --json -h --help" ;;
             "unit diff") words="--user --ca-file --json -h --help" ;;
             "unit check") words=" -h --help" ;;

@@ -173,6 +173,7 @@ def test_every_body_is_in_the_document() -> None:
         },
         "application/x-www-form-urlencoded": {"oled_save", "signin", "passwd"},
         "application/octet-stream": {"wwwfileupload", "settingsupload", "pictureupload"},
+        "multipart/form-data": {"wwwfileupload", "settingsupload", "pictureupload"},
     }
 
 

@@ -16,7 +16,15 @@ from msgspec import Struct
 
 from leverframe.commands.describe.availability import is_deprecated
 from leverframe.commands.describe.examples import example_body, example_texts
-from leverframe.commands.describe.media_types import BINARY, FORM, JSON, PROBLEM, TEXT, XML
+from leverframe.commands.describe.media_types import (
+    BINARY,
+    FORM,
+    JSON,
+    MULTIPART,
+    PROBLEM,
+    TEXT,
+    XML,
+)
 from leverframe.commands.describe.query_schema import (
     is_joined,
     item_names,
@@ -217,7 +225,17 @@ def _body_content(rows: list[Row], profile: Profile) -> Json:
             case Upload(what):
                 known["description"] += f" The body is {what}."
                 kinds.setdefault(BINARY, []).append(known)
+                kinds.setdefault(MULTIPART, []).append(_FILE_FORM | known)
     return {kind: {"schema": {"anyOf": schemas}} for kind, schemas in kinds.items()}
+
+
+#: A file in a form, as `curl -F file=@NAME` sends it.
+_FILE_FORM: Json = {
+    "type": "object",
+    "properties": {"file": {"type": "string", "format": "binary"}},
+    "required": ["file"],
+    "maxProperties": 1,
+}
 
 
 def _form_schema(body: FormBody, profile: Profile) -> Json:

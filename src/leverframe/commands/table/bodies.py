@@ -21,6 +21,7 @@ from leverframe.commands.table.refusals import BadValue, Malformed, Refusal
 from leverframe.commands.table.shape import Item
 from leverframe.profile import Profile
 from leverframe.uploads.bad_upload import BadUpload
+from leverframe.uploads.multipart import uploaded_file
 
 LIST_BODY_LIMIT = 1 << 20
 #: For what people send who have not signed in yet: it has room of its own.
@@ -147,17 +148,18 @@ class FormBody(Struct, frozen=True):
 
 
 class Upload(Struct, frozen=True):
-    """A file; where there is a check, what that makes of it."""
+    """A file, as the body or in a form; where there is a check, what that makes of it."""
 
     what: str
     max_bytes: int = UPLOAD_LIMIT
     check: Callable[[bytes], bytes] | None = None
 
     def read(self, body: bytes, content_type: str, profile: Profile) -> bytes:
-        if not body:
-            raise Malformed(f"The body is empty; send {self.what}.", allowed=self.what)
         try:
-            return self.check(body) if self.check else body
+            file = uploaded_file(body, content_type)
+            if not file:
+                raise BadUpload(f"The body is empty; send {self.what}.")
+            return self.check(file) if self.check else file
         except BadUpload as error:
             raise Malformed(str(error), allowed=self.what) from error
 

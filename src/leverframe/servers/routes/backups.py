@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from leverframe.commands.describe.media_types import BINARY
+from leverframe.commands.table.bodies import Upload
 from leverframe.commands.table.matching import Call
 from leverframe.commands.table.params import decoded
 from leverframe.commands.table.refusals import BadValue, Conflict, Malformed, Refusal
@@ -65,7 +66,8 @@ class BackupEndpoint:
     async def restore(self, request: Request, call: Call, account: Account) -> Reply:
         """Restore all of a backup or nothing; say how much could not be carried over."""
         try:
-            restored = await self._restored(request.body, _passphrase(request))
+            file = self._file_in(request, call)
+            restored = await self._restored(file, _passphrase(request))
             cause = Cause(
                 "command", f"{account.name} {request.peer}".strip(), account.name, request.peer
             )
@@ -82,6 +84,12 @@ class BackupEndpoint:
         reply = self._commands.status_reply()
         count = (COUNT_HEADER, str(lost))
         return Reply(reply.status, reply.content_type, reply.body, (count,))
+
+    def _file_in(self, request: Request, call: Call) -> bytes:
+        """Return the backup that a request holds, as its body or in a form."""
+        assert isinstance(call.row.body, Upload)
+        content_type = request.headers.get("content-type", "")
+        return call.row.body.read(request.body, content_type, self._controller.profile)
 
     async def _restored(self, file: bytes, passphrase: str | None) -> Restored:
         """Convert a backup for this controller as it is when that is done."""
