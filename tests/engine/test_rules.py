@@ -57,18 +57,17 @@ def test_thresholds_are_decimal_numbers() -> None:
     assert bench.values["OUT0"] == 1, "19.9 is not below 20.1 - 0.2"
 
 
-@for_each("compare", [">=", "<"])
-@for_each("reference", [0, 1])
-def test_a_digital_source_is_compared_for_equality_and_without_hysteresis(
-    compare: str, reference: int
+@for_each(("compare", "reference", "level"), [(">=", 1, 1), (">=", 0, 0), ("<", 1, 0), ("<", 0, 0)])
+def test_a_digital_source_is_compared_as_the_document_says_and_without_hysteresis(
+    compare: str, reference: int, level: int
 ) -> None:
     digital = rule(source="EVENT1", compare=compare, reference=reference, hysteresis=1.0)
     bench = bench_with(digital)
     for state in (1, 0, 1, 0):
         (bench.switch_on if state else bench.switch_off)("EVENT1")
-        assert bench.values["OUT0"] == (state == reference)
+        assert bench.values["OUT0"] == (state == level)
     (condition,) = bench.engine.rules.explain()[0].conditions
-    assert (condition.compare, condition.hysteresis) == ("=", 0.0)
+    assert (condition.compare, condition.reference, condition.hysteresis) == ("=", level, 0.0)
 
 
 TRUTH = {

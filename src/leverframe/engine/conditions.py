@@ -6,7 +6,8 @@ whose source is absent counts as unknown: what the other one decides alone is de
 does not, the rule keeps its last result. So a broken sensor never makes a rule act, and does not
 keep a second, working sensor from doing so.
 
-Digital sources are compared for equality, whatever the comparison sign; hysteresis is not for them.
+A digital source is 0 or 1, so a condition on one asks for one of the two states
+(`digital_level`); hysteresis is not for them.
 """
 
 from collections.abc import Callable
@@ -17,6 +18,15 @@ from leverframe.engine.machine import Value
 
 #: Thresholds are sums of decimal numbers: without rounding, 20.1 - 0.2 is more than 19.9.
 _DIGITS = 6
+
+
+def digital_level(compare: str, reference: float) -> float:
+    """Return the state of a digital source that a condition asks for.
+
+    `< 1` is 0. Reference 0 is 0 with any comparison: the numbers alone would say always (`>= 0`)
+    or never (`< 0`), which nobody writes. `=` is stored as `>=`.
+    """
+    return 0.0 if compare == "<" else reference
 
 
 class Condition:
@@ -33,10 +43,10 @@ class Condition:
 
     def __init__(self, label: str, compare: str, reference: float, hysteresis: float) -> None:
         self.label = label
-        self.reference = reference
+        self._digital = label in DIGITAL
+        self.reference = digital_level(compare, reference) if self._digital else reference
         #: The last result; None until the source was seen for the first time.
         self.result: bool | None = None
-        self._digital = label in DIGITAL
         self._at_least = compare == ">="
         self.hysteresis = 0.0 if self._digital else hysteresis
         self._below = round(reference - hysteresis, _DIGITS)

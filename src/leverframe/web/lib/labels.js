@@ -34,6 +34,9 @@ export const READINGS = [
 const STATES = new Set([...OUTPUTS, ...PWMS, ...VARIABLES, ...INPUTS, "MQTT"]);
 /** @param {string} label */
 export const isState = (label) => STATES.has(label);
+// The state that a condition asks for: "< 1" is 0, and reference 0 is 0 with any comparison.
+/** @param {string} compare @param {number} reference */
+export const levelAsked = (compare, reference) => (compare === "<" ? 0 : reference);
 /** @param {string} meter */
 export const energyOf = (meter) => meter.replace("POWER", "ENERGY");
 /** @param {string} pwm */
