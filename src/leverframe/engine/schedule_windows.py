@@ -1,9 +1,10 @@
-"""Time windows: event variables that the schedule alone switches on and off, by the week.
+"""Time windows: event variables that belong to a rule and are on for some hours of the week.
 
-A variable is a window if active entries on weekdays switch it both on and off and nothing else
-switches it, neither a rule nor an entry of another kind. Its state is then a matter of the clock:
-after a start, after its entries changed and after the clock was set it is what the last of its
-entries made it, as if the controller had been there.
+The rules page creates a window with the rule that needs it: two schedule entries of one name, one
+that switches a variable on and one that switches it off, and the variable as the second condition
+of the rule. Only what has this form is a window. Its state is a matter of the clock: after a start,
+after its entries changed and after the clock was set it is what the last of its entries made it, as
+if the controller had been there. All other entries act at their time and at no other.
 """
 
 from collections.abc import Iterator
@@ -14,8 +15,8 @@ from msgspec import Struct
 from leverframe.engine.actions import OFF, ON
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES
-from leverframe.engine.schedule_times import next_run
-from leverframe.engine.settings import ScheduleEntry, Settings
+from leverframe.engine.schedule_times import WEEKDAYS, next_run
+from leverframe.engine.settings import ScheduleEntry, Settings, numbered_rules
 
 #: Within these days every entry on weekdays runs at least once.
 _LOOKED_BACK_S = 8 * 86400.0
@@ -42,21 +43,43 @@ def schedule_cause(index: int, entry: ScheduleEntry) -> Cause:
 
 def windows_of(settings: Settings) -> dict[str, Edges]:
     """Return the edges of every window, by the variable."""
+    rules = [rule for _, rule in numbered_rules(settings.rules)]
+    watched = {rule.source2 for rule in rules if rule.operator == "AND"}
+    labels = watched.intersection(EVENT_VARIABLES).difference(rule.action for rule in rules)
+    if not labels:
+        return {}
     found: dict[str, list[WindowEdge]] = {}
     for index, entry in enumerate(settings.schedule):
-        if entry is not None and entry.active and entry.action in EVENT_VARIABLES:
+        if entry is not None and entry.action in labels:
             found.setdefault(entry.action, []).append(WindowEdge(index, entry))
-    switched = {rule.action for rule in settings.rules}
     return {
         label: tuple(edges)
         for label, edges in found.items()
-        if label not in switched and _is_window([edge.entry for edge in edges])
+        if _is_window([edge.entry for edge in edges])
     }
 
 
 def _is_window(entries: list[ScheduleEntry]) -> bool:
-    weekly = all(entry.days and not entry.periodic and entry.date is None for entry in entries)
-    return weekly and {entry.value for entry in entries} == {OFF, ON}
+    """Return True if these are the two entries that the rules page writes."""
+    by_value = {entry.value: entry for entry in entries}
+    if len(entries) != len(by_value) or by_value.keys() != {OFF, ON}:
+        return False
+    begins, ends = by_value[ON], by_value[OFF]
+    weekly = (
+        entry.active and entry.days and not entry.periodic and entry.date is None
+        for entry in entries
+    )
+    has_its_name = begins.name == ends.name != ""
+    return all(weekly) and has_its_name and set(ends.days) == _days_of_end(begins, ends)
+
+
+def _days_of_end(begins: ScheduleEntry, ends: ScheduleEntry) -> set[str]:
+    """Return the days on which the hours end; whole days have no end between two of them."""
+    days = set(begins.days)
+    if ends.time > begins.time:
+        return days
+    after = {WEEKDAYS[(WEEKDAYS.index(day) + 1) % len(WEEKDAYS)] for day in days}
+    return after - days if ends.time == begins.time else after
 
 
 def last_edge(edges: Edges, wall: float, timezone: tzinfo) -> WindowEdge:
