@@ -109,6 +109,14 @@ NOTES: dict[str, dict[str, int | dict[str, Any]]] = {
     },
     # PWM
     "/stm.cgi?pwmf=050": {"3.0 1.10": {"pwm_frequency.0": 50}, "3.9 1.75": OK},
+    "/stm.cgi?pwmf=010": {
+        "3.0 1.58a": BAD,
+        "3.0 1.75": BAD,
+        "3.5 1.49d": BAD,
+        "3.5 1.49e": {"pwm_frequency.0": 10},
+        "3.9 1.75": {"pwm_frequency.0": 10},
+    },
+    "/stm.cgi?pwmf=1100001": {"3.0 1.58a": BAD, "3.5 1.49e": {"pwm_frequency.1": 100_001}},
     "/stm.cgi?pwmf=1100000": {"3.0 1.10": {"pwm_frequency.1": 100_000}, "3.9 1.49": OK},
     "/stm.cgi?pwmf=049": {"3.5 1.49": BAD, "3.5 1.49d": BAD, "3.5 1.49e": OK},
     "/stm.cgi?pwmf=01": {"3.9 1.49d": BAD, "3.9 1.57": {"pwm_frequency.0": 1}},

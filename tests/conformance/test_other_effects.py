@@ -44,6 +44,18 @@ async def test_a_client_of_hw_30_reads_back_the_entry_it_sent() -> None:
     assert b"<ev0>1*0*11*0*100*0*0*31*65*0*1*100*0</ev0>" in entries
 
 
+async def test_a_frequency_of_newer_hardware_is_refused_with_the_versions_that_have_it() -> None:
+    twin = await LoopTwin.start(Profile("3.0", "1.58a"))
+    refused = await twin.ask("/stm.cgi?pwmf=010")
+    assert refused.status == 400
+    detail = msgspec.json.decode(refused.body)["detail"]
+    assert "HW 3.0 SW 1.58a does not have the value 10." in detail
+    assert "Versions that have it: HW 3.5+ SW 1.49e+." in detail
+    assert "Allowed: 50 to 100000." in detail
+    await twin.ok("/stm.cgi?pwmf=050&pwmf=1100000")
+    assert (await twin.settings())["pwm_frequency"] == [50, 100_000]
+
+
 async def test_ids_of_the_bus_come_one_after_the_other() -> None:
     twin = await LoopTwin.start()
     ids = ["28:FF:64:1E:8C:16:03:5A", "28:FF:64:1E:8C:16:03:5B"]

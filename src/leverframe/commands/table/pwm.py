@@ -9,14 +9,12 @@ from leverframe.commands.table.row import CONTROL, row
 from leverframe.commands.table.stage import Stage
 from leverframe.engine.actions import ENABLE_PID, REVERSE, FollowDuty, FollowSetting
 from leverframe.engine.labels import PWMS
-from leverframe.profile import ALWAYS, VersionSpan
+from leverframe.profile import ALWAYS
 
 PWM_INDEX = Int(0, 3)
 COEFFICIENT = Int(-INT32 - 1, INT32)
-#: "Up to SW 1.49d" includes it, so the wide range begins with the next letter.
-FREQUENCY = Changed(
-    (((VersionSpan(since="1.49e"),), Int(1, 1_000_000)), (ALWAYS, Int(50, 100_000)))
-)
+#: "Up to SW 1.49d" includes it, so the wide range begins with the next letter; HW 3.0 never had it.
+FREQUENCY = Changed(((codes.span("1.49e"), Int(1, 1_000_000)), (ALWAYS, Int(50, 100_000))))
 
 
 def toggle(stage: Stage, A: int) -> None:

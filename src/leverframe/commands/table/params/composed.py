@@ -164,7 +164,27 @@ class Changed(Struct, frozen=True):
         return next(param for spans, param in self.versions if offered(spans, profile))
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> Any:
-        return self.pick(profile).parse(raw, profile, seen)
+        try:
+            return self.pick(profile).parse(raw, profile, seen)
+        except BadValue as refusal:
+            raise self._of_another_version(raw, profile, seen) or refusal from None
+
+    def _of_another_version(self, raw: str, profile: Profile, seen: Seen) -> BadValue | None:
+        """Return a refusal that names the versions which accept the value; None if none does."""
+        for spans, param in self.versions:
+            if offered(spans, profile):
+                continue
+            try:
+                param.parse(raw, profile, seen)
+            except BadValue:
+                continue
+            words = spans_in_words(spans)
+            return BadValue(
+                f"{profile} does not have the value {raw}. Versions that have it: {words}.",
+                value=raw,
+                allowed=self.allowed(profile),
+            )
+        return None
 
     def format(self, value: Any, profile: Profile, seen: Seen) -> str:
         return self.pick(profile).format(value, profile, seen)
