@@ -20,14 +20,14 @@ from tests.cases import for_each
 PROJECT = Path(__file__).parent.parent
 PACKAGE = PROJECT / "src" / "leverframe"
 
-CORE = {"profile", "errors"}
+CORE = {"profile", "errors", "plain_text"}
 ENGINE = CORE | {"engine"}
 INTERFACE = ENGINE | {"uploads", "commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
 JOINED = (
     INTERFACE
     | EDGES
-    | {"status_files", "naming", "clock", "controller"}
+    | {"status_files", "foreign_documents", "naming", "clock", "controller"}
     | {"log_throttle", "loop_shares", "bounded_work", "outgoing"}
 )
 SERVED = JOINED | {
@@ -41,6 +41,8 @@ WORK = {"simulation", "maintenance", "recording", "reference"}
 #: them, and the servers speak to the controller.
 MAY_IMPORT = {
     "errors": set[str](),
+    "plain_text": set[str](),
+    "foreign_documents": set[str](),
     "profile": {"errors"},
     "web": set[str](),
     "engine": CORE,
@@ -48,8 +50,8 @@ MAY_IMPORT = {
     "commands": ENGINE | {"uploads"},
     "wire": ENGINE,
     "naming": ENGINE | {"wire"},
-    "exchanges": ENGINE | {"commands"},
-    "status_files": INTERFACE,
+    "exchanges": ENGINE | {"commands", "foreign_documents"},
+    "status_files": INTERFACE | {"foreign_documents"},
     "clock": ENGINE,
     "shutdown": set[str](),
     "log_throttle": set[str](),
@@ -115,7 +117,7 @@ WITHIN = {"servers": SERVERS_MAY_IMPORT, "commands": COMMANDS_MAY_IMPORT}
 #: Parts in which values go in and values come out, and nothing else happens.
 PURE = {
     *("errors", "profile", "durations", "engine", "uploads", "commands", "wire", "naming"),
-    *("status_files", "wiring", "exit_codes", "exchanges"),
+    *("status_files", "wiring", "exit_codes", "exchanges", "plain_text", "foreign_documents"),
 }
 IMPURE_MODULES = {
     *("asyncio", "socket", "threading", "subprocess"),

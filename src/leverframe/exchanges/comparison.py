@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from xml.etree import ElementTree
 
 import msgspec
 from msgspec import Struct
@@ -17,6 +16,7 @@ from msgspec import Struct
 from leverframe.errors import ErrorForPeople
 from leverframe.exchanges.exchange import RecordedAnswer, RecordedBody
 from leverframe.exchanges.masking import JSON_TYPES, media_type
+from leverframe.foreign_documents import BadDocument, XmlElement, read_json, read_xml
 
 #: Keys of what is different whenever one looks, or from unit to unit.
 VARYING = frozenset(
@@ -188,27 +188,26 @@ def values_in(text: str, kind: str) -> dict[str, Any] | None:
     text = text.strip()
     if kind in JSON_TYPES or text[:1] in ("{", "["):
         try:
-            return dict(_flat(msgspec.json.decode(text)))
-        except (msgspec.DecodeError, RecursionError):
+            return dict(_flat(read_json(text.encode())))
+        except ValueError:
             return None
-    # An entity of a document type can grow without end.
-    if text[:1] == "<" and kind != "text/html" and "<!DOCTYPE" not in text:
+    if text[:1] == "<" and kind != "text/html":
         try:
-            return dict(_flat(_content(ElementTree.fromstring(text))))  # noqa: S314
-        except (ElementTree.ParseError, RecursionError, ValueError):
+            return dict(_flat(_content(read_xml(text))))
+        except BadDocument:
             return None
     return None
 
 
-def _content(element: ElementTree.Element) -> Any:
+def _content(element: XmlElement) -> Any:
     """Return an element as a text, or as a mapping of its children by their names."""
-    if not len(element) and not element.attrib:
-        return (element.text or "").strip()
-    found: dict[str, Any] = {f"@{name}": value for name, value in element.attrib.items()}
-    if text := (element.text or "").strip():
+    if not element.children and not element.attributes:
+        return element.text.strip()
+    found: dict[str, Any] = {f"@{name}": value for name, value in element.attributes.items()}
+    if text := element.text.strip():
         found["text"] = text
-    names = Counter(child.tag for child in element)
-    for child in element:
+    names = Counter(child.tag for child in element.children)
+    for child in element.children:
         if names[child.tag] > 1:
             found.setdefault(child.tag, []).append(_content(child))
         else:

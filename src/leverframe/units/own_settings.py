@@ -11,6 +11,7 @@ import msgspec
 
 from leverframe.engine.settings import CONFIDENTIAL, Identity, Settings
 from leverframe.engine.tree import MASK, UnfitSettings, leaves, settings_from_leaves
+from leverframe.foreign_documents import BadDocument, read_json_object
 from leverframe.status_files.reading_back import listed, without_unfit
 from leverframe.units.client import UnitAnswer, UnusableAnswer
 from leverframe.units.nearest_profile import nearest_profile
@@ -26,9 +27,9 @@ def own_document(answer: UnitAnswer) -> dict[str, Any] | None:
     if not answer.is_ok or not answer.content_type.startswith("application/json"):
         return None
     try:
-        document = msgspec.json.decode(answer.body, type=dict[str, Any])
+        document = read_json_object(answer.body)
         msgspec.convert(document["profile"], Identity)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError):
+    except (BadDocument, msgspec.MsgspecError, KeyError):
         return None
     return document
 

@@ -1,0 +1,128 @@
+"""JSON and XML of strangers, read within limits of size, depth and number.
+
+A document of a few megabytes can cost a hundred times its size as objects: empty elements in each
+other, empty lists side by side. So both kinds are counted while they are read, or before, and a
+document beyond a limit is refused before it has grown. Document types of XML, by which an entity
+can grow without end, are refused altogether.
+"""
+
+import re
+from typing import Any
+from xml.parsers import expat
+
+import msgspec
+from msgspec import Struct
+
+#: Settings of Leverframe have 5 levels, status files have 2.
+MAX_DEPTH = 32
+#: Brackets, commas and colons of a JSON document; all settings of Leverframe have about 5,000.
+MAX_JSON_SIGNS = 50_000
+#: The longest XML file of a unit has 2 KB and 70 elements.
+MAX_XML_BYTES = 256 * 1024
+MAX_XML_ELEMENTS = 5_000
+#: A text as a whole, also one without an end, or a sign that is outside of texts. The quantifiers
+#: give nothing back, so that every byte is looked at once.
+_TEXT_OR_SIGN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{},:]', re.DOTALL)
+
+
+class BadDocument(ValueError):
+    """Why a document was not read: the end of a sentence that begins with its name."""
+
+
+class XmlElement(Struct):
+    """An element of XML: its text is what stands before its first child."""
+
+    tag: str
+    attributes: dict[str, str] = {}
+    text: str = ""
+    children: list["XmlElement"] = []
+
+
+def read_json(body: bytes) -> Any:
+    """Decode a JSON document; raise `BadDocument` where it is none, or beyond the limits."""
+    _check_signs(body)
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise BadDocument("is no JSON") from None
+
+
+def read_json_object(body: bytes) -> dict[str, Any]:
+    """Decode a JSON document that is an object."""
+    document = read_json(body)
+    if not isinstance(document, dict):
+        raise BadDocument("is no JSON object")
+    return document
+
+
+def _check_signs(body: bytes) -> None:
+    depth = 0
+    for number, found in enumerate(_TEXT_OR_SIGN.finditer(body)):
+        # As many texts as signs, because one stands between two texts.
+        if number > 2 * MAX_JSON_SIGNS:
+            raise BadDocument(f"has more than {MAX_JSON_SIGNS} values")
+        sign = body[found.start()]
+        if sign in b"[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise BadDocument(f"has more than {MAX_DEPTH} levels")
+        elif sign in b"]}":
+            depth -= 1
+
+
+def read_xml(body: bytes | str, max_depth: int = MAX_DEPTH) -> XmlElement:
+    """Parse an XML document; raise `BadDocument` where it is none, or beyond the limits."""
+    if len(body) > MAX_XML_BYTES:
+        raise BadDocument(f"has more than {MAX_XML_BYTES} bytes")
+    # The encoding that a text declares is no longer the one it has.
+    reader = _XmlReader(expat.ParserCreate("utf-8" if isinstance(body, str) else None), max_depth)
+    return reader.read(body.encode("utf-8", "replace") if isinstance(body, str) else body)
+
+
+class _XmlReader:
+    def __init__(self, parser: expat.XMLParserType, max_depth: int) -> None:
+        self._parser = parser
+        self._max_depth = max_depth
+        self._root: XmlElement | None = None
+        #: From the root to the element that is being read.
+        self._open: list[XmlElement] = []
+        self._count = 0
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._add_text
+        parser.StartDoctypeDeclHandler = self._refuse_document_type
+
+    def read(self, body: bytes) -> XmlElement:
+        try:
+            self._parser.Parse(body, True)
+        except BadDocument:
+            raise
+        except (expat.ExpatError, ValueError, LookupError):
+            raise BadDocument("is no XML") from None
+        assert self._root is not None, "expat refuses a document without an element"
+        return self._root
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._count += 1
+        if self._count > MAX_XML_ELEMENTS:
+            raise BadDocument(f"has more than {MAX_XML_ELEMENTS} elements")
+        if len(self._open) == self._max_depth:
+            raise BadDocument(f"has more than {self._max_depth} levels")
+        element = XmlElement(tag, attributes)
+        if self._open:
+            self._open[-1].children.append(element)
+        else:
+            self._root = element
+        self._open.append(element)
+
+    def _end(self, _: str) -> None:
+        self._open.pop()
+
+    def _add_text(self, text: str) -> None:
+        element = self._open[-1]
+        if not element.children:
+            element.text += text
+
+    def _refuse_document_type(self, *_: object) -> None:
+        raise BadDocument("is no plain XML: it has a document type")
