@@ -244,7 +244,7 @@ def test_a_setting_that_the_program_does_not_know_is_listed() -> None:
         {"outputs": 5},
         {"outputs.0.name": "far too long for a name"},
         {"pwm.0.duty": 101},
-        {"rules.1.action": "OUT0"},
+        {"rules.20.action": "OUT0"},
         {"rules.0.action": "OUT9"},
         {"rules.0.source": "nothing"},
         {"rules.0.reference": 1e308},

@@ -74,7 +74,8 @@ def _reachable(tree: Settings, profile: Profile, rows: Sequence[Row]) -> Setting
     rules = tree.rules
     if rows is not TABLE:
         rules = tuple(
-            replace(rule, action="OUT0") if rule.action in MODBUS_WRITES else rule for rule in rules
+            replace(rule, action="OUT0") if rule and rule.action in MODBUS_WRITES else rule
+            for rule in rules
         )
     return replace(tree, rules=rules, access=defaults(profile).access)
 
@@ -172,6 +173,33 @@ def test_a_rule_is_named_by_a_command_of_ours_and_an_unread_name_is_left_alone()
     other = with_values(NEW, rules=(Rule(reference=5.0),))
     (only,) = targets(plan_between(NEW, named, other, rows=TABLE, unread=["rules.0.name"]))
     assert only.startswith("/inpa.cgi?event=0*")
+
+
+@pytest.mark.parametrize(
+    ("now", "wanted", "queries"),
+    [
+        ("A", "-A", ["eventdel=0", "event=1"]),
+        ("--A", "AB", ["eventdel=2", "event=0", "event=1"]),
+        ("ABC", "A-C", ["eventdel=2", "eventdel=1", "event=2"]),
+        ("A-C", "ABC", ["event=1"]),
+        ("A-B-C", "A-B", ["eventdel=4"]),
+        ("", "---A", ["event=3"]),
+    ],
+)
+async def test_a_plan_reaches_empty_places_between_rules(
+    now: str, wanted: str, queries: list[str]
+) -> None:
+    def settings(places: str) -> Settings:
+        sources = {"A": "DS1", "B": "DS2", "C": "DS3"}
+        rules = tuple(None if one == "-" else Rule(source=sources[one]) for one in places)
+        return with_values(NEW, rules=rules)
+
+    plan = plan_between(NEW, settings(now), settings(wanted))
+    assert [step.request.query.partition("*")[0] for step in plan.steps] == queries
+    async with await LoopTwin.start(NEW) as twin:
+        there = plan_between(NEW, settings(""), settings(now))
+        assert await lived(twin, there) == settings(now)
+        assert await lived(twin, plan) == settings(wanted)
 
 
 def test_a_rule_that_does_not_change_is_left_alone() -> None:

@@ -186,10 +186,12 @@ def test_energy_is_set_in_real_units() -> None:
     assert on.actions == [SetEnergy(5, 1.234), SetEnergy(2, 0.0)]
 
 
-def test_a_new_rule_goes_behind_the_last_and_is_disabled() -> None:
+def test_a_new_rule_gets_its_place_also_before_others_exist_and_is_disabled() -> None:
     on = stage()
     perform(on, "/inpa.cgi?event=7*10*1*2150*50*0*0*0*0*0*0*0")
-    (rule,) = on.settings.rules
+    (*before, rule) = on.settings.rules
+    assert before == [None] * 7
+    assert rule is not None
     assert (rule.source, rule.compare, rule.reference, rule.hysteresis) == ("DS1", "<", 21.5, 0.5)
     assert (rule.action, rule.value, rule.enabled) == ("OUT0", 1, False)
 
@@ -267,17 +269,29 @@ def test_an_action_with_its_value_is_taken_apart() -> None:
 
 @pytest.mark.parametrize("command", ["eventon=1*1", "eventper=1*1", "eventdel=1"])
 def test_a_rule_that_is_not_there_contradicts_the_state(command: str) -> None:
-    with pytest.raises(Conflict, match="no event entry 1; the last one is 0") as refusal:
-        perform(stage(rules=(Rule(),)), f"/inpa.cgi?{command}")
+    with pytest.raises(Conflict, match="no event entry 1") as refusal:
+        perform(stage(rules=(Rule(), None, Rule())), f"/inpa.cgi?{command}")
     assert (refusal.value.field, refusal.value.value) == ("A", "1")
-    with pytest.raises(Conflict, match="there is none yet"):
+    assert refusal.value.allowed == "0, 2"
+    with pytest.raises(Conflict, match="no event entry 1"):
         perform(stage(), f"/inpa.cgi?{command}")
 
 
 def test_deleting_a_rule_moves_the_later_ones_down() -> None:
     on = stage(rules=tuple(Rule(source=f"DS{n}") for n in (1, 2, 3)))
     perform(on, "/inpa.cgi?eventdel=1")
-    assert [rule.source for rule in on.settings.rules] == ["DS1", "DS3"]
+    assert [rule and rule.source for rule in on.settings.rules] == ["DS1", "DS3"]
+
+
+def test_deleting_a_rule_moves_empty_places_down_with_the_later_rules() -> None:
+    on = stage()
+    for entry in (5, 3, 9):
+        perform(on, f"/inpa.cgi?event={entry}*{10 + entry}*0*100*0*0*0*0*0*0*0")
+    perform(on, "/inpa.cgi?eventdel=3")
+    there = {place: rule.source for place, rule in enumerate(on.settings.rules) if rule}
+    assert there == {4: "DS6", 8: "CO2"}
+    perform(on, "/inpa.cgi?eventdel=8")
+    assert len(on.settings.rules) == 5, "no empty place is kept behind the last rule"
 
 
 def test_switching_a_schedule_entry_that_is_not_there_contradicts_the_state() -> None:

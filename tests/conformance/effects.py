@@ -104,7 +104,6 @@ def _oled(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rule(v: Values) -> dict[str, Any]:
-    """The tests send it to a controller that has no entries yet: it becomes the first."""
     letters = {"B": "source", "C": "compare", "D": "reference", "E": "hysteresis"}
     letters |= {"F": "operator", "H": "source2", "I": "compare2", "J": "reference2"}
     letters |= {"K": "hysteresis2", "L": "off_delay", "N": "on_delay", "O": "depends", "P": "mode"}
@@ -112,7 +111,7 @@ def _rule(v: Values) -> dict[str, Any]:
     fixed = {"action": action, "value": int(value) if equals else v.get("M", 1)}
     fixed |= {"enabled": False, "permanent": False, "name": ""}
     named = {name: v.get(letter, 0) for letter, name in letters.items()}
-    return {f"rules.0.{name}": value for name, value in (named | fixed).items()}
+    return {f"rules.{v['A']}.{name}": value for name, value in (named | fixed).items()}
 
 
 def _power_input(count: int) -> Callable[[Values], dict[str, Any]]:

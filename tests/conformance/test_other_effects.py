@@ -3,6 +3,7 @@
 Together with the tests of the rows these are all: `OTHERWISE` lists them, and each has a test here.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -70,11 +71,40 @@ async def test_ids_of_the_bus_come_one_after_the_other() -> None:
 
 async def test_a_deleted_entry_is_gone_and_later_ones_move_down() -> None:
     twin = await LoopTwin.start()
-    for source in (10, 11, 12):
-        await twin.ok(f"/inpa.cgi?event=19*{source}*0*0*0*0*0*0*0*0*0*0")
+    for entry in (0, 1, 2):
+        await twin.ok(f"/inpa.cgi?event={entry}*{10 + entry}*0*0*0*0*0*0*0*0*0*0")
     await twin.ok("/inpa.cgi?eventdel=1")
     rules = (await twin.settings())["rules"]
     assert [rule["source"] for rule in rules] == ["DS1", "DS3"]
+
+
+@pytest.mark.parametrize(
+    "profile", [Profile("3.0", "1.58a"), Profile("3.5", "1.36"), NEWEST], ids=str
+)
+async def test_an_entry_that_is_set_first_exists_and_those_before_it_do_not(
+    profile: Profile,
+) -> None:
+    twin = await LoopTwin.start(profile)
+    # As a public client does: 5 first, then 4, then 3.
+    for entry in (5, 4, 3):
+        await twin.ok(f"/inpa.cgi?event={entry}*{10 + entry % 3}*0*100*0*0*0*0*0*0*0")
+        await twin.ok(f"/inpa.cgi?eventon={entry}*1&eventper={entry}*1")
+    assert await exists_and_enabled(twin) == {3: "1*1", 4: "1*1", 5: "1*1"}
+    assert (await twin.ask("/inpa.cgi?eventon=2*1")).status == 409
+    await twin.ok("/inpa.cgi?eventdel=3")
+    assert await exists_and_enabled(twin) == {3: "1*1", 4: "1*1"}
+    rules = (await twin.settings())["rules"]
+    assert [rule and rule["source"] for rule in rules] == [None, None, None, "DS2", "DS3"]
+    assert [one["number"] for one in await twin.json("/api/rules")] == [4, 5]
+    assert [one["number"] for one in (await twin.json("/api/state"))["rules"]] == [4, 5]
+
+
+async def exists_and_enabled(twin: LoopTwin) -> dict[int, str]:
+    """The first two fields of each entry that `eve2.xml` says exists."""
+    text = (await twin.ask("/xml/eve2.xml")).body.decode()
+    entries = {int(number): fields for number, fields in re.findall(r"<ev(\d+)>([^<]*)<", text)}
+    assert list(entries) == list(range(20))
+    return {place: fields[:3] for place, fields in entries.items() if fields[0] == "1"}
 
 
 async def test_a_deleted_schedule_entry_is_gone_and_the_others_stay() -> None:
@@ -90,7 +120,7 @@ async def test_a_deleted_schedule_entry_is_gone_and_the_others_stay() -> None:
 async def test_a_moved_entry_takes_its_dependents_along() -> None:
     twin = await LoopTwin.start()
     for number, depends in enumerate((0, 0, 21)):
-        await twin.ok(f"/inpa.cgi?event=19*{10 + number}*0*0*0*0*0*0*0*0*0*0*1*0*{depends}*0")
+        await twin.ok(f"/inpa.cgi?event={number}*{10 + number}*0*0*0*0*0*0*0*0*0*0*1*0*{depends}*0")
     await twin.ok("/inpa.cgi?rulename=0*First&rulemove=0*2")
     rules = (await twin.settings())["rules"]
     assert [(rule["source"], rule["name"], rule["depends"]) for rule in rules] == [

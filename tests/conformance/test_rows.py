@@ -157,7 +157,7 @@ async def check_good_requests(
             if place == 0 or sets_secrets(sample):
                 await check_shown(twin, sample)
             if row.line == EVENT:
-                await twin.ok("/inpa.cgi?eventdel=0")
+                await twin.ok(f"/inpa.cgi?eventdel={sample.values['A']}")
             sent += 1
     assert sent
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from leverframe.engine.conditions import Condition
 from leverframe.engine.rules import rules_moved, rules_without
-from leverframe.engine.settings import MAX_RULES, Rule
+from leverframe.engine.settings import MAX_RULES, Rule, RulePlaces, rule_numbered
 from tests.effort import examples
 
 from .bench import Bench
@@ -139,20 +139,24 @@ class ModelRule:
 
 
 class Model:
-    def __init__(self, rules: tuple[Rule, ...]) -> None:
+    def __init__(self, rules: RulePlaces) -> None:
         self.now = 0.0
         self.activations = 0
         self.values: dict[str, float | int | None] = dict.fromkeys(READINGS)
         self.values |= dict.fromkeys((*VARIABLES, *OUTPUTS), 0)
         #: Rules in the order in which their last delays began.
         self.order: list[ModelRule] = []
-        self.rules = [ModelRule(r, None, r.enabled, r.permanent) for r in rules]
+        self.places = [r and ModelRule(r, None, r.enabled, r.permanent) for r in rules]
         for rule in self.rules:
             number = (rule.rule.depends - 1) % MAX_RULES
-            if rule.rule.depends and number < len(self.rules):
-                rule.other = self.rules[number]
+            if rule.rule.depends and number < len(self.places):
+                rule.other = self.places[number]
         self.confirmed_by = -1.0
         self.settle()
+
+    @property
+    def rules(self) -> list[ModelRule]:
+        return [rule for rule in self.places if rule is not None]
 
     def cut(self) -> None:
         """A power cut, with an output that remembers its state."""
@@ -190,7 +194,7 @@ class Model:
         self.now = end
 
     def delete(self, rule: ModelRule) -> None:
-        self.rules.remove(rule)
+        self.places.remove(rule)
         for dependent in self.rules:
             if dependent.other is rule:
                 dependent.other = None
@@ -250,7 +254,8 @@ class Model:
             return None
         was = rule.results[which]
         if label in VARIABLES:
-            result = value == ref
+            # `< 1` is 0, and so is reference 0 with any comparison.
+            result = value == (ref if compare == ">=" else 0)
         elif compare == ">=":
             result = value >= ref or bool(was and value >= ref - hysteresis)
         else:
@@ -327,13 +332,15 @@ def take_step(bench: Bench, model: Model, step: tuple[str, object]) -> None:
     elif kind == "wait":
         bench.wait(float(str(what)))
         model.wait(float(str(what)))
-    elif int(str(what)) < len(model.rules):
+    else:
         change_rule(bench, model, kind, int(str(what)))
     model.settle()
 
 
 def change_rule(bench: Bench, model: Model, kind: str, index: int) -> None:
-    rule = model.rules[index]
+    rule = model.places[index] if index < len(model.places) else None
+    if rule is None:
+        return
     if kind == "delete":
         bench.set(rules=rules_without(bench.settings.rules, index))
         model.delete(rule)
@@ -346,12 +353,20 @@ def change_rule(bench: Bench, model: Model, kind: str, index: int) -> None:
         bench.set(**{f"rules__{index}__permanent": rule.permanent})
 
 
+@st.composite
+def places(draw: st.DrawFn, each: st.SearchStrategy[Rule], most: int) -> tuple[Rule | None, ...]:
+    """Rules with empty places in between, and none behind the last one."""
+    made = draw(st.lists(each, min_size=2, max_size=most))
+    gaps = st.sampled_from([0, 0, 0, 1, 2])
+    return tuple(one for rule in made for one in (*(None,) * draw(gaps), rule))
+
+
 @examples(400)
-@given(st.lists(rules(), min_size=2, max_size=5), st.lists(STEPS, min_size=5, max_size=30))
+@given(places(rules(), 5), st.lists(STEPS, min_size=5, max_size=30))
 def test_rules_do_what_a_naive_model_does(
-    rules: list[Rule], steps: list[tuple[str, object]]
+    rules: tuple[Rule | None, ...], steps: list[tuple[str, object]]
 ) -> None:
-    bench, model = Bench({"rules": tuple(rules)}), Model(tuple(rules))
+    bench, model = Bench({"rules": rules}), Model(rules)
     for step in [("wait", 0.0), *steps]:
         take_step(bench, model, step)
         assert {label: bench.values[label] for label in model.values} == model.values
@@ -362,65 +377,68 @@ def test_rules_do_what_a_naive_model_does(
 
 
 @examples(400)
-@given(st.lists(rivals(), min_size=2, max_size=4), st.lists(RIVAL_STEPS, min_size=5, max_size=20))
+@given(places(rivals(), 4), st.lists(RIVAL_STEPS, min_size=5, max_size=20))
 def test_rules_of_one_remembered_output_do_what_a_naive_model_does(
-    rules: list[Rule], steps: list[tuple[str, object]]
+    rules: tuple[Rule | None, ...], steps: list[tuple[str, object]]
 ) -> None:
-    bench = Bench({"rules": tuple(rules), "outputs.0.remember": True})
-    model = Model(tuple(rules))
+    bench = Bench({"rules": rules, "outputs.0.remember": True})
+    model = Model(rules)
     for step in steps:
         take_step(bench, model, step)
         assert bench.values["OUT0"] == model.values["OUT0"]
         assert [e.met for e in bench.engine.rules.explain()] == [r.met for r in model.rules]
 
 
-@given(st.lists(rules(), min_size=1, max_size=MAX_RULES), st.data())
+@given(places(rules(), 7), st.data())
 def test_deleting_a_rule_keeps_the_others_in_order_and_their_dependences(
-    rules: list[Rule], data: st.DataObject
+    rules: tuple[Rule | None, ...], data: st.DataObject
 ) -> None:
     depends = st.integers(0, 2 * MAX_RULES)
-    before = tuple(replace(rule, depends=data.draw(depends)) for rule in rules)
-    index = data.draw(st.integers(0, len(before) - 1))
+    before = tuple(rule and replace(rule, depends=data.draw(depends)) for rule in rules)
+    index = data.draw(st.sampled_from([n for n, rule in enumerate(before) if rule]))
     after = rules_without(before, index)
     kept = [place for place in range(len(before)) if place != index]
-    assert len(after) == len(kept)
+    assert after[-1] is not None
     for new_place, old_place in enumerate(kept):
-        old, new = before[old_place], after[new_place]
-        assert replace(old, depends=0) == replace(new, depends=0)
-        assert meant(new.depends, after) == meant_before(old.depends, before, index)
+        old, new = before[old_place], rule_numbered(after, new_place + 1)
+        assert (old is None) is (new is None)
+        if old and new:
+            assert replace(old, depends=0) == replace(new, depends=0)
+            assert meant(new.depends, after) == meant_before(old.depends, before, index)
 
 
 @examples(200)
-@given(st.lists(rules(), min_size=1, max_size=MAX_RULES), st.data())
+@given(places(rules(), 7), st.data())
 def test_moving_a_rule_keeps_what_each_rule_depends_on(
-    rules: list[Rule], data: st.DataObject
+    rules: tuple[Rule | None, ...], data: st.DataObject
 ) -> None:
     depends = st.integers(0, 2 * MAX_RULES)
-    before = tuple(replace(rule, depends=data.draw(depends)) for rule in rules)
-    places = st.integers(0, len(before) - 1)
-    index, to = data.draw(places), data.draw(places)
+    before = tuple(rule and replace(rule, depends=data.draw(depends)) for rule in rules)
+    index = data.draw(st.sampled_from([n for n, rule in enumerate(before) if rule]))
+    to = data.draw(st.integers(0, len(before) - 1))
     after = rules_moved(before, index, to)
     order = list(range(len(before)))
     order.insert(to, order.pop(index))
-    assert len(after) == len(order)
+    assert after[-1] is not None
     for new_place, old_place in enumerate(order):
-        old, new = before[old_place], after[new_place]
-        assert replace(old, depends=0) == replace(new, depends=0)
-        assert meant(new.depends, after) == meant(old.depends, before)
+        old, new = before[old_place], rule_numbered(after, new_place + 1)
+        assert (old is None) is (new is None)
+        if old and new:
+            assert replace(old, depends=0) == replace(new, depends=0)
+            assert meant(new.depends, after) == meant(old.depends, before)
 
 
-def meant(depends: int, rules: tuple[Rule, ...]) -> tuple[str, Rule | int | None]:
+def meant(depends: int, rules: RulePlaces) -> tuple[str, Rule | int | None]:
     """Which rule a dependence is on, without its own dependence, and of which kind it is."""
     if not depends:
         return "none", None
     kind = "met" if depends > MAX_RULES else "not met"
     number = (depends - 1) % MAX_RULES
-    return kind, replace(rules[number], depends=0) if number < len(rules) else None
+    rule = rule_numbered(rules, number + 1)
+    return kind, rule and replace(rule, depends=0)
 
 
-def meant_before(
-    depends: int, rules: tuple[Rule, ...], deleted: int
-) -> tuple[str, Rule | int | None]:
+def meant_before(depends: int, rules: RulePlaces, deleted: int) -> tuple[str, Rule | int | None]:
     if depends and (depends - 1) % MAX_RULES == deleted:
         return "none", None
     return meant(depends, rules)

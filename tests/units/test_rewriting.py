@@ -145,6 +145,18 @@ def test_a_rule_without_a_sentence_becomes_a_table(tmp_path: Path) -> None:
     assert load_unit_file(path).settings.rules == (Rule(source2="DS1"),)
 
 
+def test_a_rule_of_an_empty_place_goes_and_the_later_ones_stay(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        '[rules]\n1 = "when DS1 < 12, then OUT0 on"\n2 = "when DS2 < 12, then OUT1 on"\n',
+    )
+    settings = load_unit_file(path).settings
+    emptied = with_value(settings, "rules", (None, settings.rules[1]))
+    save_unit_file(path, emptied, NEWEST)
+    assert "1 = " not in path.read_text(encoding="utf-8")
+    assert load_unit_file(path).settings.rules == emptied.rules
+
+
 def test_the_version_and_what_is_unread_are_brought_up_to_date(tmp_path: Path) -> None:
     path = written(tmp_path, '# opening\n\n# about outputs\n[outputs.OUT0]\nname = "Pump"\n')
     older = Profile("3.5", "1.44")

@@ -103,6 +103,25 @@ def test_parts_of_rules_without_effect_do_not_count() -> None:
     ]
 
 
+def test_a_digital_condition_is_compared_by_the_state_that_it_asks_for() -> None:
+    below, zero, one = (
+        changed(rules=(None, Rule(source="INPD1", compare=compare, reference=reference)))
+        for compare, reference in (("<", 1.0), (">=", 0.0), (">=", 1.0))
+    )
+    assert told(below, zero) == []
+    assert told(below, one) == [
+        "rule 2: disabled: when INPD1 = 0, then OUT0 on -> disabled: when INPD1 = 1, then OUT0 on"
+    ]
+
+
+def test_a_rule_at_another_place_differs_only_where_it_is_missing() -> None:
+    rule, other = Rule(source="DS1", enabled=True), Rule(source="DS2", enabled=True)
+    assert told(changed(rules=(rule, None, other)), changed(rules=(rule, other))) == []
+    assert told(changed(rules=(None, rule)), changed()) == [
+        "rule 2: when DS1 >= 0, then OUT0 on -> nothing"
+    ]
+
+
 def test_places_of_schedule_entries_do_not_count() -> None:
     lamp = ScheduleEntry("Lamp", "OUT1", 1, 23400, days=("Mon", "Sat"), active=True)
     pump = ScheduleEntry("", "OUT2", 0, 600, periodic=True, date="2026-03-29")

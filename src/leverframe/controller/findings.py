@@ -28,7 +28,7 @@ from leverframe.engine.findings import (
 from leverframe.engine.journal import Cause
 from leverframe.engine.moment import Moment
 from leverframe.engine.rule_advice import fights
-from leverframe.engine.settings import Settings
+from leverframe.engine.settings import Settings, rule_numbered
 from leverframe.hardware.module_mapping import SLOT_TROUBLES
 from leverframe.naming.names import name_of
 
@@ -308,7 +308,8 @@ def is_of_trouble(cause: Cause) -> bool:
 def _figure(key: str, figure: int | float | str, settings: Settings) -> int | float | str:
     """Return a figure as people call what it is."""
     if key in _RULES and isinstance(figure, int):
-        return settings.rules[figure - 1].name or figure
+        rule = rule_numbered(settings.rules, figure)
+        return (rule.name if rule else "") or figure
     return part_of(figure).name if key == "part" and isinstance(figure, str) else figure
 
 

@@ -17,7 +17,12 @@ from leverframe.engine.engine import Engine
 from leverframe.engine.labels import MAPPED, PWMS
 from leverframe.engine.live_rule import BOTH_WAYS, ONLY_WHEN_IT_STARTS, ONLY_WHEN_IT_STOPS
 from leverframe.engine.moment import SET_CLOCK, Moment
-from leverframe.engine.settings import Settings, module_mapping
+from leverframe.engine.settings import (
+    Settings,
+    module_mapping,
+    numbered_rules,
+    rule_numbered,
+)
 from leverframe.engine.source_setup import is_set_up, sources_of
 from leverframe.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
 
@@ -136,7 +141,8 @@ def _rules(engine: Engine) -> Iterator[Finding]:
         figures: dict[str, int | float | str] = {"rule": number}
         absent = waiting.get(number)
         if absent is None:
-            label = engine.settings.rules[number - 1].action
+            rule = rule_numbered(engine.settings.rules, number)
+            label = None if rule is None else rule.action
             yield Finding("rule_held", page, label, figures, held[number])
         elif absent not in engine.machine.absent_since:
             yield Finding("rule_waits", page, absent, figures)
@@ -222,9 +228,10 @@ def _page_of(channel: str) -> str:
 
 def _wanted_messages(settings: Settings) -> set[tuple[str, int, tuple[bool, ...]]]:
     """Return channel and slot of each message, and whether its sender begins or ends to act."""
-    rules = [rule for rule in settings.rules if rule.enabled and rule.action in MESSAGES]
     wanted = {
-        (*MESSAGES[rule.action], _MOMENTS.get(rule.mode, _MOMENTS[BOTH_WAYS])) for rule in rules
+        (*MESSAGES[rule.action], _MOMENTS.get(rule.mode, _MOMENTS[BOTH_WAYS]))
+        for _, rule in numbered_rules(settings.rules)
+        if rule.enabled and rule.action in MESSAGES
     }
     if any(entry.enabled and entry.email for entry in settings.watchdog):
         wanted.add(("email", 1, (True,)))

@@ -7,7 +7,7 @@ of a heating rule therefore switches the heating off.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from math import inf
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from leverframe.engine.conditions import COMBINE, Condition
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.engine.machine import Value
-from leverframe.engine.settings import MAX_RULES, Rule
+from leverframe.engine.settings import MAX_RULES, Rule, RulePlaces, rule_numbered
 from leverframe.engine.timers import Key
 
 #: Actions that have a value and delays; all others act at once.
@@ -67,12 +67,12 @@ class LiveRule:
         "unconfirmed",
     )
 
-    def __init__(self, rule: Rule, key: Key) -> None:
+    def __init__(self, rule: Rule, key: Key, number: int) -> None:
         self.rule = rule
         #: Key of its deadline: numbered by rule, not by place, so that a rule that moves keeps it.
         self.key = key
         #: From 1, as people count and as dependences do.
-        self.number = 0
+        self.number = number
         self.cause = Cause("rule")
         self.first = Condition(rule.source, rule.compare, rule.reference, rule.hysteresis)
         self.second = (
@@ -206,19 +206,26 @@ class LiveRule:
 
 
 def carry_over(
-    former: list[LiveRule], rules: tuple[Rule, ...], fresh: Callable[[Rule], LiveRule]
+    former: list[LiveRule], rules: list[tuple[int, Rule]], fresh: Callable[[int, Rule], LiveRule]
 ) -> tuple[list[LiveRule], list[LiveRule]]:
-    """Return the live rules for new settings, and the former ones that are no longer used."""
+    """Return the live rules for new settings, and the former ones that are no longer used.
+
+    `rules` are the new ones with their numbers. Of a rule that is kept, the number is the former.
+    """
     spare = list(former)
-    same = [_take(spare, [live.rule is rule for live in spare]) for rule in rules]
+    same = [_take(spare, [live.rule is rule for live in spare]) for _, rule in rules]
     kept = [
         live or _take(spare, [_goes_on(live.rule, rule) for live in spare])
-        for live, rule in zip(same, rules, strict=True)
+        for live, (_, rule) in zip(same, rules, strict=True)
     ]
-    lives = [live or fresh(rule) for live, rule in zip(kept, rules, strict=True)]
-    for old, new in zip(former, lives, strict=False):
-        if old in spare and new not in former and _is_edit(old.rule, new.rule):
+    edited = {live.number: live for live in spare}
+    lives = []
+    for live, (number, rule) in zip(kept, rules, strict=True):
+        new = live or fresh(number, rule)
+        old = edited.get(number)
+        if live is None and old is not None and _is_edit(old.rule, rule):
             new.continue_from(old)
+        lives.append(new)
     return lives, spare
 
 
@@ -235,19 +242,24 @@ def _goes_on(old: Rule, new: Rule) -> bool:
     return old == replace(new, depends=old.depends, permanent=old.permanent, name=old.name)
 
 
-def moved_places(former: Sequence[Rule], rules: Sequence[Rule]) -> list[int]:
+def moved_places(former: RulePlaces, rules: RulePlaces) -> list[int]:
     """List the places at which there is another rule now: it was moved there, or none is left."""
-    places = [
+    return [
         place
-        for place, rule in enumerate(rules[: len(former)])
-        if not _goes_on(former[place], rule)
-        and (_is_among(rule, former) or _is_among(former[place], rules))
+        for place, old in enumerate(former)
+        if old is not None and _has_left(old, rule_numbered(rules, place + 1), former, rules)
     ]
-    return places + list(range(len(rules), len(former)))
 
 
-def _is_among(rule: Rule, others: Sequence[Rule]) -> bool:
-    return any(_goes_on(other, rule) for other in others)
+def _has_left(old: Rule, new: Rule | None, former: RulePlaces, rules: RulePlaces) -> bool:
+    """Return True if the rule at a place is not the former one, nor an edit of it."""
+    if new is None:
+        return True
+    return not _goes_on(old, new) and (_is_among(new, former) or _is_among(old, rules))
+
+
+def _is_among(rule: Rule, others: RulePlaces) -> bool:
+    return any(other is not None and _goes_on(other, rule) for other in others)
 
 
 def _is_edit(old: Rule, new: Rule) -> bool:

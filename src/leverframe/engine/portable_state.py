@@ -28,7 +28,7 @@ from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.rules import RESTED
 from leverframe.engine.schedule import _Plan
-from leverframe.engine.settings import Settings
+from leverframe.engine.settings import Settings, numbered_rules
 from leverframe.engine.timers import Key
 from leverframe.engine.watchdog import _Guard
 from leverframe.errors import ErrorForPeople
@@ -327,8 +327,8 @@ def _fill(engine: Engine, state: EngineState) -> None:
 
 def _fill_rules(engine: Engine, state: EngineState) -> None:
     rules = engine.rules
-    of_rules = zip(engine.settings.rules, state.live_rules, strict=True)
-    rules._live = [LiveRule(rule, one.key) for rule, one in of_rules]
+    of_rules = zip(numbered_rules(engine.settings.rules), state.live_rules, strict=True)
+    rules._live = [LiveRule(rule, one.key, number) for (number, rule), one in of_rules]
     rules._link()
     _restore_all(rules._live, state.live_rules)
     for live, results in zip(rules._live, state.results, strict=True):

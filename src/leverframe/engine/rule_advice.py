@@ -21,7 +21,14 @@ from leverframe.engine.live_rule import (
 )
 from leverframe.engine.rule_courses import Courses, conditions_of
 from leverframe.engine.rule_loops import loops
-from leverframe.engine.settings import Rule, Settings, has_module, rule_label
+from leverframe.engine.settings import (
+    Rule,
+    Settings,
+    has_module,
+    numbered_rules,
+    rule_label,
+    rule_numbered,
+)
 from leverframe.engine.source_setup import is_set_up, range_of
 from leverframe.profile import Profile
 
@@ -55,7 +62,7 @@ def advise(settings: Settings, offer: Offer, measured: Container[str] = ()) -> l
     return [
         *(
             advice
-            for number, rule in enumerate(settings.rules, start=1)
+            for number, rule in numbered_rules(settings.rules)
             for advice in _of_one(number, rule, settings, offer, measured)
         ),
         *fights(settings),
@@ -151,7 +158,7 @@ def _of_dependence(number: int, rule: Rule, settings: Settings) -> Iterator[Advi
     other, must_be_met = dependence(rule)
     if not other:
         return
-    needed = settings.rules[other - 1] if other <= len(settings.rules) else None
+    needed = rule_numbered(settings.rules, other)
     who, whom = (rule_label(settings.rules, one) for one in (number, other))
     if other == number:
         kind, text = (
@@ -191,7 +198,7 @@ def fights(settings: Settings) -> Iterator[Advice]:
     """
     enabled = [
         (number, rule)
-        for number, rule in enumerate(settings.rules, start=1)
+        for number, rule in numbered_rules(settings.rules)
         if rule.enabled and _target(rule) in _TARGETS
     ]
     for (number, rule), (other_number, other) in combinations(enabled, 2):
@@ -249,14 +256,15 @@ def _ends_on(
 
 def _remembered(settings: Settings) -> Iterator[Advice]:
     """Yield advice on remembered outputs that a rule switches on and nothing switches off."""
-    for number, rule in enumerate(settings.rules, start=1):
+    rules = numbered_rules(settings.rules)
+    for number, rule in rules:
         if not rule.enabled or rule.action not in OUTPUTS:
             continue
         output = settings.outputs[OUTPUTS.index(rule.action)]
         stays_on = rule.mode == ONLY_WHEN_IT_STARTS and rule.value == ON
         if not (stays_on and output.remember) or output.return_time:
             continue
-        if not any(_switches_off(other, rule.action) for other in settings.rules):
+        if not any(_switches_off(other, rule.action) for _, other in rules):
             who = rule_label(settings.rules, number)
             text = (
                 f"{rule.action} remembers its state, and rule {who} acts only when it begins: "
@@ -297,7 +305,7 @@ def _both_met(numbers: tuple[int, int], rule: Rule, other: Rule, settings: Setti
 
 def _loops(settings: Settings, profile: Profile) -> Iterator[Advice]:
     for numbers in loops(settings, profile):
-        rules = [settings.rules[number - 1] for number in numbers]
+        rules = [rule for number, rule in numbered_rules(settings.rules) if number in numbers]
         labels = tuple(dict.fromkeys(rule.action for rule in rules))
         delay_s = sum(rule.on_delay + rule.off_delay for rule in rules)
         who = _listed([rule_label(settings.rules, number) for number in numbers])

@@ -9,7 +9,7 @@ from msgspec import Struct
 from leverframe.engine.conditions import Condition
 from leverframe.engine.live_rule import ONLY_WHEN_IT_STOPS, LiveRule, dependence
 from leverframe.engine.machine import Machine, Value
-from leverframe.engine.settings import Rule, rule_label
+from leverframe.engine.settings import RulePlaces, rule_label
 
 
 class ConditionExplanation(Struct, frozen=True):
@@ -90,7 +90,7 @@ def explain_rule(
 
 def _judged_anew(live: LiveRule, machine: Machine) -> LiveRule:
     """Judge a copy of a disabled rule, which is never judged itself, to show its results."""
-    shown = LiveRule(live.rule, live.key)
+    shown = LiveRule(live.rule, live.key, live.number)
     shown.judge(machine.values)
     return shown
 
@@ -108,7 +108,7 @@ def _explain_condition(condition: Condition, machine: Machine) -> ConditionExpla
     )
 
 
-def sentence(obstacle: Obstacle, rules: tuple[Rule, ...]) -> str:
+def sentence(obstacle: Obstacle, rules: RulePlaces) -> str:
     rule = rule_label(rules, obstacle.rule)
     return OBSTACLES[obstacle.kind].format(rule=rule, label=obstacle.label)
 

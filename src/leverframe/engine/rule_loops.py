@@ -6,7 +6,7 @@ latch does. Whether they do is tried out: they run on an engine of their own, wi
 every combination of values that their other sources can have.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice, product
 
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.live_rule import SWITCHED, dependence
 from leverframe.engine.moment import Moment
 from leverframe.engine.rule_courses import conditions_of, values_of
-from leverframe.engine.settings import Rule, Settings
+from leverframe.engine.settings import Rule, RulePlaces, Settings, numbered_rules
 from leverframe.engine.source_setup import range_of
 from leverframe.profile import Profile
 
@@ -35,7 +35,7 @@ def loops(settings: Settings, profile: Profile) -> Iterator[tuple[int, ...]]:
             yield numbers
 
 
-def _rings(rules: Sequence[Rule]) -> Iterator[tuple[int, ...]]:
+def _rings(rules: RulePlaces) -> Iterator[tuple[int, ...]]:
     """Yield the rules that lead back to themselves, those of one ring together."""
     reached = _reached(rules)
     reported: set[int] = set()
@@ -46,9 +46,9 @@ def _rings(rules: Sequence[Rule]) -> Iterator[tuple[int, ...]]:
             yield ring
 
 
-def _reached(rules: Sequence[Rule]) -> dict[int, set[int]]:
+def _reached(rules: RulePlaces) -> dict[int, set[int]]:
     """Map every enabled rule's number to those that it leads to, also by way of others."""
-    numbered = {number: rule for number, rule in enumerate(rules, start=1) if rule.enabled}
+    numbered = {number: rule for number, rule in numbered_rules(rules) if rule.enabled}
     watched = {number: _watched(rule, numbered) for number, rule in numbered.items()}
     reached = {
         number: {
@@ -73,9 +73,10 @@ def _watched(rule: Rule, numbered: dict[int, Rule]) -> set[str]:
 
 
 def _never_rests(numbers: tuple[int, ...], settings: Settings, profile: Profile) -> bool:
-    needed = {dependence(settings.rules[number - 1])[0] for number in numbers}
+    ring = [rule for number, rule in numbered_rules(settings.rules) if number in numbers]
+    needed = {dependence(rule)[0] for rule in ring}
     trial = _trial(settings, {*numbers, *needed}, defaults(profile))
-    switched = {settings.rules[number - 1].action for number in numbers}
+    switched = {rule.action for rule in ring}
     return any(
         _is_stopped(Engine(profile, trial), others, switched)
         for others in islice(_others(trial, switched, settings), MAX_TRIALS)
@@ -85,7 +86,7 @@ def _never_rests(numbers: tuple[int, ...], settings: Settings, profile: Profile)
 def _trial(settings: Settings, numbers: set[int], factory: Settings) -> Settings:
     """Enable only these rules, at their places and without delays, in factory settings."""
     rules = tuple(
-        replace(rule, on_delay=0, off_delay=0, enabled=rule.enabled and number in numbers)
+        rule and replace(rule, on_delay=0, off_delay=0, enabled=rule.enabled and number in numbers)
         for number, rule in enumerate(settings.rules, start=1)
     )
     return replace(factory, rules=rules)
@@ -94,7 +95,10 @@ def _trial(settings: Settings, numbers: set[int], factory: Settings) -> Settings
 def _others(trial: Settings, switched: set[str], settings: Settings) -> Iterator[dict[str, float]]:
     """Yield all combinations of values of the sources that the rules do not switch themselves."""
     conditions = [
-        condition for rule in trial.rules if rule.enabled for condition in conditions_of(rule)
+        condition
+        for _, rule in numbered_rules(trial.rules)
+        if rule.enabled
+        for condition in conditions_of(rule)
     ]
     labels = sorted({condition.label for condition in conditions} - switched)
     values = [

@@ -26,8 +26,8 @@ class RuleMemory:
 
     def restore(self, lives: Iterable[LiveRule]) -> None:
         """Resume rules whose output is in the state that they have set it to."""
-        for place, live in enumerate(lives):
-            held = self._stored[place]
+        for live in lives:
+            held = self._stored[live.number - 1]
             if held is None or not live.rule.enabled or not self._remembers(live):
                 continue
             if held == self._machine.values[live.rule.action]:
@@ -39,8 +39,9 @@ class RuleMemory:
             self._store(live.number - 1, self._held(live))
 
     def keep_all(self, lives: list[LiveRule]) -> None:
-        held = [self._held(live) for live in lives]
-        held += [None] * (MAX_RULES - len(held))
+        held: list[int | None] = [None] * MAX_RULES
+        for live in lives:
+            held[live.number - 1] = self._held(live)
         if held != self._stored:
             for place, state in enumerate(held):
                 self._store(place, state)

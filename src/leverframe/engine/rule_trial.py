@@ -17,7 +17,7 @@ from leverframe.engine.live_rule import Firing, dependence
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.rule_courses import conditions_of, turns_of
-from leverframe.engine.settings import Rule, Settings
+from leverframe.engine.settings import Rule, RulePlaces, Settings, rule_numbered
 from leverframe.engine.timeline import Course, changes_by_time
 from leverframe.profile import Profile
 
@@ -38,15 +38,15 @@ class RuleTrial(Struct, frozen=True):
     conditions: list[list[Firing]] = []
 
 
-def sources_of_trial(rules: Sequence[Rule], index: int) -> set[str]:
+def sources_of_trial(rules: RulePlaces, index: int) -> set[str]:
     """Return the labels whose past values the trial of a rule needs."""
-    rule = rules[index]
-    own = {condition.label for one in _involved(rules, index) for condition in conditions_of(one)}
-    return own - {rule.action}
+    involved = _involved(rules, index)
+    own = {condition.label for one in involved for condition in conditions_of(one)}
+    return own - {involved[0].action}
 
 
 def try_rule(
-    rules: Sequence[Rule],
+    rules: RulePlaces,
     index: int,
     courses: Mapping[str, Course],
     span: tuple[float, float],
@@ -58,7 +58,7 @@ def try_rule(
     engine.start(Moment(first, first))
     firings = engine.rules.firings_of(index)
     found: list[Firing] = []
-    turns: list[list[Firing]] = [[] for _ in conditions_of(rules[index])]
+    turns: list[list[Firing]] = [[] for _ in conditions_of(_tried(rules, index))]
     for moment in _lived(engine, courses, last):
         found += (firing for firing in firings if firing.time <= moment)
         firings.clear()
@@ -70,18 +70,25 @@ def try_rule(
     return found[:MAX_FIRINGS], [course[:MAX_FIRINGS] for course in turns]
 
 
-def _involved(rules: Sequence[Rule], index: int) -> list[Rule]:
+def _tried(rules: RulePlaces, index: int) -> Rule:
     rule = rules[index]
-    number, _ = dependence(rule)
-    needed = rules[number - 1] if 0 < number <= len(rules) else None
+    if rule is None:
+        raise LookupError(f"there is no rule at place {index}")
+    return rule
+
+
+def _involved(rules: RulePlaces, index: int) -> list[Rule]:
+    """Return the rule that is tried, and the one that it depends on where that is enabled."""
+    rule = _tried(rules, index)
+    needed = rule_numbered(rules, dependence(rule)[0])
     return [rule] if needed is None or not needed.enabled else [rule, needed]
 
 
-def _only(rules: Sequence[Rule], index: int, profile: Profile) -> Settings:
+def _only(rules: RulePlaces, index: int, profile: Profile) -> Settings:
     """Enable only the rule and the one that it depends on, at their places."""
-    number, _ = dependence(rules[index])
+    number, _ = dependence(_tried(rules, index))
     kept = (
-        replace(rule, enabled=place == index or (rule.enabled and place == number - 1))
+        rule and replace(rule, enabled=place == index or (rule.enabled and place == number - 1))
         for place, rule in enumerate(rules)
     )
     return replace(defaults(profile), rules=tuple(kept))
@@ -122,7 +129,7 @@ def turning(course: Iterable[tuple[float, Value]], turns: Sequence[float]) -> Co
     return kept
 
 
-def turns_of_trial(rules: Sequence[Rule], index: int, label: str) -> list[float]:
+def turns_of_trial(rules: RulePlaces, index: int, label: str) -> list[float]:
     """List the numbers at which conditions on a label turn, ascending."""
     conditions = (one for rule in _involved(rules, index) for one in conditions_of(rule))
     return sorted({turn for one in conditions if one.label == label for turn in turns_of(one)})

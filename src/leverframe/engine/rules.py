@@ -54,7 +54,13 @@ from leverframe.engine.live_rule import (
 from leverframe.engine.machine import Machine
 from leverframe.engine.rule_explanation import RuleExplanation, absent_source, explain_rule
 from leverframe.engine.rule_memory import RuleMemory
-from leverframe.engine.settings import Rule, Settings
+from leverframe.engine.settings import (
+    Rule,
+    RulePlaces,
+    Settings,
+    numbered_rules,
+    without_trailing_gaps,
+)
 from leverframe.engine.timers import Key
 from leverframe.engine.traces import ANOTHER_RULE, RULE_TRACES
 
@@ -65,10 +71,12 @@ RESTED: Key = ("rules", "rested")
 _UNCONFIRMED: Key = ("rules", "unconfirmed")
 
 
-def rules_without(rules: tuple[Rule, ...], index: int) -> tuple[Rule, ...]:
-    """Return the rules without one: later ones move down, and dependences follow their rule."""
+def rules_without(rules: RulePlaces, index: int) -> tuple[Rule | None, ...]:
+    """Return the rules without one: later places move down, and dependences follow their rule."""
     deleted = index + 1
-    return tuple(_after_deletion(rule, deleted) for rule in (*rules[:index], *rules[index + 1 :]))
+    return without_trailing_gaps(
+        [rule and _after_deletion(rule, deleted) for rule in (*rules[:index], *rules[index + 1 :])]
+    )
 
 
 def _after_deletion(rule: Rule, deleted: int) -> Rule:
@@ -78,12 +86,13 @@ def _after_deletion(rule: Rule, deleted: int) -> Rule:
     return replace(rule, depends=0 if number == deleted else rule.depends - 1)
 
 
-def rules_moved(rules: tuple[Rule, ...], index: int, to: int) -> tuple[Rule, ...]:
+def rules_moved(rules: RulePlaces, index: int, to: int) -> tuple[Rule | None, ...]:
     """Return the rules with one at another place: dependences follow their rule."""
     order = [place for place in range(len(rules)) if place != index]
     order.insert(to, index)
     numbers = {old + 1: new + 1 for new, old in enumerate(order)}
-    return tuple(_with_number(rules[place], numbers) for place in order)
+    moved = (rules[place] for place in order)
+    return without_trailing_gaps([rule and _with_number(rule, numbers) for rule in moved])
 
 
 def _with_number(rule: Rule, numbers: dict[int, int]) -> Rule:
@@ -134,7 +143,8 @@ class Rules:
 
         Those that had switched an output that remembers go on as met.
         """
-        self._live = [self._fresh(rule) for rule in self._machine.settings.rules]
+        rules = numbered_rules(self._machine.settings.rules)
+        self._live = [self._fresh(number, rule) for number, rule in rules]
         self._memory.restore(self._live)
         self._begin()
         self._memory.keep_all(self._live)
@@ -144,7 +154,7 @@ class Rules:
     def adopt(self, old: Settings) -> None:
         rules = self._machine.settings.rules
         if old.rules is not rules:
-            self._live, gone = carry_over(self._live, rules, self._fresh)
+            self._live, gone = carry_over(self._live, numbered_rules(rules), self._fresh)
             for live in gone:
                 self._drop_delay(live)
             self._trace_moved(old.rules)
@@ -195,7 +205,7 @@ class Rules:
         return self._holder(action) is not None
 
     def explain(self, now: float | None = None) -> list[RuleExplanation]:
-        """Explain all rules; delays count from `now`, by default the moment of the last call."""
+        """Explain all rules that exist; delays count from `now`, by default the last call."""
         counted_from = self._machine.at.now if now is None else now
         return [
             explain_rule(live, self._machine, self._holder(live.rule.action), counted_from)
@@ -227,20 +237,23 @@ class Rules:
         return WantedState(first.number, first.held)
 
     def firings(self) -> list[list[Firing]]:
-        """List the recent firings of each rule, oldest first."""
+        """List the recent firings of each rule that exists, oldest first."""
         return [list(live.firings) for live in self._live]
 
     def results_of(self, index: int) -> tuple[bool | None, ...]:
         """Return the last results of a rule's conditions."""
-        return tuple(condition.result for condition in self._live[index].conditions())
+        return tuple(condition.result for condition in self._at(index).conditions())
 
     def firings_of(self, index: int) -> deque[Firing]:
         """Return a rule's own deque of recent firings; a caller that counts all may empty it."""
-        return self._live[index].firings
+        return self._at(index).firings
 
-    def _fresh(self, rule: Rule) -> LiveRule:
+    def _at(self, index: int) -> LiveRule:
+        return next(live for live in self._live if live.number == index + 1)
+
+    def _fresh(self, number: int, rule: Rule) -> LiveRule:
         self._serial += 1
-        return LiveRule(rule, ("rules", self._serial))
+        return LiveRule(rule, ("rules", self._serial), number)
 
     def _begin(self) -> None:
         self._link()
@@ -268,10 +281,10 @@ class Rules:
         self._by_source.clear()
         self._holders.clear()
         self._by_target.clear()
-        by_number = dict(enumerate(self._live, start=1))
-        for (number, live), rule in zip(
-            by_number.items(), self._machine.settings.rules, strict=True
-        ):
+        rules = numbered_rules(self._machine.settings.rules)
+        by_number = {number: live for (number, _), live in zip(rules, self._live, strict=True)}
+        for number, rule in rules:
+            live = by_number[number]
             live.rule = rule
             live.number = number
             live.cause = Cause("rule", rule.name or str(number), number=number, name=rule.name)
@@ -323,7 +336,7 @@ class Rules:
                 (wall, RULE_TRACES[live.number - 1], int(live.met)) for live in lives
             ]
 
-    def _trace_moved(self, former: tuple[Rule, ...]) -> None:
+    def _trace_moved(self, former: RulePlaces) -> None:
         """Record at which places other rules stand now, because rules were moved or deleted."""
         machine = self._machine
         if machine.samples is not None:

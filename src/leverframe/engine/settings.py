@@ -10,6 +10,8 @@ To add a setting: add a field with its default here, and a row in `commands/tabl
 it may be. Where versions have different numbers of something, `factory_settings.py` says how many.
 """
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 NO_ONEWIRE_ID = "00:00:00:00:00:00:00:00"
@@ -410,7 +412,8 @@ class Settings(Node, frozen=True):
     modbus_tcp: ModbusTcp = ModbusTcp()
     power: tuple[Power, ...] = (Power(),) * 6
     energy_remember: bool = False
-    rules: tuple[Rule, ...] = ()
+    #: By place, up to the last one; None where there is no entry.
+    rules: tuple[Rule | None, ...] = ()
     event_variables: tuple[EventVariable, ...] = (EventVariable(),) * 8
     oled: Oled = Oled()
     ui: Ui = Ui()
@@ -453,10 +456,41 @@ SECRETS = frozenset(
 CONFIDENTIAL = SECRETS | {"http.*.url", "http.*.body"}
 
 
-def rule_label(rules: tuple[Rule, ...], number: int | None) -> str:
+#: Rules by place, None where there is no entry.
+RulePlaces = Sequence[Rule | None]
+
+
+def rule_numbered(rules: RulePlaces, number: int | None) -> Rule | None:
+    """Return the rule with a number, counted from 1; None if there is none."""
+    return rules[number - 1] if number and 0 < number <= len(rules) else None
+
+
+def numbered_rules(rules: RulePlaces) -> list[tuple[int, Rule]]:
+    """List the rules that exist with their numbers, counted from 1."""
+    return [(number, rule) for number, rule in enumerate(rules, start=1) if rule is not None]
+
+
+def free_place(rules: RulePlaces) -> int:
+    """Return the first place without a rule; the number of places if all are used."""
+    return next((place for place, rule in enumerate(rules) if rule is None), len(rules))
+
+
+def without_trailing_gaps(rules: RulePlaces) -> tuple[Rule | None, ...]:
+    """Return the places up to the last rule."""
+    used = max((number for number, _ in numbered_rules(rules)), default=0)
+    return tuple(rules[:used])
+
+
+def with_rule(rules: RulePlaces, place: int, rule: Rule | None) -> tuple[Rule | None, ...]:
+    """Return the rules with another one at a place, or none; places before it may stay empty."""
+    gap = (None,) * (place - len(rules))
+    return without_trailing_gaps((*rules[:place], *gap, rule, *rules[place + 1 :]))
+
+
+def rule_label(rules: RulePlaces, number: int | None) -> str:
     """Return what people call a rule: its name, or its number where it has none."""
-    named = rules[number - 1].name if number and number <= len(rules) else ""
-    return named or str(number)
+    rule = rule_numbered(rules, number)
+    return (rule.name if rule else "") or str(number)
 
 
 def has_module(settings: Settings, slot: int) -> bool:

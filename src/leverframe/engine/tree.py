@@ -26,6 +26,7 @@ from leverframe.engine.settings import (
     Rule,
     ScheduleEntry,
     Settings,
+    without_trailing_gaps,
 )
 from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
@@ -218,7 +219,7 @@ def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Sett
     # What was stored by another version is now of this one.
     tree.pop("profile", None)
     if "rules" in tree:
-        tree["rules"] = [rule for rule in tree["rules"] if rule is not None]
+        tree["rules"] = without_trailing_gaps(tree["rules"])
     try:
         built = msgspec.convert(tree, Settings)
     except msgspec.ValidationError as error:

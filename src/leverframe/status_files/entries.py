@@ -14,7 +14,14 @@ from leverframe.commands.table.codes import HW35_ANY, HW35_SW
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.schedule import day_number, days_mask
 from leverframe.engine.labels import DIGITAL
-from leverframe.engine.settings import MAX_RULES, SCHEDULE_ENTRIES, Rule, ScheduleEntry
+from leverframe.engine.settings import (
+    MAX_RULES,
+    SCHEDULE_ENTRIES,
+    Rule,
+    ScheduleEntry,
+    numbered_rules,
+    without_trailing_gaps,
+)
 from leverframe.profile import Profile, offered
 from leverframe.status_files.forms import (
     ENCODED_STAR,
@@ -81,17 +88,18 @@ def rule_fields(rule: Rule, profile: Profile) -> list[int]:
 
 def _rules(view: View) -> list[str]:
     machine = view.engine.machine
-    rules, profile = machine.settings.rules[:MAX_RULES], machine.profile
-    empty = [0] * (_FIELDS_OF_ALL + len(_late_fields(Rule(), profile)))
-    entries = [rule_fields(rule, profile) for rule in rules] + [empty] * (MAX_RULES - len(rules))
+    profile = machine.profile
+    entries = [[0] * (_FIELDS_OF_ALL + len(_late_fields(Rule(), profile)))] * MAX_RULES
+    for number, rule in numbered_rules(machine.settings.rules):
+        entries[number - 1] = rule_fields(rule, profile)
     return ["*".join(map(str, fields)) for fields in entries]
 
 
 def _results(view: View) -> list[str]:
     results = ["00"] * MAX_RULES
-    for index, rule in enumerate(view.engine.rules.explain()[:MAX_RULES]):
+    for rule in view.engine.rules.explain():
         met = ["1" if condition.result else "0" for condition in rule.conditions]
-        results[index] = "".join(met).ljust(2, "0")
+        results[rule.number - 1] = "".join(met).ljust(2, "0")
     return results
 
 
@@ -124,7 +132,7 @@ OFF_DELAY_UNTOLD = "HW 3.0 does not tell the off delay of an event entry"
 
 def read_rules(texts: Sequence[object], profile: Profile) -> Iterator[ReadSetting | UnreadSetting]:
     """Read every entry; one that cannot be read keeps its place, so that the others have theirs."""
-    rules: list[Rule] = []
+    rules: list[Rule | None] = []
     unread: list[UnreadSetting] = []
     for place, text in enumerate(texts):
         if text is None:
@@ -135,14 +143,10 @@ def read_rules(texts: Sequence[object], profile: Profile) -> Iterator[ReadSettin
         except (NotReadable, Refusal) as problem:
             unread.append(UnreadSetting(f"rules.{place}", _why(place, problem)))
             rule = Rule()
-        if rule is not None and len(rules) < place:
-            yield UnreadSetting("rules", f"has entry {place} behind an empty place")
-            return
-        if rule is not None:
-            rules.append(rule)
-            if "L" not in late_letters(profile):
-                unread.append(UnreadSetting(f"rules.{place}.off_delay", OFF_DELAY_UNTOLD))
-    yield ReadSetting("rules", tuple(rules))
+        rules.append(rule)
+        if rule is not None and "L" not in late_letters(profile):
+            unread.append(UnreadSetting(f"rules.{place}.off_delay", OFF_DELAY_UNTOLD))
+    yield ReadSetting("rules", without_trailing_gaps(rules))
     yield from unread
 
 

@@ -22,7 +22,7 @@ from leverframe.commands.version_change.limits import (
     missing_of_schedule,
 )
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Pid, Rule, Settings
+from leverframe.engine.settings import Pid, Rule, Settings, numbered_rules
 from leverframe.engine.tree import MISSING, is_confidential, is_secret, leaves, value_at, with_value
 from leverframe.plain_text import printable
 from leverframe.profile import Profile
@@ -192,7 +192,9 @@ class _SettingsReader:
         A duty that is regulated is another one whenever one looks: it says nothing about settings.
         """
         is_told = not self._is_unknown("pid.enabled", read)
-        regulates = tree.pid.enabled or any(rule.action == "ENABLE PID" for rule in tree.rules)
+        regulates = tree.pid.enabled or any(
+            rule.action == "ENABLE PID" for _, rule in numbered_rules(tree.rules)
+        )
         for place, pwm in enumerate(tree.pwm):
             path = f"pwm.{place}.duty"
             if path not in read:
@@ -223,7 +225,7 @@ def without_unfit(tree: Settings, profile: Profile) -> tuple[Settings, dict[str,
             unfit[path] = f"{profile} does not allow the value{shown}"
             tree = with_value(tree, path, default)
     for place, rule in enumerate(tree.rules):
-        if lacking := missing_of_rule(rule, profile):
+        if rule is not None and (lacking := missing_of_rule(rule, profile)):
             unfit[f"rules.{place}"] = f"{profile} does not allow its {', '.join(lacking)}"
             tree = with_value(tree, f"rules.{place}", Rule())
     for place, entry in enumerate(tree.schedule):

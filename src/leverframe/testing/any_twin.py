@@ -17,6 +17,7 @@ from weakref import WeakSet
 import msgspec
 
 from leverframe.commands.table.rules import event_query
+from leverframe.engine.settings import free_place
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.given_settings import GivenSettings, without_recording
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
@@ -424,7 +425,7 @@ class AnyTwin(ABC):
         delays = seconds_of(on_delay), seconds_of(off_delay)
         rule = rule_from_words(when, then, self.profile, hysteresis, *delays)
         settings = self.settings
-        index = len(settings["rules"])
+        index = free_place(settings["rules"])
         query = event_query(index, rule, self.profile)
         if query is None:
             raise BadRule(f"{self.profile} cannot express a rule {when!r}, then {then!r}.")

@@ -56,12 +56,10 @@ def _sentences(
 
 def _rule(rule: Mapping[str, Any]) -> str:
     settings, why = rule["settings"], rule["why"]
-    words = f"{settings['source']} {settings['compare']} {settings['reference']:g}"
-    if settings["operator"] != "-":
-        words += (
-            f" {settings['operator']} {settings['source2']} {settings['compare2']}"
-            f" {settings['reference2']:g}"
-        )
+    words = f" {settings['operator']} ".join(
+        f"{one['label']} {one['compare']} {one['reference']:g}"
+        for one in rule["explanation"]["conditions"]
+    )
     acts = "It acts." if why is None else why["text"]
     return f"Rule {settings['name'] or rule['number']}, {words}, then {settings['action']}: {acts}"
 

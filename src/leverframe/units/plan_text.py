@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from leverframe.engine.settings import ScheduleEntry, Settings
+from leverframe.engine.settings import ScheduleEntry, Settings, rule_numbered
 from leverframe.engine.tree import MASK
 from leverframe.units.file_keys import key_of
 from leverframe.units.rule_sentences import sentence_about
@@ -54,9 +54,9 @@ def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[Desc
     name, _, value = step.request.query.partition("=")
     if name in ("event", "eventdel"):
         index = int(value.partition("*")[0])
-        old, new = (rules[index : index + 1] for rules in (before.rules, after.rules))
-        now = sentence_about(new[0]) if name == "event" else NOTHING
-        yield DescribedChange(f"rules.{index}", sentence_about(old[0]) if old else NOTHING, now)
+        old, new = (rule_numbered(one.rules, index + 1) for one in (before, after))
+        now = sentence_about(new) if new and name == "event" else NOTHING
+        yield DescribedChange(f"rules.{index}", sentence_about(old) if old else NOTHING, now)
         return
     entries = sorted(
         {int(change.path.split(".")[1]) for change in step.changes if _is_entry(change)}

@@ -98,7 +98,8 @@ def with_doubts(pulled: PulledUnit) -> PulledUnit:
     names = [RULE_SETTINGS[letter] for letter in late_letters(pulled.profile)]
     doubts = {
         f"rules.{place}.{name}": UNPROVEN
-        for place in range(len(pulled.settings.rules))
+        for place, rule in enumerate(pulled.settings.rules)
+        if rule is not None
         for name in names
     }
     return replace(pulled, lossy=doubts | dict(pulled.lossy))

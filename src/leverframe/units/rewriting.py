@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leverframe.config.toml_file import read_toml
-from leverframe.engine.settings import Rule, Settings
+from leverframe.engine.settings import Rule, Settings, rule_numbered
 from leverframe.engine.tree import MISSING, difference, value_at
 from leverframe.profile import Profile
 from leverframe.units.document_reading import SecretReference, escaped
@@ -105,7 +105,8 @@ def _rewritten(
         if not value_at(settings, path_of_secret) and not is_part_of(path_of_secret, unread):
             _put(document, path_of_secret, "")
     for place in _changed_rules(before.settings, settings, unread):
-        _put_rule(document, place, before.settings.rules[place : place + 1], settings)
+        old, new = (rule_numbered(one.rules, place + 1) for one in (before.settings, settings))
+        _put_rule(document, place, old, new)
     return _with_blank_lines(document.as_string(), text), secrets
 
 
@@ -166,19 +167,19 @@ def _entries(before: Settings, after: Settings, entry: str) -> tuple[Any, Any]:
 def _changed_rules(before: Settings, after: Settings, unread: Collection[str]) -> Iterator[int]:
     for place in range(max(len(before.rules), len(after.rules))):
         is_known = not is_part_of(f"rules.{place}", unread)
-        if is_known and before.rules[place : place + 1] != after.rules[place : place + 1]:
+        old, new = (rule_numbered(one.rules, place + 1) for one in (before, after))
+        if is_known and old != new:
             yield place
 
 
-def _put_rule(document: Any, place: int, before: tuple[Rule, ...], settings: Settings) -> None:
+def _put_rule(document: Any, place: int, before: Rule | None, rule: Rule | None) -> None:
     path, label = f"rules.{place}", PLACES["rules"][place]
     present = document.get("rules", {}).get(label)
-    if place >= len(settings.rules):
+    if rule is None:
         _put(document, path, MISSING)
         return
-    rule = settings.rules[place]
-    if before and isinstance(present, dict):
-        for leaf, _, value in difference(before[0], rule, path):
+    if before is not None and isinstance(present, dict):
+        for leaf, _, value in difference(before, rule, path):
             _put(document, leaf, file_value(leaf, value, {}))
         return
     sentence = sentence_of(rule)

@@ -19,9 +19,10 @@ from leverframe.commands.version_change.backup_content import ENTRIES, Content
 from leverframe.commands.version_change.carried_entries import idle_parts
 from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.commands.version_change.limits import is_allowed
+from leverframe.engine.conditions import digital_level
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.labels import DIGITAL
-from leverframe.engine.settings import Rule, ScheduleEntry, Settings
+from leverframe.engine.settings import Rule, RulePlaces, ScheduleEntry, Settings
 from leverframe.engine.tree import (
     MISSING,
     difference,
@@ -261,35 +262,40 @@ def _standard(path: str, profile: Profile) -> Any:
         return None
 
 
-def _rule_differences(
-    one: tuple[Rule, ...], other: tuple[Rule, ...]
-) -> Iterator[SettingDifference]:
+def _rule_differences(one: RulePlaces, other: RulePlaces) -> Iterator[SettingDifference]:
     """Pair the rules, so that one more at the beginning does not make all others differ."""
-    befores = [_meaning(rule) for rule in one]
-    afters = [_meaning(rule) for rule in other]
+    befores = [rule and _meaning(rule) for rule in one]
+    afters = [rule and _meaning(rule) for rule in other]
     matcher = SequenceMatcher(None, befores, afters, autojunk=False)
     for kind, begin, end, begin_other, end_other in matcher.get_opcodes():
         if kind == "equal":
             continue
         for offset in range(max(end - begin, end_other - begin_other)):
             old, new = begin + offset, begin_other + offset
-            there, here = old < end, new < end_other
-            number = (old if there else new) + 1
+            number = (old if old < end else new) + 1
+            there = befores[old] if old < end else None
+            here = afters[new] if new < end_other else None
+            if there is None and here is None:
+                continue
             yield SettingDifference(
                 f"rules.{number}",
                 f"rule {number}",
-                sentence_about(befores[old]) if there else _ABSENT,
-                sentence_about(afters[new]) if here else _ABSENT,
+                _ABSENT if there is None else sentence_about(there),
+                _ABSENT if here is None else sentence_about(here),
             )
 
 
 def _meaning(rule: Rule) -> Rule:
     """Return the rule without what has no effect in it."""
     rule = replace(rule, **{name: getattr(Rule(), name) for name in idle_parts(rule)})
-    # What is 0 or 1 is compared for equality, whatever the comparison is called.
+    # A digital source is in one state or the other, whatever the comparison is called.
     if rule.source in DIGITAL:
-        rule = replace(rule, compare=Rule().compare)
-    return replace(rule, compare2=Rule().compare2) if rule.source2 in DIGITAL else rule
+        level = digital_level(rule.compare, rule.reference)
+        rule = replace(rule, compare=Rule().compare, reference=level)
+    if rule.source2 in DIGITAL:
+        level = digital_level(rule.compare2, rule.reference2)
+        rule = replace(rule, compare2=Rule().compare2, reference2=level)
+    return rule
 
 
 def _schedule_differences(

@@ -24,7 +24,7 @@ from leverframe.commands.version_change.limits import (
     versions_with,
 )
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Settings
+from leverframe.engine.settings import Settings, numbered_rules, with_rule
 from leverframe.engine.tree import (
     difference,
     is_confidential,
@@ -112,8 +112,9 @@ def with_part_of(source: Settings, target: Settings, path: str) -> Settings:
     """Return a tree with a value of another, unless one of them has no such entry."""
     try:
         value = value_at(source, path)
-        if path == f"rules.{len(target.rules)}":
-            return with_value(target, "rules", (*target.rules, value))
+        name, _, place = path.partition(".")
+        if name == "rules" and place.isdecimal():
+            return with_value(target, name, with_rule(target.rules, int(place), value))
         return with_value(target, path, value)
     except (IndexError, AttributeError):
         return target
@@ -158,7 +159,7 @@ def unit_file_of(
         switch = _ON.get(pattern_of(place).removesuffix(".*"))
         if switch:
             given.setdefault(f"{place}.{switch}", FileEntry(True, entry.line))
-    problems = [*_gaps_in_rules(given), *_too_long(given, profile)]
+    problems = [*_too_long(given, profile)]
     values = {path: entry.value for path, entry in given.items()}
     settings, unfit = settings_from_leaves(profile, values)
     problems += (_lacking(path, given[path].line, profile) for path in unfit)
@@ -178,23 +179,6 @@ def unit_file_of(
         unresolved=tuple(unresolved),
     )
     return unit_file, sorted(dict.fromkeys(problems), key=lambda one: one.line)
-
-
-def _gaps_in_rules(given: Mapping[str, FileEntry]) -> Iterator[FileProblem]:
-    lines = {
-        int(path.split(".")[1]): entry.line
-        for path, entry in given.items()
-        if path.startswith("rules.")
-    }
-    for expected, place in enumerate(sorted(lines)):
-        if place != expected:
-            yield FileProblem(
-                lines[place],
-                f"rules.{place + 1}",
-                f"rules.{place + 1} follows a gap: rules are numbered from 1 on, and there is no"
-                f" rules.{expected + 1}.",
-            )
-            return
 
 
 def _too_long(given: Mapping[str, FileEntry], profile: Profile) -> Iterator[FileProblem]:
@@ -247,9 +231,9 @@ def _not_allowed(
             yield from _unfit_account(path, value, line, profile)
         elif not is_allowed(path, value, standard.get(path), profile):
             yield _refused(path, value, line, profile)
-    for place, rule in enumerate(settings.rules):
+    for number, rule in numbered_rules(settings.rules):
         for name in _independent_parts(missing_of_rule(rule, profile)):
-            yield _unfit_entry(f"rules.{place}", name, getattr(rule, name), given, profile)
+            yield _unfit_entry(f"rules.{number - 1}", name, getattr(rule, name), given, profile)
     for place, entry in enumerate(settings.schedule):
         for name in missing_of_schedule(entry, profile) if entry is not None else ():
             yield _unfit_entry(f"schedule.{place}", name, getattr(entry, name), given, profile)

@@ -13,7 +13,14 @@ from msgspec.structs import replace
 from leverframe.commands.version_change.carry_over import with_page_settings
 from leverframe.durations import text_from_seconds
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import ControlUser, Node, Rule, ScheduleEntry, Settings
+from leverframe.engine.settings import (
+    ControlUser,
+    Node,
+    Rule,
+    ScheduleEntry,
+    Settings,
+    numbered_rules,
+)
 from leverframe.engine.tree import MISSING, difference, is_confidential, value_at
 from leverframe.plain_text import printable
 from leverframe.profile import Profile
@@ -129,7 +136,7 @@ def _plain_lines(
 
 def _entry_lines(settings: Settings, secrets: dict[str, str]) -> Iterator[WrittenLine]:
     # Sentences are keys of the table `rules`; rules without one have tables behind it.
-    spoken = {place: sentence_of(rule) for place, rule in enumerate(settings.rules)}
+    spoken = {number - 1: sentence_of(rule) for number, rule in numbered_rules(settings.rules)}
     for place, sentence in spoken.items():
         if sentence is not None:
             yield WrittenLine(f"rules.{place}", escaped(sentence))

@@ -6,6 +6,7 @@ import { before, test } from "node:test";
 import { compared } from "../../../src/leverframe/web/lib/lever_state.js";
 import { setText } from "../../../src/leverframe/web/lib/quantities.js";
 import { secondsOfDay, timeText } from "../../../src/leverframe/web/lib/time_of_day.js";
+import { numberedRules } from "../../../src/leverframe/web/lib/tree.js";
 import { LANGUAGES, chooseLanguage, usePageWords } from "../../../src/leverframe/web/lib/words.js";
 import { adviceList, reason } from "../../../src/leverframe/web/pages/rules/advice.js";
 import { Draft, EMPTY_RULE } from "../../../src/leverframe/web/pages/rules/draft.js";
@@ -30,6 +31,7 @@ import {
   dependentsOf,
   endDays,
   isWithin,
+  watchers,
   windowOf,
 } from "../../../src/leverframe/web/pages/rules/window.js";
 import { ruleFrom } from "../../../src/leverframe/web/pages/rules/templates.js";
@@ -315,6 +317,65 @@ test("what was deleted comes back at its place, with those that depended on it",
   ]);
   assert.deepEqual(dependentsOf(settings, 0), [1]);
   assert.deepEqual(dependentsOf(settings, 1), []);
+});
+
+test("a new rule has the first free place, and rules behind empty places are found", () => {
+  const rule = { ...HEATING, source: "EVENT3", depends: 24, action: "EVENT5" };
+  const settings = uses([HEATING, null, null, { ...rule, name: "Far" }]);
+  const fresh = new Draft(commandsOf(NEWEST), 0, null, EMPTY_RULE, settings);
+  fresh.keepPlace(settings.rules);
+  assert.equal(fresh.index, 1);
+  fresh.keepPlace([HEATING, HEATING]);
+  assert.equal(fresh.index, 2);
+  const stored = new Draft(commandsOf(NEWEST), 0, HEATING, HEATING, settings);
+  stored.keepPlace([null, rule]);
+  assert.deepEqual([stored.isNew, stored.index], [true, 0]);
+  assert.deepEqual(dependentsOf(settings, 3), []);
+  assert.deepEqual(watchers(settings, "EVENT3"), [3]);
+  assert.deepEqual(
+    numberedRules(settings.rules).map(({ number }) => number),
+    [1, 4],
+  );
+  const reports = [
+    { number: 1, settings: HEATING, command: "event=0*10" },
+    { number: 4, settings: HEATING, command: "event=3*10" },
+  ];
+  const bare = uses([{ ...HEATING }, null, null, { ...HEATING }]);
+  const own = { commands: commandsOf(NEWEST), settings: bare };
+  assert.deepEqual(restoration(own, reports, 3), ["event=3*10"]);
+  assert.deepEqual(restoration(own, reports, 0), ["event=3*10", "rulemove=3*0"]);
+});
+
+test("a condition on a state is shown and sent as the state that it asks for", () => {
+  const below = { ...HEATING, source: "INPD1", compare: "<", reference: 1, hysteresis: 0 };
+  const draft = edited(NEWEST, below);
+  assert.deepEqual([draft.typed.compare, draft.typed.reference], [">=", "0"]);
+  assert.deepEqual([draft.isChanged, draft.items(false)], [false, []]);
+  draft.type("name", "Door");
+  assert.match(draft.items(false)[0], /^rulename=/);
+  draft.type("reference", "1");
+  assert.match(draft.eventItem(), /^event=0\*100\*0\*1\*/);
+  const level = (compare, reference) =>
+    shortSentence(context, { ...below, compare, reference }).split(" → ")[0];
+  assert.equal(level("<", 1), level(">=", 0));
+  assert.equal(level("<", 0), level(">=", 0));
+  assert.notEqual(level("<", 1), level(">=", 1));
+  // What was a comparison of a reading is none any more.
+  const reading = edited(NEWEST, { ...HEATING, compare: "<", reference: 1 });
+  reading.type("source", "INPD1");
+  assert.match(reading.eventItem(), /^event=0\*100\*0\*1\*/);
+});
+
+test("only entries that a rule was saved with are its time window", () => {
+  const entry = (value, time, days, name = "22:00-06:00") => ({
+    ...{ name, action: "EVENT8", value, time, days },
+    ...{ date: null, periodic: false, active: true },
+  });
+  const ends = endDays(NIGHT);
+  const window = (...schedule) => windowOf(uses([null, HEATING], schedule), "EVENT8");
+  assert.ok(window(entry(1, 79_200, WORK), entry(0, 21_600, ends)));
+  assert.equal(window(entry(1, 79_200, WORK), entry(0, 21_600, ends, "Morning")), null);
+  assert.equal(window(entry(1, 79_200, WORK, ""), entry(0, 21_600, ends, "")), null);
 });
 
 // --- the list and the trial ----------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """The steps that lead from rules to other rules.
 
 A rule that changes is disabled first, before anything else of the plan changes, and enabled last.
-One that is no longer wanted is deleted where that leaves the others in their places. A rule that
+One that is no longer wanted is deleted where that leaves the others in their places. A place that
+is to be empty is reached by deleting all rules from there on and writing the later ones again,
+because a deletion moves them. A rule that
 the version cannot hold is not touched; where there is none yet, a disabled one keeps its place, so
 that the numbers of the others stay right.
 """
@@ -15,7 +17,7 @@ from leverframe.commands.table.rules import event_query
 from leverframe.commands.version_change.limits import missing_of_rule
 from leverframe.engine.actions import MODBUS_WRITES, PULSES
 from leverframe.engine.rules import rules_without
-from leverframe.engine.settings import Rule
+from leverframe.engine.settings import Rule, RulePlaces, numbered_rules, rule_numbered
 from leverframe.profile import Profile
 
 _RULE_PATH = "/inpa.cgi"
@@ -23,9 +25,9 @@ _RULE_PATH = "/inpa.cgi"
 _OWN_ACTIONS = frozenset((*MODBUS_WRITES, *PULSES))
 
 
-def _said(rule: Rule) -> Rule:
+def _said(rule: Rule | None) -> Rule | None:
     """Return what `event` says of a rule."""
-    return replace(rule, enabled=False, permanent=False, name="")
+    return rule and replace(rule, enabled=False, permanent=False, name="")
 
 
 def _can_be_said(rule: Rule, profile: Profile, with_own: bool) -> bool:
@@ -34,21 +36,28 @@ def _can_be_said(rule: Rule, profile: Profile, with_own: bool) -> bool:
     return not missing_of_rule(rule, profile)
 
 
-def _deletions(now: tuple[Rule, ...], wanted: tuple[Rule, ...]) -> list[int]:
+def _deletions(now: RulePlaces, wanted: RulePlaces) -> list[int]:
     """Choose what to delete, one after the other, so that most of the others stay in place."""
     found: list[int] = []
     while len(now) > len(wanted):
         kept = {
-            index: sum(
-                _said(old) == _said(new)
-                for old, new in zip(rules_without(now, index), wanted, strict=False)
+            number - 1: sum(
+                new is not None and _said(old) == _said(new)
+                for old, new in zip(rules_without(now, number - 1), wanted, strict=False)
             )
-            for index in range(len(now))
+            for number, _ in numbered_rules(now)
         }
         best = max(kept, key=lambda index: (kept[index], index))
         found.append(best)
         now = rules_without(now, best)
-    return found
+    return found + _emptied(now, wanted)
+
+
+def _emptied(now: RulePlaces, wanted: RulePlaces) -> list[int]:
+    """List the rules from the first place on that is to be empty, the last one first."""
+    places = [number - 1 for number, _ in numbered_rules(now)]
+    first = min((place for place in places if wanted[place] is None), default=len(now))
+    return [place for place in reversed(places) if place >= first]
 
 
 def _request(query: str) -> PlannedRequest:
@@ -63,15 +72,19 @@ def disable_changing(making: PlanBuilder, with_own: bool) -> None:
     for index in _deletions(rules, wanted):
         _disable(making, left.pop(index))
         after = rules_without(after, index)
-    for place, (index, rule) in enumerate(zip(left, after, strict=True)):
+    # A deletion also ends the empty places before it.
+    for place, (index, rule) in enumerate(zip(left, after, strict=False)):
         aim = wanted[place]
+        if rule is None or aim is None:
+            continue
         changes = _said(aim) != _said(rule) and _can_be_said(aim, making.profile, with_own)
         if changes or (_said(aim) == _said(rule) and not aim.enabled):
             _disable(making, index)
 
 
 def _disable(making: PlanBuilder, index: int) -> None:
-    if making.now.rules[index].enabled:
+    rule = making.now.rules[index]
+    if rule is not None and rule.enabled:
         making.take(_request(f"eventon={index}*0"))
 
 
@@ -81,29 +94,36 @@ def set_rules(making: PlanBuilder, with_own: bool) -> None:
     for index in _deletions(making.now.rules, wanted):
         making.take(_request(f"eventdel={index}"))
     touched = []
-    for index, aim in enumerate(wanted):
-        is_new = index >= len(making.now.rules)
+    for number, aim in numbered_rules(wanted):
+        present = rule_numbered(making.now.rules, number)
         if _can_be_said(aim, profile, with_own):
-            touched.append(index)
-            if is_new or _said(making.now.rules[index]) != _said(aim):
-                _write(making, index, aim)
-        elif is_new:
-            _write(making, index, Rule())
+            touched.append((number - 1, aim))
+            if _said(present) != _said(aim):
+                _write(making, number - 1, aim)
+        elif present is None:
+            _write(making, number - 1, Rule())
     if with_own:
         _name(making)
-    for index in touched:
-        if making.now.rules[index].permanent != wanted[index].permanent:
-            making.take(_request(f"eventper={index}*{int(wanted[index].permanent)}"))
-    for index in touched:
-        if making.now.rules[index].enabled != wanted[index].enabled:
-            making.take(_request(f"eventon={index}*{int(wanted[index].enabled)}"))
+    for index, aim in touched:
+        if _present(making, index).permanent != aim.permanent:
+            making.take(_request(f"eventper={index}*{int(aim.permanent)}"))
+    for index, aim in touched:
+        if _present(making, index).enabled != aim.enabled:
+            making.take(_request(f"eventon={index}*{int(aim.enabled)}"))
+
+
+def _present(making: PlanBuilder, index: int) -> Rule:
+    rule = making.now.rules[index]
+    assert rule is not None
+    return rule
 
 
 def _name(making: PlanBuilder) -> None:
     """Name rules; a name that was not read and is not wanted stays as it is."""
-    for index, aim in enumerate(making.wanted.rules):
+    for number, aim in numbered_rules(making.wanted.rules):
+        index = number - 1
         path = f"rules.{index}.name"
-        is_wanted = making.now.rules[index].name != aim.name and path not in making.hidden
+        is_wanted = _present(making, index).name != aim.name and path not in making.hidden
         if is_wanted or path in making.unknown:
             making.take(_request(f"rulename={index}*{encoded(aim.name)}"))
 

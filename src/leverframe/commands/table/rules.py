@@ -23,7 +23,13 @@ from leverframe.commands.table.row import row
 from leverframe.commands.table.stage import Stage
 from leverframe.engine.labels import DIGITAL, READINGS
 from leverframe.engine.rules import rules_moved, rules_without
-from leverframe.engine.settings import MAX_RULES, Rule
+from leverframe.engine.settings import (
+    MAX_RULES,
+    Rule,
+    numbered_rules,
+    rule_numbered,
+    with_rule,
+)
 from leverframe.profile import Profile, offered
 
 ENTRY = Int(0, MAX_RULES - 1)
@@ -63,7 +69,7 @@ def _reference(source: str) -> Depends:
 
 
 def set_rule(stage: Stage, A: int, **fields: Any) -> None:
-    """Set entry A, or add one behind the last if there is no entry A."""
+    """Set entry A, or add it if there is none; entries before it may be missing."""
     if "N" in fields and "P" not in fields and not stage.lenient:
         count = 1 + len(fields)
         raise Malformed(
@@ -71,12 +77,12 @@ def set_rule(stage: Stage, A: int, **fields: Any) -> None:
             allowed="11, 12, 13 or 16 fields",
         )
     rules = stage.settings.rules
-    old = rules[A] if A in range(len(rules)) else Rule()
+    old = rule_numbered(rules, A + 1) or Rule()
     action, _, value = fields["G"].partition("=")
     fields["G"] = action
     fields["M"] = int(value) if value else fields.get("M", _value_left_out(old, stage.profile))
     rule = replace(old, **{SETTINGS[letter]: field for letter, field in fields.items()})
-    stage.set("rules", (*rules[:A], rule, *rules[A + 1 :]))
+    stage.set("rules", with_rule(rules, A, rule))
 
 
 #: Codes of sources that only HW 3.0 has, and what newer hardware calls the same source: no other
@@ -155,9 +161,17 @@ def set_name(stage: Stage, A: int, B: str) -> None:
 
 
 def move(stage: Stage, A: int, B: int) -> None:
-    for letter, place in (("A", A), ("B", B)):
-        _must_exist(stage, place, letter)
-    stage.set("rules", rules_moved(stage.settings.rules, A, B))
+    _must_exist(stage, A)
+    rules = stage.settings.rules
+    last = len(rules) - 1
+    if last < B:
+        raise Conflict(
+            f"Place {B} is behind the last event entry, {last}.",
+            field="B",
+            value=str(B),
+            allowed=f"0 to {last}",
+        )
+    stage.set("rules", rules_moved(rules, A, B))
 
 
 def delete(stage: Stage, A: int) -> None:
@@ -165,14 +179,15 @@ def delete(stage: Stage, A: int) -> None:
     stage.set("rules", rules_without(stage.settings.rules, A))
 
 
-def _must_exist(stage: Stage, index: int, letter: str = "A") -> None:
-    count = len(stage.settings.rules)
-    if index >= count:
-        there = f"the last one is {count - 1}" if count else "there is none yet"
+def _must_exist(stage: Stage, index: int) -> None:
+    rules = stage.settings.rules
+    if rule_numbered(rules, index + 1) is None:
+        existing = ", ".join(str(number - 1) for number, _ in numbered_rules(rules))
         raise Conflict(
-            f"There is no event entry {index}; {there}. Add one with /inpa.cgi?event=....",
-            field=letter,
+            f"There is no event entry {index}. Add it with /inpa.cgi?event=....",
+            field="A",
             value=str(index),
+            allowed=existing or None,
         )
 
 
@@ -206,7 +221,7 @@ EVENT_ROW = row(
     },
     doc="Add or set an event entry: condition 1 (source, comparison, reference, hysteresis), "
     "operator, action, condition 2, off delay, value, on delay, dependence, action mode. "
-    "A new entry is disabled.",
+    "A new entry is disabled; entries before it need not exist.",
 )
 ROWS = (
     EVENT_ROW,
@@ -231,7 +246,7 @@ ROWS = (
         A=ENTRY,
         run=delete,
         example={"A": "0"},
-        doc="Delete an entry; later entries move down by one.",
+        doc="Delete an entry; later entries move down by one, and empty places with them.",
     ),
 )
 

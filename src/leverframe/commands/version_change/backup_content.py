@@ -18,7 +18,7 @@ from leverframe.commands.version_change.limits import (
     missing_of_schedule,
 )
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Settings
+from leverframe.engine.settings import MAX_RULES, Settings, numbered_rules
 from leverframe.engine.tree import (
     MISSING,
     UnfitSettings,
@@ -67,8 +67,8 @@ def checked(content: Content, lost: list[NotCarriedOver]) -> Settings:
 
 def _check_rule_places(stored: Mapping[str, Any]) -> None:
     places = {path.split(".")[1] for path in stored if path.startswith("rules.")}
-    if places != {str(place) for place in range(len(places))}:
-        raise BadValue("The event entries of the backup are not numbered from 0 on.")
+    if not places <= {str(place) for place in range(MAX_RULES)}:
+        raise BadValue("The backup has an event entry that is not one of 0 to 19.")
 
 
 def _check_plain(tree: Settings, profile: Profile) -> None:
@@ -92,7 +92,8 @@ def plain_leaves(tree: Settings, profile: Profile) -> Iterator[tuple[str, Any, A
 
 
 def _check_entries(tree: Settings, profile: Profile) -> None:
-    for place, rule in enumerate(tree.rules):
+    for number, rule in numbered_rules(tree.rules):
+        place = number - 1
         if not any(not missing_of_rule(rule, version) for version in (profile, *all_profiles())):
             raise BadValue(
                 f"Event entry {place} of the backup says what no version allows.",

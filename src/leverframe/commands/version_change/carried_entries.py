@@ -31,15 +31,18 @@ _ESSENTIAL = frozenset({"source", "source2", "action"})
 
 
 def carried_rules(
-    rules: tuple[Rule, ...],
+    rules: tuple[Rule | None, ...],
     target: Profile,
     lost: list[NotCarriedOver],
     others: AbstractSet[str],
-) -> tuple[Rule, ...]:
+) -> tuple[Rule | None, ...]:
     """Convert rules; `others` are the readings that are not the same there."""
     dropped = []
-    carried = []
+    carried: list[Rule | None] = []
     for place, rule in enumerate(rules):
+        if rule is None:
+            carried.append(None)
+            continue
         rule = _without_idle_parts(_with_known_action(rule, target), f"rules.{place}", target, lost)
         missing = missing_of_rule(rule, target)
         if _ESSENTIAL.intersection(missing):

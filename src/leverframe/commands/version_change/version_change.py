@@ -126,7 +126,7 @@ def _disable_if_source_changed(
     if "rules" not in changed:
         return settings
     rules = (
-        disable_if_source_changed(rule, f"rules.{place}", others, target, lost)
+        rule and disable_if_source_changed(rule, f"rules.{place}", others, target, lost)
         for place, rule in enumerate(settings.rules)
     )
     return replace(settings, rules=tuple(rules))

@@ -12,6 +12,7 @@ from leverframe import __version__
 from leverframe.controller import Controller
 from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.pwm import DUTIES
+from leverframe.engine.settings import numbered_rules
 from leverframe.hardware.module_slot import SlotStatistics
 from leverframe.naming.units import unit_of
 from leverframe.notify.outbox import ChannelFigures
@@ -115,16 +116,14 @@ def _of_readings(controller: Controller) -> Iterable[Family]:
 
 
 def _of_rules(controller: Controller) -> Iterable[Family]:
-    rules = controller.engine.settings.rules
+    rules = numbered_rules(controller.engine.settings.rules)
     explained = controller.engine.rules.explain()
-    labels = [
-        {"rule": str(number), "name": rule.name} for number, rule in enumerate(rules, start=1)
-    ]
+    labels = [{"rule": str(number), "name": rule.name} for number, rule in rules]
     yield Family(
         "leverframe_rule_enabled",
         GAUGE,
         "Whether a rule is enabled.",
-        [(label, int(rule.enabled)) for label, rule in zip(labels, rules, strict=True)],
+        [(label, int(rule.enabled)) for label, (_, rule) in zip(labels, rules, strict=True)],
     )
     yield Family(
         "leverframe_rule_met",

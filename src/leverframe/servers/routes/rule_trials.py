@@ -65,14 +65,14 @@ async def rule_trial(context: Context) -> Reply:
 
 def _settings_with(controller: Controller, body: str) -> tuple[Settings, int]:
     """Return the settings as the commands would leave them, and the place of the rule they set."""
-    before, items = controller.pending, items_of(body.strip())
-    stage = Stage(controller.profile, before, None, NO_HASHES)
+    items = items_of(body.strip())
+    stage = Stage(controller.profile, controller.pending, None, NO_HASHES)
     places: list[int] = []
     for call in find("GET", EVENT_ROW.form.path, items, controller.profile):
         if isinstance(call, Refusal):
             raise call
         if call.row is EVENT_ROW:
-            places.append(min(call.values["A"], len(before.rules)))
+            places.append(call.values["A"])
         elif call.row not in _BESIDE:
             raise _no_rule(body)
         call.perform(stage, None)

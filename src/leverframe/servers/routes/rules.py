@@ -7,7 +7,7 @@ from leverframe.commands.table.rules import actions_of, event_query, sources_of
 from leverframe.controller import Controller
 from leverframe.engine.rule_advice import Advice, Offer, advise
 from leverframe.engine.rule_report import RuleReport, report
-from leverframe.engine.settings import Settings
+from leverframe.engine.settings import Settings, numbered_rules
 from leverframe.naming.units import unit_of
 from leverframe.profile import Profile
 from leverframe.servers.routes.context import Context
@@ -25,10 +25,13 @@ async def rule_reports(context: Context) -> list[RuleReport]:
             firings,
             advice,
             lambda label: unit_of(label, settings),
-            event_query(index, rule, profile),
+            event_query(number - 1, rule, profile),
         )
-        for index, (rule, explanation, firings) in enumerate(
-            zip(settings.rules, engine.rules.explain(now), engine.rules.firings(), strict=True)
+        for (number, rule), explanation, firings in zip(
+            numbered_rules(settings.rules),
+            engine.rules.explain(now),
+            engine.rules.firings(),
+            strict=True,
         )
     ]
 

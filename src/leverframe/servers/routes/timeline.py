@@ -17,7 +17,7 @@ from leverframe.engine.lanes import Bar, Causes, LaneRule, bars_of, lane_rule, p
 from leverframe.engine.live_state import exported
 from leverframe.engine.machine import Value
 from leverframe.engine.samples import Traced
-from leverframe.engine.settings import Rule
+from leverframe.engine.settings import RulePlaces, numbered_rules
 from leverframe.engine.timeline import Course
 from leverframe.engine.traces import ANOTHER_RULE, CAUSE_TRACES, MESSAGE_TRACE, RULE_TRACES, Reason
 from leverframe.servers.http.messages import NOT_KEPT, Reply
@@ -133,9 +133,9 @@ class _TimelineReader:
         #: Readings of the past by label, read when a rule looks at them.
         self._courses: dict[str, tuple[list[float], list[float]]] = {}
 
-    def timeline(self, values: Mapping[str, Value], rules: Iterable[Rule]) -> LeverTimeline:
+    def timeline(self, values: Mapping[str, Value], rules: RulePlaces) -> LeverTimeline:
         span = self._span
-        described = [lane_rule(number, rule) for number, rule in enumerate(rules, start=1)]
+        described = [lane_rule(number, rule) for number, rule in numbered_rules(rules)]
         lanes = [self._lane(label, kind, values) for label, kind in KINDS.items()]
         lanes += [self._rule_lane(rule) for rule in described]
         return LeverTimeline(

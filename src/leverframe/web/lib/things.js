@@ -15,6 +15,7 @@ import {
 import { onWord, stateWord } from "./level_words.js";
 import { numberText } from "./numbers.js";
 import { addressWith } from "./router.js";
+import { numberedRules } from "./tree.js";
 import { code, t } from "./words.js";
 
 // The kind of a label, and the number that stands on its terminal.
@@ -228,11 +229,13 @@ function isCounting({ overview, live: { state } }, label) {
 // A variable that has a name, is on or stands in a rule; the others would only fill the page.
 /** @param {Context} context @param {string} label */
 export function isUsed({ overview, live, settings }, label) {
-  const rules = settings?.rules ?? [];
+  const rules = numberedRules(settings?.rules);
   return (
     overview.isKnown(label) &&
     (overview.name(label) !== "" ||
       live.state[label] === 1 ||
-      rules.some(({ source, source2, action }) => [source, source2, action].includes(label)))
+      rules.some(({ rule: { source, source2, action } }) =>
+        [source, source2, action].includes(label),
+      ))
   );
 }

@@ -5,6 +5,7 @@ import * as api from "../lib/api.js";
 import { icon } from "../lib/icon.js";
 import { go, leave, note, step } from "../lib/router.js";
 import { toast } from "../lib/toast.js";
+import { freePlace, numberedRules } from "../lib/tree.js";
 import { t } from "../lib/words.js";
 import { Draft, EMPTY_RULE } from "./rules/draft.js";
 import { Editor } from "./rules/editor.js";
@@ -51,9 +52,9 @@ export class Page {
   async open(params) {
     await this.#read();
     const edited = Number(params.get("edit"));
-    if (edited >= 1 && edited <= (this.#reports?.length ?? 0)) this.#edit(edited - 1);
+    if (this.#report(edited - 1)) this.#edit(edited - 1);
     const copied = Number(params.get("copy"));
-    if (this.#reports?.[copied - 1]) this.#copy(copied - 1);
+    if (this.#report(copied - 1)) this.#copy(copied - 1);
     if (params.has("new") || params.has("source")) {
       this.#add(params.get("new"), params.get("source"));
     }
@@ -97,6 +98,12 @@ export class Page {
     this.#context.redraw();
   }
 
+  // What was read about the rule at a place.
+  /** @param {number} index */
+  #report(index) {
+    return this.#reports?.find(({ number }) => number === index + 1);
+  }
+
   // The rules by number, as people call them.
   #names() {
     return Object.fromEntries((this.#reports ?? []).map((one) => [one.number, ruleName(one)]));
@@ -112,7 +119,7 @@ export class Page {
   /** @param {string | null} template @param {string | null} source */
   #add(template, source) {
     const { commands, live, settings } = this.#context;
-    const index = settings.rules.length;
+    const index = freePlace(settings.rules);
     if (index > commands.get("event").schema("A").maximum) return;
     const draft = new Draft(commands, index, null, EMPTY_RULE);
     const { state } = live;
@@ -145,9 +152,9 @@ export class Page {
   /** @param {number} index */
   #copy(index) {
     const { commands, settings } = this.#context;
-    const place = settings.rules.length;
-    if (place > commands.get("event").schema("A").maximum) return;
+    const place = freePlace(settings.rules);
     const rule = settings.rules[index];
+    if (!rule || place > commands.get("event").schema("A").maximum) return;
     const name = rule.name ? t("copy_of", { name: rule.name }).slice(0, 31) : "";
     this.#open(new Draft(commands, place, null, { ...rule, name, enabled: false }, settings));
   }
@@ -159,7 +166,7 @@ export class Page {
       names: () => this.#names(),
       left: () => this.#left(),
       duplicate: () => this.#duplicate(draft.index),
-      move: (by) => this.#moveOpened(draft.index, draft.index + by),
+      move: (by) => this.#moveOpened(draft.index, by),
       remove: () => this.#delete(draft),
       notes: () => this.#notes(draft),
     });
@@ -178,7 +185,7 @@ export class Page {
   // Where the rule stands: since when it is met, what it did, what keeps it from acting.
   /** @param {Draft} draft */
   #notes(draft) {
-    const report = draft.isNew ? undefined : this.#reports?.[draft.index];
+    const report = draft.isNew ? undefined : this.#report(draft.index);
     if (!report) return nothing;
     return standing(this.#context, report, this.#explanation(report), {
       giveBack: (act) => this.#perform(act),
@@ -189,7 +196,7 @@ export class Page {
   async #delete(draft) {
     const { index } = draft;
     const [{ settings }, reports] = [this.#context, this.#reports ?? []];
-    const name = ruleName(reports[index]);
+    const name = this.#names()[index + 1];
     const back = restoration(this.#context, reports, index);
     const done = await this.#send(deletion(this.#context, settings, index));
     if (!done) return;
@@ -197,19 +204,26 @@ export class Page {
     toast(t("rule_deleted", { name }), { label: t("undo"), act: () => this.#send(back) });
   }
 
-  /** @param {number} from @param {number} to */
+  // The place to which a rule steps: that of the one before or behind it in the list.
+  /** @param {number} from @param {-1 | 1} by */
+  #neighbour(from, by) {
+    const places = numberedRules(this.#context.settings.rules).map(({ number }) => number - 1);
+    return places[places.indexOf(from) + by];
+  }
+
+  /** @param {number} from @param {number | undefined} to */
   async #move(from, to) {
-    const count = this.#context.settings.rules.length;
-    if (to < 0 || to >= count) return;
+    if (to === undefined) return;
     const item = this.#context.commands.get("rulemove").query({ A: from, B: to });
     if (await this.#send([item])) document.getElementById(`rule-${to + 1}`)?.focus();
   }
 
   // What is open stays open at its new place.
-  /** @param {number} from @param {number} to */
-  async #moveOpened(from, to) {
+  /** @param {number} from @param {-1 | 1} by */
+  async #moveOpened(from, by) {
+    const to = this.#neighbour(from, by);
     await this.#move(from, to);
-    if (this.#refusal !== null) return;
+    if (to === undefined || this.#refusal !== null) return;
     this.#edit(to);
     note("rules", { edit: to + 1 });
   }
@@ -257,7 +271,7 @@ export class Page {
         ${count > 0 && shown.length === 0
           ? html`<li class="empty">${t("no_such_rule")}</li>`
           : nothing}
-        ${editor && editor.draft.index >= count
+        ${editor?.draft.isNew
           ? html`<li class="open"><h2>${t("add_rule")}</h2>
               ${editor.view()}</li>`
           : nothing}
@@ -331,7 +345,7 @@ export class Page {
   /** @param {Api.RuleReport} report */
   #explanation({ number, explanation }) {
     const { rules = [] } = this.#context.live.state;
-    return rules.length === this.#reports?.length ? rules[number - 1] : explanation;
+    return rules.find((one) => one.number === number) ?? explanation;
   }
 
   /** @param {Api.RuleReport} report */
@@ -344,6 +358,7 @@ export class Page {
       {
         enable: (index, box) => this.#enable(index, box),
         move: (from, to) => this.#move(from, to),
+        step: (from, by) => this.#move(from, this.#neighbour(from, by)),
       },
       isOpen,
     );

@@ -392,7 +392,7 @@ export class Page {
   #watching(label) {
     const { settings } = this.#context;
     return watchers(settings, label).map(
-      (one) => settings.rules[one].name || t("rule_number", { number: one + 1 }),
+      (one) => settings.rules[one]?.name || t("rule_number", { number: one + 1 }),
     );
   }
 

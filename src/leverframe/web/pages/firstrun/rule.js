@@ -6,6 +6,7 @@ import { OUTPUTS, READINGS } from "../../lib/labels.js";
 import { numberOf } from "../../lib/numbers.js";
 import { thingName } from "../../lib/things.js";
 import { address } from "../../lib/router.js";
+import { freePlace } from "../../lib/tree.js";
 import { t } from "../../lib/words.js";
 import { Draft, EMPTY_RULE } from "../rules/draft.js";
 import { Step } from "./step.js";
@@ -40,7 +41,7 @@ export class RuleStep extends Step {
   /** @param {Rule} rule */
   #draft(rule) {
     const { commands, settings } = this.context;
-    return new Draft(commands, settings.rules.length, null, rule);
+    return new Draft(commands, freePlace(settings.rules), null, rule);
   }
 
   view() {

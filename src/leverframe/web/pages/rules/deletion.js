@@ -8,7 +8,7 @@ import { goesWith, windowOfRule } from "./window.js";
 /** @param {AdminContext} context @param {Settings} settings @param {number} index */
 export function deletion({ commands }, settings, index) {
   const saved = settings.rules[index];
-  const window = new Draft(commands, index, saved, saved, settings).removalOfWindow();
+  const window = new Draft(commands, index, saved, undefined, settings).removalOfWindow();
   return [commands.get("eventdel").query({ A: index }), ...window];
 }
 
@@ -16,7 +16,8 @@ export function deletion({ commands }, settings, index) {
 /** @param {AdminContext} context @param {Api.RuleReport[]} reports @param {number} index */
 export function restoration({ commands, settings }, reports, index) {
   const [rule, last] = [settings.rules[index], settings.rules.length - 1];
-  const { command } = reports[index];
+  const command = reports.find(({ number }) => number === index + 1)?.command;
+  if (!rule) return [];
   const items = [(command ?? "").replace(/^event=\d+/, `event=${last}`)];
   /** @param {string} name @param {ByLetter} values */
   const add = (name, values) => items.push(commands.get(name).query(values));

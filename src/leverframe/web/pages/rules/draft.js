@@ -4,11 +4,11 @@
 // the command table. Older ones write the value into the action: `OUT2=1`.
 
 import { durationText, secondsOf } from "../../lib/durations.js";
-import { isState } from "../../lib/labels.js";
+import { isState, levelAsked } from "../../lib/labels.js";
 import { numberOf, numberText } from "../../lib/numbers.js";
 import { choices, isChoice, problemOf, valueFrom } from "../../lib/schema.js";
 import { secondsOfDay, timeText } from "../../lib/time_of_day.js";
-import { isSame } from "../../lib/tree.js";
+import { freePlace, isSame } from "../../lib/tree.js";
 import { WEEKDAYS } from "../schedule/entry.js";
 import { isPulse, isSwitched } from "./sentence.js";
 import {
@@ -128,21 +128,21 @@ export class Draft {
     return this.#saved ?? this.#lost;
   }
 
-  // Others may add, move and delete rules meanwhile: a new one comes behind all, one that is stored
-  // is found at its new place, and one that was deleted is new.
-  /** @param {Rule[]} rules */
+  // Others may add, move and delete rules in the meantime: a new one has the first free place, one
+  // that is stored is found at its new place, and one that was deleted is new.
+  /** @param {(Rule | null)[]} rules */
   keepPlace(rules) {
     const saved = this.#saved;
     if (saved && !isSame(rules[this.index], saved)) {
       const places = rules.flatMap((rule, place) => (isSame(rule, saved) ? [place] : []));
       if (places.length === 1) [this.index] = places;
-      else if (this.index >= rules.length) [this.#saved, this.#lost] = [null, saved];
+      else if (!rules[this.index]) [this.#saved, this.#lost] = [null, saved];
     }
-    if (this.isNew) this.index = rules.length;
+    if (this.isNew) this.index = freePlace(rules);
   }
 
   // The same, to be saved over what is stored by now: all that is seen is sent where that differs.
-  /** @param {Rule[]} rules @param {Uses} uses */
+  /** @param {(Rule | null)[]} rules @param {Uses} uses */
   over(rules, uses) {
     const now = this.isNew ? null : (rules[this.index] ?? null);
     const draft = new Draft(this.#commands, this.index, now, undefined, uses);
@@ -378,7 +378,7 @@ export class Draft {
     if (typed === AT_ONCE) return "0";
     if (letter === "C" || letter === "I") {
       const digital = isState(this.#effective(letter === "C" ? "source" : "source2"));
-      return digital ? (typed === "<" ? "1" : "0") : typed;
+      return digital ? "0" : typed;
     }
     if (letter !== "G" || this.has("M") || !isSwitched(typed)) return typed;
     return `${typed}=${this.#typed.value}`;
@@ -438,13 +438,22 @@ function typedRule(rule, window) {
   const typed = /** @type {TypedRule} */ ({
     permanent: rule.permanent,
     name: rule.name,
-    window: window ? (rule.reference2 ? "in" : "out") : "",
+    window: window ? (levelAsked(rule.compare2, rule.reference2) ? "in" : "out") : "",
     from: window ? timeText(window.from) : FROM,
     to: window ? timeText(window.to) : TO,
     days: window ? window.days : WEEKDAYS,
   });
   for (const name of Object.values(FIELDS)) {
     if (name !== "from" && name !== "to") typed[name] = blankText(rule[name]);
+  }
+  // What is 0 or 1 has no comparison in the sentence: "is on", "is off".
+  if (isState(rule.source)) {
+    typed.reference = blankText(levelAsked(rule.compare, rule.reference));
+    typed.compare = EMPTY_RULE.compare;
+  }
+  if (isState(rule.source2)) {
+    typed.reference2 = blankText(levelAsked(rule.compare2, rule.reference2));
+    typed.compare2 = EMPTY_RULE.compare2;
   }
   typed.on_delay = delayText(rule.on_delay);
   typed.off_delay = delayText(rule.off_delay);

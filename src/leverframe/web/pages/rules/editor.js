@@ -13,7 +13,7 @@ import { PLACES, rich } from "../../lib/rich.js";
 import { address } from "../../lib/router.js";
 import { thingName } from "../../lib/things.js";
 import { timeText } from "../../lib/time_of_day.js";
-import { isSame } from "../../lib/tree.js";
+import { isSame, numberedRules } from "../../lib/tree.js";
 import { t } from "../../lib/words.js";
 import { secondOfDay, weekdayOf } from "../../lib/zone.js";
 import {
@@ -425,8 +425,10 @@ export class Editor extends DraftForm {
   // Dragging a row needs a mouse; this does not.
   /** @param {string} key @param {-1 | 1} by */
   #mover(key, by) {
-    const place = this.draft.index + by;
-    const isPossible = place >= 0 && place < this.settings.rules.length;
+    const own = this.draft.index + 1;
+    const isPossible = numberedRules(this.settings.rules).some(
+      ({ number }) => Math.sign(number - own) === by,
+    );
     return html`<button
       type="button"
       class="bare"

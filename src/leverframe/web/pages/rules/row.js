@@ -15,6 +15,7 @@ import { isSwitched, ruleName, shortSentence } from "./sentence.js";
  * @typedef {object} Tell
  * @property {(index: number, box: HTMLInputElement) => void} enable
  * @property {(from: number, to: number) => void} move
+ * @property {(from: number, by: -1 | 1) => void} step
  */
 
 // met, held, cannot, waiting, off or resting: what stands in the row.
@@ -132,5 +133,5 @@ function dropped(event, index, tell) {
 function pressed(event, index, tell) {
   if (!event.altKey || !["ArrowUp", "ArrowDown"].includes(event.key)) return;
   event.preventDefault();
-  tell.move(index, event.key === "ArrowUp" ? index - 1 : index + 1);
+  tell.step(index, event.key === "ArrowUp" ? -1 : 1);
 }

@@ -2,7 +2,7 @@
 
 import { html } from "../../vendor/lit-html.js";
 import { icon } from "../../lib/icon.js";
-import { OUTPUTS, PWMS, VARIABLES, isState } from "../../lib/labels.js";
+import { OUTPUTS, PWMS, VARIABLES, isState, levelAsked } from "../../lib/labels.js";
 import { levelWord } from "../../lib/level_words.js";
 import { setText, shown } from "../../lib/quantities.js";
 import { namedCode, thingName } from "../../lib/things.js";
@@ -67,7 +67,8 @@ export const ruleName = ({ number, settings }) =>
 function conditionText(context, { label, compare, reference }) {
   const source = thingName(context, label);
   if (isState(label)) {
-    return t("is_level", { source, level: levelWord(context, label, Boolean(reference)) });
+    const level = levelWord(context, label, levelAsked(compare, reference) === 1);
+    return t("is_level", { source, level });
   }
   const values = { source, reference: setText(context, label, reference) };
   return compare === "<" ? t("is_below", values) : t("is_at_least", values);
@@ -94,7 +95,7 @@ export function shortSentence(context, rule) {
 /** @param {AdminContext} context @param {Rule} rule */
 function secondText(context, rule) {
   const window = windowOfRule(context.settings, rule);
-  if (window) return hoursText(window, rule.reference2 === 1);
+  if (window) return hoursText(window, levelAsked(rule.compare2, rule.reference2) === 1);
   const { source2: label, compare2: compare, reference2: reference } = rule;
   return conditionText(context, { label, compare, reference });
 }

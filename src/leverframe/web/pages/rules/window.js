@@ -1,11 +1,13 @@
 // Time windows of rules: "between 22:00 and 06:00, on weekdays".
 //
 // A window is an event variable that two entries of the schedule switch on and off, and nothing
-// else. The rule looks at the variable as its second condition. All of it is made with the rule and
-// goes with it, unless another rule looks at the same variable.
+// else; both have the same name. The rule looks at the variable as its second condition. All of it
+// is made with the rule and goes with it, unless another rule looks at the same variable. The
+// engine finds windows in the same way (`schedule_windows.py`).
 
 import { VARIABLES } from "../../lib/labels.js";
 import { timeText } from "../../lib/time_of_day.js";
+import { numberedRules } from "../../lib/tree.js";
 import { WEEKDAYS, wireOf } from "../schedule/entry.js";
 import { daysOfEnd } from "../schedule/week.js";
 
@@ -35,7 +37,8 @@ export function windowOf(settings, label) {
   const begins = edges.find(({ entry }) => entry.value === 1);
   const ends = edges.find(({ entry }) => entry.value === 0);
   if (edges.length !== 2 || !begins || !ends || !edges.every(isWeekly)) return null;
-  if (settings.rules.some(({ action }) => action === label)) return null;
+  if (!begins.entry.name || begins.entry.name !== ends.entry.name) return null;
+  if (numberedRules(settings.rules).some(({ rule }) => rule.action === label)) return null;
   const hours = { from: begins.entry.time, to: ends.entry.time, days: begins.entry.days };
   const isWhole = String(endDays(hours)) === String(ends.entry.days);
   return isWhole ? { label, ...hours, begins, ends } : null;
@@ -52,8 +55,8 @@ export function windowOfRule(settings, { operator, source2 }) {
 
 /** @param {Uses} settings @param {string} label */
 export const watchers = (settings, label) =>
-  settings.rules.flatMap(({ source, operator, source2 }, index) =>
-    source === label || (operator !== "-" && source2 === label) ? [index] : [],
+  numberedRules(settings.rules).flatMap(({ number, rule: { source, operator, source2 } }) =>
+    source === label || (operator !== "-" && source2 === label) ? [number - 1] : [],
   );
 
 // Whether a window goes when the rule at a place goes.
@@ -65,7 +68,7 @@ export const goesWith = (settings, { label }, index) =>
 /** @param {Uses} settings */
 export function freeVariable({ rules, schedule, event_variables: variables }) {
   const used = new Set([
-    ...rules.flatMap(({ source, source2, operator, action }) =>
+    ...numberedRules(rules).flatMap(({ rule: { source, source2, operator, action } }) =>
       operator === "-" ? [source, action] : [source, source2, action],
     ),
     ...schedule.map((entry) => entry?.action),
@@ -105,10 +108,10 @@ export function isWithin({ from, to, days }, second, day) {
 // What an entry of the list stands on: rules that need this one, or look at what it switches.
 /** @param {Uses} settings @param {number} index */
 export function dependentsOf(settings, index) {
-  const { action } = settings.rules[index];
-  const needing = settings.rules.flatMap(({ depends }, other) =>
-    other !== index && (depends === index + 1 || depends === index + 21) ? [other] : [],
+  const action = settings.rules[index]?.action;
+  const needing = numberedRules(settings.rules).flatMap(({ number, rule: { depends } }) =>
+    depends === index + 1 || depends === index + 21 ? [number - 1] : [],
   );
-  const watching = VARIABLES.includes(action) ? watchers(settings, action) : [];
+  const watching = action && VARIABLES.includes(action) ? watchers(settings, action) : [];
   return [...new Set([...needing, ...watching])].filter((other) => other !== index);
 }

@@ -7,6 +7,7 @@ import { offeredGroups } from "../../lib/navigation.js";
 import { partsOf } from "../../lib/parts.js";
 import { address } from "../../lib/router.js";
 import { things } from "../../lib/things.js";
+import { numberedRules } from "../../lib/tree.js";
 import { fetchWords, inLanguage, t } from "../../lib/words.js";
 import { MODULES } from "../things/settings.js";
 
@@ -100,8 +101,8 @@ async function farEntries(context, synonyms) {
 
 /** @param {Context} context */
 const ruleEntries = ({ settings }) =>
-  (settings?.rules ?? []).flatMap(({ name }, index) =>
-    name ? [entry("rule", name, "", address("rules", { edit: index + 1 }))] : [],
+  numberedRules(settings?.rules).flatMap(({ number, rule: { name } }) =>
+    name ? [entry("rule", name, "", address("rules", { edit: number }))] : [],
   );
 
 // Where settings stand: the file of their words, what that place is called, and its address.

@@ -9,6 +9,7 @@ import { durationText } from "../../lib/durations.js";
 import { isState } from "../../lib/labels.js";
 import { setText } from "../../lib/quantities.js";
 import { kindOf } from "../../lib/things.js";
+import { numberedRules } from "../../lib/tree.js";
 import { clock, t } from "../../lib/words.js";
 
 /** @import { CauseName } from "../../lib/causes.js" */
@@ -238,9 +239,9 @@ const key = (name, look, word) =>
 // Where rules that are on begin and end to be met.
 /** @param {Context} context @param {string} label */
 function thresholds({ settings }, label) {
-  const found = (settings?.rules ?? [])
-    .filter(({ enabled }) => enabled)
-    .flatMap((rule) => [
+  const found = numberedRules(settings?.rules)
+    .filter(({ rule }) => rule.enabled)
+    .flatMap(({ rule }) => [
       ...(rule.source === label ? [rule.reference] : []),
       ...(rule.source2 === label && rule.operator !== "-" ? [rule.reference2] : []),
     ]);

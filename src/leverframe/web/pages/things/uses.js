@@ -9,6 +9,7 @@ import { stateWord } from "../../lib/level_words.js";
 import { shortMoment } from "../../lib/moments.js";
 import { address } from "../../lib/router.js";
 import { kindOf, thingAddress, thingName, thingValue } from "../../lib/things.js";
+import { numberedRules } from "../../lib/tree.js";
 import { t } from "../../lib/words.js";
 
 /** @import { IconName } from "../../lib/icon.js" */
@@ -35,11 +36,10 @@ export function usesOf(context, label, code) {
 function rules({ settings, live }, label) {
   // What writes to a Modbus module is an action, no label.
   const action = label.replace(/^WRITE/, "MODBUS WRITE ");
-  return settings.rules.flatMap((rule, index) => {
+  return numberedRules(settings.rules).flatMap(({ number, rule }) => {
     const second = rule.operator === "-" ? null : rule.source2;
     const isUsed = [rule.source, second].includes(label) || rule.action === action;
     if (!isUsed) return [];
-    const number = index + 1;
     const isMet = live.state.rules?.find((one) => one.number === number)?.met === true;
     const state = !rule.enabled ? "state_off" : isMet ? "rule_met" : "rule_not_met";
     return [
