@@ -15,6 +15,7 @@ import pytest
 
 from leverframe.commands.table.pathless import calls_in
 from leverframe.commands.table.rights import UNRESTRICTED
+from leverframe.controller import Controller
 from leverframe.engine.effects import Notify, PingHost
 from leverframe.engine.journal import Cause
 from leverframe.fleet.members import Member
@@ -33,7 +34,10 @@ CAUSE = Cause("command", "test")
 
 
 async def carry_out(member: Member, command: str) -> None:
-    controller = member.controller
+    await perform(member.controller, command)
+
+
+async def perform(controller: Controller, command: str) -> None:
     calls = [(call, None) for call in calls_in(command, controller.profile)]
     await controller.perform(calls, CAUSE, account=UNRESTRICTED)
 
