@@ -44,6 +44,7 @@ from leverframe.fleet.records import (
     MemberRecord,
     Registry,
     TakenPlaces,
+    checked_count,
     checked_name,
 )
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
@@ -505,13 +506,7 @@ class FleetNode:
     ) -> None:
         async with self.changing:
             check_that_all_are_here(members)
-            records = {
-                member.number: msgspec.structs.replace(
-                    member.record,
-                    tags=tuple(sorted({*member.record.tags, *added} - set(removed))),
-                )
-                for member in members
-            }
+            records = {member.number: _tagged(member.record, added, removed) for member in members}
             await self.registry.put(records)
             for member in members:
                 member.record = records[member.number]
@@ -554,4 +549,13 @@ def _why_not(name: str, error: Exception) -> StartTrouble:
     key = error.field if isinstance(error, Refusal) else None
     return StartTrouble(
         f"{name} does not start: {sentence.removeprefix(f'{name}: ')}", key or "name"
+    )
+
+
+def _tagged(record: MemberRecord, added: Sequence[str], removed: Sequence[str]) -> MemberRecord:
+    """Return a record with other tags; refuse more than a controller may have."""
+    tags = tuple(sorted({*record.tags, *added} - set(removed)))
+    # One of an earlier version may have more, and loses them one by one.
+    return msgspec.structs.replace(
+        record, tags=tags if len(tags) <= len(record.tags) else checked_count(tags)
     )

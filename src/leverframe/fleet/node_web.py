@@ -14,15 +14,14 @@ import msgspec
 from msgspec.structs import replace
 
 from leverframe.commands.describe.media_types import FORM
-from leverframe.commands.table.params import decoded
 from leverframe.commands.table.refusals import BadValue, NotAllowed, Refusal, SignInRequired
 from leverframe.commands.table.rights import require
 from leverframe.commands.table.row import ANYBODY, CONTROL
-from leverframe.config.described import describe_type, taken_apart
 from leverframe.fleet.answer_headers import PROGRESS, SILENT_NODES, STALE, STARTING
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.fleet.api.fan_out import ApiAnswer, ApiCall, done_here
+from leverframe.fleet.api.parameters import check_body, read_parameters
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import HealthIndex
 from leverframe.fleet.jobs.jobs import FleetJobs
@@ -31,7 +30,7 @@ from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import THE_OPERATOR, Asking, NodeAccounts
 from leverframe.fleet.node_start import NodeStarting
 from leverframe.fleet.other_nodes import NotUnderstood, answering
-from leverframe.fleet.progress import RequestsUnderWay
+from leverframe.fleet.progress import MAX_ID_LETTERS, RequestsUnderWay
 from leverframe.fleet.refusal_pages import NOTHING, SIGN_IN, TOO_MANY, for_people
 from leverframe.fleet.templates import TemplateReader
 from leverframe.fleet.view_parts import ViewParts
@@ -84,15 +83,6 @@ _IN_WORDS: dict[type[Refusal], tuple[dict[str, PageSentence], str]] = {
     NoSuchPath: (NOTHING, "/"),
     SignInRequired: (SIGN_IN, ""),
     TooManyTries: (TOO_MANY, ""),
-}
-_SWITCHES = {
-    "1": True,
-    "true": True,
-    "yes": True,
-    "0": False,
-    "false": False,
-    "no": False,
-    "": True,
 }
 
 
@@ -161,8 +151,10 @@ class NodeWeb:
         form = _form_in(request, endpoint)
         if form is not None:
             request = replace(request, body=b"")
+        elif endpoint.body is not None:
+            check_body(request.body, endpoint.body)
         given = "&".join(filter(None, (request.query, form)))
-        context = self._context(request, asking, parameters(given, endpoint))
+        context = self._context(request, asking, read_parameters(given, endpoint.query))
         if self.node.cluster is not None and endpoint.across is not None:
             value = endpoint.across(context, endpoint)
         else:
@@ -206,6 +198,10 @@ class NodeWeb:
     ) -> AnyReply:
         id = context.request.headers.get(_PROGRESS)
         try:
+            if id is not None and len(id) > MAX_ID_LETTERS:
+                raise BadValue(
+                    f"The header {PROGRESS} is too long.", allowed=f"up to {MAX_ID_LETTERS} letters"
+                )
             with self._under_way.followed(context.tenant, id):
                 value = await work
             return _reply(value, endpoint, context)
@@ -272,35 +268,6 @@ def _form_in(request: Request, endpoint: FleetEndpoint) -> str | None:
     if not endpoint.takes_form or kind != FORM:
         return None
     return request.body.decode("utf-8", "replace")
-
-
-def parameters(query: str, endpoint: FleetEndpoint) -> dict[str, Any]:
-    """Read the parameters of a query, each of the type that the endpoint names."""
-    known = {one.name: one.type for one in endpoint.query}
-    given: dict[str, Any] = {}
-    for item in filter(None, query.split("&")):
-        name, _, raw = item.partition("=")
-        if name not in known:
-            allowed = ", ".join(known) or "no parameters"
-            raise BadValue("There is no such parameter.", field=name[:40], allowed=allowed)
-        if name in given:
-            raise BadValue("It is given twice.", field=name, allowed="several with commas")
-        text = decoded(raw)
-        value: Any = _SWITCHES.get(text.lower(), text) if known[name] is bool else text
-        try:
-            given[name] = msgspec.convert(value, known[name], strict=False)
-        except msgspec.ValidationError:
-            raise BadValue(
-                f"{text[:40]!r} will not do.", field=name, allowed=_allowed(known[name])
-            ) from None
-    return given
-
-
-def _allowed(hint: Any) -> str:
-    """Describe for people what a parameter takes; a pattern tells them nothing."""
-    _, metas = taken_apart(hint)
-    in_words = (meta.description for meta in metas if meta.pattern is not None)
-    return next(in_words, None) or describe_type(hint)
 
 
 def _reply(value: Any, endpoint: FleetEndpoint, context: FleetContext) -> AnyReply:

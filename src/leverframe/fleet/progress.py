@@ -13,6 +13,9 @@ from msgspec import Meta, Struct
 
 from leverframe.commands.table.refusals import Refusal
 
+#: Of the id by which a request is followed.
+MAX_ID_LETTERS = 64
+
 
 class ProgressReport(Struct):
     """How many controllers had their turn."""

@@ -24,10 +24,11 @@ from leverframe.fleet.tenants import (
 )
 from leverframe.storage.store import DELETED, Changes, Store
 
-TAG = "1 to 40 small letters, digits, dots, dashes and underscores"
+MAX_TAGS, MAX_TAG_LETTERS = 32, 40
+TAG = f"1 to {MAX_TAG_LETTERS} small letters, digits, dots, dashes and underscores"
 #: More than fit into the memory of most machines.
 MAX_CONTROLLERS = 100_000
-_TAG = re.compile(r"[a-z0-9._-]{1,40}")
+_TAG = re.compile(rf"[a-z0-9._-]{{1,{MAX_TAG_LETTERS}}}")
 #: `{n}`, or with leading zeros `{n:03}`.
 _NUMBER = re.compile(r"\{n(?::0([1-9]))?\}")
 #: Names that lead to the node itself.
@@ -98,11 +99,19 @@ def checked_name(name: str, field: str = "name") -> str:
     return name
 
 
-def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
+def checked_tags(tags: Collection[str]) -> tuple[str, ...]:
     for tag in tags:
         if not _TAG.fullmatch(tag):
             raise BadValue(f"{tag[:40]!r} cannot be a tag.", field="tag", allowed=TAG)
-    return tuple(sorted(set(tags)))
+    return checked_count(tuple(sorted(set(tags))))
+
+
+def checked_count(tags: tuple[str, ...]) -> tuple[str, ...]:
+    if len(tags) > MAX_TAGS:
+        raise BadValue(
+            f"There are {len(tags)} tags.", field="tag", allowed=f"up to {MAX_TAGS} of a controller"
+        )
+    return tags
 
 
 def checked_address(address: str | None) -> str | None:

@@ -22,17 +22,19 @@ from leverframe.servers.http.client_presence import ends_with_client
 LABEL = "1 to 40 letters, digits, spaces, dots, dashes and underscores"
 SNAPSHOT_LABEL = QueryParameter(
     "label",
-    Annotated[str, Meta(pattern=r"^[\w. -]{1,40}$", description=LABEL)],
+    Annotated[str, Meta(pattern=r"^[\w. -]{1,40}$", max_length=40, description=LABEL)],
     "What the snapshot is called.",
 )
 KEPT_LABEL = QueryParameter(
     "label",
-    Annotated[str, Meta(pattern=r"^([a-z0-9-]{1,31}:)?[\w. -]{1,40}$", description=LABEL)],
+    Annotated[
+        str, Meta(pattern=r"^([a-z0-9-]{1,31}:)?[\w. -]{1,40}$", max_length=72, description=LABEL)
+    ],
     "What the snapshot is called; the operator finds those of tenants as `tenant:label`.",
 )
 
 JOB_NAME = "1 to 40 letters, digits, dashes and underscores"
-JOB_ID = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,40}$", description=JOB_NAME)]
+JOB_ID = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,40}$", max_length=40, description=JOB_NAME)]
 
 
 async def sent(context: FleetContext) -> BulkReport:

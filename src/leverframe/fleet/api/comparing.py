@@ -10,6 +10,7 @@ from leverframe.commands.table.refusals import BadValue, Refusal
 from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.engine.tree import MISSING, difference, is_confidential
 from leverframe.fleet.api.context import FleetContext
+from leverframe.fleet.api.parameters import Name, ShortText
 from leverframe.fleet.api.reading import counted
 from leverframe.fleet.api.rolling_out import template_of
 from leverframe.fleet.bulk import DONE, CommandEffect
@@ -24,8 +25,8 @@ MAX_NAMED = 50
 MAX_CHANGES = 1000
 USUAL_CHANGES = 200
 CHANGES_OF = (
-    QueryParameter("by", str, "The account that made them, or `fleet`."),
-    QueryParameter("since", str, "A duration such as `24h`, or a moment `2026-03-29T03:00`."),
+    QueryParameter("by", Name, "The account that made them, or `fleet`."),
+    QueryParameter("since", ShortText, "A duration such as `24h`, or a moment `2026-03-29T03:00`."),
     QueryParameter(
         "count",
         Annotated[int, Meta(ge=1, le=MAX_CHANGES)],

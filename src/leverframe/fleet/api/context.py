@@ -8,15 +8,16 @@ chooses among that one's controllers: endpoints find controllers only by what st
 """
 
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from leverframe.commands.describe.openapi import EndpointDescription, QueryParameter
 from leverframe.commands.table.refusals import Malformed, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
+from leverframe.fleet.api.parameters import Name, Names, ShortText, Tags, Words
 from leverframe.fleet.bulk import BY_FLEET
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import Health, HealthIndex, Wanted
@@ -35,18 +36,17 @@ from leverframe.servers.problems import NotReadNow, StoreFailed
 from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.storage.store import StoreUnavailable
 
-Texts = Annotated[str, Meta(description="One, or several with commas.")]
-NAMES = QueryParameter("name", Texts, "The names of controllers.")
-TAGS = QueryParameter("tag", Texts, "Tags that they have, all of them.")
+NAMES = QueryParameter("name", Names, "The names of controllers.")
+TAGS = QueryParameter("tag", Tags, "Tags that they have, all of them.")
 LOOKED_FOR = (
     QueryParameter(
         "search",
-        Annotated[str, Meta(max_length=200)],
+        Words,
         "Words that stand in their name, address, tags, version or findings, all of them.",
     ),
     QueryParameter("health", Health, "How they are."),
-    QueryParameter("owner", str, "The tenant whose they are."),
-    QueryParameter("version", str, "Hardware and software, such as `3.9/1.75`."),
+    QueryParameter("owner", Name, "The tenant whose they are."),
+    QueryParameter("version", ShortText, "Hardware and software, such as `3.9/1.75`."),
 )
 CHOSEN = (NAMES, TAGS, *LOOKED_FOR)
 

@@ -28,10 +28,20 @@ from leverframe.fleet.api.context import (
     TAGS,
     FleetContext,
     FleetEndpoint,
-    Texts,
 )
 from leverframe.fleet.api.fan_out import at_holder, at_owner, fan_out_bulk
 from leverframe.fleet.api.making import NEW_PLACE, PLACES
+from leverframe.fleet.api.parameters import (
+    Command,
+    CommandBody,
+    CommandsOrTemplate,
+    Name,
+    Names,
+    ShortText,
+    Tags,
+    Template,
+    Words,
+)
 from leverframe.fleet.api.reading import NodeHealth
 from leverframe.fleet.api.watching import PLACE
 from leverframe.fleet.jobs.job_state import JobReport, Operation
@@ -56,7 +66,7 @@ _change = partial(_read, methods=_POST)
 _operator_read = partial(FleetEndpoint, role=ADMIN)
 _operator_change = partial(_operator_read, methods=_POST)
 
-_NODE = QueryParameter("node", str, "The name of a node.")
+_NODE = QueryParameter("node", Name, "The name of a node.")
 _DRY_RUN = QueryParameter("dry_run", bool, "Change nothing; tell what would become of it.")
 
 _OPERATIONS: dict[Operation, str] = {
@@ -131,7 +141,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/move",
         query=(
             NAMES,
-            QueryParameter("node", str, "The node that shall have them; any without it."),
+            QueryParameter("node", Name, "The node that shall have them; any without it."),
         ),
         function=nodes.moved,
         doc="Let a node have controllers as long as it lives.",
@@ -160,7 +170,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/progress",
         role=CONTROL,
         for_tenants=True,
-        query=(QueryParameter("id", str, f"What the header `{PROGRESS}` of the request says."),),
+        query=(QueryParameter("id", Name, f"What the header `{PROGRESS}` of the request says."),),
         while_starting=True,
         function=reading.progress,
         doc="Tell how far a request has come that is still under way, of the controllers that it "
@@ -168,7 +178,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     ),
     _read(
         "/api/fleet/show",
-        query=(QueryParameter("name", str, "The name of a controller."),),
+        query=(QueryParameter("name", Name, "The name of a controller."),),
         function=reading.shown,
         across=at_owner,
         doc="Show one controller, with the settings that differ from the factory settings.",
@@ -177,15 +187,17 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     _change(
         "/api/fleet/add",
         query=(
-            QueryParameter("name", str, "Their name, with `{n}` for the number: `gh-{n}`."),
-            QueryParameter("hw", str, "Their hardware version, that of the template or newest."),
-            QueryParameter("sw", str, "Their software version, likewise."),
-            QueryParameter("like", str, "A controller whose settings they begin with."),
+            QueryParameter("name", Name, "Their name, with `{n}` for the number: `gh-{n}`."),
+            QueryParameter(
+                "hw", ShortText, "Their hardware version, that of the template or newest."
+            ),
+            QueryParameter("sw", ShortText, "Their software version, likewise."),
+            QueryParameter("like", Name, "A controller whose settings they begin with."),
             *PLACES,
-            QueryParameter("tenant", str, "Whose they are; the operator's if not given."),
+            QueryParameter("tenant", Name, "Whose they are; the operator's if not given."),
             _DRY_RUN,
         ),
-        body=Annotated[str, Meta(description="A template: a settings backup in JSON or TOML.")],
+        body=Template,
         body_is_optional=True,
         function=making.added,
         across=across_nodes.added,
@@ -202,8 +214,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     _change(
         "/api/fleet/rename",
         query=(
-            QueryParameter("name", str, "The name of a controller."),
-            QueryParameter("to", str, "Its new name."),
+            QueryParameter("name", Name, "The name of a controller."),
+            QueryParameter("to", Name, "Its new name."),
         ),
         function=making.renamed,
         across=at_owner,
@@ -211,7 +223,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     ),
     _operator_change(
         "/api/fleet/place",
-        query=(QueryParameter("name", str, "The name of a controller."), *NEW_PLACE),
+        query=(QueryParameter("name", Name, "The name of a controller."), *NEW_PLACE),
         function=making.placed,
         across=at_owner,
         doc="Give a controller another address or port, at which it alone answers from then on. "
@@ -221,7 +233,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/start",
         query=(
             QueryParameter(
-                "name", Texts, "The names of controllers; without it all that did not start."
+                "name", Names, "The names of controllers; without it all that did not start."
             ),
         ),
         function=making.started,
@@ -236,8 +248,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/tag",
         query=(
             *CHOSEN,
-            QueryParameter("add", Texts, "Tags to give them."),
-            QueryParameter("remove", Texts, "Tags to take from them."),
+            QueryParameter("add", Tags, "Tags to give them."),
+            QueryParameter("remove", Tags, "Tags to take from them."),
         ),
         function=making.tagged,
         across=fan_out_bulk,
@@ -249,7 +261,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         for_tenants=True,
         methods=_POST,
         query=(
-            QueryParameter("command", str, "A command, such as `outs.cgi?out0=1`, encoded."),
+            QueryParameter("command", Command, "A command, such as `outs.cgi?out0=1`, encoded."),
             *CHOSEN,
             _DRY_RUN,
             QueryParameter("all_or_none", bool, "Change nothing if one of them refuses it."),
@@ -259,7 +271,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
                 "A name for this change, by which it is done once however often it is asked for.",
             ),
         ),
-        body=Annotated[str, Meta(description="The body of the command, if it takes one.")],
+        body=CommandBody,
         body_is_optional=True,
         function=acting.sent,
         across=across_nodes.sent,
@@ -277,14 +289,14 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     _change(
         "/api/fleet/rollout/plan",
         query=(
-            QueryParameter("command", str, "A command; else the body says what to do."),
+            QueryParameter("command", Command, "A command; else the body says what to do."),
             rolling_out.WHAT,
             QueryParameter("id", JOB_ID, "An id for it; one is made if not given."),
             *CHOSEN,
             *rolling_out.CAREFULNESS,
             _DRY_RUN,
         ),
-        body=Annotated[str, Meta(description="Commands, one in a line, or a template.")],
+        body=CommandsOrTemplate,
         body_is_optional=True,
         function=rolling_out.planned,
         across=across_nodes.planned,
@@ -302,7 +314,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     _change(
         "/api/fleet/drift",
         query=CHOSEN,
-        body=Annotated[str, Meta(description="A template: a settings backup in JSON or TOML.")],
+        body=Template,
         function=comparing.drift,
         across=across_nodes.drift,
         is_question=True,
@@ -320,8 +332,10 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         "/api/fleet/advance",
         query=(
             *CHOSEN,
-            QueryParameter("for", str, "A duration such as `1h30m`."),
-            QueryParameter("to", str, "A moment such as `2026-03-29T03:00`, by the time zone."),
+            QueryParameter("for", ShortText, "A duration such as `1h30m`."),
+            QueryParameter(
+                "to", ShortText, "A moment such as `2026-03-29T03:00`, by the time zone."
+            ),
             QueryParameter("step", bool, "To the next moment at which something is due."),
             QueryParameter("rate", float, "Let time run, seconds in a second; 0 freezes it."),
         ),
@@ -356,8 +370,8 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     _change(
         "/api/fleet/fork",
         query=(
-            QueryParameter("name", str, "The name of a controller."),
-            QueryParameter("to", str, "The name of the copies, with `{n}` for the number."),
+            QueryParameter("name", Name, "The name of a controller."),
+            QueryParameter("to", Name, "The name of the copies, with `{n}` for the number."),
             *PLACES,
         ),
         function=making.forked,
@@ -368,7 +382,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     _change(
         "/api/fleet/fault",
         query=(
-            QueryParameter("fault", str, "As `/sim.cgi` takes it; `none` ends all."),
+            QueryParameter("fault", Words, "As `/sim.cgi` takes it; `none` ends all."),
             QueryParameter("seed", Annotated[int, Meta(ge=0)], "What chance is made from."),
             *CHOSEN,
         ),

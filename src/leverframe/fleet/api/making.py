@@ -10,7 +10,8 @@ from msgspec import Meta, Struct
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import BadValue, Malformed, NotAllowed
 from leverframe.config.fields import MAX_PORT
-from leverframe.fleet.api.context import CHOSEN, FleetContext, Texts
+from leverframe.fleet.api.context import CHOSEN, FleetContext
+from leverframe.fleet.api.parameters import ShortText, Tags
 from leverframe.fleet.api.reading import (
     MemberReport,
     RenamedReport,
@@ -39,14 +40,20 @@ from leverframe.profile import UnknownProfile
 from leverframe.storage.backup import BackupFile, BackupRefused
 
 MAX_AT_ONCE = 10_000
+#: The greatest number that a name begins with.
+MAX_FIRST = 10**9
 
 _Count = Annotated[int, Meta(ge=1, le=MAX_AT_ONCE)]
 _Port = Annotated[int, Meta(ge=1, le=MAX_PORT)]
 PLACES = (
     QueryParameter("count", _Count, "How many, 1 if not given."),
-    QueryParameter("first", Annotated[int, Meta(ge=0)], "The number of the first, 1."),
-    QueryParameter("tags", Texts, "Their tags."),
-    QueryParameter("address", str, "An address for the first; the others have the next ones."),
+    QueryParameter(
+        "first", Annotated[int, Meta(ge=0, le=MAX_FIRST)], "The number of the first, 1."
+    ),
+    QueryParameter("tags", Tags, "Their tags."),
+    QueryParameter(
+        "address", ShortText, "An address for the first; the others have the next ones."
+    ),
     QueryParameter("port", _Port, "A port for the first; the others have the next ones."),
 )
 
@@ -54,7 +61,9 @@ PLACES = (
 #: What an address is called that is none.
 NONE = "none"
 NEW_PLACE = (
-    QueryParameter("address", str, f"Its new address; `{NONE}` takes the one away that it has."),
+    QueryParameter(
+        "address", ShortText, f"Its new address; `{NONE}` takes the one away that it has."
+    ),
     QueryParameter(
         "port",
         Annotated[int, Meta(ge=0, le=MAX_PORT)],

@@ -15,9 +15,10 @@ from leverframe.controller import Controller
 from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.fleet.api.acting import JOB_NAME
 from leverframe.fleet.api.context import FleetContext
+from leverframe.fleet.api.parameters import ShortText, list_of_texts
 from leverframe.fleet.bulk import BulkReport, try_out
 from leverframe.fleet.jobs.job import FleetJob
-from leverframe.fleet.jobs.job_plan import ERRORS, GROUPS
+from leverframe.fleet.jobs.job_plan import ERRORS, GROUPS, MAX_GROUPS
 from leverframe.fleet.jobs.job_state import JobReport, Operation
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import JobTarget, RolloutPolicy, plan_of
@@ -26,18 +27,29 @@ from leverframe.storage.backup import BackupFile, BackupRefused, content_of
 
 ID = QueryParameter(
     "id",
-    Annotated[str, Meta(pattern=r"^([a-z0-9-]{1,31}:)?[A-Za-z0-9_-]{1,40}$", description=JOB_NAME)],
+    Annotated[
+        str,
+        Meta(
+            pattern=r"^([a-z0-9-]{1,31}:)?[A-Za-z0-9_-]{1,40}$", max_length=72, description=JOB_NAME
+        ),
+    ],
     "The id of the job; the operator finds those of tenants as `tenant:id`.",
 )
 CAREFULNESS = (
-    QueryParameter("groups", str, f"Sizes of the groups: {GROUPS}. All at once if not given."),
+    QueryParameter(
+        "groups",
+        list_of_texts(MAX_GROUPS, 8 * MAX_GROUPS),
+        f"Sizes of the groups: {GROUPS}. All at once if not given.",
+    ),
     QueryParameter(
         "success",
         Annotated[float, Meta(ge=0, le=100)],
         "Percentage of a group that must have done it for the next one to begin, 100.",
     ),
-    QueryParameter("errors", str, f"So many failures stop it at once: {ERRORS}, or none; 10%."),
-    QueryParameter("pause", str, "How long to wait after each group, such as `10m`."),
+    QueryParameter(
+        "errors", ShortText, f"So many failures stop it at once: {ERRORS}, or none; 10%."
+    ),
+    QueryParameter("pause", ShortText, "How long to wait after each group, such as `10m`."),
     QueryParameter("check_health", bool, "Count a new finding of a controller as a failure; yes."),
     QueryParameter("snapshot", bool, "Take a snapshot of each group before, to go back to; yes."),
 )

@@ -10,6 +10,7 @@ from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import Conflict, Malformed, NotAllowed
 from leverframe.commands.table.row import ADMIN
 from leverframe.fleet.api.context import CHOSEN, FleetContext
+from leverframe.fleet.api.parameters import Name
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
 from leverframe.fleet.records import MAX_CONTROLLERS
 from leverframe.fleet.tenants import (
@@ -29,16 +30,16 @@ from leverframe.process.administrator import random_password
 
 log = logging.getLogger(__name__)
 
-TENANT = QueryParameter("tenant", str, "The name of the tenant.")
+TENANT = QueryParameter("tenant", Name, "The name of the tenant.")
 MAX = QueryParameter(
     "max",
     Annotated[int, Meta(ge=0, le=MAX_CONTROLLERS)],
     f"So many controllers may it have by what its administrators add, {USUAL_MAX}.",
 )
-GIVEN_TO = QueryParameter("tenant", str, "To whom; the operator alone where it is empty.")
-OF_TENANT = QueryParameter("tenant", str, "Whose account it is; the operator's if not given.")
-ACCOUNT_NAME = QueryParameter("name", str, "The name of the account.")
-WHOSE = QueryParameter("name", str, "The account; one's own if not given.")
+GIVEN_TO = QueryParameter("tenant", Name, "To whom; the operator alone where it is empty.")
+OF_TENANT = QueryParameter("tenant", Name, "Whose account it is; the operator's if not given.")
+ACCOUNT_NAME = QueryParameter("name", Name, "The name of the account.")
+WHOSE = QueryParameter("name", Name, "The account; one's own if not given.")
 ROLE = QueryParameter(
     "role", Role, "`administrator`, or `user`, who sees and switches; `user` if not given."
 )

@@ -1,0 +1,136 @@
+"""The parameters and bodies that requests to a node hold: their types, and how they are read.
+
+Every text and every list has a bound, which a test over all endpoints demands: a node is shared,
+and what one client sends must not take the time and memory of others. A list is a text with commas.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from leverframe.commands.describe.openapi import QueryParameter
+from leverframe.commands.table.bodies import ON_LOOP_BODY_LIMIT
+from leverframe.commands.table.matching import MAX_QUERY_BYTES
+from leverframe.commands.table.params import decoded
+from leverframe.commands.table.refusals import BadValue
+from leverframe.commands.table.written_commands import MAX_TEXT_BYTES
+from leverframe.config.described import describe_type, taken_apart
+from leverframe.fleet.records import MAX_TAG_LETTERS, MAX_TAGS
+from leverframe.fleet.templates import MAX_BYTES as MAX_TEMPLATE_BYTES
+
+#: The key of how many texts a list may have, in what is said of its type.
+MAX_ITEMS = "max_items"
+_LIST = "One, or several with commas."
+#: Controllers that one request may name; tags and searches choose any number.
+MAX_NAMES = 20_000
+#: Of all parameters of a request: to decode each of them takes a microsecond or two.
+MAX_ENCODED_BYTES = 40_000
+
+
+def list_of_texts(most: int, letters: int) -> Any:
+    """Return the type of a list of so many texts, all of them together with so many letters."""
+    return Annotated[str, Meta(max_length=letters, description=_LIST, extra={MAX_ITEMS: most})]
+
+
+#: Of a controller, tenant, account or node, at most 31 letters; or a pattern of names.
+Name = Annotated[str, Meta(max_length=64)]
+Names = list_of_texts(MAX_NAMES, MAX_NAMES * 32)
+Tags = list_of_texts(MAX_TAGS, MAX_TAGS * (MAX_TAG_LETTERS + 1))
+#: Durations, moments, versions, addresses.
+ShortText = Annotated[str, Meta(max_length=64)]
+Words = Annotated[str, Meta(max_length=200)]
+#: A path stands before the query.
+Command = Annotated[str, Meta(max_length=MAX_QUERY_BYTES + 64)]
+
+CommandBody = Annotated[
+    str,
+    Meta(
+        max_length=ON_LOOP_BODY_LIMIT,
+        description="The body of the command, if it takes one.",
+    ),
+]
+Template = Annotated[
+    str,
+    Meta(
+        max_length=MAX_TEMPLATE_BYTES,
+        description="A template: a settings backup in JSON or TOML.",
+    ),
+]
+CommandsOrTemplate = Annotated[
+    str,
+    Meta(
+        max_length=max(MAX_TEMPLATE_BYTES, MAX_TEXT_BYTES),
+        description="Commands, one in a line, or a template.",
+    ),
+]
+
+_SWITCHES = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "": True,
+}
+
+
+def read_parameters(query: str, offered: Sequence[QueryParameter]) -> dict[str, Any]:
+    """Read the parameters of a query, each of the type that the endpoint names."""
+    if (count := query.count("%")) > MAX_ENCODED_BYTES:
+        raise BadValue(
+            f"{count} bytes of the parameters are percent-encoded.",
+            allowed=f"up to {MAX_ENCODED_BYTES} of them",
+        )
+    known = {one.name: one.type for one in offered}
+    given: dict[str, Any] = {}
+    for item in filter(None, query.split("&")):
+        name, _, raw = item.partition("=")
+        if name not in known:
+            allowed = ", ".join(known) or "no parameters"
+            raise BadValue("There is no such parameter.", field=name[:40], allowed=allowed)
+        if name in given:
+            raise BadValue("It is given twice.", field=name, allowed="several with commas")
+        given[name] = _value(name, decoded(raw), known[name])
+    return given
+
+
+def _value(name: str, text: str, hint: Any) -> Any:
+    _check_length(name, text, hint)
+    value: Any = _SWITCHES.get(text.lower(), text) if hint is bool else text
+    try:
+        return msgspec.convert(value, hint, strict=False)
+    except msgspec.ValidationError:
+        raise BadValue(f"{text[:40]!r} will not do.", field=name, allowed=_allowed(hint)) from None
+
+
+def _check_length(name: str, text: str, hint: Any) -> None:
+    """Refuse a text or a list that is longer than its type allows."""
+    _, metas = taken_apart(hint)
+    for meta in metas:
+        most = (meta.extra or {}).get(MAX_ITEMS)
+        if most is not None and (count := text.count(",") + 1) > most:
+            raise BadValue(f"There are {count} of them.", field=name, allowed=f"up to {most}")
+        if meta.max_length is not None and len(text) > meta.max_length:
+            raise _too_long(name, len(text), meta.max_length, "characters")
+
+
+def check_body(body: bytes, hint: Any) -> None:
+    """Refuse a body that is longer than its type allows."""
+    _, metas = taken_apart(hint)
+    for meta in metas:
+        if meta.max_length is not None and len(body) > meta.max_length:
+            raise _too_long("body", len(body), meta.max_length, "bytes")
+
+
+def _too_long(field: str, count: int, most: int, unit: str) -> BadValue:
+    return BadValue(f"It has {count} {unit}.", field=field, allowed=f"up to {most} {unit}")
+
+
+def _allowed(hint: Any) -> str:
+    """Describe for people what a parameter takes; a pattern tells them nothing."""
+    _, metas = taken_apart(hint)
+    in_words = (meta.description for meta in metas if meta.pattern is not None)
+    return next(in_words, None) or describe_type(hint)
