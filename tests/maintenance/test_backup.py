@@ -59,7 +59,7 @@ def test_a_shown_backup_is_what_differs_from_the_factory(
     file = saved(tmp_path / "a.bin", with_value(defaults(NEWEST), "outputs.0.name", "Lamp"))
     assert main(["backup", "show", str(file)]) == 0
     assert capsys.readouterr().out == (
-        'hw = "3.9"\nsw = "1.75"\n\n[settings]\n"outputs.0.name" = "Lamp"\n'
+        'hw = "3.9"\nsw = "1.75"\nedition = 2\n\n[settings]\n"outputs.0.name" = "Lamp"\n'
     )
 
 

@@ -6,12 +6,13 @@ import pytest
 
 from leverframe.config import AskedVersion, Config
 from leverframe.process import serve
-from leverframe.process.version_change import settle_version
+from leverframe.process.stored_profile import STORED_EDITION
+from leverframe.process.version_change import UPDATE, settle_version
 from leverframe.profile import Profile
 from leverframe.servers.routes.router import THIS_MACHINE
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.encrypting import EncryptingStore
-from leverframe.storage.store import MemoryStore, Rows, Store, Stored
+from leverframe.storage.store import DELETED, Changes, MemoryStore, Rows, Store, Stored
 from leverframe.testing import LoopTwin
 
 
@@ -99,6 +100,65 @@ async def test_the_same_version_is_started_without_a_report() -> None:
     assert (await again.settings())["outputs"][0]["name"] == "Pump"
     assert await store.blob("restore-report") is None
     assert await store.blob("earlier-version") is None
+
+
+#: Conditions on INPD1: those of entries 0 and 2 are `< 1`; the second condition of 3 is not used.
+DIGITAL_RULES = (
+    "event=0*100*1*1*0*0*0*0*0*0*0&rulename=0*Door&eventon=0*1"
+    "&event=1*100*0*1*0*0*0*0*0*0*0&event=2*10*0*2150*0*1*0*100*1*1*0&event=3*10*0*1*0*0*0*100*1*1*0"
+    "&event=5*100*1*0*0*0*0*0*0*0*0"
+)
+
+
+async def of_an_earlier_program(store: MemoryStore) -> None:
+    """Make a store as programs left it that took `< 1` of a digital source as 1."""
+    first = await started(store)
+    await first.ok(f"/inpa.cgi?{DIGITAL_RULES}")
+    await first.controller.stop()
+    await store.commit(Changes(kept={STORED_EDITION: DELETED}))
+
+
+async def test_rules_that_an_update_reverses_are_reported_once_by_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = MemoryStore()
+    await of_an_earlier_program(store)
+    stored = store.load().settings
+    updated = await started(store)
+    assert store.load().settings == stored, "the entries stay as they were sent"
+    report = await updated.json("/api/restore-report")
+    assert [(one["path"], one["value"]) for one in report] == [
+        ("rules.0", "INPD1 < 1"),
+        ("rules.2", "INPD1 < 1"),
+    ]
+    assert report[0]["reason"].startswith("Rule Door: INPD1 < 1 is met at 0")
+    assert [one.message[:9] for one in caplog.records] == ["Rule Door", "Rule 3: I"]
+    (entry,) = [one for one in await updated.json("/api/audit") if one["detail"] == UPDATE.detail]
+    assert [(one["path"], one["old"], one["new"]) for one in entry["changes"]] == [
+        ("rules.0", "met at 1", "met at 0"),
+        ("rules.2", "met at 1", "met at 0"),
+    ]
+    caplog.clear()
+    count = len(await updated.json("/api/audit"))
+    again = await started(store)
+    assert (caplog.records, len(await again.json("/api/audit"))) == ([], count)
+    assert await again.json("/api/restore-report") == report
+
+
+async def test_rules_are_reported_with_what_another_version_lacks() -> None:
+    store = MemoryStore()
+    await of_an_earlier_program(store)
+    old = await started(store, "3.0", "1.58a")
+    report = [one["path"] for one in await old.json("/api/restore-report")]
+    assert report[-2:] == ["rules.0", "rules.2"]
+
+
+async def test_rules_of_this_program_are_not_reported(caplog: pytest.LogCaptureFixture) -> None:
+    store = MemoryStore()
+    first = await started(store)
+    await first.ok(f"/inpa.cgi?{DIGITAL_RULES}")
+    again = await started(store)
+    assert (caplog.records, await again.json("/api/restore-report")) == ([], [])
 
 
 class ReadableStore(MemoryStore):

@@ -8,6 +8,7 @@ import msgspec
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.restored import NotCarriedOver, Restored
 from leverframe.commands.table.system import RESTORE_REPORT
+from leverframe.commands.version_change.backup_content import EDITION
 from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.config import Config
@@ -22,7 +23,7 @@ from leverframe.engine.tree import (
 from leverframe.exit_codes import DONE, NO
 from leverframe.maintenance.readable_backup import as_text, factory_settings, read, write
 from leverframe.process.asked_secret import asked_secret
-from leverframe.process.stored_profile import stored_profile
+from leverframe.process.stored_profile import STORED_EDITION, stored_profile
 from leverframe.profile import Profile, existing
 from leverframe.storage.backup import (
     BackupFile,
@@ -96,7 +97,7 @@ async def restore(file: Path, config: Config, passphrase: bool) -> None:
                 path: DELETED if value is MISSING else value
                 for path, _, value in difference(present, restored.settings)
             }
-            kept = {"profile.hw": profile.hw, "profile.sw": profile.sw}
+            kept = {"profile.hw": profile.hw, "profile.sw": profile.sw, STORED_EDITION: EDITION}
             report = msgspec.json.encode(restored.not_carried_over)
             blobs = {RESTORE_REPORT: report, EARLIER: None}
             await store.commit(Changes(settings=changes, kept=kept, blobs=blobs))

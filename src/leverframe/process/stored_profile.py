@@ -2,6 +2,9 @@
 
 from leverframe.storage.store import Store, Stored
 
+#: The row that says what the program which used the store last took settings to mean.
+STORED_EDITION = "settings.edition"
+
 
 def stored_profile(store: Store) -> tuple[str | None, str | None, str | None]:
     """Return the profile that the store was last used with, and the `sw` configured then."""

@@ -1,20 +1,30 @@
 """The version that a controller starts as; its settings are converted where it is another one."""
 
+import logging
 import time
 from typing import NamedTuple
 
+import msgspec
+
+from leverframe.commands.table.restored import NotCarriedOver
+from leverframe.commands.table.system import RESTORE_REPORT
+from leverframe.commands.version_change.backup_content import EDITION
+from leverframe.commands.version_change.carried_entries import reversed_conditions
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.config import AskedVersion
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.errors import ErrorForPeople
-from leverframe.process.stored_profile import profile_in
+from leverframe.process.stored_profile import STORED_EDITION, profile_in
 from leverframe.profile import Profile
 from leverframe.storage.audit import AuditTrail
-from leverframe.storage.store import Store, Stored, StoreUnavailable
+from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
 from leverframe.storage.version_change import changes_of_version
 
+log = logging.getLogger(__name__)
+
 START = Cause("start", "configured version")
+UPDATE = Cause("start", "update of the program")
 
 
 class CannotBecome(ErrorForPeople):
@@ -33,7 +43,8 @@ async def settle_version(store: Store, asked: AskedVersion, stored: Stored) -> S
     """Choose the version to start as, and convert what the store holds to it."""
     hw, sw, configured_sw = profile_in(stored)
     profile = asked.profile(hw, sw, configured_sw)
-    if (hw, sw, configured_sw) == (profile.hw, profile.sw, asked.sw):
+    is_of_this_edition = stored.kept.get(STORED_EDITION) == EDITION
+    if is_of_this_edition and (hw, sw, configured_sw) == (profile.hw, profile.sw, asked.sw):
         # As before: the start need not wait for the disk.
         return SettledVersion(profile, is_new=False)
     old = Profile(hw or profile.hw, sw or profile.sw)
@@ -45,9 +56,13 @@ async def settle_version(store: Store, asked: AskedVersion, stored: Stored) -> S
         for name in ("hw", "sw")
         if getattr(old, name) != getattr(profile, name)
     ]
+    trail = AuditTrail(stored.audit)
     if leaves:
-        changes.audit = AuditTrail(stored.audit).rows(time.time(), START, leaves, {})
+        changes.audit = trail.rows(time.time(), START, leaves, {})
+    if hw is not None and not is_of_this_edition:
+        await _report_reversed(store, changes, profile, stored, trail)
     changes.kept |= {
+        STORED_EDITION: EDITION,
         "profile.hw": profile.hw,
         "profile.sw": profile.sw,
         "profile.configured_sw": asked.sw,
@@ -62,3 +77,21 @@ async def settle_version(store: Store, asked: AskedVersion, stored: Stored) -> S
                 f"The controller is {old} and cannot become {profile} now. {error}"
             ) from error
     return SettledVersion(profile, is_new=True)
+
+
+async def _report_reversed(
+    store: Store, changes: Changes, profile: Profile, stored: Stored, trail: AuditTrail
+) -> None:
+    """Report the rules that mean something else since the update: log, audit, restore report."""
+    leaves = changes.settings if changes.replace_settings else stored.settings
+    settings, _ = settings_from_leaves(profile, leaves)
+    found = reversed_conditions(settings.rules)
+    if not found:
+        return
+    for one in found:
+        log.warning("%s", one.reason)
+    told = changes.blobs.get(RESTORE_REPORT) or await store.blob(RESTORE_REPORT) or b"[]"
+    earlier = msgspec.json.decode(told, type=tuple[NotCarriedOver, ...])
+    changes.blobs[RESTORE_REPORT] = msgspec.json.encode((*earlier, *found))
+    changed = [(one.path, "met at 1", "met at 0") for one in found]
+    changes.audit |= trail.rows(time.time(), UPDATE, changed, {})

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from leverframe.commands.table.system import MAX_BACKUP_BYTES
-from leverframe.commands.version_change.backup_content import Content
+from leverframe.commands.version_change.backup_content import EDITION, Content
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import is_confidential, is_secret, leaves
 from leverframe.errors import ErrorForPeople
@@ -55,6 +55,8 @@ class BackupFile(msgspec.Struct, omit_defaults=True):
     settings: dict[str, Any]
     left_out: tuple[str, ...] = ()
     sealed: Sealed | None = None
+    #: What the program that wrote it takes settings to mean (`EDITION`); the first had no key.
+    edition: int = 1
 
 
 def encode_backup(profile: Profile, settings: Settings, passphrase: str | None = None) -> bytes:
@@ -69,6 +71,7 @@ def encode_backup(profile: Profile, settings: Settings, passphrase: str | None =
             {path: value for path, value in every.items() if not is_confidential(path)},
             () if sealed else tuple(hidden),
             sealed,
+            EDITION,
         )
     )
 
@@ -87,12 +90,14 @@ def content_of(file: BackupFile, passphrase: str | None) -> Content:
     if any(is_secret(path) for path in file.settings):
         raise BackupRefused("The backup holds a secret that is not sealed; it was tampered with.")
     if file.sealed is None:
-        return Content(profile, file.settings, file.left_out)
+        return Content(profile, file.settings, file.left_out, edition=file.edition)
     if passphrase is None:
-        return Content(profile, file.settings, ("all passwords and keys",))
+        left_out = ("all passwords and keys",)
+        return Content(profile, file.settings, left_out, edition=file.edition)
     opened = _open(file.sealed, passphrase)
     _check_count(file.settings, opened)
-    return Content(profile, file.settings | opened, with_secrets=True)
+    every = file.settings | opened
+    return Content(profile, every, with_secrets=True, edition=file.edition)
 
 
 def _check_count(*parts: Collection[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from leverframe.engine.settings import Settings
 from leverframe.profile import Profile
-from leverframe.storage.backup import FORMAT, MAGIC, encode_backup
+from leverframe.storage.backup import FORMAT, MAGIC, encode_backup, pack, unpack
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import PROFILES
 from tests.cases import for_each
@@ -75,6 +75,28 @@ async def test_without_the_passphrase_passwords_are_left_out_and_reported() -> N
     (lost,) = await other.json("/api/restore-report")
     assert (lost["path"], lost["value"]) == ("email.password", None)
     assert "without its secrets" in lost["reason"]
+
+
+async def test_a_backup_of_an_earlier_program_reports_the_rules_that_mean_the_opposite_now(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    twin = await LoopTwin.start()
+    await twin.ok(
+        "/inpa.cgi?event=4*104*1*1*0*0*0*0*0*0*0&rulename=4*Door&event=6*104*0*1*0*0*0*0*0*0*0"
+    )
+    backup = (await twin.ok("/dev_settings.bin")).body
+    other = await LoopTwin.start()
+    await other.ok(UPLOAD, "POST", backup)
+    assert await other.json("/api/restore-report") == []
+    earlier = pack(msgspec.structs.replace(unpack(backup), edition=1))
+    assert b"edition" not in earlier, "earlier programs wrote no such key"
+    reply = await other.ok(UPLOAD, "POST", earlier)
+    assert ("Not-Carried-Over", "1") in reply.headers
+    (remark,) = await other.json("/api/restore-report")
+    assert (remark["path"], remark["value"]) == ("rules.4", "EVENT1 < 1")
+    assert remark["reason"].startswith("Rule Door: EVENT1 < 1 is met at 0")
+    assert "Rule Door" in caplog.text
+    assert other.controller.engine.settings.rules == twin.controller.engine.settings.rules
 
 
 HOOK = "/stm.cgi?http1=https://hook.example/go%3Ftoken=canary-url&httppost1=1*canary-body"

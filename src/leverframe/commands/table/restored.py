@@ -7,7 +7,7 @@ from leverframe.engine.tree import is_confidential
 
 
 class NotCarriedOver(NamedTuple):
-    """A setting that a restore leaves out, with the reason as a sentence."""
+    """A setting that is left out, or means something else now, with the reason as a sentence."""
 
     path: str
     #: What the backup holds; never a secret or a token.

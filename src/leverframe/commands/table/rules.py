@@ -246,7 +246,7 @@ ROWS = (
         A=ENTRY,
         run=delete,
         example={"A": "0"},
-        doc="Delete an entry; later entries move down by one, and empty places with them.",
+        doc="Delete an entry; later entries move down by one.",
     ),
 )
 

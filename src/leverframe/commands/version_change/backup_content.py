@@ -28,6 +28,8 @@ from leverframe.engine.tree import (
 )
 from leverframe.profile import Profile
 
+#: Counts changes in what stored settings mean. 2: `< 1` of a digital source is met at 0, not at 1.
+EDITION = 2
 #: Checked entry by entry, or as a whole.
 ENTRIES = ("rules.", "schedule.")
 _PROFILE = "profile."
@@ -43,6 +45,8 @@ class Content(Struct, frozen=True):
     left_out: tuple[str, ...] = ()
     #: The file's secrets came along, so its accounts can be taken over.
     with_secrets: bool = False
+    #: What its program took settings to mean.
+    edition: int = EDITION
 
 
 def checked(content: Content, lost: list[NotCarriedOver]) -> Settings:

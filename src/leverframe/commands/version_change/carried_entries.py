@@ -18,9 +18,17 @@ from leverframe.commands.version_change.limits import (
     missing_of_rule,
     missing_of_schedule,
 )
+from leverframe.engine.conditions import COMBINE, digital_level
+from leverframe.engine.labels import DIGITAL
 from leverframe.engine.live_rule import SWITCHED
 from leverframe.engine.rules import rules_without
-from leverframe.engine.settings import Rule, ScheduleEntry
+from leverframe.engine.settings import (
+    Rule,
+    RulePlaces,
+    ScheduleEntry,
+    numbered_rules,
+    rule_label,
+)
 from leverframe.profile import Profile
 
 #: HW 3.0 has one e-mail, the others call it the first of four.
@@ -60,6 +68,24 @@ def carried_rules(
     for place in reversed(dropped):
         left = rules_without(left, place)
     return left
+
+
+def reversed_conditions(rules: RulePlaces) -> list[NotCarriedOver]:
+    """List the conditions that earlier programs took to mean the opposite, with their rule."""
+    found = []
+    for number, rule in numbered_rules(rules):
+        conditions = [(rule.source, rule.compare, rule.reference)]
+        if rule.operator in COMBINE:
+            conditions.append((rule.source2, rule.compare2, rule.reference2))
+        for source, compare, reference in conditions:
+            if source in DIGITAL and digital_level(compare, reference) != reference:
+                who = rule_label(rules, number)
+                reason = (
+                    f"Rule {who}: {source} < 1 is met at 0, as the interface document says. "
+                    "Earlier programs took it as 1. Check whether the entry says what is meant."
+                )
+                found.append(NotCarriedOver(f"rules.{number - 1}", f"{source} < 1", reason))
+    return found
 
 
 def _without_idle_parts(rule: Rule, path: str, target: Profile, lost: list[NotCarriedOver]) -> Rule:

@@ -24,12 +24,17 @@ from leverframe.commands.table.params import Int
 from leverframe.commands.table.pwm import FREQUENCY
 from leverframe.commands.table.restored import NotCarriedOver, Restored, left_behind
 from leverframe.commands.version_change.backup_content import (
+    EDITION,
     ENTRIES,
     Content,
     checked,
     plain_leaves,
 )
-from leverframe.commands.version_change.carried_entries import carried_rules, carried_schedule
+from leverframe.commands.version_change.carried_entries import (
+    carried_rules,
+    carried_schedule,
+    reversed_conditions,
+)
 from leverframe.commands.version_change.carried_readings import (
     MAPPING,
     other_readings,
@@ -104,6 +109,8 @@ def carry_over(content: Content, target: Profile, present: Settings) -> Restored
         rules=carried_rules(source.rules, target, lost, others),
         schedule=carried_schedule(source.schedule, target, lost),
     )
+    if content.edition < EDITION:
+        lost += reversed_conditions(settings.rules)
     if content.profile != target:
         settings = carried_texts(settings, content.profile, target, lost)
         settings = _positions(settings, content.profile, target, lost)
