@@ -110,7 +110,7 @@ def test_links_within_the_page_of_commands_lead_somewhere() -> None:
 def test_other_limits_of_other_versions_are_told() -> None:
     section = commands().partition("### `GET /stm.cgi?pwmf=<A><B>`")[2]
     assert line_about(section, "| `B`").startswith(
-        "| `B` | 1 to 1000000; before SW 1.49e: 50 to 100000 |"
+        "| `B` | 1 to 1000000; HW 3.5+ before SW 1.49e or HW 3.0: 50 to 100000 |"
     )
 
 

@@ -133,7 +133,10 @@ def _length(place: TreePlace) -> str | None:
         return str(len(values[0])) if values and isinstance(values[0], tuple) else None
 
     if place.path == "rules":
-        return f"{code('rules')} has up to {MAX_RULES} entries, and none by default."
+        return (
+            f"{code('rules')} has up to {MAX_RULES} entries, and none by default. In the JSON of "
+            f"{code('/api/settings')} a place without an entry, before others, is {code('null')}."
+        )
     counts = variants(ask)
     if not counts or (place.is_leaf and len(counts) == 1):
         return None
