@@ -67,7 +67,7 @@ _FOR_ADMIN = frozenset(("password_weak",))
 LOOK_SOON_S, LOOK_EVERY_S = 10.0, 300.0
 
 
-class FindingReport(Struct, frozen=True):
+class FindingReport(Struct, frozen=True, forbid_unknown_fields=True):
     """A finding as it is told to people and programs."""
 
     id: Annotated[str, Meta(description="The same for as long as the finding is there.")]

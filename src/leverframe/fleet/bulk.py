@@ -48,7 +48,7 @@ _NOTHING = Reply(DONE, "", b"")
 _NOT_DONE = "Nothing was changed here, because others refuse it."
 
 
-class CommandEffect(Struct, frozen=True):
+class CommandEffect(Struct, frozen=True, forbid_unknown_fields=True):
     """What a command would change: a state or a setting, which may stay as it is."""
 
     what: Annotated[str, Meta(description="The name of an output, or the path of a setting.")]
@@ -57,7 +57,7 @@ class CommandEffect(Struct, frozen=True):
     is_state: bool = False
 
 
-class MemberResult(Struct, frozen=True, omit_defaults=True):
+class MemberResult(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     name: str
     status: Annotated[int, Meta(description="200, or the status of the refusal.")]
     detail: Annotated[str | None, Meta(description="Why it was refused, or what became of it.")] = (
@@ -72,7 +72,7 @@ class MemberResult(Struct, frozen=True, omit_defaults=True):
     ] = None
 
 
-class BulkReport(Struct, frozen=True):
+class BulkReport(Struct, frozen=True, forbid_unknown_fields=True):
     """What became of something for each controller that was chosen."""
 
     done: int

@@ -49,7 +49,7 @@ class MemberHealth(Struct, frozen=True):
     revision: int
 
 
-class Wanted(Struct, frozen=True):
+class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
     """Which controllers are looked for, and in which order."""
 
     search: str = ""

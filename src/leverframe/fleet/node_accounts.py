@@ -37,7 +37,7 @@ _NODE = Profile()
 _ADMINISTRATOR = "access.admin.password"
 
 
-class Asking(Struct, frozen=True):
+class Asking(Struct, frozen=True, forbid_unknown_fields=True):
     """Who asks, and for which tenant; None is the operator, who has everything."""
 
     account: Account

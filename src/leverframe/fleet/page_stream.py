@@ -38,7 +38,7 @@ BARS = 30
 BAR_S = 120.0
 
 
-class FleetRow(Struct, frozen=True):
+class FleetRow(Struct, frozen=True, forbid_unknown_fields=True):
     """A controller as it stands in a list."""
 
     name: str

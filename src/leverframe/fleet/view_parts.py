@@ -46,7 +46,7 @@ UNKNOWN = -1
 NOBODY = ""
 
 
-class KeysCall(Struct, frozen=True):
+class KeysCall(Struct, frozen=True, forbid_unknown_fields=True):
     wanted: Wanted
     #: So many are enough.
     count: int
@@ -54,7 +54,7 @@ class KeysCall(Struct, frozen=True):
     expected: list[int] = []
 
 
-class KeysPart(Struct, frozen=True):
+class KeysPart(Struct, frozen=True, forbid_unknown_fields=True):
     counts: dict[Health, int]
     matching: int
     keys: list[Key]

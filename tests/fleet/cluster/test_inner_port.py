@@ -1,20 +1,27 @@
 """The inner port: nodes of the fleet are let in, strangers are not, whatever they have heard."""
 
 import asyncio
+import hmac
+import struct
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leverframe.fleet.cluster.handshake import (
     CHALLENGE_BYTES,
     MAX_HEADER_BYTES,
+    PROOF_BYTES,
     SIGNATURE,
     VERDICT_BYTES,
     Client,
     Handshake,
     HandshakeFailed,
+    Stamps,
     Verdict,
     length_of,
 )
+from tests.cases import for_each
 from tests.fleet.cluster.joined_doors import HOME, KEY, JoinedNodes, joined_nodes, until
 from tests.patience import PATIENCE_S
 
@@ -26,18 +33,19 @@ CHALLENGE = bytes(CHALLENGE_BYTES)
     "client", [OF_CLIENT, Client("2001:db8::7", 1, "2001:db8::1", 443)], ids=["IPv4", "IPv6"]
 )
 def test_a_header_brings_addresses_name_and_proof(client: Client) -> None:
-    handshake = Handshake(KEY)
-    header = handshake.header(CHALLENGE, client, "gh-1")
+    handshake = Handshake(KEY, "b")
+    header = handshake.header(CHALLENGE, client, "gh-1", "b")
     assert length_of(header) == len(header) <= MAX_HEADER_BYTES
     read = handshake.read(CHALLENGE, header)
     assert (read.client, read.name) == (client, "gh-1")
-    said = handshake.verdict(Verdict.ACCEPTED, read.proof)
-    assert handshake.read_verdict(said, header) is Verdict.ACCEPTED
+    said = handshake.verdict(Verdict.ACCEPTED, read)
+    assert handshake.read_verdict(said, header)[0] is Verdict.ACCEPTED
 
 
 def test_the_interface_of_a_link_local_address_is_left_out() -> None:
-    handshake = Handshake(KEY)
-    header = handshake.header(CHALLENGE, Client("fe80::7%eth0", 1, "fe80::1%eth0", 2), "gh-1")
+    handshake = Handshake(KEY, "b")
+    client = Client("fe80::7%eth0", 1, "fe80::1%eth0", 2)
+    header = handshake.header(CHALLENGE, client, "gh-1", "b")
     assert handshake.read(CHALLENGE, header).client.host == "fe80::7"
 
 
@@ -52,19 +60,76 @@ def is_taken(handshake: Handshake, header: bytes) -> bool:
 
 
 def test_nothing_can_be_changed_about_a_header_or_a_verdict() -> None:
-    handshake, stranger = Handshake(KEY), Handshake(b"another")
-    header = handshake.header(CHALLENGE, OF_CLIENT, "gh-1")
+    handshake, stranger = Handshake(KEY, "b"), Handshake(b"another", "b")
+    header = handshake.header(CHALLENGE, OF_CLIENT, "gh-1", "b")
     for place, byte in enumerate(header):
         changed = header[:place] + bytes((byte ^ 1,)) + header[place + 1 :]
         assert not is_taken(handshake, changed)
-    proof = handshake.read(CHALLENGE, header).proof
+    hello = handshake.read(CHALLENGE, header)
     with pytest.raises(HandshakeFailed):
         handshake.read(bytes(range(CHALLENGE_BYTES)), header)
     with pytest.raises(HandshakeFailed):
-        handshake.read_verdict(stranger.verdict(Verdict.ACCEPTED, proof), header)
-    refused = handshake.verdict(Verdict.NOT_HERE, proof)
+        stranger.read_verdict(handshake.verdict(Verdict.ACCEPTED, hello), header)
+    refused = handshake.verdict(Verdict.NOT_HERE, hello)
     with pytest.raises(HandshakeFailed):
         handshake.read_verdict(bytes((Verdict.ACCEPTED,)) + refused[1:], header)
+
+
+def derived_key() -> bytes:
+    return hmac.digest(KEY, b"leverframe: connections between nodes", "sha256")
+
+
+def header_of(*fields: tuple[int, bytes]) -> bytes:
+    """Return a header with any fields, proven as nodes do it."""
+    packed = b"".join(struct.pack("!BH", kind, len(value)) + value for kind, value in fields)
+    addresses = struct.pack("!4s4sHH", bytes(4), bytes(4), 1, 2)
+    length = len(addresses) + len(packed) + 3 + PROOF_BYTES
+    proven = SIGNATURE + struct.pack("!BBH", 0x21, 0x11, length) + addresses + packed
+    proof = hmac.digest(derived_key(), CHALLENGE + proven, "sha256")
+    return proven + struct.pack("!BH", 0xE0, PROOF_BYTES) + proof
+
+
+NAMED, RANDOM, FOR_B = (0x02, b"gh-1"), (0x05, bytes(16)), (0xE1, b"b")
+
+
+def test_header_for_another_node_is_refused() -> None:
+    header = header_of(NAMED, RANDOM, FOR_B)
+    assert Handshake(KEY, "b").read(CHALLENGE, header).name == "gh-1"
+    with pytest.raises(HandshakeFailed, match="it asks for another node"):
+        Handshake(KEY, "a").read(CHALLENGE, header)
+
+
+@for_each(
+    "fields",
+    [(NAMED, RANDOM, FOR_B, (0xE2, b"x")), (NAMED, RANDOM, (0xE2, b"x")), (NAMED,), (FOR_B, NAMED)],
+)
+def test_header_with_fields_that_this_program_does_not_know_is_refused(
+    fields: tuple[tuple[int, bytes], ...],
+) -> None:
+    with pytest.raises(HandshakeFailed, match="other fields than this program knows"):
+        Handshake(KEY, "b").read(CHALLENGE, header_of(*fields))
+
+
+def test_header_of_a_program_without_directions_is_answered_as_that_one_expects() -> None:
+    header = header_of(NAMED, RANDOM)
+    handshake, key = Handshake(KEY, "b"), derived_key()
+    hello = handshake.read(CHALLENGE, header)
+    said = handshake.verdict(Verdict.ACCEPTED, hello)
+    assert said[1:] == hmac.digest(key, header[-PROOF_BYTES:] + said[:1], "sha256")
+    # The one that it asks of a newer program gets a verdict that has a direction.
+    directed = handshake.verdict(
+        Verdict.ACCEPTED, handshake.read(CHALLENGE, header_of(NAMED, RANDOM, FOR_B))
+    )
+    assert directed != handshake.verdict(
+        Verdict.ACCEPTED, handshake.read(CHALLENGE, header_of(NAMED, RANDOM))
+    )
+
+
+@given(st.binary(max_size=200))
+def test_no_two_kinds_of_messages_share_a_stamp(said: bytes) -> None:
+    stamps = Stamps(derived_key(), bytes(PROOF_BYTES), has_direction=True)
+    kinds = {stamps.of_verdict(said), stamps.of_question(said), stamps.of_answer(said)}
+    assert len(kinds) == 3
 
 
 async def said_to(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:
@@ -72,7 +137,7 @@ async def said_to(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:
     reader, writer = await asyncio.open_connection(HOME, nodes["b"].place.port)
     challenge = await reader.readexactly(CHALLENGE_BYTES)
     for piece in pieces:
-        writer.write(piece or Handshake(KEY).header(challenge, OF_CLIENT, "gh-1"))
+        writer.write(piece or Handshake(KEY, "b").header(challenge, OF_CLIENT, "gh-1", "b"))
         await asyncio.sleep(0.005)
     try:
         return await asyncio.wait_for(reader.read(VERDICT_BYTES), PATIENCE_S)
@@ -88,9 +153,9 @@ async def test_a_stranger_at_the_inner_port_reaches_nobody_and_learns_nothing(
     async with joined_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         request = b"GET / HTTP/1.1\r\nHost: gh-1.localhost\r\n\r\n"
-        foreign = Handshake(b"another").header(CHALLENGE, OF_CLIENT, "gh-1")
+        foreign = Handshake(b"another", "b").header(CHALLENGE, OF_CLIENT, "gh-1", "b")
         # One that was heard on the way to the same node: its challenge has gone by.
-        heard = Handshake(KEY).header(CHALLENGE, OF_CLIENT, "gh-1")
+        heard = Handshake(KEY, "b").header(CHALLENGE, OF_CLIENT, "gh-1", "b")
         local = SIGNATURE + b"\x20\0\0\0"
         long = SIGNATURE + b"\x21\x11\xff\xff"
         for pieces in (

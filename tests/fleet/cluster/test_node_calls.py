@@ -1,7 +1,9 @@
 """Calls from node to node: proven on both sides, answered once, and told where they are not."""
 
 import asyncio
+import hmac
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -9,12 +11,15 @@ import pytest
 from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import BadValue, Refusal
+from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.cluster.handshake import (
     CHALLENGE_BYTES,
+    MAX_HEADER_BYTES,
     PROOF_BYTES,
     VERDICT_BYTES,
     Client,
     Handshake,
+    Stamps,
 )
 from leverframe.fleet.cluster.node_calls import (
     MAX_CALL_BYTES,
@@ -136,13 +141,14 @@ async def said_to(
     The next piece is sent as soon as the one before is heard.
     """
     reader, writer = await asyncio.open_connection(HOME, nodes["b"].place.port)
-    handshake = Handshake(KEY)
+    handshake = Handshake(KEY, "b")
     challenge = await reader.readexactly(CHALLENGE_BYTES)
-    header = handshake.header(challenge, Client(HOME, 1, HOME, 2), "")
+    header = handshake.header(challenge, Client(HOME, 1, HOME, 2), "", "b")
     writer.write(header)
-    await reader.readexactly(VERDICT_BYTES)
-    right = framed(handshake, header[-PROOF_BYTES:], msgspec.msgpack.encode(CALL))
-    strange = framed(handshake, header[-PROOF_BYTES:], b"\xc1")
+    _, stamps = handshake.read_verdict(await reader.readexactly(VERDICT_BYTES), header)
+    packed = msgspec.msgpack.encode(CALL)
+    right = framed(packed, stamps.of_question(packed))
+    strange = framed(b"\xc1", stamps.of_question(b"\xc1"))
     for piece in pieces:
         writer.write(strange if piece == b"no call" else piece or right)
         await asyncio.sleep(0.005)
@@ -160,8 +166,9 @@ async def test_what_no_node_has_said_on_this_connection_is_not_done(
 ) -> None:
     b = answering(nodes)
     packed = msgspec.msgpack.encode(CALL)
-    heard = framed(Handshake(KEY), bytes(PROOF_BYTES), packed)
-    foreign = framed(Handshake(b"another"), bytes(PROOF_BYTES), packed)
+    heard = framed(packed, bytes(PROOF_BYTES))
+    stranger = Stamps(b"another", bytes(PROOF_BYTES), has_direction=True)
+    foreign = framed(packed, stranger.of_question(packed))
     long = (MAX_CALL_BYTES + 1).to_bytes(4, "big") + bytes(PROOF_BYTES)
     for pieces in ((heard,), (foreign,), (long,), (heard[:10], heard[10:]), (heard + b"x",)):
         assert await said_to(nodes, *pieces) == b""
@@ -184,12 +191,110 @@ async def test_an_answer_that_is_none_of_this_fleet_is_not_believed(
     with pytest.raises(CallUnanswered):
         await ask(nodes)
     monkeypatch.undo()
-    stamp = Handshake.stamp
+    async with relayed(nodes, "b", answer=lambda data: data[:-1] + b"?"):
+        with pytest.raises(CallUnanswered):
+            await ask(nodes)
 
-    def wrong_in_answers(self: Handshake, proof: bytes, said: bytes) -> bytes:
-        return stamp(self, proof, said if b"echo" in said else b"")
 
-    inner = nodes["b"].fleet_door.inner.handshake
-    monkeypatch.setattr(inner, "stamp", lambda *given: wrong_in_answers(inner, *given))
-    with pytest.raises(CallUnanswered):
-        await ask(nodes)
+@asynccontextmanager
+async def relayed(
+    nodes: JoinedNodes,
+    to: str,
+    question: Callable[[bytes], bytes | None] = lambda data: data,
+    answer: Callable[[bytes], bytes] = lambda data: data,
+) -> AsyncIterator[None]:
+    """Stand between node a and what it takes for b; connections go to a node by our choice.
+
+    A question of which None is made goes back to the node that asks.
+    """
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        port = nodes[to].place.port
+        from_node, to_node = await asyncio.open_connection(HOME, port)
+        try:
+            writer.write(await from_node.readexactly(CHALLENGE_BYTES))
+            to_node.write(await reader.read(MAX_HEADER_BYTES))
+            writer.write(await from_node.readexactly(VERDICT_BYTES))
+            start = await reader.readexactly(4 + PROOF_BYTES)
+            asked = start + await reader.readexactly(int.from_bytes(start[:4], "big"))
+            passed_on = question(asked)
+            if passed_on is None:
+                writer.write(asked)
+            else:
+                to_node.write(passed_on)
+                writer.write(answer(await from_node.read()))
+            await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            to_node.close()
+            writer.close()
+
+    server = await asyncio.start_server(relay, HOME, 0)
+    places = {name: nodes[name].place for name in "ab"}
+    port = server.sockets[0].getsockname()[1]
+    nodes["a"].directory.replace({}, places | {"b": Place("b", HOME, port)})
+    try:
+        yield
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+async def test_a_question_that_comes_back_to_its_sender_is_not_answered_by_it(
+    nodes: JoinedNodes,
+) -> None:
+    a, b = Answering(), answering(nodes)
+    nodes["a"].fleet_door.inner.answer = a.answer
+    async with relayed(nodes, "b"):
+        assert await ask(nodes) == CALL.content
+    assert len(b.calls) == 1
+    async with relayed(nodes, "a"):
+        with pytest.raises(SilentNode):
+            await ask(nodes)
+    assert a.calls == []
+
+
+async def test_a_question_is_not_taken_for_its_own_answer(nodes: JoinedNodes) -> None:
+    b = answering(nodes)
+    async with relayed(nodes, "b", question=lambda data: None):
+        with pytest.raises(CallUnanswered):
+            await ask(nodes)
+    assert b.calls == []
+
+
+async def test_unknown_fields_of_a_call_and_of_an_answer_are_refused(nodes: JoinedNodes) -> None:
+    fields = {"what": "echo", "node": "a", "epoch": 1, "content": b"", "protocol": PROTOCOL}
+    msgspec.msgpack.decode(msgspec.msgpack.encode(fields), type=NodeCall)
+    for kind, said in ((NodeCall, fields), (CallAnswer, {"content": b""})):
+        with pytest.raises(msgspec.ValidationError, match="unknown field `more`"):
+            msgspec.msgpack.decode(msgspec.msgpack.encode({**said, "more": 1}), type=kind)
+
+
+async def answer_as_before_directions(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Answer a call as programs did whose stamps had no direction, and skipped unknown fields."""
+    key = hmac.digest(KEY, b"leverframe: connections between nodes", "sha256")
+    challenge = bytes(CHALLENGE_BYTES)
+    writer.write(challenge)
+    header = await reader.read(MAX_HEADER_BYTES)
+    proof = header[-PROOF_BYTES:]
+    assert proof == hmac.digest(key, challenge + header[: -PROOF_BYTES - 3], "sha256")
+    writer.write(b"\x01" + hmac.digest(key, proof + b"\x01", "sha256"))
+    start = await reader.readexactly(4 + PROOF_BYTES)
+    asked = await reader.readexactly(int.from_bytes(start[:4], "big"))
+    assert start[4:] == hmac.digest(key, proof + b"call" + asked, "sha256")
+    said = msgspec.msgpack.encode(CallAnswer(b"as before"))
+    writer.write(framed(said, hmac.digest(key, proof + b"call" + said, "sha256")))
+    await writer.drain()
+    writer.close()
+
+
+async def test_a_node_that_is_not_updated_yet_is_asked_as_it_expects(nodes: JoinedNodes) -> None:
+    server = await asyncio.start_server(answer_as_before_directions, HOME, 0)
+    port = server.sockets[0].getsockname()[1]
+    nodes["a"].directory.replace({}, {"b": Place("b", HOME, port)})
+    assert await ask(nodes) == b"as before"
+    server.close()
+    await server.wait_closed()

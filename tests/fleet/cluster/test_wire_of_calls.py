@@ -56,10 +56,10 @@ ASKED: dict[str, Any] = {
     "view.rows": [1],
 }
 WHAT_TO_DO = (
-    "What nodes say to each other has changed. If a program of before can read it (a new field with"
-    " a default, which it leaves out), note it: python -m tests.fleet.cluster.test_wire_of_calls"
-    " writes tests/fixtures/node_calls.json. Else nodes of both programs would not understand each"
-    " other during an update: undo it, or raise PROTOCOL in node_calls.py, and note both."
+    "What nodes say to each other has changed, and fields that a program does not know are refused."
+    " Add a field with a default, which is left out, and raise PROTOCOL in node_calls.py; answer"
+    " questions of an older protocol without it. Then note both: python -m"
+    " tests.fleet.cluster.test_wire_of_calls writes tests/fixtures/node_calls.json."
 )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from leverframe.commands.table.matching import Call
 
 
-class Account(Struct, frozen=True):
+class Account(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     role: str
     #: Setting path of its password; empty for accounts without one.

@@ -42,7 +42,7 @@ LOOK_AGAIN_S = 0.2
 TAKEN_OVER_S = 8.0
 
 
-class ApiCall(Struct, frozen=True):
+class ApiCall(Struct, frozen=True, forbid_unknown_fields=True):
     """A request of a person, as one node passes it to another."""
 
     path: str
@@ -54,7 +54,7 @@ class ApiCall(Struct, frozen=True):
     numbers: list[int] | None = None
 
 
-class ApiAnswer(Struct, frozen=True):
+class ApiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     #: JSON, as the endpoint answers.
     value: bytes
     #: Controllers that are not at this node.

@@ -2,12 +2,20 @@
 
 The node that is asked speaks first, with a challenge of random bytes. The other answers with a
 header of the PROXY protocol, version 2: the addresses of the client, the controller that is meant,
-and a proof. The verdict comes back with a proof as well. Only then does the request follow. A node
-that names no controller asks the other one itself.
+the node that it is for, and a proof. The verdict comes back with a proof as well. Only then does
+the request follow. A node that names no controller asks the other one itself.
 
 The proof is an HMAC over the challenge and the header, with a key that is derived from the key of
 the fleet. So a stranger gets nobody's requests and can ask for nothing; what was heard on the way
 is of no use later, since no challenge comes twice; and no clocks are compared.
+
+Everything has a direction. A header is for the node that it names, so whoever stands between the
+nodes cannot have it answered by the node that sent it; and verdicts, questions and answers are
+proven in different ways, so none of them can be taken for another.
+
+Fields that a node does not know are refused. Programs before directions send a header without the
+node that it is for, and skip that field in those of others: with them verdicts and stamps are as
+they know them. That lets nodes be updated one by one, and can go with the release after the next.
 """
 
 import hmac
@@ -38,8 +46,11 @@ _ADDRESSES = {
     0x21: (struct.Struct("!16s16sHH"), IPv6Address),
 }
 _FIELD = struct.Struct("!BH")
-#: Fields of the header: the name that is meant, a random number, the proof (of those for own use).
-_AUTHORITY, _NONCE, _PROOF = 0x02, 0x05, 0xE0
+#: Fields of the header: the controller that is meant, a random number; of those for own use the
+#: proof, and the node that the header is for.
+_AUTHORITY, _NONCE, _PROOF, _NODE = 0x02, 0x05, 0xE0, 0xE1
+_FIELDS = (_AUTHORITY, _NONCE, _NODE)
+_FIELDS_WITHOUT_DIRECTION = (_AUTHORITY, _NONCE)
 _PURPOSE = b"leverframe: connections between nodes"
 
 
@@ -64,31 +75,54 @@ class Client(Struct, frozen=True):
     local_port: int
 
 
+class Stamps:
+    """What proves who has said something on one connection, by what the handshake has proven."""
+
+    def __init__(self, key: bytes, proof: bytes, *, has_direction: bool) -> None:
+        """Take the proof of the header, and whether both programs know of directions."""
+        self._key = key
+        self._proof = proof
+        self._has_direction = has_direction
+
+    def of_verdict(self, said: bytes) -> bytes:
+        return self._stamp(b"verdict", b"", said)
+
+    def of_question(self, said: bytes) -> bytes:
+        return self._stamp(b"question", b"call", said)
+
+    def of_answer(self, said: bytes) -> bytes:
+        return self._stamp(b"answer", b"call", said)
+
+    def _stamp(self, direction: bytes, without: bytes, said: bytes) -> bytes:
+        mark = direction if self._has_direction else without
+        return hmac.digest(self._key, self._proof + mark + said, "sha256")
+
+
 class Hello(Struct, frozen=True):
     client: Client
     #: The controller that is meant; empty for the node itself.
     name: str
-    #: What the verdict is to confirm.
-    proof: bytes
+    stamps: Stamps
 
 
 class Handshake:
-    """What nodes of one fleet say to each other, with the key that they share."""
+    """What a node says to others of its fleet, with the key that they share."""
 
-    def __init__(self, fleet_key: bytes) -> None:
+    def __init__(self, fleet_key: bytes, node: str) -> None:
         self._key = hmac.digest(fleet_key, _PURPOSE, "sha256")
+        self._node = node
 
-    def header(self, challenge: bytes, client: Client, name: str) -> bytes:
-        """Return the header for a client of a controller."""
+    def header(self, challenge: bytes, client: Client, name: str, node: str) -> bytes:
+        """Return the header for a client of a controller, which that node has."""
         family, addresses = _addresses(client)
         fields = _field(_AUTHORITY, name.encode()) + _field(_NONCE, secrets.token_bytes(16))
+        fields += _field(_NODE, node.encode())
         length = len(addresses) + len(fields) + _FIELD.size + PROOF_BYTES
         proven = _START.pack(SIGNATURE, _PROXY, family, length) + addresses + fields
         return proven + _field(_PROOF, self._proof(challenge, proven))
 
     def read(self, challenge: bytes, header: bytes) -> Hello:
-        """Read a whole header; raise `HandshakeFailed` where no node of this fleet has sent it."""
-        end = header[-PROOF_BYTES:]
+        """Read a whole header; raise `HandshakeFailed` where no node has sent it to this one."""
         proven = header[: -_FIELD.size - PROOF_BYTES]
         expected = proven + _field(_PROOF, self._proof(challenge, proven))
         if not hmac.compare_digest(header, expected):
@@ -98,24 +132,31 @@ class Handshake:
         source, target, port, local_port = shape.unpack_from(header, _START.size)
         host = str(kind(source)) if any(source) else OWN_PEER
         client = Client(host, port, str(kind(target)), local_port)
-        (length,) = struct.unpack_from("!H", header, _START.size + shape.size + 1)
-        begin = _START.size + shape.size + _FIELD.size
-        return Hello(client, header[begin : begin + length].decode(), end)
+        fields = _fields(proven[_START.size + shape.size :])
+        has_direction = tuple(fields) == _FIELDS
+        if not has_direction and tuple(fields) != _FIELDS_WITHOUT_DIRECTION:
+            raise HandshakeFailed("its header has other fields than this program knows")
+        if has_direction and fields[_NODE].decode() != self._node:
+            raise HandshakeFailed("it asks for another node")
+        return Hello(client, fields[_AUTHORITY].decode(), self._stamps(header, has_direction))
 
-    def verdict(self, verdict: Verdict, proof: bytes) -> bytes:
+    def verdict(self, verdict: Verdict, hello: Hello) -> bytes:
         said = bytes((verdict,))
-        return said + self._proof(proof, said)
+        return said + hello.stamps.of_verdict(said)
 
-    def read_verdict(self, said: bytes, header: bytes) -> Verdict:
-        """Read the answer to a header; raise `HandshakeFailed` where it is none of this fleet."""
-        proof = header[-PROOF_BYTES:]
-        if not hmac.compare_digest(said[1:], self._proof(proof, said[:1])):
-            raise HandshakeFailed("it does not know the key of this fleet")
-        return Verdict(said[0])
+    def read_verdict(self, said: bytes, header: bytes) -> tuple[Verdict, Stamps]:
+        """Read the answer to a header, and by it how all that follows is proven.
 
-    def stamp(self, proof: bytes, said: bytes) -> bytes:
-        """Return what proves that a node has said something on a connection after the handshake."""
-        return self._proof(proof, b"call" + said)
+        Raise `HandshakeFailed` where it is none of this fleet.
+        """
+        for has_direction in (True, False):
+            stamps = self._stamps(header, has_direction)
+            if hmac.compare_digest(said[1:], stamps.of_verdict(said[:1])):
+                return Verdict(said[0]), stamps
+        raise HandshakeFailed("it does not know the key of this fleet")
+
+    def _stamps(self, header: bytes, has_direction: bool) -> Stamps:
+        return Stamps(self._key, header[-PROOF_BYTES:], has_direction=has_direction)
 
     def _proof(self, challenge: bytes, proven: bytes) -> bytes:
         return hmac.digest(self._key, challenge + proven, "sha256")
@@ -146,6 +187,16 @@ def _addresses(client: Client) -> tuple[int, bytes]:
 def _address(text: str) -> IPv4Address | IPv6Address:
     # The interface of a link-local address means nothing to another machine.
     return ip_address(text.partition("%")[0])
+
+
+def _fields(packed: bytes) -> dict[int, bytes]:
+    """Take the fields of a header apart, in their order."""
+    fields: dict[int, bytes] = {}
+    while packed:
+        kind, length = _FIELD.unpack_from(packed)
+        end = _FIELD.size + length
+        fields[kind], packed = packed[_FIELD.size : end], packed[end:]
+    return fields
 
 
 def _field(kind: int, value: bytes) -> bytes:

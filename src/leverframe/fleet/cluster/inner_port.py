@@ -162,8 +162,7 @@ class IncomingTunnel(asyncio.Protocol):
             return
         self._leave()
         self._say(hello, Verdict.ACCEPTED)
-        handshake, answer = self._port.handshake, self._port.answer
-        call = IncomingCall(handshake, hello.proof, answer, self._lease)
+        call = IncomingCall(hello.stamps, self._port.answer, self._lease)
         self._transport.set_protocol(call)
         call.connection_made(self._transport)
 
@@ -172,8 +171,7 @@ class IncomingTunnel(asyncio.Protocol):
         self._transport.close()
 
     def _say(self, hello: Hello, verdict: Verdict) -> None:
-        said = self._port.handshake.verdict(verdict, hello.proof)
-        self._transport.write(said)
+        self._transport.write(self._port.handshake.verdict(verdict, hello))
 
 
 class InnerConnection(DoorConnection):
@@ -207,7 +205,7 @@ class FleetDoor:
     def __init__(
         self, door: Door, directory: Directory, fleet_key: bytes, hold_s: float = HOLD_S
     ) -> None:
-        handshake = Handshake(fleet_key)
+        handshake = Handshake(fleet_key, directory.node)
         self.directory = directory
         self.inner = InnerPort(door, directory, handshake, hold_s)
         self.forwarding = Forwarding(door, directory, handshake, hold_s)

@@ -1,7 +1,16 @@
 """Calls from node to node: one question and one answer on a connection after its handshake.
 
 Each of the two is its length, a stamp that proves who has said it, and the content. Both stamps
-hang on the proof of this very connection: what was heard on another one is of no use here.
+hang on the proof of this very connection, and differ by direction: what was heard on another one is
+of no use here, and a question cannot come back as its own answer.
+
+Fields that a program does not know are refused: a call that was understood by half would be done by
+half. So a field is added with a default, which is left out, and with a higher number of the
+protocol. A node says its number with everything, asks in no newer one than its own, and answers an
+older question without what is newer. While nodes are updated one by one, a call that an older one
+does not know is refused by it before anything is done, and named as such. Only what the API answers
+is read without what an older node does not know of it: that is shown to people, and nothing is done
+by it.
 """
 
 import asyncio
@@ -24,6 +33,7 @@ from leverframe.fleet.cluster.handshake import (
     Client,
     Handshake,
     HandshakeFailed,
+    Stamps,
     Verdict,
 )
 from leverframe.fleet.cluster.tunnel import OwnerCall
@@ -44,8 +54,8 @@ _FIRST_PROTOCOL = 1
 _TOO_NEW_FOR_FIRST = re.compile(r"This is no call: |.*: is it older\?$", re.DOTALL)
 
 
-class NodeCall(Struct, frozen=True, omit_defaults=True):
-    """What a node asks of another one; fields may be added here, and none changed."""
+class NodeCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a node asks of another one."""
 
     what: str
     #: Who asks, in which of its lives.
@@ -55,7 +65,7 @@ class NodeCall(Struct, frozen=True, omit_defaults=True):
     protocol: int = _FIRST_PROTOCOL
 
 
-class CallAnswer(Struct, frozen=True, omit_defaults=True):
+class CallAnswer(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     content: bytes = b""
     refusal: dict[str, Any] | None = None
     protocol: int = _FIRST_PROTOCOL
@@ -81,8 +91,8 @@ def refusal_from(content: dict[str, Any]) -> Refusal:
     return refusal
 
 
-def framed(handshake: Handshake, proof: bytes, content: bytes) -> bytes:
-    return _START.pack(len(content), handshake.stamp(proof, content)) + content
+def framed(content: bytes, stamp: bytes) -> bytes:
+    return _START.pack(len(content), stamp) + content
 
 
 Answering = Callable[[NodeCall], Coroutine[Any, Any, CallAnswer]]
@@ -103,10 +113,10 @@ class NodeCaller:
             raise SilentNode(node)
         owner = OwnerCall(place, "")
         try:
-            proof = await self._shake_hands(owner, place)
+            stamps = await self._shake_hands(owner, place)
             try:
                 async with asyncio.timeout(seconds):
-                    answer = await self._answered(owner, proof, call)
+                    answer = await self._answered(owner, stamps, call)
             except (OSError, TimeoutError, HandshakeFailed, msgspec.MsgspecError) as error:
                 self._warn_of(place, error)
                 raise CallUnanswered(node) from error
@@ -123,7 +133,7 @@ class NodeCaller:
             raise other
         raise refusal
 
-    async def _shake_hands(self, owner: OwnerCall, place: Place) -> bytes:
+    async def _shake_hands(self, owner: OwnerCall, place: Place) -> Stamps:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(HANDSHAKE_S):
@@ -131,22 +141,22 @@ class NodeCaller:
                 source = owner.transport.get_extra_info("sockname")
                 target = owner.transport.get_extra_info("peername")
                 client = Client(source[0], source[1], target[0], target[1])
-                verdict, proof = await owner.shake_hands(self._handshake, client, "")
+                verdict, stamps = await owner.shake_hands(self._handshake, client, "")
                 if verdict is not Verdict.ACCEPTED:
                     raise HandshakeFailed("it does not take calls now")
         except (OSError, TimeoutError, HandshakeFailed, ValueError) as error:
             self._warn_of(place, error)
             raise SilentNode(place.node) from error
-        return proof
+        return stamps
 
-    async def _answered(self, owner: OwnerCall, proof: bytes, call: NodeCall) -> CallAnswer:
+    async def _answered(self, owner: OwnerCall, stamps: Stamps, call: NodeCall) -> CallAnswer:
         said = msgspec.msgpack.encode(replace(call, protocol=PROTOCOL))
-        owner.transport.write(framed(self._handshake, proof, said))
+        owner.transport.write(framed(said, stamps.of_question(said)))
         length, stamp = _START.unpack(await owner.receive(_START.size))
         if length > MAX_CALL_BYTES:
             raise HandshakeFailed("its answer is too long")
         content = await owner.receive(length)
-        if not hmac.compare_digest(stamp, self._handshake.stamp(proof, content)):
+        if not hmac.compare_digest(stamp, stamps.of_answer(content)):
             raise HandshakeFailed("its answer is none of this fleet")
         return msgspec.msgpack.decode(content, type=CallAnswer)
 
@@ -166,9 +176,8 @@ class IncomingCall(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, handshake: Handshake, proof: bytes, answer: Answering, lease: Lease) -> None:
-        self._handshake = handshake
-        self._proof = proof
+    def __init__(self, stamps: Stamps, answer: Answering, lease: Lease) -> None:
+        self._stamps = stamps
         self._answer = answer
         self._lease = lease
         self._said = bytearray()
@@ -196,7 +205,7 @@ class IncomingCall(asyncio.Protocol):
         if len(self._said) < _START.size + length:
             return
         content = bytes(self._said[_START.size :])
-        expected = self._handshake.stamp(self._proof, content)
+        expected = self._stamps.of_question(content)
         if self._task is not None or not hmac.compare_digest(stamp, expected):
             self._transport.abort()
             return
@@ -217,5 +226,5 @@ class IncomingCall(asyncio.Protocol):
             return
         if not self._transport.is_closing():
             said = msgspec.msgpack.encode(replace(answer, protocol=PROTOCOL))
-            self._transport.write(framed(self._handshake, self._proof, said))
+            self._transport.write(framed(said, self._stamps.of_answer(said)))
             self._transport.close()

@@ -15,10 +15,10 @@ from typing import cast
 from leverframe.fleet.cluster.directory import Directory, Place
 from leverframe.fleet.cluster.handshake import (
     CHALLENGE_BYTES,
-    PROOF_BYTES,
     VERDICT_BYTES,
     Client,
     Handshake,
+    Stamps,
     Verdict,
 )
 from leverframe.servers.descriptors import DescriptorBudget, Lease
@@ -77,15 +77,15 @@ class OwnerCall(asyncio.Protocol):
 
     async def shake_hands(
         self, handshake: Handshake, client: Client, name: str
-    ) -> tuple[Verdict, bytes]:
-        """Shake hands for a client; return the verdict, and the proof that it hangs on.
+    ) -> tuple[Verdict, Stamps]:
+        """Shake hands for a client; return the verdict, and what proves all that follows.
 
         Without a name this node asks for itself.
         """
-        header = handshake.header(await self.receive(CHALLENGE_BYTES), client, name)
+        challenge = await self.receive(CHALLENGE_BYTES)
+        header = handshake.header(challenge, client, name, self.place.node)
         self.transport.write(header)
-        verdict = handshake.read_verdict(await self.receive(VERDICT_BYTES), header)
-        return verdict, header[-PROOF_BYTES:]
+        return handshake.read_verdict(await self.receive(VERDICT_BYTES), header)
 
     def data_received(self, data: bytes) -> None:
         self._said.feed_data(data)

@@ -46,22 +46,22 @@ class NothingIsKnown(SilentNode):
     sentence = "No node has it at present, or its node does not answer; nothing more is known."
 
 
-class StepsCall(Struct, frozen=True):
+class StepsCall(Struct, frozen=True, forbid_unknown_fields=True):
     steps: dict[int, JobStep]
     work: JobWork
 
 
-class UndoCall(Struct, frozen=True):
+class UndoCall(Struct, frozen=True, forbid_unknown_fields=True):
     labels: dict[int, str]
     step: JobStep
 
 
-class SnapshotCall(Struct, frozen=True):
+class SnapshotCall(Struct, frozen=True, forbid_unknown_fields=True):
     numbers: list[int]
     label: str
 
 
-class FindingsCall(Struct, frozen=True):
+class FindingsCall(Struct, frozen=True, forbid_unknown_fields=True):
     numbers: list[int]
     tenant: str
 

@@ -25,7 +25,7 @@ _NOT_OF_TEMPLATES = ("profile.", "access.")
 _MAX_LETTERS = 200
 
 
-class JobWork(Struct, frozen=True, omit_defaults=True):
+class JobWork(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Commands, each as one line, or a template."""
 
     commands: tuple[str, ...] = ()

@@ -67,7 +67,7 @@ class Requester(Struct, frozen=True):
     tenant: str | None = None
 
 
-class TellCall(Struct, frozen=True):
+class TellCall(Struct, frozen=True, forbid_unknown_fields=True):
     """What another node asks that was asked for a change by its id."""
 
     id: str

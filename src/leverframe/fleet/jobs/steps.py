@@ -39,7 +39,7 @@ GONE = 404
 Calls = Callable[[Controller], list[Command]]
 
 
-class JobStep(Struct, frozen=True):
+class JobStep(Struct, frozen=True, forbid_unknown_fields=True):
     """Something that is done once: the id under which, and by whom."""
 
     job: str
