@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tinytoolslib.flash import run_flash
 
+from leverframe.process.ports import connect_bootloader
 from leverframe.profile import Profile
-from leverframe.servers.bootloader import BootloaderServer
 from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
 from tests.clients.served_twin import HOST, LoopThread, ServedTwin, served
 
@@ -25,7 +25,7 @@ def twin() -> Iterator[ServedTwin]:
     thread = LoopThread()
     try:
         with served(thread, Profile("3.5", "1.60a")) as twin:
-            server = BootloaderServer(twin.twin.controller, HOST, TFTP_PORT, PUBLIC)
+            server = connect_bootloader(twin.twin.controller, HOST, TFTP_PORT, PUBLIC)
             yield twin
             thread.wait_for(server.close())
     finally:

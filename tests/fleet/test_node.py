@@ -347,12 +347,16 @@ async def test_others_have_their_turn_while_many_are_made() -> None:
         assert len(await node.get("list")) == 100
 
 
-async def test_a_node_takes_no_firmware_so_no_bootloader_is_started() -> None:
+async def test_the_bootloader_of_a_node_s_controller_waits_60_seconds() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
-        told = await node.post("send", command="stm.cgi?upgrade=devstart3")
-        assert told["results"][0]["status"] == 409
-        assert node.member("a").controller.bootloader_until is None
+        assert (await node.post("send", command="stm.cgi?upgrade=devstart3"))["done"] == 1
+        controller = node.member("a").controller
+        assert "no address of its own" in controller.troubles["bootloader"]
+        for seconds, waits in ((59, True), (1, False)):
+            await node.post("advance", for_=seconds)
+            assert (controller.bootloader_until is not None) is waits
+        assert controller.troubles == {}
 
 
 async def test_what_happens_is_logged_where_that_is_wanted(

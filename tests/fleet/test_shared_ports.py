@@ -239,7 +239,7 @@ async def test_traps_of_a_node_name_the_controller_that_sends_them(tmp_path: Pat
     port = free_port()
     receiver = TrapReceiver(tmp_path, port)
     await receiver.start("authCommunity log alarm")
-    async with loop_node(capture=False) as node:
+    async with loop_node(capture=False, allow_local_targets=True) as node:
         await two(node)
         await node.post("add", name="plain")
         for command in (f"stm.cgi?snmptrap=1*127.0.0.1*{port}*alarm", TRAP_RULE):

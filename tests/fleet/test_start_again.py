@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from leverframe.config import Config
 from leverframe.fleet import member_start
 from leverframe.fleet.api import making
 from leverframe.fleet.node import FleetNode
@@ -100,7 +101,8 @@ async def test_it_starts_with_what_the_fleet_file_says_of_it(
     lane, port = MemoryLane(), free_port()
     text = f'[[controllers]]\nname = "a"\nport = {port}\n'
     fleet = read(tmp_path_factory.mktemp("fleet"), text)
-    wired = [replace(one, wiring=Wiring(sysfs="/elsewhere")) for one in fleet.controllers]
+    board = Wiring(sysfs="/elsewhere")
+    wired = [replace(one, config=Config(board=board)) for one in fleet.controllers]
     wirings: list[Wiring] = []
 
     async def noted(*given: Any, wiring: Wiring, **keys: Any) -> BuiltController:

@@ -43,7 +43,6 @@ NOT_FOR_ALL = {
     "leverframe.hardware.linux",
     "leverframe.hardware.modem",
     "leverframe.reference",
-    "leverframe.servers.bootloader",
     "leverframe.servers.discovery",
     "leverframe.testing",
     "leverframe.units",

@@ -23,10 +23,9 @@ from leverframe.notify.channel import ChannelLimits
 from leverframe.outgoing.targets import Targets
 from leverframe.process.build import build
 from leverframe.process.https_redirect import open_redirect
-from leverframe.process.ports import connect_modbus, connect_snmp
+from leverframe.process.ports import connect_bootloader, connect_modbus, connect_snmp
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
-from leverframe.servers.bootloader import BootloaderServer
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.discovery.discovery import QUESTION, DiscoveryServer
 from leverframe.servers.discovery.mdns import TYPES
@@ -200,7 +199,7 @@ async def test_the_port_that_leads_to_https(twin: LoopTwin) -> None:
 
 async def test_the_bootloader_s_port(twin: LoopTwin) -> None:
     private, public = new_key_pair()
-    server = BootloaderServer(twin.controller, "127.0.0.1", 0, public)
+    server = connect_bootloader(twin.controller, "127.0.0.1", 0, public)
     await twin.ok("/stm.cgi?upgrade=devstart3")
     await until(lambda: server.port is not None)
     assert server.port is not None
@@ -226,7 +225,7 @@ async def test_firmware_that_came_whole_does_not_start_a_unit_without_power(
     twin: LoopTwin, content: str
 ) -> None:
     private, public = new_key_pair()
-    server = BootloaderServer(twin.controller, "127.0.0.1", 0, public)
+    server = connect_bootloader(twin.controller, "127.0.0.1", 0, public)
     await twin.ok("/stm.cgi?upgrade=devstart3")
     cut_power(twin.controller)
     image = sign_image(build_image(["3.9"], "1.48", None), private)

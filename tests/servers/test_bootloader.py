@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from leverframe.process.ports import connect_bootloader
 from leverframe.profile import Profile
-from leverframe.servers.bootloader import BootloaderServer
 from leverframe.servers.udp_socket import bound_udp
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 from leverframe.testing import LoopTwin
@@ -32,7 +32,7 @@ def image(sw: str = "1.48", hw: str = "3.9", site: bytes | None = None) -> bytes
 class Bench:
     def __init__(self, twin: LoopTwin) -> None:
         self.twin = twin
-        self.server = BootloaderServer(twin.controller, "127.0.0.1", 0, PUBLIC)
+        self.server = connect_bootloader(twin.controller, "127.0.0.1", 0, PUBLIC)
 
     async def wait_for_firmware(self) -> int:
         await self.twin.ok("/stm.cgi?upgrade=devstart3")
@@ -130,14 +130,36 @@ async def test_a_bad_image_is_refused_with_the_reason_and_the_old_version_starts
 
 
 @pytest.mark.parametrize("name", ["devstart3", "lkstart3"])
-async def test_without_a_key_the_bootloader_is_not_started(name: str) -> None:
+@pytest.mark.parametrize("content", [build_image(["3.9"], "1.48"), image()])
+async def test_without_a_key_the_bootloader_waits_and_refuses_every_image(
+    name: str, content: bytes
+) -> None:
     twin = await LoopTwin.start()
-    twin.controller.takes_firmware = False
+    server = connect_bootloader(twin.controller, "127.0.0.1", 0, None)
     await twin.ok("/outs.cgi?out0=1")
-    problem = await twin.refused(f"/stm.cgi?upgrade={name}", 409)
-    assert "firmware_key" in problem["detail"]
-    assert twin.controller.bootloader_until is None
-    assert await twin.outputs() == "100000"
+    await twin.ok(f"/stm.cgi?upgrade={name}")
+    assert not any(twin.controller.board.outputs)  # type: ignore[attr-defined]
+    await twin.refused("/outs.cgi", 503)
+    await until(lambda: server.port is not None)
+    assert server.port is not None
+    with pytest.raises(TftpRefused, match="no key to check firmware.* firmware_key"):
+        await asyncio.to_thread(send, server.port, content)
+    # The old version starts immediately, as after any image that is refused.
+    await until(lambda: twin.controller.bootloader_until is None)
+    assert (await twin.state())["profile"]["sw"] == Profile().sw
+    assert any("no key" in entry["text"] for entry in await twin.json("/api/log"))
+    await server.close()
+
+
+async def test_without_a_key_the_bootloader_waits_60_seconds_for_an_image() -> None:
+    twin = await LoopTwin.start()
+    server = connect_bootloader(twin.controller, "127.0.0.1", 0, None)
+    await twin.ok("/stm.cgi?upgrade=devstart3")
+    await twin.controller.advance(59)
+    await twin.refused("/outs.cgi", 503)
+    await twin.controller.advance(1)
+    await twin.ok("/outs.cgi")
+    await server.close()
 
 
 class FullStore(MemoryStore):
@@ -277,7 +299,7 @@ async def test_the_port_is_open_before_the_command_is_answered() -> None:
     twin = await LoopTwin.start()
     with bound_udp("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
-    server = BootloaderServer(twin.controller, "127.0.0.1", port, PUBLIC)
+    server = connect_bootloader(twin.controller, "127.0.0.1", port, PUBLIC)
     await twin.ok("/stm.cgi?upgrade=devstart3")
     with pytest.raises(OSError, match="in use"):
         bound_udp("127.0.0.1", port)
@@ -289,7 +311,7 @@ async def test_a_port_that_is_taken_is_told_and_the_old_version_starts_in_time()
     twin = await LoopTwin.start()
     with socket.socket(type=socket.SOCK_DGRAM) as other:
         other.bind(("127.0.0.1", 0))
-        server = BootloaderServer(twin.controller, "127.0.0.1", other.getsockname()[1], PUBLIC)
+        server = connect_bootloader(twin.controller, "127.0.0.1", other.getsockname()[1], PUBLIC)
         await twin.ok("/stm.cgi?upgrade=devstart3")
         await until(lambda: "bootloader" in twin.controller.troubles)
     await twin.controller.advance(60)

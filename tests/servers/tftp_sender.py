@@ -20,11 +20,13 @@ def packets(content: bytes) -> Iterator[bytes]:
         yield b"\0\3" + (number + 1).to_bytes(2, "big") + block
 
 
-def send(port: int, content: bytes, *, stop_before: int | None = None) -> None:
+def send(
+    port: int, content: bytes, *, stop_before: int | None = None, host: str = "127.0.0.1"
+) -> None:
     """Send a file; `stop_before` leaves off before the packet of that number."""
     with socket.socket(type=socket.SOCK_DGRAM) as line:
         line.settimeout(PATIENCE_S)
-        line.connect(("127.0.0.1", port))
+        line.connect((host, port))
         for number, packet in enumerate(packets(content)):
             if number == stop_before:
                 return

@@ -197,6 +197,13 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
             " host."
         ),
     ] = 1161
+    tftp_port: Annotated[
+        Port,
+        Meta(
+            description="Where the bootloader takes firmware by TFTP (UDP), on the same host; a"
+            " node listens on the address of the controller."
+        ),
+    ] = 1069
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(
@@ -266,7 +273,7 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
 class Config(NodeConfig, frozen=True, forbid_unknown_fields=True):
     """A process with one controller: what belongs to that one, besides.
 
-    The controllers of a node have records instead, and what is not there is as by default.
+    A controller of a node has a record, and may have some of these keys in the fleet file.
     """
 
     hw: Annotated[
@@ -363,15 +370,11 @@ class Config(NodeConfig, frozen=True, forbid_unknown_fields=True):
             " as real units do; at most every ten minutes."
         ),
     ] = False
-    tftp_port: Annotated[
-        Port,
-        Meta(description="Where the bootloader takes firmware by TFTP (UDP), on the same host."),
-    ] = 1069
     firmware_key: Annotated[
         File | None,
         Meta(
-            description="Public key (PEM) of whoever signs firmware; without it the bootloader is"
-            " not started.",
+            description="Public key (PEM) of the owner, who signs firmware; without it the"
+            " bootloader refuses every image.",
             examples=["/etc/leverframe/owner.pub"],
         ),
     ] = None

@@ -6,7 +6,7 @@ what is wrong, and what is allowed.
 
 import re
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 from urllib.parse import urlsplit
@@ -107,6 +107,16 @@ def _contradictions(config: NodeConfig, wrong: set[str], sources: Sources) -> It
             yield Mistake((*given[:1],), str(error))
     if isinstance(config, Config) and "board" not in wrong:
         yield from (Mistake(*mistake) for mistake in miswired(config.board))
+
+
+def wrong_keys(config: Config, given: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield which of the given keys cannot be, each with a sentence."""
+    for names, check in _CHECKS:
+        for key in [name for name in names if name in given][:1]:
+            try:
+                check(config)
+            except BadConfiguration as error:
+                yield key, str(error)
 
 
 def _check_origins(config: Config) -> None:

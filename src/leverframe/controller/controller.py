@@ -114,8 +114,6 @@ class Controller(Hooks):
             self.timed.append(self.findings)
         self.live_parts.append(self.findings)
         self.time = Scheduler(clock, self.next_deadline, self.tick)
-        #: Firmware could be checked; else the bootloader is not started.
-        self.takes_firmware = True
         #: The monotonic second at which the bootloader gives up, while it waits; never without
         #: power. No way in does anything while this is not None.
         self.bootloader_until: float | None = None
@@ -311,7 +309,7 @@ class Controller(Hooks):
         """
         pending = self.commits.pending
         if self.why_refused is not None and (hindrance := self.why_refused()) is not None:
-            stage = Stage(self.profile, pending, takes_firmware=self.takes_firmware)
+            stage = Stage(self.profile, pending)
             hindrance.refuse(commands, stage)
         if account is not UNRESTRICTED:
             check_calls(account, [call for call, _ in commands], pending)
@@ -320,7 +318,6 @@ class Controller(Hooks):
             pending,
             self.engine.inputs.i2c_found,
             hashes,
-            self.takes_firmware,
             skipped is not None,
         )
         perform_all(commands, stage, skipped)

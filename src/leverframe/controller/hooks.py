@@ -100,6 +100,8 @@ class Hooks:
         self.troubles = ObservedTroubles(self._call_watchers)
         #: The reports of such parts in `/api/state`, by key.
         self.reports: dict[str, Callable[[], Any]] = {}
+        #: Keys of the configuration that do nothing here, each with the reason (`/health`).
+        self.without_effect: dict[str, str] = {}
         #: The ports that such parts listen on, by what is spoken there; None while it is closed.
         self.ports: dict[str, Callable[[], int | None]] = {}
         #: What such parts count, for `/metrics`.

@@ -202,7 +202,6 @@ def _tried(
         controller.pending,
         controller.engine.inputs.i2c_found,
         hashes,
-        controller.takes_firmware,
     )
     try:
         check_that_all_are_here([member])

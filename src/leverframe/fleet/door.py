@@ -11,7 +11,7 @@ take, so that a flood of them at one controller leaves some for the others.
 
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache, partial
 from ipaddress import ip_address
@@ -72,8 +72,8 @@ NO_SUCH_NAME = (
 class DoorNames(OwnNames):
     """The names of a controller behind a front door, which has found it by the `Host` already."""
 
-    def __init__(self, *, secure: bool) -> None:
-        super().__init__(secure=secure)
+    def __init__(self, *, secure: bool, origins: Iterable[str] = ()) -> None:
+        super().__init__(origins=origins, secure=secure)
 
     def check_host(self, request: Request) -> None:
         """Do nothing: only its own requests are led to a controller."""

@@ -14,6 +14,7 @@
     port = 8091
     board = { kind = "linux" }        # simulated if not given
     tenant = "acme"                   # one of those above; the operator's if not given
+    firmware_key = "owner.pub"        # and other keys of a single controller: see MACHINE_KEYS
 
 A mistake in the keys of the node refuses the file. One in a controller is told with its name and
 line, and the others start.
@@ -24,7 +25,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -32,13 +33,13 @@ from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import BadValue, Refusal
 from leverframe.config import BadConfiguration, Config, NodeConfig
-from leverframe.config.fields import MAX_PORT
-from leverframe.config.reading import checked, misshapen_table
+from leverframe.config.fields import MAX_PORT, Device, File
+from leverframe.config.reading import checked, misshapen_table, wrong_keys
 from leverframe.config.sources import Sources
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.cluster.cluster_table import CLUSTER, ClusterTable
 from leverframe.fleet.given_settings import template_leaves, version_for
-from leverframe.fleet.members import NewController
+from leverframe.fleet.members import PLAIN, NewController
 from leverframe.fleet.records import (
     MAX_CONTROLLERS,
     MemberRecord,
@@ -73,6 +74,28 @@ class ControllerTable(Struct, frozen=True):
     port: Annotated[int, Meta(ge=1, le=MAX_PORT)] | None = None
     board: Wiring = Wiring()
     tenant: str = OPERATOR
+    serial_port: Device | None = None
+    serial_modbus: Device | None = None
+    trusted: tuple[str, ...] = ()
+    trusted_role: Literal["user", "administrator"] = "user"
+    cors_origins: tuple[str, ...] = ()
+    mqtt_certificate: File | None = None
+    mqtt_key: File | None = None
+    firmware_key: File | None = None
+    firmware_check_url: str | None = None
+
+
+#: Devices that one controller has alone.
+_DEVICES = ("serial_port", "serial_modbus")
+#: Files, which stand beside the fleet file unless their paths are absolute.
+_FILES = ("mqtt_certificate", "mqtt_key", "firmware_key")
+#: What a single controller has in its configuration, and one of a node here: what concerns the
+#: machine is for the operator, who writes this file, to decide.
+MACHINE_KEYS = (
+    *_DEVICES,
+    *_FILES,
+    *("trusted", "trusted_role", "cors_origins", "firmware_check_url", "board"),
+)
 
 
 class WrongKey(ErrorForPeople):
@@ -186,6 +209,7 @@ def _controllers(
     found: list[NewController] = []
     mistakes: list[FileMistake] = []
     taken = TakenPlaces(())
+    devices: dict[str, str] = {}
     folder = Path() if sources.file is None else sources.file.parent
     for index, table in enumerate(tables):
         name = str(table.get("name", f"number {index + 1}"))[:40]
@@ -199,6 +223,7 @@ def _controllers(
         line_of = partial(_line_of, sources, index)
         try:
             made = _new(msgspec.convert(table, ControllerTable), folder, config, tenants)
+            _take_devices(devices, made)
         except WrongKey as wrong_key:
             sentence = f"{line_of(wrong_key.key)}: {name}: {wrong_key}"
             mistakes.append(FileMistake(sentence, who, name))
@@ -257,7 +282,39 @@ def _new(
                 for name in names
             ]
         )
-    return [NewController(one, profile, start, wiring=table.board) for one in records]
+    own = _config(table, folder)
+    return [NewController(one, profile, start, config=own) for one in records]
+
+
+def _config(table: ControllerTable, folder: Path) -> Config:
+    """Return what the table says beside the record; refuse what cannot be."""
+    default = {name: getattr(PLAIN, name) for name in MACHINE_KEYS}
+    given = {
+        name: value for name in MACHINE_KEYS if (value := getattr(table, name)) != default[name]
+    }
+    if not given:
+        return PLAIN
+    for name in given.keys() & set(_FILES):
+        given[name] = str(folder / given[name])
+    config = Config(**given)
+    for key, sentence in wrong_keys(config, given.keys() - {"board"}):
+        raise WrongKey(key, sentence.removeprefix(f"{key}: "))
+    return config
+
+
+def _take_devices(owners: dict[str, str], made: list[NewController]) -> None:
+    """Note who has which device; refuse a second owner."""
+    for one in made:
+        for key in _DEVICES:
+            device = getattr(one.config, key)
+            if device is not None and device in owners:
+                raise WrongKey(
+                    key,
+                    f"{key}: {one.record.name} cannot have {device}, which {owners[device]} has;"
+                    " a device has one owner.",
+                )
+            if device is not None:
+                owners[device] = one.record.name
 
 
 @contextmanager

@@ -1,34 +1,43 @@
 """The start of one controller of a node, with what it shares with the others."""
 
+import asyncio
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from leverframe.clock import Clock, SystemClock, VirtualClock
+from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.controller.hand_over import SavedLive, resumption
 from leverframe.controller.hooks import SettingsWatcher
 from leverframe.fleet.door import Door, DoorNames
 from leverframe.fleet.entrance import Entrance
-from leverframe.fleet.members import Member, MemberOptions
+from leverframe.fleet.members import PLAIN, Member, MemberOptions
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.log_context import CONTROLLER, LoggedName
 from leverframe.loop_shares import LoopShare, LoopTurns
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.node_services import NodeServices
-from leverframe.process.ports import connect_bus, connect_modbus_server, connect_snmp
+from leverframe.process.ports import (
+    connect_bootloader,
+    connect_bus,
+    connect_modbus_server,
+    connect_snmp,
+)
+from leverframe.process.reach import trusted_networks
 from leverframe.process.services import Service
 from leverframe.profile import Profile
 from leverframe.servers import journal_log
 from leverframe.servers.http_faults import HttpFaults
 from leverframe.servers.journal_log import JournalLog
+from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import Reach
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import Lane
 from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.store import Stored
-from leverframe.wiring import Wiring
 
 
 class MemberStarter(Struct, frozen=True):
@@ -51,25 +60,30 @@ class MemberStarter(Struct, frozen=True):
         number: int,
         record: MemberRecord,
         profile: Profile,
-        wiring: Wiring,
+        config: Config,
         stored: Stored,
         saved: SavedLive | None = None,
     ) -> Member:
         """Build a controller, give it its place at the door, and open its other ports."""
+        public_key = await asyncio.to_thread(config.public_key) if config.firmware_key else None
         # What it begins now, timers and tasks, is logged under its name.
         logged = LoggedName(record.name)
         turns = LoopTurns(self.door.loop_shares, LoopShare())
         before = CONTROLLER.set(logged)
         try:
-            built = await self._build(number, record, profile, wiring, stored, saved, turns)
+            built = await self._build(number, record, profile, config, stored, saved, turns)
         finally:
             CONTROLLER.reset(before)
         controller = built.controller
         self._connect(controller)
+        controller.without_effect = keys_without_effect(
+            config, record.address, self.options, controller.clock
+        )
+        opened = partial(opened_to, frozenset(config.cors_origins))
         entrance = Entrance(
             logged,
-            self.options.marked(self.door.outward(built.noting(built.web.handle))),
-            self.door.outward(built.web.admit_body),
+            self.options.marked(self.door.outward(opened(built.noting(built.web.handle)))),
+            self.door.outward(opened(built.web.admit_body)),
             turns.share,
         )
         built.mqtt.pages_are_at(self.door.pages_of(record.name))
@@ -84,9 +98,13 @@ class MemberStarter(Struct, frozen=True):
             modbus = await connect_modbus_server(
                 controller, self.options.ports, self.door.descriptors, place, turns
             )
-            beside += [modbus, *connect_bus(controller, None, self.options.sending.targets)]
+            bus = connect_bus(controller, config.serial_modbus, self.options.sending.targets)
+            beside += [modbus, *bus]
             snmp = await connect_snmp(built, self.options.ports, self.snmp.place(record.address))
-            beside.append(snmp)
+            bootloader = connect_bootloader(
+                controller, record.address, self.options.ports.tftp_port, public_key
+            )
+            beside += [snmp, bootloader]
         except BaseException:
             leave = partial(self.door.close, entrance)
             await close_all([*(one.close for one in beside), leave, built.stop])
@@ -96,6 +114,7 @@ class MemberStarter(Struct, frozen=True):
             controller.own_address = address
             await modbus.move_to(self.modbus.place(address))
             await snmp.move_to(self.snmp.place(address))
+            bootloader.move_to(address)
 
         return Member(number, record, built, entrance, tuple(beside), move_ports)
 
@@ -104,7 +123,7 @@ class MemberStarter(Struct, frozen=True):
         number: int,
         record: MemberRecord,
         profile: Profile,
-        wiring: Wiring,
+        config: Config,
         stored: Stored,
         saved: SavedLive | None,
         turns: LoopTurns,
@@ -113,17 +132,25 @@ class MemberStarter(Struct, frozen=True):
         live, clock = resumption(saved, profile, self.clock)
         if clock is None:
             clock = VirtualClock(self.clock.wall()) if self.clock.is_virtual else SystemClock()
-        names = DoorNames(secure=self.door.is_secure)
+        names = DoorNames(secure=self.door.is_secure, origins=config.cors_origins)
         return await build(
             profile,
             self.lane.store(number),
             clock,
             options.timezone,
             lenient=options.lenient,
-            wiring=wiring,
-            sending=options.sending,
+            wiring=config.board,
+            serial_port=config.serial_port,
+            sending=replace(
+                options.sending,
+                firmware_check_url=config.firmware_check_url,
+                mqtt_certificate=config.mqtt_certificate,
+                mqtt_key=config.mqtt_key,
+            ),
             # Another controller of the node may have another owner.
-            reach=Reach(names, must_sign_in=options.must_sign_in, open_to_itself=False),
+            reach=Reach(
+                names, options.must_sign_in, trusted_networks(config), open_to_itself=False
+            ),
             configured=ConfiguredIdentity(name=record.name, address=record.address),
             history=None if self.history is None else self.history.worker(number),
             node=self.services,
@@ -136,7 +163,30 @@ class MemberStarter(Struct, frozen=True):
         """Connect a controller with what the node says of all."""
         controller.settings_watchers += self.settings_watchers
         controller.ports["http"] = lambda: self.door.open_port
-        # A node has no port for firmware.
-        controller.takes_firmware = False
         controller.why_refused = self.options.why_refused
         controller.findings.sources.append(self.options.findings)
+
+
+def keys_without_effect(
+    config: Config, address: str | None, options: MemberOptions, clock: Clock
+) -> dict[str, str]:
+    """Return why keys that the fleet file gives a controller do nothing here."""
+    reasons: dict[str, str] = {}
+    if address is None:
+        reasons["firmware_key"] = (
+            "The controller has no address of its own, to which firmware could be sent; write"
+            " address in its table of the fleet file."
+        )
+    if not options.must_sign_in:
+        reasons["trusted"] = reasons["trusted_role"] = (
+            "The node listens on a loopback address, which no other network reaches."
+        )
+    if options.sending.captures(clock):
+        reasons["mqtt_certificate"] = reasons["mqtt_key"] = reasons["firmware_check_url"] = (
+            "The node captures messages instead of sending them."
+        )
+    return {
+        key: reason
+        for key, reason in reasons.items()
+        if getattr(config, key) != getattr(PLAIN, key)
+    }

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from leverframe.commands.table.refusals import Refusal
-from leverframe.config import NodeConfig
+from leverframe.config import Config, NodeConfig
 from leverframe.controller import Controller
 from leverframe.controller.findings import FindingSource
 from leverframe.controller.hindrance import Hindrance
@@ -21,9 +21,9 @@ from leverframe.process.services import Sending, Service
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Handler
 from leverframe.shutdown import close_all
-from leverframe.wiring import Wiring
 
-SIMULATED = Wiring()
+#: A controller of which no fleet file says anything.
+PLAIN = Config()
 #: What has asked a controller when it left is answered after this many seconds at the latest.
 LAST_ANSWER_S = 30.0
 
@@ -59,7 +59,8 @@ class NewController(Struct, frozen=True):
     leaves: dict[str, Any] = {}
     #: What is remembered besides settings.
     kept: dict[str, Any] = {}
-    wiring: Wiring = SIMULATED
+    #: What only the fleet file can say: its board, devices, files and networks of the machine.
+    config: Config = PLAIN
     #: Tells the line of a fleet file that has one of its keys, where it is from one.
     line_of: Callable[[str], str] | None = None
 

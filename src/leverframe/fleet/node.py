@@ -16,7 +16,7 @@ import msgspec
 
 from leverframe.clock import Clock
 from leverframe.commands.table.refusals import Conflict, Refusal
-from leverframe.config import AskedVersion
+from leverframe.config import AskedVersion, Config
 from leverframe.controller.hand_over import SavedLive, hand_over
 from leverframe.controller.hooks import SettingsWatcher
 from leverframe.errors import ErrorForPeople
@@ -25,7 +25,7 @@ from leverframe.fleet.first_passwords import FirstPasswords, ShowPassword
 from leverframe.fleet.member_start import MemberStarter
 from leverframe.fleet.members import (
     NORMALLY,
-    SIMULATED,
+    PLAIN,
     Member,
     MemberOptions,
     NewController,
@@ -57,7 +57,6 @@ from leverframe.shutdown import End, close_all
 from leverframe.storage.fleet.lane import OF_NODE, Lane
 from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.store import Changes, Stored
-from leverframe.wiring import Wiring
 
 log = logging.getLogger(__name__)
 
@@ -147,11 +146,10 @@ class FleetNode:
     async def start_some(
         self,
         numbers: Sequence[int],
-        wirings: Mapping[str, Wiring] = MappingProxyType({}),
         live: Mapping[int, SavedLive] = MappingProxyType({}),
         show_password: ShowPassword | None = None,
     ) -> dict[int, StartTrouble]:
-        """Start controllers that are stored; return why one cannot be.
+        """Start controllers that are stored, as the fleet file says; return why one cannot be.
 
         Those of which the live state is given go on from it, where they can. Who has no account
         gets an administrator first where strangers can reach the node; its password is told to who
@@ -159,12 +157,11 @@ class FleetNode:
         """
         hashes = Passwords(self.services.hashing)
         with FirstPasswords(hashes, show_password or self.options.show_password) as first:
-            return await self._start_some(numbers, wirings, live, first)
+            return await self._start_some(numbers, live, first)
 
     async def _start_some(
         self,
         numbers: Sequence[int],
-        wirings: Mapping[str, Wiring],
         live: Mapping[int, SavedLive],
         first: FirstPasswords,
     ) -> dict[int, StartTrouble]:
@@ -180,10 +177,7 @@ class FleetNode:
                         # It was removed, or started, meanwhile.
                         continue
                     try:
-                        wiring = wirings.get(record.name, SIMULATED)
-                        await self._go_on(
-                            number, record, stored[number], wiring, live.get(number), first
-                        )
+                        await self._go_on(number, record, stored[number], live.get(number), first)
                     except Exception as error:
                         troubles[number] = _why_not(record.name, error)
                     count_done()
@@ -220,7 +214,6 @@ class FleetNode:
         number: int,
         record: MemberRecord,
         stored: Stored,
-        wiring: Wiring,
         live: SavedLive | None,
         first: FirstPasswords,
     ) -> None:
@@ -231,8 +224,27 @@ class FleetNode:
             stored = (await self.lane.fetch([number]))[number]
         if self.options.must_sign_in and await first.ensure(record.name, store, stored):
             stored = (await self.lane.fetch([number]))[number]
-        member = await self._starter.start(number, record, profile, wiring, stored, live)
+        config = self._config_of(record)
+        member = await self._starter.start(number, record, profile, config, stored, live)
         self.members[member.name] = member
+
+    def _config_of(self, record: MemberRecord) -> Config:
+        """Return what the fleet file says of a controller; only the tenant that it names gets it.
+
+        Otherwise a tenant could take a name of the file, and with it a device of the machine.
+        """
+        said = self.in_file.get(record.name)
+        if said is None:
+            return PLAIN
+        if said.config is not PLAIN and said.record.tenant != record.tenant:
+            raise Conflict(
+                f"The table of {record.name} in the fleet file gives it parts of the machine, and"
+                " does not name its tenant."
+                f' Write tenant = "{record.tenant}" there, or take those keys out, and start the'
+                " node again.",
+                field="tenant",
+            )
+        return said.config
 
     async def take_over(self, records: Sequence[MemberRecord]) -> dict[str, Conflict]:
         """Adopt what a file says of known controllers: tags, version, address and port.
@@ -355,7 +367,7 @@ class FleetNode:
             Changes(settings=new.leaves, kept={**new.kept, **kept})
         )
         stored = Stored(new.leaves.copy(), {**new.kept, **kept}, [])
-        member = await self._starter.start(number, new.record, profile, new.wiring, stored)
+        member = await self._starter.start(number, new.record, profile, new.config, stored)
         self.members[member.name] = member
         return member
 
@@ -527,6 +539,8 @@ class FleetNode:
                 member.number: msgspec.structs.replace(member.record, tenant=tenant)
                 for member in there
             }
+            for record in records.values():
+                self._config_of(record)
             await self._put(records)
             for member in there:
                 member.record = records[member.number]

@@ -198,6 +198,8 @@ async def _serve(fleet: FleetFile) -> None:
         )
         node, door = web.node, web.node.door
         storage.connect(node)
+        # Where nodes share a database, controllers start with the storage.
+        node.in_file = {one.record.name: one for one in fleet.controllers}
         discovery = FleetDiscovery(lambda: node.members.values(), config.port, node.troubles)
         mdns = FleetMdns(node, config.port)
         supervisor = Supervisor()

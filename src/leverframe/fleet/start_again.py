@@ -19,8 +19,7 @@ async def start_noted(
 
     Whose start has failed before is no longer told of where it runs now.
     """
-    wirings = {name: one.wiring for name, one in node.in_file.items()}
-    troubles = await node.start_some(numbers, wirings, show_password=show_password)
+    troubles = await node.start_some(numbers, show_password=show_password)
     refusals: dict[int, str] = {}
     # Somebody else may have started, or removed, one that has failed here.
     running = {member.number for member in node.members.values()}

@@ -19,7 +19,7 @@ from leverframe.engine.settings import Settings, Snmp, SnmpTrap
 from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.snmp_identity import EngineIdentity
-from leverframe.notify.trap_threads import TrapContent, TrapSenders, TrapThreads
+from leverframe.notify.trap_threads import TrapSenders, TrapThreads
 from leverframe.notify.troubles import sentence
 from leverframe.outgoing.targets import ForbiddenTarget, OutgoingChannel
 from leverframe.wire.snmp_tree import (
@@ -29,6 +29,7 @@ from leverframe.wire.snmp_tree import (
     SYS_NAME,
     TRAP_ADDRESS,
     Oid,
+    TrapContent,
     ticks,
     trap_field,
 )

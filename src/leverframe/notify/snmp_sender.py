@@ -28,8 +28,7 @@ from leverframe.engine.settings import Snmp, SnmpTrap
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.snmp_engine import KEY_TYPE, CommonEngine, has_v3, master_keys
 from leverframe.notify.snmp_identity import EngineIdentity
-from leverframe.notify.trap_threads import TrapContent
-from leverframe.wire.snmp_tree import SYS_UPTIME, TRAP_ADDRESS, Oid
+from leverframe.wire.snmp_tree import SYS_UPTIME, TRAP_ADDRESS, Oid, TrapContent
 
 log = logging.getLogger(__name__)
 

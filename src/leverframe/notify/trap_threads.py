@@ -5,30 +5,16 @@ the same time, for all controllers of the process.
 """
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-
-from msgspec import Struct
-
-from leverframe.wire.snmp_tree import Oid
 
 if TYPE_CHECKING:
     from leverframe.notify.snmp_sender import TrapSender
 
 #: A receiver that does not acknowledge an inform holds one of them for some seconds.
 AT_A_TIME = 4
-
-
-class TrapContent(Struct, frozen=True):
-    """What a trap says, of the moment at which it is sent."""
-
-    kind: Oid
-    uptime_ticks: int
-    fields: Mapping[Oid, str]
-    #: The address that its controller alone listens on, if there is one.
-    address: str | None = None
 
 
 class TrapSenders:

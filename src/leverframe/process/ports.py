@@ -1,4 +1,4 @@
-"""What a controller offers besides HTTP: SNMP and Modbus TCP on ports of their own; and the bus."""
+"""What a controller offers besides HTTP: SNMP, Modbus TCP, taking firmware; and the bus."""
 
 import asyncio
 from functools import partial
@@ -17,12 +17,14 @@ from leverframe.loop_shares import LoopTurns
 from leverframe.outgoing.targets import Targets
 from leverframe.process.build import BuiltController
 from leverframe.process.services import Service
+from leverframe.servers.bootloader import BootloaderServer, ImageInstaller
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.modbus.listening_place import ListeningPlace, OwnPlace
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.servers.routes.metrics import modbus_families
 from leverframe.servers.snmp.agent import SnmpAgent
 from leverframe.servers.snmp.datagram_place import DatagramPlace, OwnDatagramPlace
+from leverframe.uploads.bad_upload import BadUpload
 
 
 async def connect_snmp(
@@ -44,6 +46,34 @@ async def connect_snmp(
     controller.ports["snmp"] = lambda: agent.port
     await agent.follow(controller.engine.settings)
     return agent
+
+
+def connect_bootloader(
+    controller: Controller, host: str | None, port: int, public_key: bytes | None
+) -> BootloaderServer:
+    """Connect what takes firmware while the bootloader waits; without a key it refuses every image.
+
+    A controller of a node that has no address of its own has no `host` to send images to.
+    """
+    installer = None if public_key is None else _image_installer(controller, public_key)
+    bootloader = BootloaderServer(controller, host, port, installer)
+    controller.ports["tftp"] = lambda: bootloader.port
+    return bootloader
+
+
+def _image_installer(controller: Controller, public_key: bytes) -> ImageInstaller:
+    # Imported here, at the start: only a controller with a key needs what unpacks images.
+    from leverframe.controller.version_change import install
+    from leverframe.uploads.firmware import MAX_BYTES, check_image
+
+    async def install_image(image: bytes, cause: Cause) -> None:
+        firmware = await asyncio.to_thread(check_image, image, public_key, controller.profile.hw)
+        if not controller.has_power:
+            raise BadUpload("The controller has lost its power; send the image again.")
+        # The end of the server does not take back what is on its way to the disk.
+        await install(controller, firmware.sw, firmware.site, cause)
+
+    return ImageInstaller(MAX_BYTES, install_image)
 
 
 async def connect_modbus(

@@ -35,7 +35,7 @@ class NoAdministrator(ErrorForPeople):
 
 def reach_of(config: Config) -> Reach:
     """Determine from the configuration who can reach the controller."""
-    return replace(reach_of_node(config, config.cors_origins), trusted=_trusted(config))
+    return replace(reach_of_node(config, config.cors_origins), trusted=trusted_networks(config))
 
 
 def reach_of_node(config: NodeConfig, origins: tuple[str, ...] = ()) -> Reach:
@@ -47,7 +47,7 @@ def reach_of_node(config: NodeConfig, origins: tuple[str, ...] = ()) -> Reach:
     return Reach(own, must_sign_in=not is_local)
 
 
-def _trusted(config: Config) -> TrustedNetworks:
+def trusted_networks(config: Config) -> TrustedNetworks:
     """Return the networks that the configuration trusts; the log tells of them at every start."""
     networks = config.trusted_networks()
     if networks:

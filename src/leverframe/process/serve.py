@@ -23,7 +23,7 @@ from leverframe.process.https_redirect import open_redirect
 from leverframe.process.json_lines import print_json
 from leverframe.process.listening import bind_errors_for_people
 from leverframe.process.open_files import descriptor_budget
-from leverframe.process.ports import connect_modbus, connect_snmp
+from leverframe.process.ports import connect_bootloader, connect_modbus, connect_snmp
 from leverframe.process.reach import (
     certificate_of,
     connect_certificate,
@@ -228,15 +228,7 @@ async def _services(
     for service in await connect_modbus(controller, config, server.descriptors):
         yield service
     yield await connect_snmp(built, config)
-    public_key = config.public_key()
-    controller.takes_firmware = public_key is not None
-    if public_key is not None:
-        # Imported here, as what announces a controller is: most controllers have neither.
-        from leverframe.servers.bootloader import BootloaderServer
-
-        bootloader = BootloaderServer(controller, config.host, config.tftp_port, public_key)
-        controller.ports["tftp"] = lambda: bootloader.port
-        yield bootloader
+    yield connect_bootloader(controller, config.host, config.tftp_port, config.public_key())
     for service in await announced(built, config, server.port):
         yield service
 

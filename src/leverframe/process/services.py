@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from leverframe import __version__
+from leverframe.clock import Clock
 from leverframe.config import NodeConfig
 from leverframe.controller import Controller
 from leverframe.controller.faults import Faults
@@ -72,6 +73,10 @@ class Sending(Struct, frozen=True):
     mqtt_key: str | None = None
     #: Returns why nothing may be sent now: a node that may have lost its controllers sends nothing.
     why_held: Callable[[], str | None] = lambda: None
+
+    def captures(self, clock: Clock) -> bool:
+        """Return whether messages are kept instead of sent."""
+        return clock.is_virtual if self.capture is None else self.capture
 
 
 def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
@@ -142,7 +147,7 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
         PersistentMessageStore(controller.writer),
         controller.clock,
         lambda: controller.engine.settings,
-        capture=controller.clock.is_virtual if sending.capture is None else sending.capture,
+        capture=sending.captures(controller.clock),
         why_held=sending.why_held,
         add_entry=add_entry,
         troubles=controller.troubles,

@@ -1,40 +1,62 @@
 """Taking new firmware: TFTP, open only while the bootloader waits.
 
 An image that the owner has signed for this hardware is installed: its version, and its site if it
-has one, are on disk before the client is told so, in one step. Anything else is refused with the
-reason, and the old version starts again at once. Nothing keeps the bootloader waiting longer than
-its time: the outputs are off meanwhile, and anybody can begin a transfer.
+has one, are on disk before the client gets its last answer, in one step. Anything else is refused
+with the reason, and the old version starts again immediately; without the owner's key that is every
+image. Nothing keeps the bootloader waiting longer than its time: the outputs are off meanwhile, and
+anybody can begin a transfer.
 """
 
 import asyncio
 import socket
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, cast
 
+from msgspec import Struct
+
 from leverframe.controller import Controller
-from leverframe.controller.version_change import install
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.hardware.troubles import Troubles
 from leverframe.servers.udp_socket import bound_udp
 from leverframe.storage.store import StoreUnavailable
 from leverframe.uploads.bad_upload import BadUpload
-from leverframe.uploads.firmware import MAX_BYTES, Firmware, check_image
 from leverframe.wire.tftp import Receiver, Sender
 
 PART = "bootloader"
 #: How long a last answer that was lost can be asked for again.
 LINGER_S = 3.0
+NO_KEY = (
+    "This controller has no key to check firmware with, so it takes no image; name the owner's"
+    " public key as firmware_key in its configuration."
+)
+NO_ADDRESS = (
+    "No firmware can be sent to this controller of a node, which has no address of its own; write"
+    " address in the fleet file, or use `leverframe fleet place NAME --address ADDRESS`."
+)
+
+
+class ImageInstaller(Struct, frozen=True):
+    """What takes images, because there is a key to check them with."""
+
+    max_bytes: int
+    #: Raises `BadUpload` or `StoreUnavailable` where an image is not installed.
+    install: Callable[[bytes, Cause], Awaitable[None]]
 
 
 class BootloaderServer(asyncio.DatagramProtocol):
-    def __init__(self, controller: Controller, host: str, port: int, public_key: bytes) -> None:
+    def __init__(
+        self, controller: Controller, host: str | None, port: int, installer: ImageInstaller | None
+    ) -> None:
+        """Take images on the host, if there is one, and install those that can be checked."""
         self._controller = controller
-        self._address = (host, port)
-        self._public_key = public_key
+        self._host = host
+        self._port = port
+        self._installer = installer
         self._troubles = Troubles(controller.troubles)
-        self._receiver = Receiver(MAX_BYTES)
+        self._receiver = self._new_receiver()
+        self._socket: socket.socket | None = None
         self._transport: asyncio.DatagramTransport | None = None
         self._closing: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -47,6 +69,13 @@ class BootloaderServer(asyncio.DatagramProtocol):
             return None
         return cast(int, self._transport.get_extra_info("sockname")[1])
 
+    def move_to(self, host: str | None) -> None:
+        """Take images at another address from now on."""
+        self._host = host
+        if self._socket is not None and self._controller.bootloader_until is not None:
+            self._shut()
+            self._open()
+
     async def close(self) -> None:
         for task in tuple(self._tasks):
             task.cancel()
@@ -58,11 +87,18 @@ class BootloaderServer(asyncio.DatagramProtocol):
 
     def _follow(self, waits: bool) -> None:
         if waits:
-            self._receiver = Receiver(MAX_BYTES)
+            self._receiver = self._new_receiver()
             self._open()
             return
+        if self._host is None:
+            self._troubles.note(PART, None)
         self._receiver.shut()
         self._closing = asyncio.get_running_loop().call_later(LINGER_S, self._shut)
+
+    def _new_receiver(self) -> Receiver:
+        if self._installer is None:
+            return Receiver(0, refusal=NO_KEY)
+        return Receiver(self._installer.max_bytes)
 
     def _open(self) -> None:
         """Listen; where that is not possible, the old version starts when the time is over.
@@ -72,19 +108,22 @@ class BootloaderServer(asyncio.DatagramProtocol):
         """
         if self._closing is not None:
             self._closing.cancel()
-        if self._transport is not None:
+        if self._socket is not None:
+            return
+        if self._host is None:
+            self._troubles.note(PART, NO_ADDRESS)
             return
         try:
-            listening = bound_udp(*self._address)
+            self._socket = bound_udp(self._host, self._port)
         except OSError as error:
             self._troubles.note(
                 PART,
-                f"UDP port {self._address[1]} cannot be used to take firmware"
+                f"UDP port {self._port} cannot be used to take firmware"
                 f" ({error.strerror or error}); free it or choose another as tftp_port.",
             )
             return
         self._troubles.note(PART, None)
-        self._do(self._listen(listening))
+        self._do(self._listen(self._socket))
 
     async def _listen(self, listening: socket.socket) -> None:
         await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, sock=listening)
@@ -95,7 +134,9 @@ class BootloaderServer(asyncio.DatagramProtocol):
     def _shut(self) -> None:
         if self._transport is not None:
             self._transport.close()
-            self._transport = None
+        elif self._socket is not None:
+            self._socket.close()
+        self._transport = self._socket = None
 
     # --- a transfer -------------------------------------------------------------------------------
 
@@ -106,25 +147,21 @@ class BootloaderServer(asyncio.DatagramProtocol):
         answer = self._receiver.datagram(data, sender, asyncio.get_running_loop().time())
         if answer.packet is not None:
             self._send(answer.packet, sender)
+        if answer.is_refused:
+            self._start_old_version(NO_KEY, _cause(sender))
         if answer.file is not None:
             self._do(self._judge(answer.file, sender))
 
     async def _judge(self, image: bytes, sender: Sender) -> None:
-        cause = Cause("firmware", sender[0], source=sender[0])
+        assert self._installer is not None
+        cause = _cause(sender)
         try:
-            firmware = await asyncio.to_thread(self._checked, image)
-            if not self._controller.has_power:
-                return
-            # The end of this server does not take back what is on its way to the disk.
-            await install(self._controller, firmware.sw, firmware.site, cause)
+            await self._installer.install(image, cause)
         except (BadUpload, StoreUnavailable) as error:
             self._send(self._receiver.finish(str(error)), sender)
             self._start_old_version(str(error), cause)
         else:
             self._send(self._receiver.finish(None), sender)
-
-    def _checked(self, image: bytes) -> Firmware:
-        return check_image(image, self._public_key, self._controller.profile.hw)
 
     def _start_old_version(self, reason: str, cause: Cause) -> None:
         controller = self._controller
@@ -144,3 +181,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _cause(sender: Sender) -> Cause:
+    return Cause("firmware", sender[0], source=sender[0])

@@ -9,6 +9,8 @@ Clients of HW 3.0 know an older tree below branch 3, one level deeper: `3.1.0` i
 instance, `3.1.0.0` is OUT0 of the older tree with its own. So the two trees share no place.
 """
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from leverframe.engine.labels import (
@@ -138,6 +140,16 @@ def _older_tree() -> dict[Oid, Scalar]:
 def objects_of(profile: Profile) -> dict[Oid, Scalar]:
     """Return the objects of a controller by their place."""
     return BY_OID | _older_tree() if _HAS_OLDER_TREE.covers(profile) else BY_OID
+
+
+class TrapContent(Struct, frozen=True):
+    """What a trap says, of the moment at which it is sent."""
+
+    kind: Oid
+    uptime_ticks: int
+    fields: Mapping[Oid, str]
+    #: The address that its controller alone listens on, if there is one.
+    address: str | None = None
 
 
 def trap_field(name: str) -> Oid:

@@ -28,6 +28,8 @@ class TransferAnswer(Struct, frozen=True):
 
     packet: bytes | None = None
     file: bytes | None = None
+    #: No file is taken at all: the reply says why.
+    is_refused: bool = False
 
 
 NOTHING = TransferAnswer()
@@ -43,8 +45,10 @@ def acknowledgement(block: int) -> bytes:
 
 
 class Receiver:
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, refusal: str | None = None) -> None:
+        """Take one file; with a `refusal` take none, and answer every attempt with it."""
         self._most_bytes = max_bytes
+        self._refusal = refusal
         self._sender: Sender | None = None
         self._heard_at = 0.0
         self._block_bytes = BLOCK_BYTES
@@ -91,7 +95,9 @@ class Receiver:
 
     def _begin(self, request: bytes, sender: Sender, now: float) -> TransferAnswer:
         if self._is_shut:
-            return _refused(ACCESS, "The bootloader is over.")
+            return _refused(ACCESS, self._refusal or "The bootloader is over.")
+        if self._refusal is not None:
+            return TransferAnswer(error_packet(ACCESS, self._refusal), is_refused=True)
         if self.is_receiving and sender == self._sender and not self._blocks:
             # Our first answer was lost.
             return TransferAnswer(self._last)

@@ -10,9 +10,8 @@ from leverframe.engine.settings import Snmp, SnmpTrap
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.snmp_identity import EngineIdentity, engine_id
 from leverframe.notify.snmp_sender import TrapSender
-from leverframe.notify.trap_threads import TrapContent
 from leverframe.servers.snmp import agent_engine
-from leverframe.wire.snmp_tree import ACTIVATED
+from leverframe.wire.snmp_tree import ACTIVATED, TrapContent
 from tests.fleet.loop_node import loop_node
 from tests.patience import PATIENCE_S
 from tests.ports import free_port

@@ -30,8 +30,6 @@ class Stage(Struct, eq=False):
     i2c_found: str | None = None
     #: Hashes of passwords known so far; hashing is slow and random, so it is done outside.
     hashes: Mapping[str, str] = NO_HASHES
-    #: There is a key to check firmware with.
-    takes_firmware: bool = True
     #: Forms that no version printed are taken where they cannot mean anything else.
     lenient: bool = False
     #: Paths that commands set, also to what they were.

@@ -70,12 +70,6 @@ def start_bootloader(stage: Stage) -> None:
             "Updates are forbidden; the administrator allows them with the second flag of `auth`.",
             allowed="updates only where auth allows them",
         )
-    if not stage.takes_firmware:
-        raise Conflict(
-            "This controller has no key to check firmware with, so that none can be installed; "
-            "name the owner's public key as firmware_key in its configuration.",
-            allowed="updates only where a key is configured",
-        )
     stage.do(StartBootloader())
 
 

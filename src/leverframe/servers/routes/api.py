@@ -79,6 +79,10 @@ class Health(Struct, frozen=True):
         dict[str, int] | UnsetType,
         Meta(description="The ports that are open, by what is spoken there."),
     ] = UNSET
+    without_effect: Annotated[
+        dict[str, str] | UnsetType,
+        Meta(description="Keys of the configuration that do nothing here, each with the reason."),
+    ] = UNSET
 
 
 class NotRestored(Struct, frozen=True):
@@ -212,4 +216,11 @@ def health(context: Context) -> Health:
     status: Literal["ok", "degraded"] = "degraded" if troubles else "ok"
     ports = controller.open_ports()
     found = len(controller.findings.report())
-    return Health(status, controller.board.kind, troubles or UNSET, found or UNSET, ports or UNSET)
+    return Health(
+        status,
+        controller.board.kind,
+        troubles or UNSET,
+        found or UNSET,
+        ports or UNSET,
+        controller.without_effect or UNSET,
+    )
