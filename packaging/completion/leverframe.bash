@@ -12,7 +12,7 @@ _leverframe() {
             board) words="check" ;;
             site) words="build reset" ;;
             firmware) words="keygen build sign show" ;;
-            backup) words="show diff convert restore" ;;
+            backup) words="create show diff convert restore" ;;
             data) words="check repair show export reset" ;;
             help) words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data" ;;
         esac
@@ -76,10 +76,11 @@ _leverframe() {
             "firmware build") words="--hw --sw --site -h --help" ;;
             "firmware sign") words="--key -h --help" ;;
             "firmware show") words="--key -h --help" ;;
+            "backup create") words="--passphrase --passphrase-file --without-secrets --config --data -h --help" ;;
             "backup show") words="--json -h --help" ;;
             "backup diff") words=" -h --help" ;;
-            "backup convert") words="--hw --sw --passphrase -h --help" ;;
-            "backup restore") words="--passphrase --config --data -h --help" ;;
+            "backup convert") words="--hw --sw --passphrase --passphrase-file --without-secrets -h --help" ;;
+            "backup restore") words="--passphrase --passphrase-file --without-secrets --config --data -h --help" ;;
             "data check") words="--config --data -h --help" ;;
             "data repair") words="--config --data -h --help" ;;
             "data show") words="--config --data -h --help" ;;

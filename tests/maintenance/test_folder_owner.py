@@ -26,6 +26,7 @@ OWNER = (47110, 47111)
 #: What each task with a data folder needs besides.
 ARGUMENTS = {
     "passwd": ["--generate"],
+    "backup create": ["new.bin", "--passphrase"],
     "backup restore": ["a.bin", "--passphrase"],
     "data check": [],
     "data repair": [],

@@ -7,7 +7,7 @@ from leverframe.command_line.task import (
     DATA,
     IMAGE,
     ONLY_FILE,
-    PASSPHRASE,
+    SECRETS,
     Group,
     Task,
     argument,
@@ -155,12 +155,16 @@ Another software version for a controller, sent by TFTP while its bootloader wai
 
 BACKUP = Group(
     "backup",
-    "show, compare, convert or restore backups",
+    "create, show, compare, convert or restore backups",
     """\
-Look at a settings backup, compare two, write one in another form or for another version, or put one
-into the data folder of a controller that is stopped. A backup is a .bin file as a controller gives
-it, or the same as readable .toml or .json.
+Create a settings backup from the data folder of a stopped controller, or restore one into it; show,
+compare and convert backups. A backup is a .bin file as a controller gives it, or the same as
+readable .toml or .json.
 
+Passwords and keys are in a backup only if it was created with a passphrase. Restoring such a backup
+needs the passphrase, or --without-secrets to leave them out; a terminal is asked.
+
+  leverframe backup create cellar.bin --data cellar
   leverframe backup show cellar.bin
   leverframe backup diff monday.bin tuesday.bin
   leverframe backup convert cellar.bin cellar.toml
@@ -168,6 +172,13 @@ it, or the same as readable .toml or .json.
   leverframe backup restore cellar.toml --data cellar
 """,
     (
+        Task(
+            "create",
+            "maintenance.backup:create",
+            "create a backup of a stopped controller",
+            (argument("file", type=Path, help="ends with .bin, .toml or .json"), *SECRETS),
+            config=DATA,
+        ),
         Task(
             "show",
             "maintenance.backup:show",
@@ -192,14 +203,14 @@ it, or the same as readable .toml or .json.
                 argument("output", type=Path, help="ends with .bin, .toml or .json"),
                 argument("--hw", metavar="VERSION", help="hardware version to convert to"),
                 argument("--sw", metavar="VERSION", help="software version to convert to"),
-                PASSPHRASE,
+                *SECRETS,
             ),
         ),
         Task(
             "restore",
             "maintenance.backup:restore",
             "restore into a data folder",
-            (argument("file", type=Path), PASSPHRASE),
+            (argument("file", type=Path), *SECRETS),
             config=DATA,
         ),
     ),

@@ -115,10 +115,20 @@ def at_least_one(text: str) -> int:
     return count(text)
 
 
-PASSPHRASE = argument(
-    "--passphrase",
-    action="store_true",
-    help="take the sealed passwords along; the passphrase is asked for",
+#: What becomes of the secrets of a backup; at most one is given.
+SECRETS = (
+    argument(
+        "--passphrase",
+        action="store_true",
+        help="open or seal the secrets; the passphrase is asked for, or read from standard input",
+    ),
+    argument(
+        "--passphrase-file",
+        metavar="FILE",
+        type=Path,
+        help="read the passphrase from the first line of this file",
+    ),
+    argument("--without-secrets", action="store_true", help="leave passwords and keys out"),
 )
 _NEWEST = Profile()
 VERSION = (

@@ -1,4 +1,4 @@
-"""`leverframe backup show|diff|convert|restore`: a backup in the hand instead of a controller."""
+"""`leverframe backup`: a backup in the hand instead of a controller, which may be stopped."""
 
 from pathlib import Path
 from typing import Any
@@ -21,24 +21,29 @@ from leverframe.engine.tree import (
     settings_from_leaves,
 )
 from leverframe.exit_codes import DONE, NO
+from leverframe.maintenance.backup_secrets import (
+    SecretsChoice,
+    named_in_short,
+    passphrase_to_open,
+    passphrase_to_seal,
+)
 from leverframe.maintenance.readable_backup import as_text, factory_settings, read, write
-from leverframe.process.asked_secret import asked_secret
+from leverframe.plain_text import print_line
 from leverframe.process.stored_profile import STORED_EDITION, stored_profile
 from leverframe.profile import Profile, existing
 from leverframe.storage.backup import (
     BackupFile,
     BackupRefused,
+    confidential_leaves,
     content_of,
     encode_backup,
     unpack,
 )
-from leverframe.storage.datafolder import existing_folder
+from leverframe.storage.datafolder import existing_folder, folder_with_store
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.snapshots import Snapshots
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import DELETED, Changes
-
-_PASSPHRASE = "Passphrase of the backup"
 
 
 def show(file: Path, json: bool) -> None:
@@ -52,24 +57,66 @@ def diff(first: Path, second: Path) -> int:
     old, new = (_everything(file) for file in files)
     for path in sorted(old.keys() | new.keys(), key=_order):
         if old.get(path) != new.get(path):
-            print(f"{path}: {_shown(old, path)} -> {_shown(new, path)}")
+            print_line(f"{path}: {_shown(old, path)} -> {_shown(new, path)}")
     return NO if old != new else DONE
 
 
-def convert(file: Path, output: Path, hw: str | None, sw: str | None, passphrase: bool) -> None:
+async def create(
+    file: Path,
+    config: Config,
+    passphrase: bool,
+    passphrase_file: Path | None,
+    without_secrets: bool,
+) -> None:
+    """Write the settings of a controller that is stopped to a new backup."""
+    _refuse_existing(file)
+    with folder_with_store(Path(config.data)) as folder:
+        store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
+        try:
+            profile = config.version.profile(*stored_profile(store))
+            settings, _ = settings_from_leaves(profile, store.load().settings)
+        finally:
+            await store.close()
+    secrets = tuple(confidential_leaves(settings))
+    choice = SecretsChoice(passphrase, passphrase_file, without_secrets)
+    words = passphrase_to_seal(secrets, choice)
+    write(file, unpack(encode_backup(profile, settings, words)))
+    print_line(f"Written to {file}.")
+    if secrets and words is None:
+        print_line(f"Secrets that are not in it: {named_in_short(secrets)}.")
+
+
+def _refuse_existing(file: Path) -> None:
+    if file.exists():
+        raise BackupRefused(f"{file} is there already; choose another name, or remove it first.")
+
+
+def convert(
+    file: Path,
+    output: Path,
+    hw: str | None,
+    sw: str | None,
+    passphrase: bool,
+    passphrase_file: Path | None,
+    without_secrets: bool,
+) -> None:
     """Write a backup in another form, or for another version."""
+    choice = SecretsChoice(passphrase, passphrase_file, without_secrets)
+    choice.check()
     backup = read(file)
     profile = Profile(backup.hw, backup.sw)
     if hw or sw:
         profile = existing(hw or backup.hw, sw or backup.sw)
     if profile != Profile(backup.hw, backup.sw):
-        words = asked_secret(_PASSPHRASE) if passphrase else None
+        words = passphrase_to_open(backup, choice)
         restored = _carried_over(backup, profile, words)
-        left_out = () if words else backup.left_out
+        left_out = () if words else backup.secrets
         backup = unpack(encode_backup(profile, restored.settings, words))
         # A file of an earlier version may hold openly what is left out today.
         backup.left_out = tuple(dict.fromkeys((*left_out, *backup.left_out)))
         print_losses(restored.not_carried_over)
+    elif without_secrets:
+        backup = backup.without_secrets()
     write(output, backup)
 
 
@@ -80,14 +127,21 @@ def _carried_over(file: BackupFile, target: Profile, passphrase: str | None) -> 
         raise BackupRefused(refusal.detail) from None
 
 
-async def restore(file: Path, config: Config, passphrase: bool) -> None:
+async def restore(
+    file: Path,
+    config: Config,
+    passphrase: bool,
+    passphrase_file: Path | None,
+    without_secrets: bool,
+) -> None:
     """Put a backup into the data folder of a controller that is stopped."""
     backup = read(file)
+    words = passphrase_to_open(backup, SecretsChoice(passphrase, passphrase_file, without_secrets))
     with existing_folder(Path(config.data)) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
             profile = config.version.profile(*stored_profile(store))
-            content = content_of(backup, asked_secret(_PASSPHRASE) if passphrase else None)
+            content = content_of(backup, words)
             present, _ = settings_from_leaves(profile, store.load().settings)
             try:
                 restored = carry_over(content, profile, present)
@@ -106,13 +160,13 @@ async def restore(file: Path, config: Config, passphrase: bool) -> None:
         if any(is_secret(path) for path in changes):
             Snapshots(folder.store_path).renew()
     print_losses(restored.not_carried_over)
-    print(f"{len(changes)} settings changed in {config.data}.")
+    print_line(f"{len(changes)} settings changed in {config.data}.")
 
 
 def print_losses(lost: tuple[NotCarriedOver, ...]) -> None:
     for entry in lost:
         value = "" if entry.value is None else f" ({_encoded(entry.value)})"
-        print(f"not carried over: {entry.path}{value}: {entry.reason}")
+        print_line(f"not carried over: {entry.path}{value}: {entry.reason}")
 
 
 def _everything(file: BackupFile) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The settings as one file: magic, format version, checksum, content.
 
 The content is the profile and every leaf of the settings tree by path, as JSON. Secrets are sealed
-with a key made from a passphrase (Argon2id, ChaCha20-Poly1305) or left out; the file then names
-those that were set. So are addresses and bodies of HTTP1-HTTP4, in which tokens stand; files of
+with a key made from a passphrase (Argon2id, ChaCha20-Poly1305) or left out; the file names those
+that were set. So are addresses and bodies of HTTP1-HTTP4, in which tokens stand; files of
 earlier versions hold them openly. The checksum is over the content, so a cut or changed file is
 known as such. Keys to the content may be added; whoever does not know them leaves them alone.
 """
@@ -25,6 +25,8 @@ from leverframe.profile import Profile, UnknownProfile
 MAGIC = b"LEVERFRAME\x00"
 FORMAT = 1
 MIN_PASSPHRASE_LETTERS = 8
+#: Instead of paths, where a file does not say what is sealed in it.
+ALL_SECRETS = "all passwords and keys"
 #: A controller has at most 2,700 settings; newer programs may have more.
 MAX_ENTRIES = 5000
 _HEAD_BYTES = len(MAGIC) + 1
@@ -55,14 +57,34 @@ class BackupFile(msgspec.Struct, omit_defaults=True):
     settings: dict[str, Any]
     left_out: tuple[str, ...] = ()
     sealed: Sealed | None = None
+    #: What is sealed, by path; files of earlier versions do not say it.
+    sealed_settings: tuple[str, ...] = ()
     #: What the program that wrote it takes settings to mean (`EDITION`); the first had no key.
     edition: int = 1
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return the secrets that the controller had and that are not here in the open."""
+        if self.sealed is not None and not self.sealed_settings:
+            return (ALL_SECRETS,)
+        return self.left_out if self.sealed is None else self.sealed_settings
+
+    def without_secrets(self) -> "BackupFile":
+        """Return the backup with its sealed part left out, and that named."""
+        return BackupFile(
+            self.hw, self.sw, self.settings, left_out=self.secrets, edition=self.edition
+        )
+
+
+def confidential_leaves(settings: Settings) -> dict[str, Any]:
+    """Return by path what a backup seals or leaves out, as far as it is set."""
+    return {path: value for path, value in leaves(settings) if is_confidential(path) and value}
 
 
 def encode_backup(profile: Profile, settings: Settings, passphrase: str | None = None) -> bytes:
     """Encode the backup of a controller; this takes a while with a passphrase."""
     every = {path: value for path, value in leaves(settings) if not path.startswith("profile.")}
-    hidden = {path: value for path, value in every.items() if is_confidential(path) and value}
+    hidden = confidential_leaves(settings)
     sealed = None if passphrase is None else _seal(hidden, passphrase)
     return pack(
         BackupFile(
@@ -71,6 +93,7 @@ def encode_backup(profile: Profile, settings: Settings, passphrase: str | None =
             {path: value for path, value in every.items() if not is_confidential(path)},
             () if sealed else tuple(hidden),
             sealed,
+            tuple(hidden) if sealed else (),
             EDITION,
         )
     )
@@ -87,13 +110,11 @@ def content_of(file: BackupFile, passphrase: str | None) -> Content:
     except UnknownProfile as error:
         raise BackupRefused(f"The backup is of an unknown version. {error}") from None
     _check_count(file.settings, file.left_out)
+    _check_count(file.sealed_settings)
     if any(is_secret(path) for path in file.settings):
         raise BackupRefused("The backup holds a secret that is not sealed; it was tampered with.")
-    if file.sealed is None:
-        return Content(profile, file.settings, file.left_out, edition=file.edition)
-    if passphrase is None:
-        left_out = ("all passwords and keys",)
-        return Content(profile, file.settings, left_out, edition=file.edition)
+    if file.sealed is None or passphrase is None:
+        return Content(profile, file.settings, file.secrets, edition=file.edition)
     opened = _open(file.sealed, passphrase)
     _check_count(file.settings, opened)
     every = file.settings | opened
