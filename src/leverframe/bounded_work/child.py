@@ -12,7 +12,6 @@ import resource
 import signal
 import struct
 import sys
-import traceback
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, BinaryIO
@@ -28,13 +27,14 @@ FAULT = b"F"
 PIECE_LENGTH = struct.Struct("!Q")
 
 #: What the interpreter runs: the process, its limits and the search path are arguments.
+#: Without typing_extensions, which takes a third of the start, msgspec uses `typing`.
 BOOTSTRAP = (
-    "import sys; sys.path[:] = sys.argv[4:]; "
+    "import sys; sys.path[:] = sys.argv[4:]; sys.modules['typing_extensions'] = None; "
     "from leverframe.bounded_work.child import main; main(*map(int, sys.argv[1:4]))"
 )
 
 #: Others go first: the node itself, and whatever else the machine does.
-_NICENESS = 10
+_NICENESS = 5
 #: Where memory runs out, the kernel ends this process before any other.
 _FIRST_TO_END = b"1000"
 _PR_SET_PDEATHSIG = 1
@@ -56,7 +56,9 @@ def main(parent: int, cpu_s: int, memory_bytes: int) -> None:
     except MemoryError:
         answer = OUT_OF_MEMORY
     except Exception:
-        answer = FAULT + traceback.format_exc().encode()
+        from traceback import format_exc  # takes 10 ms that only a fault is worth
+
+        answer = FAULT + format_exc().encode()
     with open(result, "wb") as out:
         out.write(answer)
     # Without taking apart what the function has built, which ends with the process.

@@ -44,7 +44,7 @@ class WorkBudget(Struct, frozen=True):
     """The limits of one piece of work."""
 
     #: Seconds from the start to the result, also where the machine is busy with other things.
-    wall_s: float = 30.0
+    wall_s: float = 60.0
     #: Seconds of the processor.
     cpu_s: int = 20
     #: Address space, of which an interpreter with its modules takes some 40 MiB.

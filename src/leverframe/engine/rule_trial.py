@@ -7,7 +7,9 @@ switched on does not change the recorded temperature.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import tzinfo
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -17,8 +19,9 @@ from leverframe.engine.live_rule import Firing, dependence
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.rule_courses import conditions_of, turns_of
+from leverframe.engine.schedule_windows import course_of_window, windows_of
 from leverframe.engine.settings import Rule, RulePlaces, Settings, rule_numbered
-from leverframe.engine.timeline import Course, changes_by_time
+from leverframe.engine.timeline import Course, RecordedPiece, changes_by_time, courses_from
 from leverframe.profile import Profile
 
 #: More than this is never read, and a rule that chatters would fill the reply.
@@ -68,6 +71,34 @@ def try_rule(
         if len(found) >= MAX_FIRINGS:
             break
     return found[:MAX_FIRINGS], [course[:MAX_FIRINGS] for course in turns]
+
+
+def encode_rule_trial(
+    settings: Settings,
+    index: int,
+    profile: Profile,
+    timezone: tzinfo,
+    span: tuple[float, float],
+    recorded: Iterable[Iterable[RecordedPiece]],
+) -> bytes:
+    """Try the rule at a place of the settings on recorded values, as JSON."""
+    rules, windows = settings.rules, windows_of(settings)
+    first, last = span
+    courses: dict[str, Course] = {
+        label: turning(course, turns_of_trial(rules, index, label))
+        for label, course in courses_from(recorded).items()
+    }
+    begins = [next(iter(course))[0] for course in courses.values() if course]
+    for label in sources_of_trial(rules, index) & windows.keys():
+        courses[label] = list(course_of_window(windows[label], first, last, timezone))
+        begins = begins or ([first] if len(courses) == 1 else [])
+    firings, turns = try_rule(rules, index, courses, span, profile)
+    return msgspec.json.encode(RuleTrial(first, last, min(begins, default=None), firings, turns))
+
+
+def recorded_sources(settings: Settings, index: int) -> set[str]:
+    """Return the labels whose recorded values the trial of a rule needs."""
+    return sources_of_trial(settings.rules, index) - windows_of(settings).keys()
 
 
 def _tried(rules: RulePlaces, index: int) -> Rule:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Literal, Protocol
 
+import msgspec
 from msgspec import Meta, Struct, field
 
 from leverframe.engine import effects
@@ -28,7 +29,7 @@ from leverframe.engine.labels import (
 from leverframe.engine.live_state import LiveState, imported
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
-from leverframe.engine.timeline import Course, changes_by_time
+from leverframe.engine.timeline import Course, RecordedPiece, changes_by_time, courses_from
 
 #: Entries that differ beyond this are counted and not listed.
 MAX_LISTED = 500
@@ -238,14 +239,27 @@ def what_if(
     """Simulate two futures of an engine, and compare them; courses are by wall time."""
     futures = [_Future(imported(state), at, world) for world in worlds]
     futures[1].apply(change)
-    given = list(_within(courses, at, for_s))
     for future in futures:
-        for now, readings in given:
+        for now, readings in _within(courses, at, for_s):
             future.live_until(now)
             future.give(readings)
         future.live_until(at.now + for_s)
         future.end()
     return _compared(futures[0], futures[1], at, for_s)
+
+
+def encode_what_if(
+    state: LiveState[Engine],
+    at: Moment,
+    for_s: float,
+    change: TriedChange,
+    plants: "LiveState[World] | None",
+    recorded: Iterable[Iterable[RecordedPiece]],
+) -> bytes:
+    """Compare both futures with the readings of the time before as if they came again, as JSON."""
+    worlds = (None, None) if plants is None else (imported(plants), imported(plants))
+    courses = courses_from(recorded, for_s)
+    return msgspec.json.encode(what_if(state, at, for_s, change, courses, worlds))
 
 
 def _within(

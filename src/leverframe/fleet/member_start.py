@@ -1,6 +1,7 @@
 """The start of one controller of a node, with what it shares with the others."""
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 
 from msgspec import Struct
@@ -69,9 +70,15 @@ class MemberStarter(Struct, frozen=True):
         # What it begins now, timers and tasks, is logged under its name.
         logged = LoggedName(record.name)
         turns = LoopTurns(self.door.loop_shares, LoopShare())
+        started: list[Member] = []
+
+        def tenant() -> str:
+            # It may be given to another one while it runs.
+            return (started[0].record if started else record).tenant
+
         before = CONTROLLER.set(logged)
         try:
-            built = await self._build(number, record, profile, config, stored, saved, turns)
+            built = await self._build(number, record, profile, config, stored, saved, turns, tenant)
         finally:
             CONTROLLER.reset(before)
         controller = built.controller
@@ -116,7 +123,8 @@ class MemberStarter(Struct, frozen=True):
             await snmp.move_to(self.snmp.place(address))
             bootloader.move_to(address)
 
-        return Member(number, record, built, entrance, tuple(beside), move_ports)
+        started.append(Member(number, record, built, entrance, tuple(beside), move_ports))
+        return started[0]
 
     async def _build(
         self,
@@ -127,6 +135,7 @@ class MemberStarter(Struct, frozen=True):
         stored: Stored,
         saved: SavedLive | None,
         turns: LoopTurns,
+        tenant: Callable[[], str],
     ) -> BuiltController:
         options = self.options
         live, clock = resumption(saved, profile, self.clock)
@@ -157,6 +166,7 @@ class MemberStarter(Struct, frozen=True):
             stored=stored,
             live=live,
             turns=turns,
+            tenant=tenant,
         )
 
     def _connect(self, controller: Controller) -> None:

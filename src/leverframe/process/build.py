@@ -6,7 +6,7 @@ would cost every other start time and memory.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,6 +37,7 @@ from leverframe.profile import Profile
 from leverframe.servers.http.messages import Handler, Reply, problem_reply
 from leverframe.servers.http.request_journal import RequestJournal
 from leverframe.servers.mqtt.service import MqttService
+from leverframe.servers.routes.bounded_requests import ControllerWork, no_tenant
 from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
 from leverframe.servers.routes.sim_requests import without_secrets
 from leverframe.shutdown import close_all
@@ -128,13 +129,15 @@ async def build(
     stored: Stored | None = None,
     live: "LiveExport | None" = None,
     turns: LoopTurns | None = None,
+    tenant: Callable[[], Hashable] = no_tenant,
 ) -> BuiltController:
     """Build and start a controller on the board that the wiring describes.
 
     Several controllers of a process are given the same `node`, which they leave open, and what the
     store holds, which was read for many of them at once. One that ran elsewhere goes on from its
     live state instead of starting, where that fits; then the clock continues the other one's.
-    The `turns` are those at which it may be asked beside others.
+    The `turns` are those at which it may be asked beside others; its long work counts for its
+    `tenant`.
     """
     turns = turns or turns_alone()
     shared = node or NodeServices()
@@ -176,6 +179,7 @@ async def build(
         hashing=shared.hashing,
         backups=shared.backups,
         documents=shared.documents,
+        work=ControllerWork(shared.places, controller, tenant),
     )
     noting, problem = _connect_request_journal(controller)
     return BuiltController(

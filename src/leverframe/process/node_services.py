@@ -1,4 +1,4 @@
-"""What all controllers of a process share: threads, engines, turns at hashing, documents.
+"""What all controllers of a process share: threads, engines, turns at hashing, places, documents.
 
 A process with one controller has these for it alone. One with many has them once, so that no
 controller costs a thread, and no burst of sign-ins of some fills the memory of all. Everything is
@@ -8,6 +8,7 @@ made when it is first needed.
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
+from leverframe.bounded_work.places import WorkPlaces
 from leverframe.hardware.pinger import LOOKUPS_AT_A_TIME
 from leverframe.notify.trap_threads import TrapThreads
 from leverframe.servers.accounts import passwords
@@ -24,6 +25,8 @@ class NodeServices:
         self.hashing = asyncio.Semaphore(passwords.AT_A_TIME)
         #: The same for the keys of backups.
         self.backups = asyncio.Semaphore(backups.AT_A_TIME)
+        #: Places for work in processes of its own.
+        self.places = WorkPlaces()
         self.trap_threads = TrapThreads()
         self.snmp_engines = AgentEngines()
         self.documents = VersionDocuments()

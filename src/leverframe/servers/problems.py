@@ -19,7 +19,7 @@ def reply_to_refusal(refusal: Refusal) -> Reply:
     headers: Headers = ()
     if refusal.status == 405:
         headers = (("Allow", refusal.allowed or "GET"),)
-    elif isinstance(refusal, TooManyTries | TooManyStreams):
+    elif isinstance(refusal, TooManyTries | TooManyStreams | TooBusy):
         headers = (("Retry-After", str(refusal.retry_after_s)),)
     elif refusal.status == 503:
         headers = RETRY_SOON
@@ -68,6 +68,15 @@ class TooManyStreams(Refusal):
             "Too many streams of the live state are open for your account or address. Close some,"
             " or read /api/state now and then."
         )
+
+
+class TooBusy(Refusal):
+    status = 503
+    title = "Too much work is under way"
+
+    def __init__(self, detail: str, retry_after_s: int) -> None:
+        super().__init__(detail)
+        self.retry_after_s = retry_after_s
 
 
 class ForeignPage(Refusal):

@@ -5,6 +5,7 @@ last hours come again. With a scenario, its plants give their readings instead.
 """
 
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import datetime, tzinfo
 from math import isnan
@@ -26,7 +27,7 @@ from leverframe.engine.live_state import exported
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
-from leverframe.engine.timeline import Course
+from leverframe.engine.timeline import Course, courses_from
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.engine.what_if import (
     AFTER,
@@ -43,13 +44,12 @@ from leverframe.plain_text import printable
 from leverframe.process.json_lines import print_json
 from leverframe.process.stored_profile import stored_profile
 from leverframe.profile import Profile
-from leverframe.servers.routes.what_if import recorded_again
 from leverframe.simulation.scenario import plant_from_table, read_scenario, sentence_of
 from leverframe.storage.datafolder import folder_with_store
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.reading import TimeSpan, raw
+from leverframe.storage.history.reading import TimeSpan, raw, raw_pieces
 from leverframe.storage.sqlite import SqliteStore
 
 
@@ -139,12 +139,12 @@ def _compared(
         worlds = (_plants(scenario, engine, at), _plants(scenario, engine, at))
     state = exported(engine)
     fed = set() if worlds[0] is None else worlds[0].fed
-    courses: dict[str, Course] = {}
+    courses: Mapping[str, Course] = {}
     if history is not None:
         with closing(ChunkStore(history, Bounds().max_bytes)) as chunk_store:
-            labels = labels_needed(state, change) - fed
-            compactor = Compactor(chunk_store, Bounds())
-            courses = recorded_again(compactor, labels, at.wall, for_s)
+            labels = tuple(sorted(labels_needed(state, change) - fed))
+            span = TimeSpan(labels, at.wall - for_s, at.wall, 1, at.wall)
+            courses = courses_from(raw_pieces(Compactor(chunk_store, Bounds()), span), for_s)
     return what_if(state, at, for_s, change, courses, worlds)
 
 

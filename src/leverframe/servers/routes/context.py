@@ -8,6 +8,7 @@ from leverframe.controller import Controller
 from leverframe.servers.http.messages import Request
 from leverframe.servers.routes.admission import Admission
 from leverframe.servers.routes.backups import BackupEndpoint
+from leverframe.servers.routes.bounded_requests import ControllerWork
 from leverframe.servers.routes.commands import CommandEndpoint
 from leverframe.servers.routes.sign_in import SignInEndpoint
 from leverframe.servers.routes.sim import SimCommands
@@ -27,6 +28,8 @@ class Handlers(Struct, frozen=True):
     uploads: Uploads
     status_files: StatusFiles
     streams: StreamShares
+    #: What runs in processes of its own.
+    work: ControllerWork
     #: None where the board is not simulated.
     sim: SimCommands | None
     snapshots: SimSnapshots | None

@@ -18,9 +18,11 @@ from leverframe.commands.table.refusals import Refusal
 from leverframe.controller import Controller
 from leverframe.engine.settings import Settings
 from leverframe.engine.time_zone import zone_named
+from leverframe.engine.timeline import RecordedPiece
 from leverframe.naming.names import name_of
 from leverframe.naming.units import unit_of
 from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, StreamCut, StreamReply
+from leverframe.servers.routes.bounded_requests import TooMuchWork
 from leverframe.servers.routes.compressed import packed
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.state import WallTime
@@ -30,13 +32,17 @@ from leverframe.storage.history.reading import (
     RECORDED,
     CsvStyle,
     TimeSpan,
+    TooManyValues,
     answer,
     csv_pieces,
+    raw_pieces,
     recorded_labels,
 )
 from leverframe.storage.store import StoreUnavailable
 
 CSV = "text/csv; charset=utf-8"
+#: The most recorded values that are read for one request: 32 MB of them.
+MAX_VALUES = 2_000_000
 #: The most points of one label that can be asked for.
 MAX_POINTS = 100_000
 USUAL_POINTS = 600
@@ -126,6 +132,30 @@ async def ask_history(controller: Controller, work: Callable[[Compactor], T]) ->
         return await controller.history.ask(work)
     except StoreUnavailable as error:
         raise HistoryUnreadable(str(error)) from error
+
+
+async def in_slices(
+    controller: Controller, begin: Callable[[Compactor], Iterator[T]]
+) -> AsyncIterator[T]:
+    """Read piece by piece where the history is: others have their turns in between."""
+    pieces = await ask_history(controller, begin)
+    while (piece := await ask_history(controller, lambda _: next(pieces, None))) is not None:
+        yield piece
+
+
+async def recorded_pieces(
+    controller: Controller, span: TimeSpan
+) -> AsyncIterator[list[RecordedPiece]]:
+    """Read recorded values for work in another process, up to what is read for one request."""
+
+    def begin(compactor: Compactor) -> Iterator[list[RecordedPiece]]:
+        return raw_pieces(compactor, span, MAX_VALUES)
+
+    try:
+        async for piece in in_slices(controller, begin):
+            yield piece
+    except TooManyValues as error:
+        raise TooMuchWork(str(error)) from None
 
 
 async def history_json(context: Context) -> Reply:

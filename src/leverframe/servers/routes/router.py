@@ -46,6 +46,7 @@ from leverframe.servers.routes.added_headers import with_headers
 from leverframe.servers.routes.admission import Admission
 from leverframe.servers.routes.backups import BackupEndpoint
 from leverframe.servers.routes.bootloader_page import bootloader_reply
+from leverframe.servers.routes.bounded_requests import ControllerWork, work_alone
 from leverframe.servers.routes.commands import CommandEndpoint, Commands
 from leverframe.servers.routes.compressed import CompressedReply
 from leverframe.servers.routes.context import Context, Handlers
@@ -115,6 +116,7 @@ class Web:
         hashing: asyncio.Semaphore | None = None,
         backups: asyncio.Semaphore | None = None,
         documents: VersionDocuments | None = None,
+        work: ControllerWork | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._controller = controller
@@ -145,6 +147,7 @@ class Web:
             self._uploads,
             files,
             StreamShares(),
+            work or work_alone(),
             None if bench is None else SimCommands(controller, bench),
             None if bench is None else SimSnapshots(controller),
         )

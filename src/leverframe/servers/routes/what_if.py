@@ -2,13 +2,12 @@
 
 The controller as it is at this moment is copied twice, and one copy gets the commands. Both live
 through the recorded readings of as many hours as if they came again, and through what the plants of
-a simulated board make of the outputs. It is worked out beside the event loop, where the history is.
+a simulated board make of the outputs. That happens in a process of its own, with a budget.
 """
 
-from math import isnan
+import asyncio
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
 from leverframe.commands.describe.media_types import JSON
@@ -18,14 +17,12 @@ from leverframe.commands.table.refusals import BadValue
 from leverframe.commands.table.stage import NO_HASHES, Stage
 from leverframe.commands.table.written_commands import perform_written, written_commands
 from leverframe.durations import DAY_S, BadDuration, seconds_from_text
-from leverframe.engine.live_state import exported, imported
-from leverframe.engine.timeline import Course
-from leverframe.engine.what_if import TriedChange, WhatIf, labels_needed, what_if
+from leverframe.engine.live_state import exported
+from leverframe.engine.what_if import TriedChange, encode_what_if, labels_needed
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.context import Context
-from leverframe.servers.routes.history import ask_history
-from leverframe.storage.history.compactor import Compactor
-from leverframe.storage.history.reading import TimeSpan, raw
+from leverframe.servers.routes.history import recorded_pieces
+from leverframe.storage.history.reading import TimeSpan
 
 MAX_S = 7 * DAY_S
 PARAMETERS = (
@@ -35,6 +32,10 @@ PARAMETERS = (
         "How far to look ahead: 1s to 7d, 24h if not given.",
     ),
 )
+
+
+#: What to do where it is too much.
+INSTEAD = "a shorter time in `for`, such as 24h"
 
 
 async def tried_commands(context: Context) -> Reply:
@@ -48,32 +49,17 @@ async def tried_commands(context: Context) -> Reply:
     change = TriedChange(stage.settings, tuple(stage.actions))
     bench = controller.board.bench
     plants = None if bench is None else exported(bench.plants)
-    worlds = (None, None) if plants is None else (imported(plants), imported(plants))
+    fed = set() if bench is None else bench.plants.fed
     state, at = exported(controller.engine), controller.clock.read()
-
-    def work(compactor: Compactor) -> WhatIf:
-        fed = set() if worlds[0] is None else worlds[0].fed
-        labels = labels_needed(state, change) - fed
-        courses = recorded_again(compactor, labels, at.wall, for_s)
-        return what_if(state, at, for_s, change, courses, worlds)
-
-    result = await ask_history(controller, work)
-    return Reply(200, JSON, msgspec.json.encode(result), (NOT_KEPT,))
-
-
-def recorded_again(
-    compactor: Compactor, labels: set[str], wall: float, for_s: float
-) -> dict[str, Course]:
-    """Return the readings of the time before a moment as if they came again after it."""
-    span = TimeSpan((), wall - for_s, wall, 1, wall)
-    courses: dict[str, Course] = {}
-    for label in sorted(labels):
-        times, values = raw(compactor, span, label)
-        courses[label] = [
-            (time + for_s, None if isnan(value) else value)
-            for time, value in zip(times, values, strict=True)
-        ]
-    return courses
+    labels = await asyncio.to_thread(labels_needed, state, change) - fed
+    span = TimeSpan(tuple(sorted(labels)), at.wall - for_s, at.wall, 1, at.wall)
+    body = await context.handlers.work.run(
+        encode_what_if,
+        *(state, at, for_s, change, plants),
+        fed=recorded_pieces(controller, span),
+        instead=INSTEAD,
+    )
+    return Reply(200, JSON, body, (NOT_KEPT,))
 
 
 def duration_in(query: str) -> float:

@@ -174,6 +174,16 @@ class ChunkStore:
         (count,) = self._find(query, tier.number, label, last, first).fetchone()
         return int(count)
 
+    def chunk_ends(
+        self, tier: Tier, label: str, first: float, last: float
+    ) -> list[tuple[float, int]]:
+        """List where the chunks that overlap a span of time end, and their numbers of rows."""
+        query = (
+            f'SELECT "end", points FROM chunk WHERE {self._own} AND {_OVERLAPPING} '  # noqa: S608
+            'ORDER BY "end", id'
+        )
+        return self._find(query, tier.number, label, last, first).fetchall()
+
     def rows(self, tier: Tier, label: str, first: float, last: float) -> Columns:
         """Read all rows of chunks that overlap a span of time, in order."""
         which = (tier.number, label, last, first)

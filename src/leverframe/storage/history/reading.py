@@ -4,11 +4,12 @@ Nothing is interpolated. A value holds until the next one; where nothing is know
 which JSON writes as null and CSV as nothing. Reduced answers share one regular axis of times.
 """
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from itertools import repeat
-from math import ceil, isnan
+from math import ceil, inf, isnan, nextafter
 from typing import Any
 
 from msgspec import Struct
@@ -16,6 +17,8 @@ from msgspec.structs import replace
 
 from leverframe.engine.labels import LABELS
 from leverframe.engine.pwm import DUTIES
+from leverframe.engine.timeline import RecordedPiece
+from leverframe.errors import ErrorForPeople
 from leverframe.storage.history.columns import (
     ABSENT,
     HIGH,
@@ -44,8 +47,10 @@ _GENEROUS = 8192
 #: Digits of a mean; more than any sensor has.
 _DIGITS = 6
 
-#: About so many values are looked at for one piece of CSV.
+#: About so many values are looked at for one piece of what is read.
 _PIECE = 20_000
+#: What a label costs besides its values, as so many of them.
+_PER_LABEL = 100
 _LAST_YEAR_ENDS = 253_402_300_800
 #: The columns of an answer.
 _REDUCED = ("min", "mean", "max")
@@ -53,6 +58,10 @@ _RAW = ("times", "values")
 
 #: Everything that is recorded, in the order in which it is shown.
 RECORDED = (*LABELS, *DUTIES)
+
+
+class TooManyValues(ErrorForPeople):
+    """More values are asked for than are read for one question: a sentence."""
 
 
 class TimeSpan(Struct, frozen=True):
@@ -153,15 +162,62 @@ def _fits_raw(compactor: Compactor, span: TimeSpan) -> bool:
 
 def raw(compactor: Compactor, span: TimeSpan, label: str) -> tuple[list[float], list[float]]:
     """Read times and values as they came; first what held at the beginning."""
-    rows = compactor.rows(RAW, label, span.first, span.known, span.now)
-    begin, end = bisect_left(rows[TIME], span.first), bisect_right(rows[TIME], span.known)
-    times, values = rows[TIME][begin:end].tolist(), rows[VALUE][begin:end].tolist()
-    if (not times or times[0] > span.first) and span.first < span.known:
-        held = rows[VALUE][begin - 1] if begin else compactor.held_before(label, span.first)
+    times, values = _came(compactor, label, span.first, span.known, span.now, with_held=True)
+    return times.tolist(), values.tolist()
+
+
+def _came(
+    compactor: Compactor, label: str, first: float, last: float, now: float, *, with_held: bool
+) -> tuple["array[float]", "array[float]"]:
+    """Read what came from one time to another, both included."""
+    rows = compactor.rows(RAW, label, first, last, now)
+    begin, end = bisect_left(rows[TIME], first), bisect_right(rows[TIME], last)
+    times, values = rows[TIME][begin:end], rows[VALUE][begin:end]
+    if with_held and (not times or times[0] > first) and first < last:
+        held = rows[VALUE][begin - 1] if begin else compactor.held_before(label, first)
         if not isnan(held):
-            times.insert(0, span.first)
+            times.insert(0, first)
             values.insert(0, held)
     return times, values
+
+
+def raw_pieces(
+    compactor: Compactor, span: TimeSpan, most: int | None = None
+) -> Iterator[list[RecordedPiece]]:
+    """Read values as they came, and first what held at the beginning, in pieces of some thousands.
+
+    Where there are more than `most` values in all, TooManyValues is raised.
+    """
+    gathered: list[RecordedPiece] = []
+    waiting = count = 0
+    for label in span.labels:
+        for number, (first, last) in enumerate(_windows(compactor, span, label)):
+            is_first = number == 0
+            times, values = _came(compactor, label, first, last, span.now, with_held=is_first)
+            gathered.append((label, times, values))
+            waiting += len(times) + _PER_LABEL
+            count += len(times)
+            if most is not None and count > most:
+                raise TooManyValues(
+                    f"More than {most:,} values were recorded in this time. "
+                    "Choose a shorter time or fewer labels."
+                )
+            if waiting >= _PIECE:
+                yield gathered
+                gathered, waiting = [], 0
+    if gathered:
+        yield gathered
+
+
+def _windows(compactor: Compactor, span: TimeSpan, label: str) -> Iterator[tuple[float, float]]:
+    """Split the span so that some thousand values lie in each window, and no time in two."""
+    first, waiting = span.first, 0
+    for end, points in compactor.chunk_store.chunk_ends(RAW, label, span.first, span.known):
+        waiting += points
+        if waiting >= _PIECE and first <= end < span.known:
+            yield first, end
+            first, waiting = nextafter(end, inf), 0
+    yield first, span.known
 
 
 def axis(span: TimeSpan, step: int) -> list[float]:
