@@ -161,7 +161,7 @@ class MemberStarter(Struct, frozen=True):
                 names, options.must_sign_in, trusted_networks(config), open_to_itself=False
             ),
             configured=ConfiguredIdentity(name=record.name, address=record.address),
-            history=None if self.history is None else self.history.worker(number),
+            history=None if self.history is None else self.history.worker(number, tenant),
             node=self.services,
             stored=stored,
             live=live,

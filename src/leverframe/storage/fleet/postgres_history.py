@@ -23,7 +23,7 @@ from leverframe.storage.history.last_moments import last_moments, record, unpack
 from leverframe.storage.history.new_entries import NewEntries
 from leverframe.storage.history.shared import SharedHistory, WorkerOfOne
 from leverframe.storage.history.shared_chunks import ChunksOfOne
-from leverframe.storage.history.turns import Turns
+from leverframe.storage.history.turns import ControllerLine, Tenant, no_tenant
 from leverframe.storage.history.worker import RETRY_S, Result
 from leverframe.storage.store import StoreUnavailable
 
@@ -61,9 +61,10 @@ class DatabaseHistory(SharedHistory):
         # Only the thread touches it.
         self._ends: dict[int, RunEnd] = {}
 
-    def worker(self, controller: int) -> "WorkerInDatabase":
+    def worker(self, controller: int, tenant: Tenant = no_tenant) -> "WorkerInDatabase":
         self._controllers += 1
-        return WorkerInDatabase(self, controller, self._turns, self._retry_s)
+        line = self._turns.line(controller, tenant)
+        return WorkerInDatabase(self, controller, line, self._retry_s)
 
     def give_up_waiting(self) -> None:
         # Others may have waited for their turn before that.
@@ -140,9 +141,9 @@ class WorkerInDatabase(WorkerOfOne):
     _shared: DatabaseHistory
 
     def __init__(
-        self, shared: DatabaseHistory, controller: int, turns: Turns, retry_s: float
+        self, shared: DatabaseHistory, controller: int, line: ControllerLine, retry_s: float
     ) -> None:
-        super().__init__(shared, controller, turns, retry_s)
+        super().__init__(shared, controller, line, retry_s)
         self._last_entries: list[NewEntries] = []
         self._has_noted_end = False
 

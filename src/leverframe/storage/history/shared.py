@@ -15,7 +15,7 @@ from msgspec.structs import astuple, replace
 
 from leverframe.storage.history.compactor import Bounds, Compactor
 from leverframe.storage.history.shared_chunks import ChunksOfOne, SharedChunks
-from leverframe.storage.history.turns import Turns
+from leverframe.storage.history.turns import ControllerLine, Tenant, Turns, no_tenant
 from leverframe.storage.history.worker import (
     ALONE,
     GATHER_S,
@@ -53,17 +53,17 @@ class SharedHistory:
         self._retry_s = retry_s
         self._turns = Turns("history")
         #: For what concerns all of them.
-        self._executor = self._turns.of(None, is_awaited=True)
+        self._executor = self._turns.line(None).awaited
         self._controllers = 0
         # Only the thread touches these.
         self._file: SharedChunks | None = None
         self._open: OrderedDict[WorkerOfOne, None] = OrderedDict()
         self._logged: set[str] = set()
 
-    def worker(self, controller: int) -> "WorkerOfOne":
+    def worker(self, controller: int, tenant: Tenant = no_tenant) -> "WorkerOfOne":
         """Return the worker of a controller, which is closed with it."""
         self._controllers += 1
-        return WorkerOfOne(self, controller, self._turns, self._retry_s)
+        return WorkerOfOne(self, controller, self._turns.line(controller, tenant), self._retry_s)
 
     def leave(self) -> None:
         """Note that a worker is closed; the others have more room."""
@@ -169,10 +169,10 @@ class WorkerOfOne(ThreadHistoryWorker):
     """The worker of one controller of several."""
 
     def __init__(
-        self, shared: SharedHistory, controller: int, turns: Turns, retry_s: float
+        self, shared: SharedHistory, controller: int, line: ControllerLine, retry_s: float
     ) -> None:
-        super().__init__(None, shared.bounds(), retry_s=retry_s, executor=turns.of(controller))
-        self._asked = turns.of(controller, is_awaited=True)
+        super().__init__(None, shared.bounds(), retry_s=retry_s, executor=line.unawaited)
+        self._asked = line.awaited
         self.gather_s = shared.gather_s
         self._shared = shared
         self._controller = controller
