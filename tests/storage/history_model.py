@@ -3,14 +3,23 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import isnan, nan
+from typing import Any
+
+import msgspec
 
 from leverframe.engine.samples import Traced
 from leverframe.storage.history.compactor import Compactor
-from leverframe.storage.history.reading import TimeSpan
+from leverframe.storage.history.reading import TimeSpan, answer_pieces
 
 Point = tuple[float, float]
 
 START = 1767571200.0
+
+
+def answer(compactor: Compactor, asked: TimeSpan) -> dict[str, Any]:
+    """What `/api/history` shows."""
+    found: dict[str, Any] = msgspec.json.decode(b"".join(answer_pieces(compactor, asked)))
+    return found
 
 
 def changes(points: Sequence[Point]) -> list[Point]:

@@ -33,7 +33,6 @@ from leverframe.storage.history.compactor import DAY_S, Bounds, Compactor
 from leverframe.storage.history.reading import (
     Resolution,
     TimeSpan,
-    answer,
     axis,
     csv_pieces,
     on_axis,
@@ -42,7 +41,7 @@ from leverframe.storage.history.reading import (
 )
 from tests.effort import examples
 from tests.storage.fleet.postgres_histories import HistoryDatabase, chunks_in
-from tests.storage.history_model import START, Point, changes, fill, reduced, span
+from tests.storage.history_model import START, Point, answer, changes, fill, reduced, span
 
 BOUNDS = Bounds()
 

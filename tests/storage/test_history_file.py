@@ -18,7 +18,7 @@ from leverframe.engine.samples import Traced
 from leverframe.storage.history.chunks import ChunkStore, check_file
 from leverframe.storage.history.columns import RAW
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.reading import TimeSpan, answer, raw
+from leverframe.storage.history.reading import TimeSpan, raw
 from leverframe.storage.history.worker import (
     BATCH,
     MAX_UNWRITTEN,
@@ -30,7 +30,7 @@ from leverframe.storage.history.worker import (
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, connect
 from leverframe.storage.store import StoreUnavailable
 from tests.patience import PATIENCE_S
-from tests.storage.history_model import START, fill, span
+from tests.storage.history_model import START, answer, fill, span
 
 BOUNDS = Bounds()
 

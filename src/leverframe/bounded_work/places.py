@@ -60,14 +60,19 @@ class WorkPlaces:
     @asynccontextmanager
     async def place(self, owner: Hashable, tenant: Hashable = None) -> AsyncIterator[None]:
         """Hold a place for the work of an owner, such as a controller. Raises NoPlace."""
-        await self._take(owner, tenant)
+        await self.take(owner, tenant)
         try:
             yield
         finally:
-            del self._running[owner]
-            self._admit()
+            self.give_back(owner)
 
-    async def _take(self, owner: Hashable, tenant: Hashable) -> None:
+    def give_back(self, owner: Hashable) -> None:
+        """Free the place that an owner has taken."""
+        del self._running[owner]
+        self._admit()
+
+    async def take(self, owner: Hashable, tenant: Hashable = None) -> None:
+        """Take a place, which has to be given back. Raises NoPlace."""
         self._require_room_in_line(owner, tenant)
         waiting = _Waiting(owner, tenant, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
@@ -76,7 +81,7 @@ class WorkPlaces:
             async with asyncio.timeout(self._wait_s):
                 await waiting.admitted
         except BaseException as error:
-            self._give_back(waiting)
+            self._leave_line(waiting)
             if isinstance(error, TimeoutError):
                 raise NoPlace(
                     f"Other long work has run for {self._wait_s:g} s and is not done. "
@@ -93,13 +98,12 @@ class WorkPlaces:
                 f"time. Try again in {NoPlace.retry_after_s} s."
             )
 
-    def _give_back(self, waiting: _Waiting) -> None:
+    def _leave_line(self, waiting: _Waiting) -> None:
         """Leave the line; a place that was given in the same moment goes to the next one."""
         if waiting in self._waiting:
             self._waiting.remove(waiting)
         elif waiting.admitted.done() and not waiting.admitted.cancelled():
-            del self._running[waiting.owner]
-            self._admit()
+            self.give_back(waiting.owner)
 
     def _admit(self) -> None:
         """Give free places to what waits."""

@@ -179,7 +179,7 @@ async def build(
         hashing=shared.hashing,
         backups=shared.backups,
         documents=shared.documents,
-        work=ControllerWork(shared.places, controller, tenant),
+        work=ControllerWork(shared.places, shared.streams, controller, tenant),
     )
     noting, problem = _connect_request_journal(controller)
     return BuiltController(

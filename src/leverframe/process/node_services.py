@@ -13,6 +13,7 @@ from leverframe.hardware.pinger import LOOKUPS_AT_A_TIME
 from leverframe.notify.trap_threads import TrapThreads
 from leverframe.servers.accounts import passwords
 from leverframe.servers.routes import backups
+from leverframe.servers.routes.bounded_requests import streams_of_all
 from leverframe.servers.routes.version_documents import VersionDocuments
 from leverframe.servers.snmp.agent_engines import AgentEngines
 
@@ -27,6 +28,8 @@ class NodeServices:
         self.backups = asyncio.Semaphore(backups.AT_A_TIME)
         #: Places for work in processes of its own.
         self.places = WorkPlaces()
+        #: Places for long answers.
+        self.streams = streams_of_all()
         self.trap_threads = TrapThreads()
         self.snmp_engines = AgentEngines()
         self.documents = VersionDocuments()

@@ -34,7 +34,7 @@ from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to
 from leverframe.servers.routes.history import USUAL_POINTS, HistoryUnreadable, span_of
 from leverframe.servers.routes.metrics import METRICS, process_families
 from leverframe.servers.routes.pages import PREFIX, page_reply, pages
-from leverframe.storage.history.reading import answer
+from leverframe.storage.history.reading import answer_pieces
 from leverframe.storage.history.worker import HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 from leverframe.units.drift import DriftedSetting
@@ -202,11 +202,12 @@ class WatchWeb:
         prefix = f"{health.name}/"
         asked = replace(span, labels=tuple(prefix + label for label in labels))
         try:
-            found = await self._history.ask(lambda compactor: answer(compactor, asked))
+            body = await self._history.ask(
+                lambda compactor: b"".join(answer_pieces(compactor, asked, prefix))
+            )
         except StoreUnavailable as error:
             raise HistoryUnreadable(str(error)) from error
-        series = {label.removeprefix(prefix): one for label, one in found["series"].items()}
-        return _as_reply({**found, "series": series})
+        return Reply(200, JSON, body, (NOT_KEPT,))
 
     async def _look(self, request: Request) -> dict[str, Any]:
         return self._shown(await self._watcher.look(self._health_of(request).name))

@@ -30,13 +30,13 @@ from leverframe.storage.history.columns import TIERS
 from leverframe.storage.history.compactor import MERGED, SIZES, Bounds, Compactor
 from leverframe.storage.history.entries import EntryQuestion, EntryRow
 from leverframe.storage.history.journal_recorder import JournalRecorder
-from leverframe.storage.history.reading import answer, raw
+from leverframe.storage.history.reading import raw
 from leverframe.storage.history.worker import BacklogLimits, HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 from tests.hardware.waiting import until
 from tests.patience import PATIENCE_S
 from tests.storage.fleet.postgres_histories import CONTROLLERS, HistoryDatabase, chunks_in
-from tests.storage.history_model import START, fill, span
+from tests.storage.history_model import START, answer, fill, span
 
 BOUNDS = Bounds()
 

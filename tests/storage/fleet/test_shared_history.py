@@ -15,14 +15,14 @@ from leverframe.engine.samples import Traced
 from leverframe.storage.history import shared
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.reading import TimeSpan, answer, raw
+from leverframe.storage.history.reading import TimeSpan, raw
 from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.history.worker import ThreadHistoryWorker
 from leverframe.storage.store import StoreUnavailable
 from tests.hardware.waiting import until
 from tests.patience import PATIENCE_S
 from tests.storage.fleet.postgres_histories import HistoryDatabase
-from tests.storage.history_model import START
+from tests.storage.history_model import START, answer
 
 BOUNDS = Bounds()
 
@@ -104,7 +104,7 @@ async def test_a_restart_goes_on_with_what_each_had(
     # Both have noted that nothing is known of the time between.
     single = open_history()
     worker = single.worker(2)
-    assert "nan" in (await worker.ask(told))[2]
+    assert "None" in (await worker.ask(told))[2]
     await worker.close(START)
     await single.close()
 

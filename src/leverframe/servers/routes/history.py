@@ -1,6 +1,6 @@
 """`/api/history` and `/api/history.csv`: recorded values, read and encoded off the event loop."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from datetime import datetime
 from math import isfinite
 from re import sub
@@ -8,7 +8,6 @@ from typing import Annotated, NotRequired, TypedDict, TypeVar
 from unicodedata import normalize
 from urllib.parse import parse_qsl
 
-import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
@@ -21,9 +20,9 @@ from leverframe.engine.time_zone import zone_named
 from leverframe.engine.timeline import RecordedPiece
 from leverframe.naming.names import name_of
 from leverframe.naming.units import unit_of
-from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, StreamCut, StreamReply
+from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, StreamReply
 from leverframe.servers.routes.bounded_requests import TooMuchWork
-from leverframe.servers.routes.compressed import packed
+from leverframe.servers.routes.compressed import GZIP_HEADERS, accepts_gzip, gzipped, packed
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.state import WallTime
 from leverframe.storage.history.compactor import Compactor
@@ -33,16 +32,19 @@ from leverframe.storage.history.reading import (
     CsvStyle,
     TimeSpan,
     TooManyValues,
-    answer,
+    answer_pieces,
     csv_pieces,
     raw_pieces,
     recorded_labels,
+    values_to_read,
 )
 from leverframe.storage.store import StoreUnavailable
 
 CSV = "text/csv; charset=utf-8"
 #: The most recorded values that are read for one request: 32 MB of them.
 MAX_VALUES = 2_000_000
+#: An answer that needs more values is sent in pieces: others have their turns in between.
+MAX_SHORT = 150_000
 #: The most points of one label that can be asked for.
 MAX_POINTS = 100_000
 USUAL_POINTS = 600
@@ -136,7 +138,7 @@ async def ask_history(controller: Controller, work: Callable[[Compactor], T]) ->
 
 async def in_slices(
     controller: Controller, begin: Callable[[Compactor], Iterator[T]]
-) -> AsyncIterator[T]:
+) -> AsyncGenerator[T, None]:
     """Read piece by piece where the history is: others have their turns in between."""
     pieces = await ask_history(controller, begin)
     while (piece := await ask_history(controller, lambda _: next(pieces, None))) is not None:
@@ -145,7 +147,7 @@ async def in_slices(
 
 async def recorded_pieces(
     controller: Controller, span: TimeSpan
-) -> AsyncIterator[list[RecordedPiece]]:
+) -> AsyncGenerator[list[RecordedPiece], None]:
     """Read recorded values for work in another process, up to what is read for one request."""
 
     def begin(compactor: Compactor) -> Iterator[list[RecordedPiece]]:
@@ -158,14 +160,28 @@ async def recorded_pieces(
         raise TooMuchWork(str(error)) from None
 
 
-async def history_json(context: Context) -> Reply:
+async def history_json(context: Context) -> AnyReply:
     span, _ = _asked(context, USUAL_POINTS, PARAMETERS)
+    request = context.request
 
-    def work(compactor: Compactor) -> Reply:
-        body = msgspec.json.encode(answer(compactor, _filled(compactor, span)))
-        return packed(context.request, JSON, body, (NOT_KEPT,))
+    def work(compactor: Compactor) -> Reply | TimeSpan:
+        filled = _filled(compactor, span)
+        if values_to_read(compactor, filled) > MAX_SHORT:
+            return filled
+        body = b"".join(answer_pieces(compactor, filled))
+        return packed(request, JSON, body, (NOT_KEPT,))
 
-    return await ask_history(context.controller, work)
+    found = await ask_history(context.controller, work)
+    if isinstance(found, Reply):
+        return found
+    is_packed = accepts_gzip(request)
+
+    def begin(compactor: Compactor) -> Iterator[bytes]:
+        pieces = answer_pieces(compactor, found)
+        return gzipped(pieces) if is_packed else pieces
+
+    headers = (NOT_KEPT, *(GZIP_HEADERS if is_packed else ()))
+    return StreamReply(200, JSON, await _long_answer(context, begin), headers)
 
 
 async def history_csv(context: Context) -> AnyReply:
@@ -174,15 +190,23 @@ async def history_csv(context: Context) -> AnyReply:
     settings = controller.engine.settings
     names = _names(given, span.labels, settings)
 
-    def work(compactor: Compactor) -> tuple[Iterator[bytes], bytes, str]:
+    def work(compactor: Compactor) -> tuple[TimeSpan, CsvStyle, str]:
         style = FOR_PROGRAMS if "zone" not in given else _for_people(names, settings, given["zone"])
         filled = _filled(compactor, span)
-        pieces = csv_pieces(compactor, filled, style)
-        return pieces, next(pieces), _file_name(filled, style, settings.name, names)
+        return filled, style, _file_name(filled, style, settings.name, names)
 
-    pieces, first, name = await ask_history(controller, work)
+    filled, style, name = await ask_history(controller, work)
+    pieces = await _long_answer(context, lambda one: csv_pieces(one, filled, style))
     headers = (NOT_KEPT, ("Content-Disposition", f'attachment; filename="{name}"'))
-    return StreamReply(200, CSV, _streamed(controller, first, pieces), headers)
+    return StreamReply(200, CSV, pieces, headers)
+
+
+async def _long_answer(
+    context: Context, begin: Callable[[Compactor], Iterator[bytes]]
+) -> AsyncGenerator[bytes, None]:
+    """Return the pieces of an answer when the controller sends no other long one."""
+    pieces = in_slices(context.controller, begin)
+    return await context.handlers.work.hold(pieces)
 
 
 def _names(given: dict[str, str], labels: Sequence[str], settings: Settings) -> dict[str, str]:
@@ -229,19 +253,6 @@ def _file_name(span: TimeSpan, style: CsvStyle, controller: str, names: dict[str
     plain = (normalize("NFKD", part).encode("ascii", "ignore").decode() for part in parts)
     words = (sub(r"[^\w-]+", "-", part).strip("-") for part in plain)
     return "_".join(word for word in words if word) + ".csv"
-
-
-async def _streamed(
-    controller: Controller, first: bytes, pieces: Iterator[bytes]
-) -> AsyncIterator[bytes]:
-    piece: bytes | None = first
-    while piece is not None:
-        if piece:
-            yield piece
-        try:
-            piece = await ask_history(controller, lambda _: next(pieces, None))
-        except HistoryUnreadable as refusal:
-            raise StreamCut(refusal.detail) from refusal
 
 
 def _filled(compactor: Compactor, span: TimeSpan) -> TimeSpan:

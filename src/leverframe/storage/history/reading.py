@@ -6,12 +6,13 @@ which JSON writes as null and CSV as nothing. Reduced answers share one regular 
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from itertools import repeat
 from math import ceil, inf, isnan, nextafter
-from typing import Any
+from typing import TypeVar
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -25,14 +26,18 @@ from leverframe.storage.history.columns import (
     LAST,
     LOW,
     MEAN,
+    MINUTES,
     PRESENT_S,
     RAW,
     TIERS,
     TIME,
     VALUE,
+    Columns,
     Tier,
 )
 from leverframe.storage.history.compactor import INSTANT_S, Compactor
+
+T = TypeVar("T")
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 STEPS = (
@@ -85,26 +90,42 @@ class Resolution(Struct, frozen=True):
     step: int
 
 
-def answer(compactor: Compactor, span: TimeSpan) -> dict[str, Any]:
-    """Answer `/api/history`, ready to be written as JSON."""
-    resolution = resolution_of(compactor, span)
+def answer_pieces(compactor: Compactor, span: TimeSpan, prefix: str = "") -> Iterator[bytes]:
+    """Answer `/api/history` as JSON, in pieces: one for each label at least, some of them empty.
+
+    Labels that are recorded with a prefix are shown without it.
+    """
+    resolution = yield from _resolved(compactor, span)
     step = resolution.step
-    series: dict[str, dict[str, list[float]]] = {}
-    for label in span.labels:
-        if step:
-            columns: Iterable[list[float]] = on_axis(compactor, span, label, resolution)
-        else:
-            columns = raw(compactor, span, label)
-        series[label] = dict(zip(_REDUCED if step else _RAW, columns, strict=True))
-    return {
+    head = {
         "from": span.first,
         "to": span.last,
         "now": span.now,
         "since": since(compactor),
         "step": step,
         "times": axis(span, step) if step else [],
-        "series": series,
     }
+    yield msgspec.json.encode(head)[:-1] + b',"series":{'
+    for number, label in enumerate(span.labels):
+        columns: Iterable[list[float]]
+        if step:
+            columns = yield from _axis_pieces(compactor, span, label, resolution)
+        else:
+            columns = raw(compactor, span, label)
+        series = dict(zip(_REDUCED if step else _RAW, columns, strict=True))
+        comma = b"," if number else b""
+        name = msgspec.json.encode(label.removeprefix(prefix))
+        yield comma + name + b":" + msgspec.json.encode(series)
+    yield b"}}"
+
+
+def values_to_read(compactor: Compactor, span: TimeSpan) -> int:
+    """Estimate how many values an answer looks at and shows."""
+    wanted = (span.last - span.first) / span.points
+    tier = _tier_for(compactor, span, 0 if wanted < MINUTES.interval_s else MINUTES.interval_s)
+    count = compactor.chunk_store.count
+    read = sum(count(tier, label, span.first, span.known) for label in span.labels)
+    return read + len(span.labels) * span.points
 
 
 def recorded_labels(compactor: Compactor) -> tuple[str, ...]:
@@ -126,7 +147,22 @@ def since(compactor: Compactor) -> float | None:
 
 def resolution_of(compactor: Compactor, span: TimeSpan) -> Resolution:
     """Choose raw values where they fit and are still there, else the finest step that fits."""
-    if _tier_for(compactor, span, 0) is RAW and _fits_raw(compactor, span):
+    return _finish(_resolved(compactor, span))
+
+
+def _finish(steps: Generator[bytes, None, T]) -> T:
+    """Do all steps together; return their result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+def _resolved(compactor: Compactor, span: TimeSpan) -> Generator[bytes, None, Resolution]:
+    """Choose the resolution in steps, each of them an empty piece."""
+    if _tier_for(compactor, span, 0) is RAW and (yield from _fits_raw(compactor, span)):
         return Resolution(RAW, 0)
     wanted = (span.last - span.first) / span.points
     step = next((step for step in STEPS if step >= wanted), ceil(wanted / _DAY) * _DAY)
@@ -148,7 +184,7 @@ def _tier_for(compactor: Compactor, span: TimeSpan, step: int) -> Tier:
     return chosen
 
 
-def _fits_raw(compactor: Compactor, span: TimeSpan) -> bool:
+def _fits_raw(compactor: Compactor, span: TimeSpan) -> Generator[bytes, None, bool]:
     for label in span.labels:
         most = compactor.chunk_store.count(RAW, label, span.first, span.known)
         if most > span.points + _GENEROUS:
@@ -157,6 +193,7 @@ def _fits_raw(compactor: Compactor, span: TimeSpan) -> bool:
             times = compactor.rows(RAW, label, span.first, span.known, span.now)[TIME]
             if bisect_right(times, span.known) - bisect_left(times, span.first) > span.points:
                 return False
+            yield b""
     return True
 
 
@@ -231,25 +268,47 @@ def on_axis(
     compactor: Compactor, span: TimeSpan, label: str, resolution: Resolution
 ) -> tuple[list[float], list[float], list[float]]:
     """Find lowest, mean and highest value for every interval of the axis."""
+    return _finish(_axis_pieces(compactor, span, label, resolution))
+
+
+_AxisColumns = tuple[list[float], list[float], list[float]]
+
+
+def _axis_pieces(
+    compactor: Compactor, span: TimeSpan, label: str, resolution: Resolution
+) -> Generator[bytes, None, _AxisColumns]:
+    """Do the same in steps, each of them an empty piece."""
     tier, step = resolution.tier, resolution.step
     start = span.first // step * step
     grid = _Grid(start, step, len(axis(span, step)))
-    rows = compactor.rows(tier, label, start, span.known, span.now)
     held_from, held = start, compactor.held_before(label, start)
     numbers = (VALUE, VALUE, VALUE, VALUE) if tier is RAW else (LOW, MEAN, HIGH, LAST)
-    # A raw value takes no time by itself; the time it held is added with the next one.
-    present_s = repeat(0.0) if tier is RAW else rows[PRESENT_S]
-    columns = (rows[number] for number in numbers)
-    for begin, weight, low, mean, high, last in zip(rows[TIME], present_s, *columns, strict=False):
-        if begin < start:
-            continue
-        if begin > span.known:
-            break
-        grid.hold(held_from, begin, held)
-        grid.put(begin, low, mean, high, weight)
-        held_from, held = max(begin + tier.interval_s, held_from), last
+    for rows in _row_windows(compactor, replace(span, first=start), label, tier):
+        # A raw value takes no time by itself; the time it held is added with the next one.
+        weights = repeat(0.0) if tier is RAW else rows[PRESENT_S]
+        columns = (rows[number] for number in numbers)
+        for begin, weight, low, mean, high, last in zip(
+            rows[TIME], weights, *columns, strict=False
+        ):
+            if begin < start:
+                continue
+            if begin > span.known:
+                break
+            grid.hold(held_from, begin, held)
+            grid.put(begin, low, mean, high, weight)
+            held_from, held = max(begin + tier.interval_s, held_from), last
+        yield b""
     grid.hold(held_from, span.known, held)
     return grid.lows, grid.means(), grid.highs
+
+
+def _row_windows(compactor: Compactor, span: TimeSpan, label: str, tier: Tier) -> Iterator[Columns]:
+    """Read the rows of a span; raw ones some thousand at a time, since there may be millions."""
+    if tier is not RAW:
+        yield compactor.rows(tier, label, span.first, span.known, span.now)
+        return
+    for first, last in _windows(compactor, span, label):
+        yield list(_came(compactor, label, first, last, span.now, with_held=False))
 
 
 class _Grid:
@@ -328,7 +387,7 @@ def csv_pieces(
     begun = since(compactor)
     # Decades before the first value would be millions of empty pieces.
     span = replace(span, first=max(span.first, span.now if begun is None else begun))
-    resolution = resolution_of(compactor, span)
+    resolution = yield from _resolved(compactor, span)
     if resolution.step:
         names = [f"{title} {number}" for title in titles for number in _REDUCED]
         yield _lines([list(map(_text, (time, *names)))])
