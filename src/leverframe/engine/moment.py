@@ -4,7 +4,12 @@ The engine never asks for the time: every call hands it one `Moment`, and all th
 call happens at that moment. Delays count `now`; the schedule and the log use `wall`.
 """
 
+from typing import Annotated
+
 import msgspec
+
+#: A moment of the controller's clock, as replies show it.
+WallTime = Annotated[float, msgspec.Meta(description="Seconds since 1970.")]
 
 #: A clock that shows an earlier time was never set (1 January 2025).
 SET_CLOCK = 1_735_689_600.0

@@ -27,7 +27,7 @@ from leverframe.engine.labels import (
     PWMS,
 )
 from leverframe.engine.live_state import LiveState, imported
-from leverframe.engine.moment import Moment
+from leverframe.engine.moment import Moment, WallTime
 from leverframe.engine.settings import Settings
 from leverframe.engine.timeline import Course, RecordedPiece, changes_by_time, courses_from
 
@@ -62,7 +62,7 @@ class TriedChange(Struct, frozen=True):
 
 
 class DifferingEntry(Struct, frozen=True):
-    time: Annotated[float, Meta(description="Seconds since 1970.")]
+    time: WallTime
     cause: str
     text: str
     only: Annotated[

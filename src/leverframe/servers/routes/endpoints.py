@@ -57,7 +57,8 @@ from leverframe.servers.routes.site_session import with_session
 from leverframe.servers.routes.state import State, state
 from leverframe.servers.routes.stream import EVENT_STREAM, stream
 from leverframe.servers.routes.timeline import PARAMETERS as TIMELINE_PARAMETERS
-from leverframe.servers.routes.timeline import LeverTimeline, timeline
+from leverframe.servers.routes.timeline import timeline
+from leverframe.servers.routes.timeline_lanes import LeverTimeline
 from leverframe.servers.routes.uploaded import PICTURE_PATH, Panel
 from leverframe.servers.routes.what_if import PARAMETERS as WHAT_IF_PARAMETERS
 from leverframe.servers.routes.what_if import tried_commands

@@ -15,6 +15,7 @@ from leverframe.commands.describe.media_types import JSON
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import Refusal
 from leverframe.controller import Controller
+from leverframe.engine.moment import WallTime
 from leverframe.engine.settings import Settings
 from leverframe.engine.time_zone import zone_named
 from leverframe.engine.timeline import RecordedPiece
@@ -24,7 +25,6 @@ from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, StreamRe
 from leverframe.servers.routes.bounded_requests import TooMuchWork
 from leverframe.servers.routes.compressed import GZIP_HEADERS, accepts_gzip, gzipped, packed
 from leverframe.servers.routes.context import Context
-from leverframe.servers.routes.state import WallTime
 from leverframe.storage.history.compactor import Compactor
 from leverframe.storage.history.reading import (
     FOR_PROGRAMS,

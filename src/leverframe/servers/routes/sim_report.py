@@ -18,6 +18,7 @@ from leverframe.engine.labels import (
     PARTICULATES,
     PWMS,
 )
+from leverframe.engine.moment import WallTime
 from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS
 from leverframe.hardware.described_fields import (
     REQUIRED,
@@ -35,7 +36,6 @@ from leverframe.naming.units import unit_of
 from leverframe.servers.problems import NoSuchPath
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.sim import BARCODE_LETTERS, SMS_LETTERS
-from leverframe.servers.routes.state import WallTime
 
 _ROOM = (-20.0, 50.0)
 #: Where readings mostly are, for those who turn a knob; any number within the limits is possible.

@@ -10,6 +10,7 @@ from leverframe.controller.findings import FindingReport
 from leverframe.engine import pid
 from leverframe.engine.journal import OWN_CAUSES, Cause
 from leverframe.engine.labels import LABELS, LIGHTING, OUTPUTS, READINGS
+from leverframe.engine.moment import WallTime
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.rule_explanation import RuleExplanation
 from leverframe.engine.schedule import ScheduleExplanation
@@ -18,8 +19,6 @@ from leverframe.hardware.modem_status import ModemState
 from leverframe.hardware.module_slot import SlotReport, SlotStatistics
 from leverframe.hardware.write_reports import WriteReport
 from leverframe.servers.routes.context import Context
-
-WallTime = Annotated[float, Meta(description="Seconds since 1970.")]
 
 
 class ProfileReport(Struct, frozen=True):

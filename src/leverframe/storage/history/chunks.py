@@ -174,6 +174,14 @@ class ChunkStore:
         (count,) = self._find(query, tier.number, label, last, first).fetchone()
         return int(count)
 
+    def counts(self, tier: Tier, first: float, last: float) -> dict[str, int]:
+        """Count the rows of all chunks that overlap a span of time, by label."""
+        query = (
+            f"SELECT label, sum(points) FROM chunk WHERE {self._own} "  # noqa: S608
+            'AND tier = ? AND start <= ? AND "end" >= ? GROUP BY label'
+        )
+        return {label: int(count) for label, count in self._find(query, tier.number, last, first)}
+
     def chunk_ends(
         self, tier: Tier, label: str, first: float, last: float
     ) -> list[tuple[float, int]]:

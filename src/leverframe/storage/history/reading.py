@@ -123,8 +123,8 @@ def values_to_read(compactor: Compactor, span: TimeSpan) -> int:
     """Estimate how many values an answer looks at and shows."""
     wanted = (span.last - span.first) / span.points
     tier = _tier_for(compactor, span, 0 if wanted < MINUTES.interval_s else MINUTES.interval_s)
-    count = compactor.chunk_store.count
-    read = sum(count(tier, label, span.first, span.known) for label in span.labels)
+    counts = compactor.chunk_store.counts(tier, span.first, span.known)
+    read = sum(counts.get(label, 0) for label in span.labels)
     return read + len(span.labels) * span.points
 
 
@@ -227,8 +227,11 @@ def raw_pieces(
     """
     gathered: list[RecordedPiece] = []
     waiting = count = 0
+    counts = compactor.chunk_store.counts(RAW, span.first, span.known)
     for label in span.labels:
-        for number, (first, last) in enumerate(_windows(compactor, span, label)):
+        is_large = counts.get(label, 0) > _PIECE
+        windows = _windows(compactor, span, label) if is_large else [(span.first, span.known)]
+        for number, (first, last) in enumerate(windows):
             is_first = number == 0
             times, values = _came(compactor, label, first, last, span.now, with_held=is_first)
             gathered.append((label, times, values))

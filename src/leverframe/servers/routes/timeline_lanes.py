@@ -1,0 +1,233 @@
+"""The lanes of `/api/timeline`, built from recorded values: on the history's thread or elsewhere.
+
+Imports are few: they delay every answer of a process.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from math import isnan
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from leverframe.engine.effects import Notify
+from leverframe.engine.engine import Engine
+from leverframe.engine.journal import Cause
+from leverframe.engine.labels import DIGITAL_INPUTS, EVENT_VARIABLES, OUTPUTS, PWMS
+from leverframe.engine.lanes import Bar, Causes, LaneRule, bars_of, lane_rule, planned
+from leverframe.engine.live_state import LiveState
+from leverframe.engine.machine import Value
+from leverframe.engine.moment import Moment, WallTime
+from leverframe.engine.settings import RulePlaces, numbered_rules
+from leverframe.engine.timeline import Course, PackedCourse, RecordedPiece, courses_from
+from leverframe.engine.traces import ANOTHER_RULE, CAUSE_TRACES, MESSAGE_TRACE, RULE_TRACES, Reason
+from leverframe.storage.history.reason_texts import reason_from
+
+_NOTHING = PackedCourse()
+#: More is never read, and a rule that chatters would fill the reply.
+MAX_MESSAGES = 500
+KINDS = {
+    **dict.fromkeys(OUTPUTS, "output"),
+    **dict.fromkeys(PWMS, "pwm"),
+    **dict.fromkeys(EVENT_VARIABLES, "variable"),
+    **dict.fromkeys(DIGITAL_INPUTS, "input"),
+}
+
+
+class LaneCause(Struct, frozen=True, omit_defaults=True):
+    """Who or what caused something: a kind such as `command`, `rule` or `timer`, and which one."""
+
+    kind: str
+    detail: str = ""
+    account: str = ""
+    number: Annotated[int, Meta(description="Of a rule or an entry, from 1.")] = 0
+    name: str = ""
+    seconds: Annotated[float, Meta(description="How long a timer waited.")] = 0
+
+
+class LaneBar(Struct, frozen=True, omit_defaults=True):
+    """What held for a while: 1 on, met or closed, 0 the opposite, null unknown."""
+
+    begin: WallTime
+    end: WallTime
+    value: Value
+    cause: LaneCause | None = None
+    count: Annotated[int, Meta(description="Bars that are too fine to be told one by one.")] = 1
+    planned: Annotated[bool, Meta(description="It is to come.")] = False
+    readings: Annotated[
+        dict[str, Value], Meta(description="Of a rule: what its sources were at the beginning.")
+    ] = {}
+
+
+class TimelineLane(Struct, frozen=True):
+    label: Annotated[str, Meta(description="As `/api/state` has it, or `rule.1` and so on.")]
+    kind: Annotated[str, Meta(description="output, pwm, variable, input or rule")]
+    bars: Annotated[
+        list[LaneBar], Meta(description="One after the other, without a gap, up to now.")
+    ]
+
+
+class TimelineMessage(Struct, frozen=True):
+    time: WallTime
+    channel: str
+    slot: int
+    active: bool
+    reason: Annotated[str, Meta(description="The cause as one text, such as `rule 3`.")]
+
+
+class LeverTimeline(Struct, frozen=True, rename={"first": "from", "last": "to"}):
+    first: WallTime
+    last: WallTime
+    now: WallTime
+    since: Annotated[
+        float | None, Meta(description="Since when every change is kept with its cause.")
+    ]
+    lanes: list[TimelineLane]
+    messages: list[TimelineMessage]
+    rules: Annotated[list[LaneRule], Meta(description="What the rules are now.")]
+
+
+class TimelineQuestion(Struct, frozen=True):
+    """What is shown: from when to when, and all besides recorded values."""
+
+    first: float
+    last: float
+    #: The present, and what the values and rules are then.
+    at: Moment
+    values: dict[str, Value]
+    rules: RulePlaces
+    #: The engine, where some of the time is yet to come.
+    state: LiveState[Engine] | None
+    is_admin: bool
+    #: Since when every change is kept, and the texts of reasons.
+    since: float | None = None
+    reasons: dict[int, str] = {}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return everything whose recorded values are needed."""
+        rules = [lane_rule(number, rule) for number, rule in numbered_rules(self.rules)]
+        return (
+            *KINDS,
+            *CAUSE_TRACES.values(),
+            *(RULE_TRACES[rule.number - 1] for rule in rules),
+            *sorted({one.label for rule in rules for one in rule.conditions} - KINDS.keys()),
+            MESSAGE_TRACE,
+        )
+
+
+def encode_timeline(
+    question: TimelineQuestion, recorded: Iterable[Iterable[RecordedPiece]]
+) -> bytes:
+    return msgspec.json.encode(_Lanes(question, courses_from(recorded)).timeline())
+
+
+class _Lanes:
+    """The lanes of one question."""
+
+    def __init__(self, question: TimelineQuestion, courses: Mapping[str, PackedCourse]) -> None:
+        self._question = question
+        #: Nothing is known of the time after now.
+        self._known = min(question.last, question.at.wall)
+        self._courses = courses
+        self._reasons = {number: reason_from(text) for number, text in question.reasons.items()}
+        self._ahead: dict[str, list[tuple[float, Value | Reason]]] = {}
+        if question.state is not None:
+            for time, label, value in planned(question.state, question.at, question.last):
+                self._ahead.setdefault(label, []).append((time, value))
+
+    def timeline(self) -> LeverTimeline:
+        asked = self._question
+        described = [lane_rule(number, rule) for number, rule in numbered_rules(asked.rules)]
+        lanes = [self._lane(label, kind, asked.values) for label, kind in KINDS.items()]
+        lanes += [self._rule_lane(rule) for rule in described]
+        return LeverTimeline(
+            *(asked.first, asked.last, asked.at.wall, asked.since),
+            lanes,
+            self._messages(),
+            described,
+        )
+
+    def _lane(self, label: str, kind: str, now: Mapping[str, Value]) -> TimelineLane:
+        trace = CAUSE_TRACES.get(label, "")
+        bars = self._bars(self._course(label), self._causes(trace))
+        bars += self._planned(label, trace, now.get(label))
+        return TimelineLane(label, kind, bars)
+
+    def _bars(self, course: Course, causes: Causes) -> list[LaneBar]:
+        bars = bars_of(course, causes, self._question.first, self._known)
+        return [self._lane_bar(bar) for bar in bars]
+
+    def _lane_bar(self, bar: Bar, *, is_planned: bool = False) -> LaneBar:
+        cause = None if bar.cause is None else self._cause(bar.cause)
+        return LaneBar(bar.begin, bar.end, bar.value, cause, bar.count, is_planned)
+
+    def _cause(self, cause: Cause) -> LaneCause:
+        # Addresses are the administrator's business.
+        detail = cause.detail if self._question.is_admin or not cause.source else ""
+        number, name, seconds = cause.number, cause.name, cause.seconds
+        return LaneCause(cause.kind, detail, cause.account, number, name, seconds)
+
+    def _recorded(self, label: str) -> PackedCourse:
+        return self._courses.get(label, _NOTHING)
+
+    def _course(self, label: str) -> list[tuple[float, Value]]:
+        """Return what held; before every change is kept, nothing is known."""
+        since = self._question.since
+        begins = self._question.at.wall if since is None else since
+        return [(max(time, begins), value) for time, value in self._recorded(label)]
+
+    def _causes(self, trace: str) -> Causes:
+        if not trace:
+            return []
+        found = ((time, self._reason(number)) for time, number in self._recorded(trace))
+        return [(time, reason if isinstance(reason, Cause) else None) for time, reason in found]
+
+    def _reason(self, number: Value) -> Reason | None:
+        return None if number is None else self._reasons.get(int(number))
+
+    def _planned(self, label: str, trace: str, present: Value) -> list[LaneBar]:
+        ahead = self._ahead.get(label)
+        if not ahead:
+            return []
+        now = self._question.at.wall
+        course: list[tuple[float, Value]] = [(now, present)]
+        course += [(time, value) for time, value in ahead if isinstance(value, float | int)]
+        causes = [
+            (time, reason)
+            for time, reason in self._ahead.get(trace, ())
+            if isinstance(reason, Cause)
+        ]
+        bars = bars_of(course, causes, now, self._question.last)
+        return [self._lane_bar(bar, is_planned=True) for bar in bars]
+
+    def _rule_lane(self, rule: LaneRule) -> TimelineLane:
+        label = RULE_TRACES[rule.number - 1]
+        course = self._course(label)
+        moved = [place for place, (_, value) in enumerate(course) if value == ANOTHER_RULE]
+        own = course[moved[-1] + 1 :] if moved else course
+        bars = [self._with_readings(bar, rule) for bar in self._bars(own, ())]
+        return TimelineLane(label, "rule", bars)
+
+    def _with_readings(self, bar: LaneBar, rule: LaneRule) -> LaneBar:
+        if bar.value is None:
+            return bar
+        readings = {
+            condition.label: self._value_at(condition.label, bar.begin)
+            for condition in rule.conditions
+        }
+        return msgspec.structs.replace(bar, readings=readings)
+
+    def _value_at(self, label: str, time: float) -> Value:
+        course = self._recorded(label)
+        place = bisect_right(course.times, time) - 1
+        return None if place < 0 or isnan(course.values[place]) else course.values[place]
+
+    def _messages(self) -> list[TimelineMessage]:
+        messages = [
+            TimelineMessage(time, one.channel, one.slot, one.active, one.reason)
+            for time, number in self._recorded(MESSAGE_TRACE)
+            if isinstance(one := self._reason(number), Notify)
+        ]
+        return messages[-MAX_MESSAGES:]
