@@ -6,6 +6,7 @@ made a browser send is refused: browsers send the password by themselves.
 """
 
 from collections.abc import Coroutine
+from contextlib import nullcontext
 from functools import partial
 from types import CoroutineType
 from typing import Any
@@ -37,6 +38,7 @@ from leverframe.fleet.view_parts import ViewParts
 from leverframe.process.administrator import random_password
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.http.client_presence import ends_with_client
 from leverframe.servers.http.messages import (
     CONTINUE,
     NOT_KEPT,
@@ -202,7 +204,8 @@ class NodeWeb:
                 raise BadValue(
                     f"The header {PROGRESS} is too long.", allowed=f"up to {MAX_ID_LETTERS} letters"
                 )
-            with self._under_way.followed(context.tenant, id):
+            until_client_leaves = ends_with_client() if endpoint.only_reads else nullcontext()
+            with self._under_way.followed(context.tenant, id), until_client_leaves:
                 value = await work
             return _reply(value, endpoint, context)
         except Refusal as refusal:

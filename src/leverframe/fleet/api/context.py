@@ -196,7 +196,11 @@ class FleetEndpoint(EndpointDescription, frozen=True, kw_only=True):
     def takes_form(self) -> bool:
         return "POST" in self.methods
 
+    @property
+    def only_reads(self) -> bool:
+        """Return whether it has no effect but its answer."""
+        return self.is_question or "POST" not in self.methods
+
     def refusal(self, error: StoreUnavailable) -> Refusal:
         """Return what a request is refused with that the store does not let be done."""
-        only_reads = self.is_question or "POST" not in self.methods
-        return (NotReadNow if only_reads else StoreFailed).because(error)
+        return (NotReadNow if self.only_reads else StoreFailed).because(error)

@@ -26,6 +26,7 @@ from leverframe.loop_shares import in_turns
 from leverframe.profile import HARDWARE, newest_software
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.problems import RETRY_SOON
+from leverframe.servers.routes.bounded_requests import refusing_long_work
 from leverframe.servers.routes.metrics import METRICS
 from leverframe.storage.backup import BackupFile
 from leverframe.wire.prometheus import prometheus_text
@@ -302,14 +303,18 @@ def changed_settings_of(member: Member) -> dict[str, Any]:
 
 
 async def exported(context: FleetContext) -> list[ExportedController]:
-    return [
-        ExportedController(
-            msgspec.structs.replace(member.record, hw=profile.hw, sw=profile.sw),
-            BackupFile(profile.hw, profile.sw, changed_settings_of(member)),
-        )
-        async for member in counted(await context.chosen())
-        if (profile := member.controller.profile)
-    ]
+    """Export the settings of controllers; one export of a tenant is under way at a time."""
+    members = await context.chosen()
+    with refusing_long_work("fewer controllers, by `name` or `tag`"):
+        async with context.node.services.streams.place(("export", context.tenant)):
+            return [
+                ExportedController(
+                    msgspec.structs.replace(member.record, hw=profile.hw, sw=profile.sw),
+                    BackupFile(profile.hw, profile.sw, changed_settings_of(member)),
+                )
+                async for member in counted(members)
+                if (profile := member.controller.profile)
+            ]
 
 
 async def node_metrics(context: FleetContext) -> Reply:

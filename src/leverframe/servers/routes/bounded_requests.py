@@ -1,8 +1,9 @@
-"""Requests whose work is long: bounded, one of a controller at a time, and ended with its client.
+"""Requests whose work is long: bounded, and one of a controller at a time.
 
-Computing runs in a process of its own, with a budget. Long answers are read in slices, at the pace
-of the client; they hold no process, which a slow client would keep from others. What goes beyond
-the budget, or finds no place, is refused with a sentence.
+Their rows in the table of endpoints say that they end with their client. Computing runs in a
+process of its own, with a budget. Long answers are read in slices, at the pace of the client: they
+hold no process, which a slow client would keep from others. What goes beyond the budget, or finds
+no place, is refused with a sentence.
 """
 
 import asyncio
@@ -30,7 +31,6 @@ from leverframe.bounded_work.process import (
     run_bounded,
 )
 from leverframe.commands.table.refusals import BadValue, Refusal
-from leverframe.servers.http.client_presence import ends_with_client
 from leverframe.servers.http.messages import StreamCut
 from leverframe.servers.problems import TooBusy
 
@@ -68,7 +68,7 @@ class ControllerWork(Struct, frozen=True):
 
         What is `fed` is read while the function runs.
         """
-        with _refusals(instead), ends_with_client():
+        with refusing_long_work(instead):
             async with self.places.place(self.owner, self.tenant()):
                 return await run_bounded(function, *values, budget=budget, fed=fed)
 
@@ -77,7 +77,7 @@ class ControllerWork(Struct, frozen=True):
 
         The first one is there already: what goes wrong until then is a refusal.
         """
-        with _refusals("fewer points"), ends_with_client():
+        with refusing_long_work("fewer points"):
             await self.streams.take(self.owner, self.tenant())
             try:
                 first = await _next_of(pieces)
@@ -136,8 +136,8 @@ def work_alone() -> ControllerWork:
 
 
 @contextmanager
-def _refusals(instead: str) -> Iterator[None]:
-    """Turn what can happen to bounded work into refusals."""
+def refusing_long_work(instead: str) -> Iterator[None]:
+    """Turn what can happen to long work into refusals; `instead` says what is allowed."""
     try:
         yield
     except NoPlace as error:

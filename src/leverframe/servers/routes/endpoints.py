@@ -80,6 +80,8 @@ class Endpoint(EndpointDescription, frozen=True, kw_only=True):
     fixed: bool = False
     #: A query changes something, by GET too.
     changes: bool = False
+    #: It has no effect but its answer, and is given up when the client leaves.
+    ends_with_client: bool = False
     #: Answers while the bootloader waits, too.
     in_bootloader: bool = False
 
@@ -201,6 +203,7 @@ VALUES = (
         role=CONTROL,
         reply=History,
         function=history_json,
+        ends_with_client=True,
         query=HISTORY_PARAMETERS,
         doc="Show recorded values: `labels=DS1,OUT0&from=...&to=...&points=600`, all of them "
         "optional. `step` 0 gives values as they came, with `times` of their own; each holds until "
@@ -213,6 +216,7 @@ VALUES = (
         role=CONTROL,
         reply=LeverTimeline,
         function=timeline,
+        ends_with_client=True,
         query=TIMELINE_PARAMETERS,
         doc="Show what was switched, met or open, with its causes: `from=...&to=...`, both "
         "optional. A lane is an output, a PWM output, an event variable, a digital input or a "
@@ -227,6 +231,7 @@ VALUES = (
         reply=str,
         content_type=CSV,
         function=history_csv,
+        ends_with_client=True,
         query=CSV_PARAMETERS,
         doc="Show the same as a table: a line whenever one of the labels changed, with what all of "
         "them held, or one for each interval. Times are ISO 8601 in UTC, absent is empty.",
@@ -390,6 +395,7 @@ RULE_TRIAL = Endpoint(
     query=TRIAL_PARAMETERS,
     body=Annotated[str, Meta(pattern="^event=")],
     function=rule_trial,
+    ends_with_client=True,
     doc="Show what a rule would have done in the last hours (`for=24h`), with its sources as they "
     "were recorded and time windows as the schedule has them. The body is the `event` command that "
     "would set it, and joined with `&` `schedset` and `scheddel` of its window; nothing is "
@@ -404,6 +410,7 @@ WHAT_IF = Endpoint(
     query=WHAT_IF_PARAMETERS,
     body=Annotated[str, Meta(description="Commands, one in a line, such as /outs.cgi?out0=1.")],
     function=tried_commands,
+    ends_with_client=True,
     doc="Show what commands would change in the coming hours (`for=24h`), without doing any of it: "
     "the entries of the journal and the messages that would come only with them, and only without "
     "them, and what the outputs would do. The recorded readings of as many hours come again; "

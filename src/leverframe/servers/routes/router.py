@@ -8,6 +8,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
 from math import ceil
 from types import CoroutineType
 from typing import Any
@@ -28,6 +29,7 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
 from leverframe.servers.accounts.trusted import NOBODY_TRUSTED, TrustedNetworks
 from leverframe.servers.accounts.weak_passwords import password_findings
+from leverframe.servers.http.client_presence import ends_with_client
 from leverframe.servers.http.messages import (
     CONTINUE,
     Answer,
@@ -252,14 +254,23 @@ class Web:
             # As of the status files, which clients poll.
             return value
         if isinstance(value, CoroutineType):
-            return self._awaited(context.request, endpoint.content_type, value)
+            return self._awaited(
+                context.request, endpoint.content_type, value, only_reads=endpoint.ends_with_client
+            )
         return _as_reply(value, endpoint.content_type)
 
     async def _awaited(
-        self, request: Request, content_type: str, answer: Coroutine[Any, Any, Any]
+        self,
+        request: Request,
+        content_type: str,
+        answer: Coroutine[Any, Any, Any],
+        *,
+        only_reads: bool = False,
     ) -> AnyReply:
+        """Await an answer; where it only reads, no longer than the client does."""
         try:
-            return _as_reply(await answer, content_type)
+            with ends_with_client() if only_reads else nullcontext():
+                return _as_reply(await answer, content_type)
         except Refusal as refusal:
             return self._refused(request, refusal)
         except StoreUnavailable as error:
