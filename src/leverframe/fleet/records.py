@@ -25,7 +25,7 @@ from leverframe.fleet.tenants import (
 from leverframe.storage.store import DELETED, Changes, Store
 
 MAX_TAGS, MAX_TAG_LETTERS = 32, 40
-TAG = f"1 to {MAX_TAG_LETTERS} small letters, digits, dots, dashes and underscores"
+TAG = "1 to 40 small letters, digits, dots, dashes and underscores"
 #: More than fit into the memory of most machines.
 MAX_CONTROLLERS = 100_000
 _TAG = re.compile(rf"[a-z0-9._-]{{1,{MAX_TAG_LETTERS}}}")

@@ -22,7 +22,6 @@ from leverframe.fleet.templates import MAX_BYTES as MAX_TEMPLATE_BYTES
 
 #: The key of how many texts a list may have, in what is said of its type.
 MAX_ITEMS = "max_items"
-_LIST = "One, or several with commas."
 #: Controllers that one request may name; tags and searches choose any number.
 MAX_NAMES = 20_000
 #: Of all parameters of a request: to decode each of them takes a microsecond or two.
@@ -31,7 +30,10 @@ MAX_ENCODED_BYTES = 40_000
 
 def list_of_texts(most: int, letters: int) -> Any:
     """Return the type of a list of so many texts, all of them together with so many letters."""
-    return Annotated[str, Meta(max_length=letters, description=_LIST, extra={MAX_ITEMS: most})]
+    extra = {MAX_ITEMS: most}
+    return Annotated[
+        str, Meta(max_length=letters, description="One, or several with commas.", extra=extra)
+    ]
 
 
 #: Of a controller, tenant, account or node, at most 31 letters; or a pattern of names.
@@ -114,7 +116,11 @@ def _check_length(name: str, text: str, hint: Any) -> None:
         if most is not None and (count := text.count(",") + 1) > most:
             raise BadValue(f"There are {count} of them.", field=name, allowed=f"up to {most}")
         if meta.max_length is not None and len(text) > meta.max_length:
-            raise _too_long(name, len(text), meta.max_length, "characters")
+            raise BadValue(
+                f"It has {len(text)} characters.",
+                field=name,
+                allowed=f"up to {meta.max_length} characters",
+            )
 
 
 def check_body(body: bytes, hint: Any) -> None:
@@ -122,11 +128,9 @@ def check_body(body: bytes, hint: Any) -> None:
     _, metas = taken_apart(hint)
     for meta in metas:
         if meta.max_length is not None and len(body) > meta.max_length:
-            raise _too_long("body", len(body), meta.max_length, "bytes")
-
-
-def _too_long(field: str, count: int, most: int, unit: str) -> BadValue:
-    return BadValue(f"It has {count} {unit}.", field=field, allowed=f"up to {most} {unit}")
+            raise BadValue(
+                f"The body has {len(body)} bytes.", allowed=f"up to {meta.max_length} bytes"
+            )
 
 
 def _allowed(hint: Any) -> str:
