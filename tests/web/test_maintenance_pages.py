@@ -33,7 +33,16 @@ def confirm(page: Page, heading: str, button: str) -> None:
 
 
 def download(page: Page, file: Path, passphrase: str) -> None:
-    titled(page, "Backup").get_by_label("Passphrase").fill(passphrase)
+    card = titled(page, "Backup")
+    card.get_by_label("Passphrase", exact=True).fill(passphrase)
+    if passphrase:
+        # Asked twice: a mistyped one would seal the passwords for ever.
+        button = card.get_by_role("button", name="Download the backup")
+        card.get_by_label("Passphrase again").fill("mistyped")
+        expect(card.get_by_text("The two passphrases differ.")).to_be_visible()
+        expect(button).to_be_disabled()
+        card.get_by_label("Passphrase again").fill(passphrase)
+        expect(button).to_be_enabled()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the backup").click()
     download.value.save_as(file)
@@ -59,12 +68,31 @@ def test_backups_are_downloaded_and_restored_and_a_reset_needs_the_name_typed(
     expect(restoring.locator(".refusal")).to_contain_text("backup")
     assert twin.settings()["outputs"][1]["name"] == "Pump"
 
-    for passphrase, secret in (("correct horse", "***"), ("", None)):
+    button = restoring.get_by_role("button", name="Restore this backup")
+    for passphrase, opens, secret in (
+        ("correct horse", True, "***"),
+        ("correct horse", False, None),
+        ("", False, None),
+    ):
+        twin.get("/stm.cgi?em4=a+secret")
         file = tmp_path / "backup.bin"
         download(page, file, passphrase)
         twin.get("/stm.cgi?oname=1Other&em4=")
         restoring.get_by_label("Backup file").set_input_files(file)
-        restoring.get_by_label("Passphrase").fill(passphrase)
+        if passphrase:
+            # What would be lost is named before, and somebody has to decide.
+            expect(restoring).to_contain_text("sealed with a passphrase: E-mail · Password.")
+            expect(button).to_be_disabled()
+            without = restoring.get_by_role("switch", name="Restore without these passwords")
+            without.check()
+            expect(button).to_be_enabled()
+            expect(restoring.get_by_label("Passphrase")).to_have_count(0)
+            if opens:
+                without.uncheck()
+                expect(button).to_be_disabled()
+                restoring.get_by_label("Passphrase").fill(passphrase)
+        else:
+            expect(restoring).to_contain_text("These are not restored: E-mail · Password.")
         confirm(page, "Restore", "Restore this backup")
         expect(restoring.get_by_role("status")).to_have_text("The backup was restored.")
         eventually(lambda: twin.settings()["outputs"][1]["name"], "Pump")

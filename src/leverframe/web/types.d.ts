@@ -457,6 +457,13 @@ interface ActionSpec {
   typed?(): string;
   isReady?(): boolean;
 }
+interface FileChoiceSpec {
+  id: string;
+  label: Named;
+  accept?: string;
+  // The file that is chosen now, or that none is.
+  onChange?(file: File | null): unknown;
+}
 interface LeverSpec {
   label: string;
   name(): string;

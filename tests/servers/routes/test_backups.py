@@ -99,6 +99,30 @@ async def test_a_backup_of_an_earlier_program_reports_the_rules_that_mean_the_op
     assert other.controller.engine.settings.rules == twin.controller.engine.settings.rules
 
 
+async def test_a_restore_without_the_passphrase_names_the_secrets_it_left_out() -> None:
+    twin = await LoopTwin.start()
+    await twin.ok("/stm.cgi?em4=hunter2&oname=0Lamp")
+    backup = await twin.ask("/dev_settings.bin", backup_passphrase=ENCODED)
+    other = await LoopTwin.start()
+    await other.ok("/stm.cgi?em4=present")
+    reply = await other.ok(UPLOAD, "POST", backup.body)
+    assert ("Secrets-Not-Restored", "email.password") in reply.headers
+    settings = other.controller.engine.settings
+    assert (settings.outputs[0].name, settings.email.password) == ("Lamp", "present")
+    (lost,) = await other.json("/api/restore-report")
+    assert lost["path"] == "email.password"
+    whole = await other.ask(UPLOAD, "POST", backup.body, backup_passphrase=ENCODED)
+    assert "Secrets-Not-Restored" not in dict(whole.headers)
+
+
+@for_each("name", ["x\r\nSet-Cookie: a=b", "email.password\n", "http.\u0661.url", ""])
+async def test_a_made_up_name_of_a_secret_is_in_no_header(name: str) -> None:
+    twin = await LoopTwin.start()
+    content = {"hw": "3.9", "sw": "1.75", "settings": {}, "left_out": [name]}
+    reply = await twin.ok(UPLOAD, "POST", packed(content))
+    assert ("Secrets-Not-Restored", "all") in reply.headers
+
+
 HOOK = "/stm.cgi?http1=https://hook.example/go%3Ftoken=canary-url&httppost1=1*canary-body"
 
 

@@ -141,8 +141,9 @@ RESTORE_ROW = row(
     body=Upload("a settings backup", MAX_BACKUP_BYTES),
     run=restore,
     doc="Restore a settings backup, all of it or nothing; one of another version is converted. "
-    "The header `Backup-Passphrase` opens its passwords. `/api/restore-report` lists what could "
-    "not be carried over.",
+    "The header `Backup-Passphrase` opens its passwords; without it they stay as they are, and the "
+    "header `Secrets-Not-Restored` of the answer names them. `/api/restore-report` lists what "
+    "could not be carried over.",
 )
 
 FIRMWARE_ROWS = (

@@ -7,7 +7,7 @@ one change.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,9 +18,11 @@ from leverframe.commands.table.params import decoded
 from leverframe.commands.table.refusals import BadValue, Conflict, Malformed, Refusal
 from leverframe.commands.table.restored import Restored
 from leverframe.commands.table.rights import Account
+from leverframe.commands.version_change.backup_content import Content
 from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
+from leverframe.engine.tree import is_confidential
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.problems import StoreFailed, reply_to_refusal
 from leverframe.servers.routes.commands import CommandEndpoint
@@ -34,6 +36,10 @@ _Result = TypeVar("_Result")
 PASSPHRASE_HEADER = "backup-passphrase"
 MAX_PASSPHRASE_LETTERS = 128
 COUNT_HEADER = "Not-Carried-Over"
+#: Names the secrets that the backup did not bring along; a client that sends no passphrase gets a
+#: restore without them, as ever, and this answer.
+SECRETS_HEADER = "Secrets-Not-Restored"
+_MAX_NAMED = 40
 #: Deriving a key takes 64 MiB, so one at a time.
 AT_A_TIME = 1
 #: A restore is checked again when settings change meanwhile, so often.
@@ -66,8 +72,8 @@ class BackupEndpoint:
     async def restore(self, request: Request, call: Call, account: Account) -> Reply:
         """Restore all of a backup or nothing; say how much could not be carried over."""
         try:
-            file = self._file_in(request, call)
-            restored = await self._restored(file, _passphrase(request))
+            content = await self._content(self._file_in(request, call), _passphrase(request))
+            restored = await self._restored(content)
             cause = Cause(
                 "command", f"{account.name} {request.peer}".strip(), account.name, request.peer
             )
@@ -86,8 +92,10 @@ class BackupEndpoint:
                 if one.path.startswith("rules."):
                     log.warning("%s: %s", one.path, one.reason)
         reply = self._commands.status_reply()
-        count = (COUNT_HEADER, str(lost))
-        return Reply(reply.status, reply.content_type, reply.body, (count,))
+        headers = [(COUNT_HEADER, str(lost))]
+        if content.left_out:
+            headers.append((SECRETS_HEADER, _named(content.left_out)))
+        return Reply(reply.status, reply.content_type, reply.body, tuple(headers))
 
     def _file_in(self, request: Request, call: Call) -> bytes:
         """Return the backup that a request holds, as its body or in a form."""
@@ -95,10 +103,12 @@ class BackupEndpoint:
         content_type = request.headers.get("content-type", "")
         return call.row.body.read(request.body, content_type, self._controller.profile)
 
-    async def _restored(self, file: bytes, passphrase: str | None) -> Restored:
+    async def _content(self, file: bytes, passphrase: str | None) -> Content:
+        return await self._in_thread(decode_backup, file, passphrase)
+
+    async def _restored(self, content: Content) -> Restored:
         """Convert a backup for this controller as it is when that is done."""
         controller = self._controller
-        content = await self._in_thread(decode_backup, file, passphrase)
         for _ in range(_MAX_TRIES):
             profile, present = controller.profile, controller.pending
             restored = await self._in_thread(carry_over, content, profile, present)
@@ -112,6 +122,15 @@ class BackupEndpoint:
     async def _in_thread(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         async with self._turns:
             return await asyncio.to_thread(work, *arguments)
+
+
+def _named(secrets: Sequence[str]) -> str:
+    """List secrets in a header; what a file calls one that is none has no place there."""
+    paths = [path for path in secrets if is_confidential(path) and path.isascii()][:_MAX_NAMED]
+    more = len(secrets) - len(paths)
+    if not paths:
+        return "all"
+    return ", ".join(paths) + (f" and {more} more" if more else "")
 
 
 def _passphrase(request: Request) -> str | None:

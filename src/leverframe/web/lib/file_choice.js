@@ -9,8 +9,8 @@ export class FileChoice {
   /** @type {HTMLInputElement | null} */
   #chosen = null;
 
-  // `spec`: { id, label: "key", accept }
-  /** @param {Context} context @param {{ id: string, label: Named, accept?: string }} spec */
+  // `spec`: { id, label: "key", accept, onChange(file) }
+  /** @param {Context} context @param {FileChoiceSpec} spec */
   constructor(context, spec) {
     this.#context = context;
     this.#spec = spec;
@@ -23,6 +23,11 @@ export class FileChoice {
   // After it was sent: the same file may have to be chosen again.
   empty() {
     if (this.#chosen) this.#chosen.value = "";
+    this.#changed();
+  }
+
+  #changed() {
+    this.#spec.onChange?.(this.file);
     this.#context.redraw();
   }
 
@@ -36,7 +41,7 @@ export class FileChoice {
         accept=${accept}
         @change=${(event) => {
           this.#chosen = event.target;
-          this.#context.redraw();
+          this.#changed();
         }}
       />
     </div>`;

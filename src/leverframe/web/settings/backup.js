@@ -9,6 +9,7 @@ import { isoDay } from "../lib/moments.js";
 import { settingName, settingWords, valueText } from "../lib/setting_words.js";
 import { serverText, t } from "../lib/words.js";
 import { dayOf } from "../lib/zone.js";
+import { FileSecrets } from "./backup/file_secrets.js";
 import { Passphrase } from "./backup/passphrase.js";
 
 /** @type {PartOf} */
@@ -32,10 +33,14 @@ export function partOf(context) {
 // A backup to be kept: the browser saves it as a file.
 /** @param {AdminContext} context @param {() => string} name that of the controller */
 function downloadCard(context, name) {
-  const passphrase = new Passphrase(context, "download-passphrase");
+  const passphrase = new Passphrase(context, "download-passphrase", {
+    hint: "passphrase_hint",
+    isNew: true,
+  });
   const action = new Action(context, {
     label: "download",
     done: "download_done",
+    isReady: () => passphrase.isConfirmed,
     perform: async () => {
       const backup = await api.backup(passphrase.typed);
       const day = isoDay(dayOf(Date.now() / 1000));
@@ -54,16 +59,21 @@ function downloadCard(context, name) {
 // Restoring a backup: all of it or nothing.
 /** @param {AdminContext} context @param {() => string} typed @param {() => Promise<void>} done */
 function restoreCard(context, typed, done) {
-  const choice = new FileChoice(context, { id: "backup-file", label: "file", accept: ".bin" });
-  const passphrase = new Passphrase(context, "restore-passphrase");
+  const secrets = new FileSecrets(context);
+  const choice = new FileChoice(context, {
+    id: "backup-file",
+    label: "file",
+    accept: ".bin",
+    onChange: (file) => secrets.read(file),
+  });
   const action = new Action(context, {
     label: "restore_it",
     danger: "restore_danger",
     typed,
     done: "restore_done",
-    isReady: () => choice.file !== null,
+    isReady: () => choice.file !== null && secrets.isDecided,
     perform: async () => {
-      await api.restoreBackup(/** @type {File} */ (choice.file), passphrase.typed);
+      await api.restoreBackup(/** @type {File} */ (choice.file), secrets.passphrase);
       choice.empty();
       await context.readSettings();
       await done();
@@ -73,7 +83,7 @@ function restoreCard(context, typed, done) {
     html`<section class="card">
       <h2>${t("restoring")}</h2>
       <p class="note">${t("restoring_note")}</p>
-      ${choice.view()} ${passphrase.view()} ${action.view()}
+      ${choice.view()} ${secrets.view()} ${action.view()}
     </section>`;
   return { view };
 }
