@@ -65,6 +65,7 @@ OF_COMMANDS = (
     *("7: the node listens on", "7: port 7 of 7 cannot be used"),
     *("7 cannot be used for the other nodes", "7 It cannot be replaced: 7."),
     "7 There is no sound snapshot of it.",
+    "7 holds sealed secrets, which a template cannot pass on.",
     # To clients that send a file in a form, which pages do not.
     "The form cannot be read: ",
 )

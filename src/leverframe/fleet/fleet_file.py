@@ -20,6 +20,7 @@ A mistake in the keys of the node refuses the file. One in a controller is told 
 line, and the others start.
 """
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -53,6 +54,8 @@ from leverframe.fleet.tenants import OPERATOR, checked_tenant
 from leverframe.maintenance.readable_backup import read
 from leverframe.profile import HARDWARE
 from leverframe.wiring import Wiring, miswired
+
+log = logging.getLogger(__name__)
 
 CONTROLLERS = "controllers"
 TENANTS = "tenants"
@@ -262,6 +265,10 @@ def _new(
             raise BadConfiguration(sentence)
     with _about("settings"):
         template = None if table.settings is None else read(folder / table.settings)
+    if template is not None and template.sealed is not None:
+        log.warning(
+            "controllers %s begin without the sealed secrets of %s", table.name, table.settings
+        )
     hw, sw = table.hw, table.sw
     if template is not None and hw is None and sw is None:
         hw, sw = template.hw, template.sw

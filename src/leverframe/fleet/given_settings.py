@@ -91,8 +91,19 @@ def template_body(given: GivenTemplate, hw: str | None = None, sw: str | None = 
         profile = version_for(hw, sw, given)
         template = BackupFile(profile.hw, profile.sw, dict(given))
     else:
-        template = read(Path(given))
+        template = read_template_file(Path(given))
     return as_text(template, ".json").encode()
+
+
+def read_template_file(path: Path) -> BackupFile:
+    """Read a backup as a template; refuse one whose sealed secrets would be lost."""
+    template = read(path)
+    if template.sealed is not None:
+        raise BadSettings(
+            f"{path} holds sealed secrets, which a template cannot pass on. Write a file without"
+            f" them: leverframe backup convert {path} template.toml --without-secrets."
+        )
+    return template
 
 
 def _check_paths(given: Mapping[str, Any], standard: Settings) -> None:

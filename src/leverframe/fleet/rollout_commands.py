@@ -67,9 +67,9 @@ def roll_out(
 
 def _text_of(template: Path) -> str:
     """Return a template with all that it names, factory settings too."""
-    from leverframe.maintenance.readable_backup import read
+    from leverframe.fleet.given_settings import read_template_file
 
-    return msgspec.json.encode(read(template)).decode()
+    return msgspec.json.encode(read_template_file(template)).decode()
 
 
 def _print_plan(answer: Told, as_json: bool) -> int:

@@ -90,17 +90,19 @@ export class FileSecrets {
   }
 
   #choice() {
-    return html`<label class="toggle">
-      <input
-        type="checkbox"
-        role="switch"
-        .checked=${this.#doesWithout}
-        @change=${(event) => {
-          this.#doesWithout = event.target.checked;
-          this.#context.redraw();
-        }}
-      />
-      <span>${t("restore_without")}</span>
-    </label>`;
+    return html`<div class="field">
+      <label class="toggle">
+        <input
+          type="checkbox"
+          role="switch"
+          .checked=${this.#doesWithout}
+          @change=${(event) => {
+            this.#doesWithout = event.target.checked;
+            this.#context.redraw();
+          }}
+        />
+        <span>${t("restore_without")}</span>
+      </label>
+    </div>`;
   }
 }
