@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from leverframe.engine.settings import Rule
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 from leverframe.testing import LoopTwin
@@ -88,13 +89,13 @@ async def test_a_remembered_state_is_answered_when_it_is_on_disk(
 async def test_requests_build_on_each_other_while_the_disk_is_busy(
     twin: LoopTwin, store: SlowStore
 ) -> None:
-    rule = "/inpa.cgi?event=19*0*0*0*0*0*0*0*0*0*0*0"
-    asked = [asyncio.ensure_future(twin.ask(rule)) for _ in range(3)]
+    rules = [f"/inpa.cgi?event={entry}*0*0*0*0*0*0*0*0*0*0*0" for entry in (3, 1, 2)]
+    asked = [asyncio.ensure_future(twin.ask(rule)) for rule in rules]
     await turns()
     assert twin.controller.engine.settings.rules == ()
     store.finish()
     assert [(await reply).status for reply in asked] == [200] * 3
-    assert len(twin.controller.engine.settings.rules) == 3
+    assert twin.controller.engine.settings.rules == (None, *(Rule(),) * 3)
 
 
 async def test_a_change_that_cannot_be_stored_is_507_and_changes_nothing(

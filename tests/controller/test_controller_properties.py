@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from leverframe.engine.labels import ENERGIES, OUTPUTS, PWMS
+from leverframe.engine.settings import numbered_rules
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
@@ -99,18 +100,21 @@ class AnyStory(RuleBasedStateMachine):
         fields = f"{entry}*{source}*0*{reference}*100*0*{action}*0*0*0*0"
         query = f"event={fields}*{delays[0]}*{value}*{delays[1]}*{depends}*0"
         assert self.send(f"/inpa.cgi?{query}") == 200
-        last = min(entry, len(self.twin.controller.engine.settings.rules) - 1)
-        assert self.send(f"/inpa.cgi?eventon={last}*{flags[0]}&eventper={last}*{flags[1]}") == 200
+        query = f"eventon={entry}*{flags[0]}&eventper={entry}*{flags[1]}"
+        assert self.send(f"/inpa.cgi?{query}") == 200
 
     @precondition(lambda self: self.twin.controller.engine.settings.rules)
     @rule(data=st.data())
     def delete_rule(self, data: st.DataObject) -> None:
         rules = self.twin.controller.engine.settings.rules
-        index = data.draw(st.integers(0, len(rules) - 1))
+        index = data.draw(st.sampled_from([n for n, rule in enumerate(rules) if rule]))
         assert self.send(f"/inpa.cgi?eventdel={index}") == 200
         left = self.twin.controller.engine.settings.rules
-        kept = (*rules[:index], *rules[index + 1 :])
-        assert [(r.source, r.action) for r in left] == [(r.source, r.action) for r in kept]
+        kept = [rule and (rule.source, rule.action) for rule in rules]
+        del kept[index]
+        while kept and kept[-1] is None:
+            kept.pop()
+        assert [rule and (rule.source, rule.action) for rule in left] == kept
 
     @rule(label=st.sampled_from(["INPD1", "INPD2", "DS1"]), value=st.integers(0, 1))
     def set_readings(self, label: str, value: int) -> None:
@@ -133,7 +137,8 @@ class AnyStory(RuleBasedStateMachine):
     @invariant()
     def energy_never_falls_but_by_a_reset(self) -> None:
         engine = self.twin.controller.engine
-        resets = any(entry.action.startswith("RESET") for entry in engine.settings.rules)
+        rules = numbered_rules(engine.settings.rules)
+        resets = any(rule.action.startswith("RESET") for _, rule in rules)
         present = [float(engine.values[label] or 0) for label in ENERGIES]
         if not resets:
             assert all(new >= old for new, old in zip(present, self.energies, strict=True))

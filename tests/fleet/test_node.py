@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import weakref
 from collections.abc import Iterator
 from itertools import chain
@@ -16,6 +17,8 @@ from leverframe.fleet import members
 from leverframe.fleet.node import MADE_AT_A_TIME
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.start_again import start_stored
+from leverframe.log_context import CONTROLLER
+from leverframe.process.stored_profile import STORED_EDITION
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Request
 from leverframe.storage.backup import BackupFile
@@ -23,7 +26,7 @@ from leverframe.storage.fleet.lane import MemoryLane
 from leverframe.storage.fleet.opening import FleetFolder, open_lane
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.shared import SharedHistory
-from leverframe.storage.store import Changes
+from leverframe.storage.store import DELETED, Changes
 from tests.cases import for_each
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.mortal_lane import Disk, MortalLane
@@ -256,6 +259,52 @@ async def test_a_node_that_starts_again_has_its_controllers_and_what_they_rememb
         assert (shown["report"]["hw"], shown["report"]["tags"]) == ("3.5", ["north"])
         await again.post("add", name="c")
         assert await names(again) == ["a", "c"]
+
+
+class NamedLines(logging.Handler):
+    """The warnings, each with the controller that it is about."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[tuple[str, str]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append((CONTROLLER.get().name, record.getMessage()))
+
+
+@pytest.fixture
+def warnings() -> Iterator[NamedLines]:
+    handler = NamedLines()
+    logging.getLogger("leverframe").addHandler(handler)
+    yield handler
+    logging.getLogger("leverframe").removeHandler(handler)
+
+
+REVERSED = "Rule 5: INPD1 < 1 is met at 0"
+
+
+async def test_rules_that_an_update_reverses_are_reported_once_with_their_controller(
+    warnings: NamedLines,
+) -> None:
+    lane = MemoryLane()
+    async with loop_node(lane) as node:
+        await node.post("add", name="gh-{n}", count=2)
+        await node.post("send", command="inpa.cgi?event=4*100*1*1*0*0*0*0*0*0*0", name="gh-1,gh-2")
+        await node.post("snapshot", label="before")
+        number = node.member("gh-1").number
+        part = node.node.registry.snapshots["before"].parts[number]
+    # As a program before this one left it.
+    for one in (number, part):
+        await lane.store(one).commit(Changes(kept={STORED_EDITION: DELETED}))
+    async with loop_node(lane) as again:
+        assert await start_stored(again.node) == {}
+    assert [(name, line[: len(REVERSED)]) for name, line in warnings.lines] == [("gh-1", REVERSED)]
+    warnings.lines.clear()
+    async with loop_node(lane) as third:
+        assert await start_stored(third.node) == {}
+        assert warnings.lines == []
+        assert (await third.post("restore", label="before"))["done"] == 2
+    assert [line[: len(REVERSED) + 6] for _, line in warnings.lines] == [f"gh-1: {REVERSED}"]
 
 
 async def test_one_that_cannot_start_again_is_told_and_the_others_start() -> None:

@@ -6,12 +6,15 @@ picture lives beside it as long as the process: then a controller goes on exactl
 otherwise it starts anew with what it had.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from leverframe.commands.table.refusals import BadValue, Conflict
+from leverframe.commands.version_change.backup_content import EDITION
+from leverframe.commands.version_change.carried_entries import reversed_conditions
 from leverframe.controller.live_snapshot import (
     LiveSnapshot,
     go_back,
@@ -31,8 +34,11 @@ from leverframe.fleet.tenants import (
     tenant_within,
     within_tenant,
 )
+from leverframe.process.stored_profile import STORED_EDITION, profile_rows
 from leverframe.profile import Profile
 from leverframe.storage.store import Changes
+
+log = logging.getLogger(__name__)
 
 MAX_LABELS = 20
 #: Labels of snapshots that jobs take; no person can write such a one.
@@ -144,7 +150,7 @@ class GroupSnapshots:
             stored = (await node.lane.fetch([member.number]))[member.number]
             remembered = controller.persistent.of_engine().items()
             kept = {name: value for name, value in remembered if value is not None}
-            kept |= {_HW: controller.profile.hw, _SW: controller.profile.sw}
+            kept |= profile_rows(controller.profile)
             await node.lane.store(part).commit(Changes(settings=stored.settings, kept=kept))
             parts[member.number] = part
             if live is not None:
@@ -213,6 +219,9 @@ class GroupSnapshots:
                 " cannot be taken back as they are."
             )
         settings, _ = settings_from_leaves(profile, stored.settings)
+        if stored.kept.pop(STORED_EDITION, None) != EDITION:
+            for one in reversed_conditions(settings.rules):
+                log.warning("%s: %s", member.name, one.reason)
         return settings, stored.kept
 
 

@@ -49,7 +49,9 @@ from leverframe.fleet.records import (
 )
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.fleet.tenants import OPERATOR, TenantRecord, is_seen, no_such_tenant
+from leverframe.log_context import LoggedName, finished_within
 from leverframe.process.node_services import NodeServices
+from leverframe.process.stored_profile import profile_rows
 from leverframe.process.version_change import settle_version
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.certificate import Certificate
@@ -219,7 +221,8 @@ class FleetNode:
     ) -> None:
         store = self.lane.store(number)
         asked = AskedVersion(record.hw, record.sw)
-        profile, is_new = await settle_version(store, asked, stored)
+        settling = settle_version(store, asked, stored)
+        profile, is_new = await finished_within(LoggedName(record.name), settling)
         if is_new:
             stored = (await self.lane.fetch([number]))[number]
         if self.options.must_sign_in and await first.ensure(record.name, store, stored):
@@ -358,11 +361,7 @@ class FleetNode:
 
     async def _make(self, number: int, new: NewController) -> Member:
         profile = new.profile
-        kept = {
-            "profile.hw": profile.hw,
-            "profile.sw": profile.sw,
-            "profile.configured_sw": new.record.sw,
-        }
+        kept = profile_rows(profile) | {"profile.configured_sw": new.record.sw}
         await self.lane.store(number).commit(
             Changes(settings=new.leaves, kept={**new.kept, **kept})
         )

@@ -8,7 +8,6 @@ import msgspec
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.restored import NotCarriedOver, Restored
 from leverframe.commands.table.system import RESTORE_REPORT
-from leverframe.commands.version_change.backup_content import EDITION
 from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.config import Config
@@ -29,7 +28,7 @@ from leverframe.maintenance.backup_secrets import (
 )
 from leverframe.maintenance.readable_backup import as_text, factory_settings, read, write
 from leverframe.plain_text import print_line
-from leverframe.process.stored_profile import STORED_EDITION, stored_profile
+from leverframe.process.stored_profile import profile_rows, stored_profile
 from leverframe.profile import Profile, existing
 from leverframe.storage.backup import (
     BackupFile,
@@ -151,10 +150,9 @@ async def restore(
                 path: DELETED if value is MISSING else value
                 for path, _, value in difference(present, restored.settings)
             }
-            kept = {"profile.hw": profile.hw, "profile.sw": profile.sw, STORED_EDITION: EDITION}
             report = msgspec.json.encode(restored.not_carried_over)
             blobs = {RESTORE_REPORT: report, EARLIER: None}
-            await store.commit(Changes(settings=changes, kept=kept, blobs=blobs))
+            await store.commit(Changes(changes, profile_rows(profile), blobs))
         finally:
             await store.close()
         if any(is_secret(path) for path in changes):

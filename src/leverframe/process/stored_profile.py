@@ -1,9 +1,23 @@
 """The version of a controller that its store was last used with."""
 
+from typing import Any
+
+from leverframe.commands.version_change.backup_content import EDITION
+from leverframe.profile import Profile
 from leverframe.storage.store import Store, Stored
 
 #: The row that says what the program which used the store last took settings to mean.
 STORED_EDITION = "settings.edition"
+
+
+def profile_rows(profile: Profile) -> dict[str, Any]:
+    """Return the rows by which a store shows the version and the edition of its controller."""
+    return {"profile.hw": profile.hw, "profile.sw": profile.sw, STORED_EDITION: EDITION}
+
+
+def is_of_this_edition(stored: Stored) -> bool:
+    """Return whether the program that used the store last took settings to mean the same."""
+    return bool(stored.kept.get(STORED_EDITION) == EDITION)
 
 
 def stored_profile(store: Store) -> tuple[str | None, str | None, str | None]:

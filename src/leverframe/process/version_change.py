@@ -8,14 +8,13 @@ import msgspec
 
 from leverframe.commands.table.restored import NotCarriedOver
 from leverframe.commands.table.system import RESTORE_REPORT
-from leverframe.commands.version_change.backup_content import EDITION
 from leverframe.commands.version_change.carried_entries import reversed_conditions
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.config import AskedVersion
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.errors import ErrorForPeople
-from leverframe.process.stored_profile import STORED_EDITION, profile_in
+from leverframe.process.stored_profile import is_of_this_edition, profile_in, profile_rows
 from leverframe.profile import Profile
 from leverframe.storage.audit import AuditTrail
 from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
@@ -43,8 +42,8 @@ async def settle_version(store: Store, asked: AskedVersion, stored: Stored) -> S
     """Choose the version to start as, and convert what the store holds to it."""
     hw, sw, configured_sw = profile_in(stored)
     profile = asked.profile(hw, sw, configured_sw)
-    is_of_this_edition = stored.kept.get(STORED_EDITION) == EDITION
-    if is_of_this_edition and (hw, sw, configured_sw) == (profile.hw, profile.sw, asked.sw):
+    same_version = (hw, sw, configured_sw) == (profile.hw, profile.sw, asked.sw)
+    if same_version and is_of_this_edition(stored):
         # As before: the start need not wait for the disk.
         return SettledVersion(profile, is_new=False)
     old = Profile(hw or profile.hw, sw or profile.sw)
@@ -59,14 +58,9 @@ async def settle_version(store: Store, asked: AskedVersion, stored: Stored) -> S
     trail = AuditTrail(stored.audit)
     if leaves:
         changes.audit = trail.rows(time.time(), START, leaves, {})
-    if hw is not None and not is_of_this_edition:
+    if hw is not None and not is_of_this_edition(stored):
         await _report_reversed(store, changes, profile, stored, trail)
-    changes.kept |= {
-        STORED_EDITION: EDITION,
-        "profile.hw": profile.hw,
-        "profile.sw": profile.sw,
-        "profile.configured_sw": asked.sw,
-    }
+    changes.kept |= profile_rows(profile) | {"profile.configured_sw": asked.sw}
     try:
         await store.commit(changes)
     except StoreUnavailable as error:

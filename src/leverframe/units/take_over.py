@@ -19,6 +19,7 @@ from leverframe.engine.settings import Settings
 from leverframe.engine.tree import MISSING, difference, leaves, settings_from_leaves, with_value
 from leverframe.errors import ErrorForPeople
 from leverframe.plain_text import print_line
+from leverframe.process.stored_profile import profile_rows
 from leverframe.profile import Profile
 from leverframe.recording.asked_login import asked_login
 from leverframe.recording.replayer import UnitLogin
@@ -146,7 +147,7 @@ async def _write_store(
     data: Path, pulled: PulledUnit, settings: Settings, live: LiveReading
 ) -> dict[str, Any]:
     """Make the data folder of the controller; return its settings with secrets sealed."""
-    kept: dict[str, Any] = {"profile.hw": pulled.profile.hw, "profile.sw": pulled.profile.sw}
+    kept = profile_rows(pulled.profile)
     if settings.energy_remember:
         kept |= {
             f"energy.{index}": value
