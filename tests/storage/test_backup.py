@@ -8,7 +8,7 @@ import pytest
 
 from leverframe.commands.table.restored import Restored
 from leverframe.commands.table.versions import all_profiles
-from leverframe.commands.version_change.backup_content import Content
+from leverframe.commands.version_change.backup_content import EDITION, Content
 from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
@@ -19,9 +19,12 @@ from leverframe.storage.backup import (
     FORMAT,
     MAGIC,
     MAX_ENTRIES,
+    BackupFile,
     BackupRefused,
+    content_of,
     decode_backup,
     encode_backup,
+    pack,
     unpack,
 )
 from tests.cases import for_each
@@ -38,6 +41,11 @@ PASSWORD = "hunter2 of the mail account"
 
 def tree_with_secret() -> Settings:
     return with_value(defaults(NEWEST), "email.password", PASSWORD)
+
+
+def test_backup_written_by_this_program_means_what_this_program_means() -> None:
+    written = BackupFile.written_now(NEWEST, {"outputs.0.name": "Lamp"})
+    assert content_of(unpack(pack(written)), None).edition == EDITION
 
 
 def packed(content: object) -> bytes:

@@ -62,6 +62,13 @@ class BackupFile(msgspec.Struct, omit_defaults=True):
     #: What the program that wrote it takes settings to mean (`EDITION`); the first had no key.
     edition: int = 1
 
+    @classmethod
+    def written_now(
+        cls, profile: Profile, settings: dict[str, Any], left_out: tuple[str, ...] = ()
+    ) -> "BackupFile":
+        """Make a backup of settings by path, which mean what this program takes them to mean."""
+        return cls(profile.hw, profile.sw, settings, left_out, edition=EDITION)
+
     @property
     def secrets(self) -> tuple[str, ...]:
         """Return the secrets that the controller had and that are not here in the open."""

@@ -219,7 +219,7 @@ class ProcessTwin(HttpTwin):
         account = self._accounts[0] if self._accounts else self.account
         self.account = account if self._asks_who_is_there() else None
         if self._leaves:
-            file = BackupFile(self._profile.hw, self._profile.sw, self._leaves)
+            file = BackupFile.written_now(self._profile, self._leaves)
             self._operate("/post.cgi?settingsupload", "POST", pack(file))
         self.command(*self._commands)
         if self._accounts:

@@ -145,7 +145,7 @@ async def _template(context: FleetContext) -> BackupFile | None:
         raise BadValue("There is a template in the body already.", field="like")
     (member,) = context.select([like])
     profile = member.controller.profile
-    return BackupFile(profile.hw, profile.sw, changed_settings_of(member))
+    return BackupFile.written_now(profile, changed_settings_of(member))
 
 
 async def removed(context: FleetContext) -> BulkReport:

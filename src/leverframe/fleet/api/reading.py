@@ -310,7 +310,7 @@ async def exported(context: FleetContext) -> list[ExportedController]:
             return [
                 ExportedController(
                     msgspec.structs.replace(member.record, hw=profile.hw, sw=profile.sw),
-                    BackupFile(profile.hw, profile.sw, changed_settings_of(member)),
+                    BackupFile.written_now(profile, changed_settings_of(member)),
                 )
                 async for member in counted(members)
                 if (profile := member.controller.profile)

@@ -141,7 +141,7 @@ async def template_of(context: FleetContext) -> BackupFile:
     except BackupRefused as error:
         raise BadValue(str(error), field="template") from None
     # What a backup has beside settings is not kept with a job.
-    return BackupFile(template.hw, template.sw, template.settings)
+    return BackupFile(template.hw, template.sw, template.settings, edition=template.edition)
 
 
 def _policy(context: FleetContext) -> RolloutPolicy:
