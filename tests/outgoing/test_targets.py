@@ -1,5 +1,6 @@
 """Which addresses the channels of a controller reach, and which only when that is allowed."""
 
+import resource
 import socket
 from ipaddress import ip_address
 
@@ -97,3 +98,13 @@ async def test_a_name_that_cannot_be_one_is_not_found() -> None:
     for name in ("no..name", "x" * 70 + ".example"):
         with pytest.raises(socket.gaierror, match="cannot be the name of a host"):
             await Targets().channel("modbus").connect(name, 502)
+
+
+def test_address_is_not_taken_for_foreign_while_no_socket_can_be_opened() -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        with pytest.raises(OSError, match="open files"):
+            is_own_address(ip_address("192.0.2.1"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)

@@ -9,6 +9,7 @@ nor as this machine.
 """
 
 import asyncio
+import errno
 import socket
 import weakref
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -19,6 +20,8 @@ OWN_PEER = "this process"
 
 #: Reserved addresses, which no machine has: who can bind to one can bind to any.
 _NOBODYS = {socket.AF_INET: "240.0.0.1", socket.AF_INET6: "100::1"}
+#: Without room for a socket nothing is known of an address.
+_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class OwnConnections:
@@ -39,7 +42,12 @@ class OwnConnections:
         """Return whether a connection from an address and port is one of them."""
         peer = _plain(address)
         known = self._sockets.get((isinstance(peer, IPv6Address), port))
-        return known is not None and _is_open(known) and is_own_address(peer)
+        if known is None or not _is_open(known):
+            return False
+        try:
+            return is_own_address(peer)
+        except OSError:
+            return True  # without knowing better, it gets no rights
 
 
 #: One for the process, as its ports are.
@@ -73,7 +81,10 @@ async def connect_socket(address: str, port: int) -> socket.socket:
 
 
 def is_own_address(address: IPv4Address | IPv6Address) -> bool:
-    """Return whether an address leads to this machine, by loopback or the network."""
+    """Return whether an address leads to this machine, by loopback or the network.
+
+    Raises OSError where no socket can be opened to find out.
+    """
     if address.is_loopback or address.is_unspecified:
         return True
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
@@ -87,7 +98,9 @@ def _can_bind(family: socket.AddressFamily, address: str) -> bool:
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.bind((address, 0))
-    except OSError:
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise
         return False
     return True
 
