@@ -113,10 +113,10 @@ def test_what_is_granted_to_addresses_is_not_granted_to_ourselves() -> None:
 
 
 def test_another_node_learns_that_a_client_is_a_controller_of_this_one() -> None:
-    handshake, challenge = Handshake(b"key"), bytes(CHALLENGE_BYTES)
+    handshake, challenge = Handshake(b"key", "a"), bytes(CHALLENGE_BYTES)
     for own in ("10.0.0.1", "fd00::1"):
         client = Client(OWN_PEER, 4711, own, 8080)
-        header = handshake.header(challenge, client, "gh-1")
+        header = handshake.header(challenge, client, "gh-1", "a")
         assert handshake.read(challenge, header).client == client
 
 
