@@ -53,7 +53,11 @@ class Certificate:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.context.set_alpn_protocols(["http/1.1"])
-        self._content = _Content()
+        #: Wall time of its end.
+        self.ends = 0.0
+        self._names: list[str] = []
+        #: SHA-256, as browsers show it.
+        self.fingerprint = ""
         #: Called when another one was taken up.
         self.watchers: list[Callable[[], None]] = []
         self.reload()
@@ -71,18 +75,9 @@ class Certificate:
                 f"The certificate {self._certificate} and its key {self._key} cannot be used: "
                 f"{_why_unusable(error)}."
             ) from error
-        self._content = _content_of(self._certificate)
+        self.ends, self._names, self.fingerprint = _content_of(self._certificate)
         for watcher in self.watchers:
             watcher()
-
-    @property
-    def ends(self) -> float:
-        """Wall time of its end."""
-        return self._content.ends
-
-    @property
-    def fingerprint(self) -> str:
-        return self._content.fingerprint
 
     def findings(self, wall: float) -> Iterator[Finding]:
         """Yield that it expires soon, or has expired."""
@@ -98,20 +93,11 @@ class Certificate:
 
     def report(self) -> CertificateReport:
         files = [str(self._certificate), str(self._key)]
-        found = self._content
-        return CertificateReport(found.ends, found.names, found.fingerprint, files, self._is_own)
+        return CertificateReport(self.ends, self._names, self.fingerprint, files, self._is_own)
 
 
-class _Content(Struct, frozen=True):
-    """What a certificate says: until when it is valid, for whom, and its digest."""
-
-    ends: float = 0.0
-    names: list[str] = []
-    #: SHA-256, as browsers show it.
-    fingerprint: str = ""
-
-
-def _content_of(path: Path) -> _Content:
+def _content_of(path: Path) -> tuple[float, list[str], str]:
+    """Return when a certificate ends, the hosts that it is for, and its fingerprint."""
     # Loaded only where there is TLS.
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
@@ -122,10 +108,10 @@ def _content_of(path: Path) -> _Content:
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return _Content(ends, [], fingerprint)
+        return ends, [], fingerprint
     hosts = names.get_values_for_type(x509.DNSName)
     addresses = names.get_values_for_type(x509.IPAddress)
-    return _Content(ends, [*hosts, *map(str, addresses)], fingerprint)
+    return ends, [*hosts, *map(str, addresses)], fingerprint
 
 
 def _no_password() -> str:
