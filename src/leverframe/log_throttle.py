@@ -31,6 +31,15 @@ class LogThrottle:
 
     def warning(self, source: str, kind: str, text: str, *values: object) -> None:
         """Log the text, which names the source; or count it, where that is too soon."""
+        self._log(self._logger.warning, source, kind, text, *values)
+
+    def exception(self, source: str, kind: str, text: str, *values: object) -> None:
+        """Log an error in the same way, with where it happened."""
+        self._log(self._logger.exception, source, kind, text, *values)
+
+    def _log(
+        self, pass_on: Callable[..., None], source: str, kind: str, text: str, *values: object
+    ) -> None:
         key, now = (source, kind), self._now()
         due, left_out = self._sources.get(key, (now, 0))
         if now < due or not self._has_room(kind, now):
@@ -38,7 +47,7 @@ class LogThrottle:
             return
         self._remember(key, now + INTERVAL_S, 0)
         more = f" ({left_out} more since the last such line)" if left_out else ""
-        self._logger.warning(text + more, *values)
+        pass_on(text + more, *values)
 
     def _has_room(self, kind: str, now: float) -> bool:
         lines = self._lines.setdefault(kind, deque(maxlen=MAX_LINES))

@@ -353,10 +353,13 @@ async def test_the_outbox_follows_the_power_of_its_controller() -> None:
             built.controller.lose_power()
             await cut.wait()
             asked.clear()
+            cut.clear()
             built.controller.restart()
             await asked.wait()
     finally:
         await built.stop()
+        async with asyncio.timeout(PATIENCE_S):
+            await cut.wait()
         server.close()
 
 

@@ -26,8 +26,9 @@ from leverframe.loop_shares import LoopTurns
 from leverframe.notify.mqtt_reasons import FIRST_REFUSAL
 from leverframe.outgoing.targets import OutgoingChannel
 
-# We report in sentences whatever the library would log.
-logging.getLogger("gmqtt").setLevel(logging.CRITICAL)
+# We report in sentences whatever the library would log. It logs packets as they come, also at the
+# highest level, as fast as a broker sends them: none of its lines is wanted.
+logging.getLogger("gmqtt").setLevel(logging.CRITICAL + 1)
 
 KEEPALIVE_S = 30
 #: Some twenty commands.

@@ -25,6 +25,7 @@ from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Value
 from leverframe.engine.settings import Settings
+from leverframe.log_throttle import LogThrottle
 from leverframe.notify.mqtt_link import ONLINE, MqttLink, status_topic
 from leverframe.notify.outbox import Outbox
 from leverframe.servers.mqtt.announced import AnnouncedTopics
@@ -62,6 +63,8 @@ class MqttService:
         self._was_up = False
         self._is_refused = False
         self._answers = CommandAnswers(self._publish_answer)
+        #: A broker can cause these lines as fast as it likes.
+        self._log = LogThrottle(log)
         link.on_change = self._link_changed
         link.on_message = self._heard
         link.on_acknowledged = lambda: self._states.changed()
@@ -147,7 +150,7 @@ class MqttService:
     def _link_changed(self) -> None:
         up, problem = self._link.up, self._link.problem
         if problem is not None and self._controller.troubles.get(NAME) != problem:
-            log.warning("%s: %s", NAME, problem)
+            self._log.warning(self._place, "problem", "%s: %s", NAME, problem)
         self._controller.troubles.note(NAME, problem)
         self._note_refusal()
         if up != self._was_up:
@@ -160,7 +163,7 @@ class MqttService:
     def _note_refusal(self) -> None:
         refusal = self._link.refusal()
         if refusal is not None and REFUSED not in self._controller.troubles:
-            log.warning("%s: %s", NAME, refusal)
+            self._log.warning(self._place, "refusal", "%s: %s", NAME, refusal)
         self._controller.troubles.note(REFUSED, refusal)
         may_again = self._is_refused and refusal is None
         self._is_refused = refusal is not None
@@ -238,7 +241,7 @@ class MqttService:
             answer = "The command is no UTF-8 text."
         except Exception:
             # The library that calls this would keep it to itself.
-            log.exception("%s: a command ended unexpectedly", NAME)
+            self._log.exception(self._place, "command", "%s: a command ended unexpectedly", NAME)
             answer = FAULT
         self._answers.add(outstanding, answer)
 
