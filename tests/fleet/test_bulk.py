@@ -10,6 +10,7 @@ from leverframe.commands.table.rights import Account
 from leverframe.fleet.bulk import BY_FLEET as FLEET
 from leverframe.fleet.bulk import each
 from leverframe.fleet.members import Member
+from leverframe.hardware.fault_catalogue import fault_from_text
 from leverframe.log_context import CONTROLLER
 from leverframe.loop_shares import bulk_turns
 from leverframe.servers.accounts.passwords import Passwords
@@ -245,3 +246,32 @@ async def test_others_have_their_turns_while_something_is_done_to_many() -> None
         assert (await each([node.member("gh")] * 4, work)).done == 4
         beside.cancel()
         assert turns >= 4
+
+
+async def test_all_or_none_tries_again_what_changes_while_it_is_tried() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=10)
+        bulk_turns().slice_s = 0.0
+        sending = asyncio.ensure_future(
+            node.ask(f"/api/fleet/send?all_or_none=1&command={ON}&name=gh-1,gh-2,gh-3,gh-4,gh-5")
+        )
+        # The first ones were tried by now.
+        for _ in range(6):
+            await asyncio.sleep(0)
+        assert not sending.done()
+        faults = node.member("gh-1").controller.faults
+        assert faults is not None
+        faults.add(fault_from_text("reboot*takes:1h"))
+        told = msgspec.json.decode((await sending).body)
+        assert (told["done"], on(node)) == (0, 0)
+        assert told["results"][0]["status"] == 503
+
+
+async def test_all_or_none_takes_no_more_than_one_round_of_the_loop_has_time_for() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=101)
+        many = "outs.cgi?" + "&".join(["out0=1"] * 100)
+        said = await node.refused(400, "send", command=many, all_or_none=1)
+        assert "100 commands for 101 controllers" in said
+        assert "up to 10000 commands in all" in said
+        assert on(node) == 0

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.matching import items_of
+from leverframe.commands.table.refusals import BadValue, Refusal
 from leverframe.commands.table.rights import Account, check_calls
 from leverframe.commands.table.row import ADMIN
 from leverframe.commands.table.stage import NO_HASHES, Stage
@@ -25,6 +26,7 @@ from leverframe.controller import Controller
 from leverframe.controller.live_snapshot import NoLiveSnapshot
 from leverframe.engine.actions import ON, Switch, after_switching
 from leverframe.engine.journal import Cause
+from leverframe.engine.settings import Settings
 from leverframe.engine.tree import MISSING, is_confidential
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import NOT_DONE
@@ -44,6 +46,8 @@ BY_FLEET = Account("fleet", ADMIN, joins_commands=True)
 #: What is told of what a command would change.
 MAX_EFFECTS = 4
 DONE = 200
+#: Commands that are carried out within one round of the loop, those of all controllers together.
+MAX_TOGETHER = 10_000
 _NOTHING = Reply(DONE, "", b"")
 _NOT_DONE = "Nothing was changed here, because others refuse it."
 
@@ -155,17 +159,15 @@ async def _all_or_none(
 ) -> BulkReport:
     """Carry out a command on all controllers within one round of the event loop, or on none.
 
+    It is tried on all of them in turns, and in that round again where something has changed since.
     Passwords are hashed before that, which takes a while: then it is tried again.
     """
+    _check_together(len(members), len(items_of(command.query)))
     hashes: dict[str, str] = {}
     passwords = Passwords()
     while True:
         needed: set[str] = set()
-        perform = partial(_perform, command, by)
-        tried = [
-            _tried(member, partial(perform, member.controller), hashes, needed)
-            for member in members
-        ]
+        tried = await _tried_on_all(members, command, by, hashes, needed)
         if any(result.status != DONE for result in tried):
             return report_of(not_done(tried))
         if not needed:
@@ -177,6 +179,57 @@ async def _all_or_none(
             members, [_submit(member, command, source, by, hashes) for member in members]
         )
     return await _answered(members, [_ask(member, command, source, by) for member in members])
+
+
+async def _tried_on_all(
+    members: Sequence[Member],
+    command: WrittenCommand,
+    by: Account,
+    hashes: Mapping[str, str],
+    needed: set[str],
+) -> list[MemberResult]:
+    """Try a command on all controllers; the results are right in the round of the return."""
+
+    def attempt(member: Member) -> MemberResult:
+        perform = partial(_perform, command, by, member.controller)
+        return _tried(member, perform, hashes, needed)
+
+    tried: dict[int, MemberResult] = {}
+    before: dict[int, _Decisive] = {}
+    async for member in in_turns(members):
+        before[member.number] = _Decisive.of(member)
+        tried[member.number] = attempt(member)
+    for member in members:
+        if not before[member.number].is_still(member):
+            tried[member.number] = attempt(member)
+    return [tried[member.number] for member in members]
+
+
+def _check_together(members: int, commands: int) -> None:
+    """Refuse what would keep the event loop from others for long."""
+    if members * commands > MAX_TOGETHER:
+        raise BadValue(
+            f"All or none: {commands} commands for {members} controllers are too many together.",
+            allowed=f"up to {MAX_TOGETHER} commands in all",
+        )
+
+
+class _Decisive(Struct, frozen=True, eq=False):
+    """What decides whether a controller refuses a command."""
+
+    settings: Settings
+    others: tuple[object, ...]
+
+    @classmethod
+    def of(cls, member: Member) -> "_Decisive":
+        controller = member.controller
+        ends_at, found = controller.bootloader_until, controller.engine.inputs.i2c_found
+        others = (controller.profile, ends_at, controller.has_power, found, member.has_left)
+        return cls(controller.pending, others)
+
+    def is_still(self, member: Member) -> bool:
+        now = _Decisive.of(member)
+        return now.settings is self.settings and now.others == self.others
 
 
 async def _answered(

@@ -14,7 +14,7 @@ from leverframe.fleet.jobs.steps import JobStep, MemberSteps, gone
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.tenants import is_seen, tenant_within
-from leverframe.loop_shares import in_turns, wait_for_turn
+from leverframe.loop_shares import in_turns
 
 Findings = dict[str, str] | None
 
@@ -38,7 +38,6 @@ class LocalExecutor:
         return dict(zip(steps, results, strict=True))
 
     async def _send(self, number: int, work: JobWork, step: JobStep) -> MemberResult:
-        await wait_for_turn()
         member = self.member(number)
         if member is None:
             return gone(str(number))
@@ -58,7 +57,6 @@ class LocalExecutor:
             settings = await self._snapshots.settings_of(member, label)
         except Refusal as refusal:
             return refused(member, refusal)
-        await wait_for_turn()
         return await self._steps.carry_out(member, step, lambda _: [(TAKE_SETTINGS, settings)])
 
     async def keep(self, numbers: Sequence[int], label: str) -> None:

@@ -26,6 +26,7 @@ from leverframe.fleet.members import Member, check_that_all_are_here
 from leverframe.fleet.records import Moved, Registry
 from leverframe.fleet.tenants import is_seen, tenant_within
 from leverframe.log_context import finished_within
+from leverframe.loop_shares import wait_for_turn
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.store import StoreUnavailable
 
@@ -115,7 +116,9 @@ class MemberSteps:
         hashes: dict[str, str] = {}
         also = {**self._outlived(controller), step.row: {"status": DONE}}
         while True:
-            # Hashing takes a while, in which it may leave.
+            # Others ask for the same at this moment; what a template sets takes long to work out.
+            await wait_for_turn()
+            # Waiting and hashing take a while, in which it may leave.
             check_that_all_are_here([member])
             try:
                 outstanding = controller.submit(
