@@ -46,16 +46,11 @@ class WorkPlaces:
 
     def __init__(self, most: int | None = None, wait_s: float = WAIT_S) -> None:
         self._most = usual_places() if most is None else most
-        self._wait_s = wait_s
-        #: What has a place, by the owner that it is for.
-        self._running: dict[Hashable, Hashable] = {}
+        self.wait_s = wait_s
+        #: The owners that have a place, with their tenants.
+        self.running: dict[Hashable, Hashable] = {}
         #: In the order in which it came.
         self._waiting: list[_Waiting] = []
-
-    @property
-    def running(self) -> int:
-        """Return how many places are taken."""
-        return len(self._running)
 
     @asynccontextmanager
     async def place(self, owner: Hashable, tenant: Hashable = None) -> AsyncIterator[None]:
@@ -68,7 +63,7 @@ class WorkPlaces:
 
     def give_back(self, owner: Hashable) -> None:
         """Free the place that an owner has taken."""
-        del self._running[owner]
+        del self.running[owner]
         self._admit()
 
     async def take(self, owner: Hashable, tenant: Hashable = None) -> None:
@@ -78,13 +73,13 @@ class WorkPlaces:
         self._waiting.append(waiting)
         self._admit()
         try:
-            async with asyncio.timeout(self._wait_s):
+            async with asyncio.timeout(self.wait_s):
                 await waiting.admitted
         except BaseException as error:
             self._leave_line(waiting)
             if isinstance(error, TimeoutError):
                 raise NoPlace(
-                    f"Other long work has run for {self._wait_s:g} s and is not done. "
+                    f"Other long work has run for {self.wait_s:g} s and is not done. "
                     f"Try again in {NoPlace.retry_after_s} s."
                 ) from None
             raise
@@ -107,17 +102,17 @@ class WorkPlaces:
 
     def _admit(self) -> None:
         """Give free places to what waits."""
-        while len(self._running) < self._most and (chosen := self._next()) is not None:
+        while len(self.running) < self._most and (chosen := self._next()) is not None:
             self._waiting.remove(chosen)
-            self._running[chosen.owner] = chosen.tenant
+            self.running[chosen.owner] = chosen.tenant
             chosen.admitted.set_result(None)
 
     def _next(self) -> _Waiting | None:
-        held = Counter(self._running.values())
+        held = Counter(self.running.values())
         eligible = [
             one
             for one in self._waiting
-            if one.owner not in self._running
+            if one.owner not in self.running
             and held[one.tenant] < max(1, self._most - 1)
             and not one.admitted.done()
         ]

@@ -33,6 +33,8 @@ from leverframe.engine.timeline import Course, RecordedPiece, changes_by_time, c
 
 #: Entries that differ beyond this are counted and not listed.
 MAX_LISTED = 500
+#: The futures are compared so often on the way.
+STOPS = 256
 #: A ping is answered after so long.
 ANSWER_MS = 1.0
 #: Labels that follow from others or that the engine sets: they are never given.
@@ -42,6 +44,7 @@ MADE_HERE = frozenset(
 BY_CHANGE = Cause("what-if")
 BEFORE: Literal["without"] = "without"
 AFTER: Literal["with"] = "with"
+_SIDES: tuple[Literal["without", "with"], ...] = (BEFORE, AFTER)
 
 
 class World(Protocol):
@@ -103,8 +106,8 @@ class _Future:
 
     def __init__(self, engine: Engine, at: Moment, world: World | None) -> None:
         self.engine = engine
-        self.entries: list[_Entry] = []
-        self._told: dict[_Entry, Entry] = {}
+        #: Since they were compared last, with the entry of the journal unless it is a message.
+        self.noted: list[tuple[_Entry, Entry | None]] = []
         self.uses = {label: OutputUse() for label in (*OUTPUTS, *PWMS)}
         self._world = world
         self._now = at.now
@@ -136,10 +139,6 @@ class _Future:
         for label, value in readings:
             self.engine.machine.put(label, value)
         self._take(self.engine.sense({}, self.at))
-
-    def report(self, noted: _Entry, only: Literal["without", "with"]) -> DifferingEntry:
-        entry = self._told.get(noted)
-        return DifferingEntry(*noted, only, None if entry is None else report_of(entry))
 
     def end(self) -> None:
         for label, since in self._on_since.items():
@@ -197,13 +196,11 @@ class _Future:
     def _note_entries(self) -> None:
         for entry in self.engine.machine.journal.since(self._number):
             self._number = entry.number
-            noted = (entry.wall, str(entry.cause), entry.text)
-            self.entries.append(noted)
-            self._told[noted] = entry
+            self.noted.append(((entry.wall, str(entry.cause), entry.text), entry))
 
     def _add(self, cause: str, text: str) -> None:
         self._note_entries()
-        self.entries.append((self.at.wall, cause, text))
+        self.noted.append(((self.at.wall, cause, text), None))
 
     def _note_outputs(self) -> None:
         values = self.engine.values
@@ -239,13 +236,15 @@ def what_if(
     """Simulate two futures of an engine, and compare them; courses are by wall time."""
     futures = [_Future(imported(state), at, world) for world in worlds]
     futures[1].apply(change)
+    comparison = _Comparison(futures[0], futures[1])
+    stops = [at.now + for_s * number / STOPS for number in range(1, STOPS + 1)]
+    lives = [_lived(future, _within(courses, at, for_s), stops) for future in futures]
+    # Together, so that what is the same in both need not be kept to the end.
+    for _ in zip(*lives, strict=True):
+        comparison.advance()
     for future in futures:
-        for now, readings in _within(courses, at, for_s):
-            future.live_until(now)
-            future.give(readings)
-        future.live_until(at.now + for_s)
         future.end()
-    return _compared(futures[0], futures[1], at, for_s)
+    return comparison.result(at, for_s)
 
 
 def encode_what_if(
@@ -271,26 +270,88 @@ def _within(
             yield now, readings
 
 
-def _compared(without: _Future, with_: _Future, at: Moment, for_s: float) -> WhatIf:
-    before, after = Counter(without.entries), Counter(with_.entries)
-    noted = [(entry, without) for entry in (before - after).elements()]
-    noted += [(entry, with_) for entry in (after - before).elements()]
-    noted.sort(key=lambda one: one[0][0])
-    differing = [
-        future.report(entry, BEFORE if future is without else AFTER)
-        for entry, future in noted[:MAX_LISTED]
-    ]
-    used = [
-        label
-        for label in without.uses
-        if any(one.uses[label] != OutputUse() for one in (without, with_))
-    ]
-    return WhatIf(
-        first=at.wall,
-        last=at.wall + for_s,
-        same=(before & after).total(),
-        differing=differing,
-        not_listed=len(noted) - len(differing),
-        without={label: without.uses[label] for label in used},
-        with_={label: with_.uses[label] for label in used},
-    )
+def _lived(
+    future: _Future,
+    given: Iterable[tuple[float, list[tuple[str, float | int | None]]]],
+    stops: Sequence[float],
+) -> Iterator[None]:
+    """Live through readings, with a pause at each of these moments."""
+    waiting = iter(given)
+    following = next(waiting, None)
+    for stop in stops:
+        while following is not None and following[0] <= stop:
+            now, readings = following
+            future.live_until(now)
+            future.give(readings)
+            following = next(waiting, None)
+        future.live_until(stop)
+        yield
+
+
+class _Differing:
+    """The entries of one future that the other one does not have."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[_Entry] = Counter()
+        self._told: dict[_Entry, Entry] = {}
+
+    def add(self, noted: _Entry, entry: Entry | None) -> None:
+        self.counts[noted] += 1
+        if entry is not None:
+            self._told[noted] = entry
+
+    def remove(self, noted: _Entry) -> bool:
+        """Remove one of these entries; return whether there was one."""
+        count = self.counts.get(noted, 0)
+        if count > 1:
+            self.counts[noted] -= 1
+        elif count:
+            del self.counts[noted]
+            self._told.pop(noted, None)
+        return count > 0
+
+    def report(self, noted: _Entry, only: Literal["without", "with"]) -> DifferingEntry:
+        entry = self._told.get(noted)
+        return DifferingEntry(*noted, only, None if entry is None else report_of(entry))
+
+
+class _Comparison:
+    """What differs between two futures so far: what is the same in both is only counted."""
+
+    def __init__(self, without: _Future, with_: _Future) -> None:
+        self._futures = (without, with_)
+        self._differing = (_Differing(), _Differing())
+        self._same = 0
+
+    def advance(self) -> None:
+        """Compare what has come since the last time."""
+        for future, own, other in zip(
+            self._futures, self._differing, reversed(self._differing), strict=True
+        ):
+            for noted, entry in future.noted:
+                if other.remove(noted):
+                    self._same += 1
+                else:
+                    own.add(noted, entry)
+            future.noted.clear()
+
+    def result(self, at: Moment, for_s: float) -> WhatIf:
+        without, with_ = self._futures
+        sides = zip(self._differing, _SIDES, strict=True)
+        noted = [(one, side, name) for side, name in sides for one in side.counts.elements()]
+        noted.sort(key=lambda found: found[0][0])
+        differing = [side.report(one, name) for one, side, name in noted[:MAX_LISTED]]
+        used = [
+            label
+            for label in without.uses
+            if any(one.uses[label] != OutputUse() for one in self._futures)
+        ]
+        return WhatIf(
+            first=at.wall,
+            last=at.wall + for_s,
+            same=self._same,
+            differing=differing,
+            not_listed=len(noted) - len(differing),
+            without={label: without.uses[label] for label in used},
+            with_={label: with_.uses[label] for label in used},
+        )

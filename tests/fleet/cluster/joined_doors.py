@@ -8,6 +8,7 @@ from leverframe.fleet.cluster.directory import Directory, Place
 from leverframe.fleet.cluster.inner_port import FleetDoor
 from leverframe.fleet.door import Door
 from leverframe.fleet.entrance import Entrance
+from leverframe.servers.http.departure import ClientLeft, ending_with
 from leverframe.servers.http.limits import MIB, HttpLimits
 from leverframe.servers.http.messages import CONTINUE, Answer, Reply, Request, StreamReply
 from tests.patience import PATIENCE_S
@@ -29,12 +30,16 @@ class Standing:
         #: What /stream sends.
         self.sent = 0
         self.stream_ended = asyncio.Event()
+        #: Set when /work was given up, which ends with its client.
+        self.work_ended = asyncio.Event()
         self.entrance = Entrance(name, self.answer, lambda request: CONTINUE)
 
     def answer(self, request: Request) -> Answer:
         self.requests.append(request)
         if request.path == "/wait":
             return self._later()
+        if request.path == "/work":
+            return self._work(request)
         if request.path == "/stream":
             return StreamReply(200, "text/plain", self._chunks())
         if request.path == "/large":
@@ -44,6 +49,14 @@ class Standing:
 
     async def _later(self) -> Reply:
         await self.may_answer.wait()
+        return Reply(200, "text/plain", b"late")
+
+    async def _work(self, request: Request) -> Reply:
+        try:
+            with ending_with(request.departure):
+                await self.may_answer.wait()
+        except ClientLeft:
+            self.work_ended.set()
         return Reply(200, "text/plain", b"late")
 
     async def _chunks(self) -> AsyncIterator[bytes]:

@@ -18,6 +18,7 @@ from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.http.limits import MIB
 from leverframe.servers.http.messages import CONTINUE, Reply
+from tests.cases import for_each
 from tests.fleet.cluster.joined_doors import HOME, JoinedNode, joined_nodes, until
 from tests.fleet.http_client import Streams, ask, ask_once, connected
 from tests.patience import PATIENCE_S
@@ -575,3 +576,18 @@ async def test_who_gives_up_while_an_owner_is_asked_leaves_no_connection_to_it()
         await writer.wait_closed()
         silent.close()
         await until(lambda: is_idle(nodes["a"]))
+
+
+@for_each("is_reset", [False, True])
+async def test_work_at_another_node_ends_with_its_client(is_reset: bool) -> None:
+    async with joined_nodes("ab") as nodes:
+        standing = await nodes.put("gh-1", "b")
+        _, writer = await open_to(nodes["a"])
+        writer.write(b"GET /work HTTP/1.1\r\nHost: gh-1.localhost\r\n\r\n")
+        await until(lambda: bool(standing.requests))
+        if is_reset:
+            writer.transport.abort()
+        else:
+            writer.close()
+        async with asyncio.timeout(PATIENCE_S):
+            await standing.work_ended.wait()

@@ -55,13 +55,14 @@ class ControllerWork(Struct, frozen=True):
     owner: Hashable
     #: Asked each time: a controller may get another tenant.
     tenant: Callable[[], Hashable] = no_tenant
+    #: Of each piece of work.
+    budget: WorkBudget = USUAL_BUDGET
 
     async def run(
         self,
         function: Callable[..., bytes],
         *values: Any,
         fed: AsyncIterator[Any] | None = None,
-        budget: WorkBudget = USUAL_BUDGET,
         instead: str,
     ) -> bytes:
         """Return what a function makes of values in its process; `instead` says what to do else.
@@ -70,7 +71,7 @@ class ControllerWork(Struct, frozen=True):
         """
         with refusing_long_work(instead):
             async with self.places.place(self.owner, self.tenant()):
-                return await run_bounded(function, *values, budget=budget, fed=fed)
+                return await run_bounded(function, *values, budget=self.budget, fed=fed)
 
     async def hold(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         """Return the pieces of a long answer when the controller sends no other one.

@@ -35,7 +35,7 @@ PARAMETERS = (
 
 
 #: What to do where it is too much.
-INSTEAD = "a shorter time in `for`, such as 24h"
+INSTEAD = "a shorter time in `for`, or rules that switch less often"
 
 
 async def tried_commands(context: Context) -> Reply:
