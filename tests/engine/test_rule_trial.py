@@ -4,10 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.engine.live_rule import Firing
-from leverframe.engine.rule_trial import MAX_FIRINGS, sources_of_trial, try_rule
+from leverframe.engine.rule_trial import (
+    MAX_FIRINGS,
+    sources_of_trial,
+    try_rule,
+    turning,
+    turns_of_trial,
+)
 from leverframe.engine.settings import Rule
 from leverframe.engine.timeline import Course
 from leverframe.profile import Profile
+from tests.cases import for_each
 from tests.effort import examples
 
 from .rule_bench import bench_with, rule
@@ -64,6 +71,19 @@ def test_a_rule_is_not_told_what_it_switches_itself() -> None:
 def test_a_flickering_rule_does_not_fill_the_answer() -> None:
     flicker = [(1000.0 + step, 25.0 if step % 2 else 15.0) for step in range(3 * MAX_FIRINGS)]
     assert len(tried(rule(), DS1=flicker)) == MAX_FIRINGS
+
+
+@for_each(("compare", "reference", "level"), [(">=", 1, 1), (">=", 0, 0), ("<", 1, 0), ("<", 0, 0)])
+def test_a_digital_source_turns_a_rule_that_is_tried_between_0_and_1(
+    compare: str, reference: int, level: int
+) -> None:
+    digital = rule(source="INPD1", compare=compare, reference=reference)
+    past = [(1000.0, 1 - level), (2000.0, level), (3000.0, level), (4000.0, 1 - level)]
+    course = turning(past, turns_of_trial([None, digital], 1, "INPD1"))
+    assert [time for time, _ in course] == [1000.0, 2000.0, 4000.0]
+    firings, _ = try_rule([None, digital], 1, {"INPD1": course}, DAY, NEWEST)
+    later = [(one.time, one.active) for one in firings if one.time > DAY[0]]
+    assert later == [(2000.0, True), (4000.0, False)]
 
 
 STEPS = st.lists(st.tuples(st.integers(1, 20), st.sampled_from([15.0, 19.5, 20.0, 25.0, None])))

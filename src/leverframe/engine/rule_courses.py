@@ -43,6 +43,9 @@ def values_of(conditions: Iterable[Condition], limits: Range) -> list[float]:
 
 def turns_of(condition: Condition) -> tuple[float, float]:
     """Return the numbers at which a condition turns: while it is false, and while it is true."""
+    if condition.label in DIGITAL:
+        # Between 0 and 1, whichever of the two it asks for.
+        return 1.0, 1.0
     was, condition.result = condition.result, True
     while_true = condition.threshold
     condition.result = was
