@@ -143,6 +143,16 @@ async def test_other_sites_may_use_the_controller_that_names_them(tmp_path: Path
         assert "Access-Control-Allow-Origin" not in dict(shut.headers)
 
 
+async def test_a_controller_that_a_node_takes_over_has_the_keys_of_its_file(tmp_path: Path) -> None:
+    async with loop_node(host="0.0.0.0") as node:
+        await start(node, read(tmp_path, table("a", trusted=["192.0.2.0/24"])))
+        member = node.member("a")
+        # As nodes that share a database do.
+        await node.node.drop([member])
+        assert await node.node.start_some([member.number]) == {}
+        assert (await ask(node, "a", "/outs.cgi?out0=1", peer="192.0.2.7")).status == 200
+
+
 async def test_serial_port_and_bus_are_those_of_one_controller(tmp_path: Path) -> None:
     text = table("a", serial_port="/dev/no-tty1", serial_modbus="/dev/no-tty2") + table("b")
     async with loop_node(real_time=True, capture=True) as node:
