@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.storage.encrypting import EncryptingStore, KeyUnusable
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import DELETED, Changes, MemoryStore
@@ -82,3 +83,67 @@ async def test_a_damaged_key_is_a_sentence(tmp_path: Path) -> None:
         await EncryptingStore(MemoryStore(), tmp_path / "key").commit(
             Changes(settings=dict(SECRETS))
         )
+
+
+HOOK = "https://hooks.example/canary-token"
+WEB_HOOK = {"http.0.url": HOOK, "http.0.body": "canary-body"}
+
+
+async def test_web_hooks_messages_and_earlier_settings_are_sealed(tmp_path: Path) -> None:
+    path, key = tmp_path / "store.db", tmp_path / "key"
+    store = EncryptingStore(SqliteStore(path), key)
+    message = {"content": {"path": "/canary-token"}}
+    await store.commit(
+        Changes(settings=dict(WEB_HOOK), messages={7: message}, blobs={EARLIER: b"canary"})
+    )
+    in_use = content(tmp_path)
+    await store.close()
+    assert b"canary" not in in_use + content(tmp_path)
+    again = EncryptingStore(SqliteStore(path), key)
+    assert again.load().settings == WEB_HOOK
+    assert again.messages() == {7: message}
+    assert await again.blob(EARLIER) == b"canary"
+    await again.close()
+
+
+async def test_what_was_stored_openly_is_read_and_named(tmp_path: Path) -> None:
+    inner = MemoryStore()
+    secret = {"gsm.code": "1234"}
+    message = {"content": {"path": "/canary-token"}}
+    await inner.commit(
+        Changes(settings={**WEB_HOOK, "x": 1}, messages={7: message}, blobs={EARLIER: b"canary"})
+    )
+    store = EncryptingStore(inner, tmp_path / "key")
+    await store.commit(Changes(settings=dict(secret)))
+    stored = store.load()
+    assert stored.settings == {**WEB_HOOK, **secret, "x": 1}
+    assert stored.unsealed == WEB_HOOK
+    assert store.messages() == {7: message}
+    assert await store.blob(EARLIER) == b"canary"
+
+
+async def test_without_its_key_messages_and_earlier_settings_count_as_not_there(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    inner = MemoryStore()
+    store = EncryptingStore(inner, tmp_path / "key")
+    await store.commit(Changes(messages={7: {"text": "canary"}}, blobs={EARLIER: b"canary"}))
+    other = EncryptingStore(inner, tmp_path / "other")
+    assert other.messages() == {}
+    assert await other.blob(EARLIER) is None
+    assert "message.7 cannot be opened" in caplog.text
+    # Nor can one be put in the place of another.
+    await inner.commit(Changes(messages={8: inner.messages()[7]}))
+    assert store.messages() == {7: {"text": "canary"}}
+
+
+async def test_damaged_key_holds_up_nothing_but_messages(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "key").write_bytes(b"short")
+    inner = MemoryStore()
+    store = EncryptingStore(inner, tmp_path / "key")
+    await store.commit(Changes(settings={"x": 1}, messages={7: {"text": "a"}, 8: DELETED}))
+    assert inner.load().settings == {"x": 1}
+    assert inner.messages() == {}
+    assert "messages are not stored: The key" in caplog.text

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.storage.encrypting import KeyFile, Sealer
 from leverframe.storage.fleet.group_commit import GroupCommitLane, LaneStore
 from leverframe.storage.fleet.lane import MemoryLane
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
@@ -29,7 +28,7 @@ class PartOfLane(LaneStore):
     """A part of a lane that closes the lane with it."""
 
     def __init__(self, lane: GroupCommitLane, controller: int) -> None:
-        super().__init__(lane, controller, Sealer(KeyFile(Path("unused"))))
+        super().__init__(lane, controller, lane.sealer(controller))
 
     async def close(self) -> None:
         await self._lane.close()

@@ -134,6 +134,10 @@ class Outbox:
                 log.warning("message %d of the store is not understood and left out", number)
                 self._write({number: None})
                 continue
+            if message.state in (SENT, FAILED) and message.content:
+                # Of an earlier program, which kept it.
+                message.content = {}
+                self._write({number: message})
             if message.state != WAITING:
                 self._remember(message)
             elif not self.capture:
@@ -261,6 +265,9 @@ class Outbox:
             self._add_entry(cause_of(message), message_fact(message, _ARRIVED[message.state]))
         key = (message.channel, message.state)
         self._counts[key] = self._counts.get(key, 0) + 1
+        if message.state != CAPTURED:
+            # It holds addresses and texts that are needed no more, and are shown to nobody.
+            message.content = {}
         rows: dict[int, Message | None] = {message.number: message}
         gone = self._remember(message)
         if gone is not None:

@@ -7,6 +7,7 @@ would cost every other start time and memory.
 
 import secrets
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -143,6 +144,7 @@ async def build(
     shared = node or NodeServices()
     stored = store.load() if stored is None else stored
     host_label, made_mac, cookie_name, boots = await _identity(store, stored, clock.wall())
+    await _seal_what_lies_openly(store, stored)
     name, mac = configured.name or host_label, configured.mac or made_mac
     snmp_identity = EngineIdentity(engine_id(mac), boots)
     controller = Controller(profile, store, make_board(wiring, clock), clock, timezone, stored)
@@ -248,6 +250,14 @@ class ControllerIdentity(NamedTuple):
     cookie_name: str
     #: The number of this start, for managers of SNMP.
     boots: int
+
+
+async def _seal_what_lies_openly(store: Store, stored: Stored) -> None:
+    """Write what an earlier program has stored openly once more, which seals it."""
+    if stored.unsealed:
+        # What cannot be written now is found again at the next start.
+        with suppress(StoreUnavailable):
+            await store.commit(Changes(settings=stored.unsealed))
 
 
 async def _identity(store: Store, stored: Stored, wall: float) -> ControllerIdentity:

@@ -1,10 +1,14 @@
-"""Encryption of secrets in the store, with a key that lies in a file of its own.
+"""Encryption of what is confidential in the store, with a key that lies in a file of its own.
 
-A copy of the store, a snapshot or a disk handed on gives no password of a mail account away. The
-key file is made when the first secret is stored and is for its owner alone. Where it is the key of
-many controllers, each has its own, made from it. Password hashes are not sealed: nothing can be
-read from them, and signing in must go on working when a key is lost. Secrets that the key does not
-open count as not set; the log says so.
+A copy of the store, a snapshot or a disk handed on gives no password of a mail account and no
+address of a web hook away. Sealed are secrets, the addresses and bodies of HTTP1-HTTP4, messages of
+the outbox, and the settings of an earlier version. The key file is made when the first of these is
+stored and is for its owner alone. Where it is the key of many controllers, each has its own, made
+from it. Password hashes are not sealed: nothing can be read from them, and signing in must go on
+working when a key is lost. What the key does not open counts as not set; the log says so.
+
+Stores of earlier programs hold some of it openly. That is read as it is, and sealed at the next
+start of the controller.
 """
 
 import asyncio
@@ -19,19 +23,25 @@ from typing import Any, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from leverframe.engine.tree import is_secret
+from leverframe.commands.version_change.version_change import EARLIER
+from leverframe.engine.tree import is_confidential
+from leverframe.log_throttle import LogThrottle
 from leverframe.storage.private_file import write_private
 from leverframe.storage.store import Rows, Store, Stored, StoreUnavailable
 
 log = logging.getLogger(__name__)
+_warn = LogThrottle(log).warning
 
 #: The row of a fleet's job that holds what it does, which may be to set a password.
 JOB_WORK = "job.work"
 _MARK = "sealed:1:"
+#: Uploads that hold settings.
+_SEALED_BLOBS = frozenset({EARLIER})
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
 #: What stands in the place of a secret that is not set, or is removed.
 _NOT_SET = frozenset({'""', "null"})
+_EMPTY = ("", None)
 
 
 class Cipher(Protocol):
@@ -62,13 +72,13 @@ class EncryptingStore(Store):
         return await self._store.audit(prefix)
 
     async def blob(self, name: str) -> bytes | None:
-        return await self._store.blob(name)
+        return self._sealer.opened_blob(name, await self._store.blob(name))
 
     def messages(self) -> dict[int, Any]:
-        return self._store.messages()
+        return self._sealer.opened_messages(self._store.messages())
 
     async def write(self, rows: Rows) -> None:
-        if secrets_in(rows):
+        if needs_sealing(rows):
             # The key may have to be read first, and the library loaded.
             rows = await asyncio.to_thread(self._sealer.sealed, rows)
         await self._store.write(rows)
@@ -77,8 +87,21 @@ class EncryptingStore(Store):
         await self._store.close()
 
 
-def secrets_in(rows: Rows) -> dict[str, str]:
-    """Return the settings among rows that must not be stored as they are."""
+def needs_sealing(rows: Rows) -> bool:
+    """Return whether something among rows must not be stored as it is."""
+    return bool(_secrets_in(rows) or _messages_in(rows) or _blobs_in(rows))
+
+
+def _messages_in(rows: Rows) -> dict[str, str]:
+    return {number: text for number, text in rows.messages.items() if text is not None}
+
+
+def _blobs_in(rows: Rows) -> dict[str, bytes]:
+    found = ((name, rows.blobs.get(name)) for name in _SEALED_BLOBS) if rows.blobs else ()
+    return {name: data for name, data in found if data is not None}
+
+
+def _secrets_in(rows: Rows) -> dict[str, str]:
     return {
         path: text
         for path, text in rows.settings.items()
@@ -95,33 +118,86 @@ class Sealer:
         self._cipher: Cipher | None = None
 
     def sealed(self, rows: Rows) -> Rows:
-        """Return rows with their secrets sealed; not on the event loop, since it reads a file."""
-        texts = {path: self._sealed_text(path, text) for path, text in secrets_in(rows).items()}
-        return replace(rows, settings=rows.settings | texts) if texts else rows
+        """Return rows with what is confidential sealed; not on the event loop: it reads a file."""
+        texts = {path: self._sealed_text(path, text) for path, text in _secrets_in(rows).items()}
+        blobs = {
+            name: self._sealed_bytes(_blob_path(name), data)
+            for name, data in _blobs_in(rows).items()
+        }
+        return replace(
+            rows,
+            settings=rows.settings | texts,
+            messages=self._sealed_messages(rows),
+            blobs=rows.blobs | blobs,
+        )
+
+    def _sealed_messages(self, rows: Rows) -> dict[str, str | None]:
+        """Seal messages; without a key they are not stored, and hold up nothing else."""
+        found = _messages_in(rows)
+        try:
+            sealed = {
+                number: self._sealed_text(_message_path(number), text)
+                for number, text in found.items()
+            }
+        except KeyUnusable as error:
+            _warn(str(self._key_file.path), "messages", "messages are not stored: %s", error)
+            sealed = {}
+        return {number: None for number in rows.messages if number not in found} | sealed
 
     def opened(self, stored: Stored) -> Stored:
-        """Open the secrets among what is stored; those that it cannot open count as not set."""
+        """Open the settings among what is stored; those that it cannot open count as not set."""
         for path, value in list(stored.settings.items()):
-            if isinstance(value, str) and value.startswith(_MARK) and _is_sealed(path):
-                opened = self._opened(path, value)
-                if opened is None:
-                    del stored.settings[path]
-                else:
-                    stored.settings[path] = opened
+            if not _is_sealed(path) or value in _EMPTY:
+                continue
+            if not _has_mark(value):
+                stored.unsealed = {**stored.unsealed, path: value}
+                continue
+            opened = self._opened_text(path, value)
+            if opened is None:
+                del stored.settings[path]
+            else:
+                stored.settings[path] = msgspec.json.decode(opened)
         return stored
 
+    def opened_messages(self, messages: dict[int, Any]) -> dict[int, Any]:
+        """Open messages of the outbox; leave those out that it cannot open."""
+        found: dict[int, Any] = {}
+        for number, value in messages.items():
+            if not _has_mark(value):
+                found[number] = value
+            elif (opened := self._opened_text(_message_path(number), value)) is not None:
+                found[number] = msgspec.json.decode(opened)
+        return found
+
+    def opened_blob(self, name: str, data: bytes | None) -> bytes | None:
+        if name not in _SEALED_BLOBS or data is None or not data.startswith(_MARK.encode()):
+            return data
+        return self._opened(_blob_path(name), data.removeprefix(_MARK.encode()))
+
     def _sealed_text(self, path: str, text: str) -> str:
+        sealed = b64encode(self._sealed(path, text.encode())).decode()
+        return msgspec.json.encode(_MARK + sealed).decode()
+
+    def _sealed_bytes(self, path: str, data: bytes) -> bytes:
+        return _MARK.encode() + self._sealed(path, data)
+
+    def _sealed(self, path: str, data: bytes) -> bytes:
         nonce = secrets.token_bytes(_NONCE_BYTES)
-        sealed = self._with_key().encrypt(nonce, text.encode(), path.encode())
-        return msgspec.json.encode(_MARK + b64encode(nonce + sealed).decode()).decode()
+        return nonce + self._with_key().encrypt(nonce, data, path.encode())
 
-    def _opened(self, path: str, value: str) -> Any:
-        from cryptography.exceptions import InvalidTag
-
+    def _opened_text(self, path: str, value: str) -> bytes | None:
         try:
             packed = b64decode(value.removeprefix(_MARK), validate=True)
-            nonce, data = packed[:_NONCE_BYTES], packed[_NONCE_BYTES:]
-            return msgspec.json.decode(self._with_key().decrypt(nonce, data, path.encode()))
+        except ValueError:
+            packed = b""
+        return self._opened(path, packed)
+
+    def _opened(self, path: str, packed: bytes) -> bytes | None:
+        from cryptography.exceptions import InvalidTag
+
+        nonce, data = packed[:_NONCE_BYTES], packed[_NONCE_BYTES:]
+        try:
+            return self._with_key().decrypt(nonce, data, path.encode())
         except (ValueError, InvalidTag):
             log.warning(
                 "%s cannot be opened with the key %s and counts as not set; set it again, or put "
@@ -146,7 +222,20 @@ def load() -> None:
 
 
 def _is_sealed(path: str) -> bool:
-    return path == JOB_WORK or (is_secret(path) and not path.startswith("access."))
+    return path == JOB_WORK or (is_confidential(path) and not path.startswith("access."))
+
+
+def _has_mark(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith(_MARK)
+
+
+def _message_path(number: object) -> str:
+    """Return what a message is bound to: sealed it is of no use under another number."""
+    return f"message.{number}"
+
+
+def _blob_path(name: str) -> str:
+    return f"blob.{name}"
 
 
 class KeyFile:

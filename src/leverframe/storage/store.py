@@ -52,6 +52,8 @@ class Stored(msgspec.Struct):
     kept: dict[str, Any]
     #: The names of its rows; what is in them, `Store.audit` reads.
     audit: list[str] = []
+    #: Settings that an earlier program has stored openly and that are sealed now.
+    unsealed: dict[str, Any] = {}
 
 
 class StoreUnavailable(ErrorForPeople):

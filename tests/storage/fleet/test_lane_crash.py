@@ -63,6 +63,8 @@ def test_a_crash_after_any_batch_loses_nothing_of_any_controller(
                 models[controller].apply(changes)
             await asyncio.gather(*futures)
             copy = copy_as_after_a_crash(folder / "fleet.db", folder / str(number))
+            if (key := folder / "fleet.key").exists():
+                shutil.copy(key, copy.with_name(key.name))
             await assert_holds(copy, models)
         await lane.close()
         await assert_holds(folder / "fleet.db", models)

@@ -6,11 +6,15 @@ What each controller's part promises is in `test_store_contract.py`, which asks 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from leverframe.clock import VirtualClock
+from leverframe.commands.version_change.version_change import EARLIER
+from leverframe.process.build import build
 from leverframe.storage.fleet import sqlite_lane
 from leverframe.storage.fleet.group_commit import GroupCommitLane
 from leverframe.storage.fleet.lane import Lane, MemoryLane
@@ -18,6 +22,7 @@ from leverframe.storage.fleet.postgres_connection import connect
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
 from leverframe.storage.store import DELETED, Changes, Rows, StoreUnavailable
 from leverframe.storage.writer import Writer
+from tests.boundary_profiles import NEWEST
 from tests.hardware.waiting import until
 from tests.postgres_server import shared_server
 from tests.storage.fleet.postgres_lanes import postgres_lane
@@ -247,7 +252,18 @@ async def test_secrets_are_sealed_for_their_controller_alone(
     lane = LANES[kind](tmp_path)
     assert isinstance(lane, GroupCommitLane)
     for number in (1, 2):
-        await lane.store(number).commit(Changes({"email.password": "canary", "name": "in clear"}))
+        settings = {
+            "email.password": "canary",
+            "http.1.url": "https://hooks.example/canary",
+            "http.1.body": "canary",
+            "name": "in clear",
+        }
+        messages = {4: {"content": {"path": "/canary"}}}
+        blobs = {EARLIER: b"canary"}
+        await lane.store(number).commit(Changes(settings, {}, blobs, messages=messages))
+        assert lane.store(number).load().settings == settings
+        assert lane.store(number).messages() == messages
+        assert await lane.store(number).blob(EARLIER) == b"canary"
     sealed = [lane.read([number])[number] for number in (1, 2)]
     assert "canary" not in str(sealed)
     # A row that is put into another controller's part opens nothing.
@@ -258,6 +274,32 @@ async def test_secrets_are_sealed_for_their_controller_alone(
     assert b"in clear" in everything
     assert b"canary" not in everything
     assert (tmp_path / "fleet.key").read_bytes() not in everything
+    await lane.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "written"), [("sqlite", written_to_file), ("postgres", written_to_database)]
+)
+async def test_web_hooks_of_an_earlier_program_are_sealed_at_the_next_start(
+    tmp_path: Path, kind: str, written: Callable[[Path], bytes]
+) -> None:
+    lane = LANES[kind](tmp_path)
+    assert isinstance(lane, GroupCommitLane)
+    openly = {"http.0.url": "https://hooks.example/token", "http.0.body": "hello"}
+    texts = {path: f'"{value}"' for path, value in openly.items()}
+    lane.write_parts({1: Rows(texts), 2: Rows(texts)})
+    assert b"hooks.example" in written(tmp_path)
+    stored = (await lane.fetch([1]))[1]
+    clock = VirtualClock()
+    built = await build(NEWEST, lane.store(1), clock, UTC, stored=stored)
+    for _ in range(2):
+        assert built.controller.engine.settings.http[0].url == openly["http.0.url"]
+        await built.stop()
+        assert "hooks.example" not in str(lane.read([1])[1].settings)
+        built = await build(NEWEST, lane.store(1), clock, UTC)
+    await built.stop()
+    # Others are as they were until they start.
+    assert lane.read([2])[2].settings == openly
     await lane.close()
 
 

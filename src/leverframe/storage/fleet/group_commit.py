@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from leverframe.storage.encrypting import KeyFile, Sealer, secrets_in
+from leverframe.storage.encrypting import KeyFile, Sealer, needs_sealing
 from leverframe.storage.fleet.lane import Lane
 from leverframe.storage.fleet.lane_figures import LaneFigures
 from leverframe.storage.group_commit import Faults, GroupCommit, see_through
@@ -55,7 +55,11 @@ class GroupCommitLane(Lane):
         self.figures = LaneFigures()
 
     def store(self, controller: int) -> "LaneStore":
-        return LaneStore(self, controller, Sealer(self._key_file, controller))
+        return LaneStore(self, controller, self.sealer(controller))
+
+    def sealer(self, controller: int) -> Sealer:
+        """Return what seals and opens for one controller."""
+        return Sealer(self._key_file, controller)
 
     # --- what each does in its own way ------------------------------------------------------------
 
@@ -69,7 +73,7 @@ class GroupCommitLane(Lane):
 
     @abstractmethod
     def read(self, controllers: Sequence[int]) -> dict[int, Stored]:
-        """Read settings and remembered state; secrets are sealed."""
+        """Read settings and remembered state, sealed as they are."""
 
     @abstractmethod
     def read_audit(self, controller: int, prefix: str) -> dict[str, str]:
@@ -77,7 +81,7 @@ class GroupCommitLane(Lane):
 
     @abstractmethod
     def read_messages(self, controller: int) -> dict[int, Any]:
-        """Read the messages of the outbox by number."""
+        """Read the messages of the outbox by number, sealed as they are."""
 
     @abstractmethod
     def read_blob(self, controller: int, name: str) -> bytes | None:
@@ -127,7 +131,7 @@ class GroupCommitLane(Lane):
         return {}
 
     def _sealed(self, controller: int, rows: Rows) -> Rows:
-        return Sealer(self._key_file, controller).sealed(rows) if secrets_in(rows) else rows
+        return self.sealer(controller).sealed(rows) if needs_sealing(rows) else rows
 
     async def forget(self, controllers: Iterable[int]) -> None:
         loop = asyncio.get_running_loop()
@@ -183,10 +187,13 @@ class LaneStore(Store):
         return await asyncio.to_thread(self._lane.read_audit, self.number, prefix)
 
     async def blob(self, name: str) -> bytes | None:
-        return await asyncio.to_thread(self._lane.read_blob, self.number, name)
+        return await asyncio.to_thread(self._opened_blob, name)
+
+    def _opened_blob(self, name: str) -> bytes | None:
+        return self._sealer.opened_blob(name, self._lane.read_blob(self.number, name))
 
     def messages(self) -> dict[int, Any]:
-        return self._lane.read_messages(self.number)
+        return self._sealer.opened_messages(self._lane.read_messages(self.number))
 
     async def write(self, rows: Rows) -> None:
         done = asyncio.get_running_loop().create_future()

@@ -6,20 +6,25 @@ leaves the place that it came from as it is; whoever moves decides what becomes 
 
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 from leverframe.errors import ErrorForPeople
 from leverframe.storage.datafolder import DataFolder
-from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.encrypting import EncryptingStore, KeyFile, Sealer
 from leverframe.storage.fleet.opening import FleetFolder
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.shared_chunks import SharedChunks
-from leverframe.storage.read_only import ReadOnlyStore, rows_in
+from leverframe.storage.read_only import rows_in
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.sqlite_file import reason
-from leverframe.storage.store import Changes, Rows, messages_from_texts, values_from_texts
+from leverframe.storage.store import (
+    Changes,
+    Rows,
+    Stored,
+    messages_from_texts,
+    values_from_texts,
+)
 
 _BYTES = Bounds().max_bytes
 #: The setting of its name, and the name that it has without.
@@ -38,13 +43,12 @@ class FolderContent:
         rows = rows_in(folder.store_path)
         if rows is None:
             raise CannotMove(f"The store {folder.store_path} is empty; nothing was moved.")
-        self._rows = rows
-        store = EncryptingStore(ReadOnlyStore(rows, ""), folder.key_path)
-        self.settings = store.load().settings
-        self.kept: dict[str, Any] = values_from_texts(rows.kept)
+        self._changes = _changes(rows, Sealer(KeyFile(folder.key_path)))
+        self.settings = self._changes.settings
+        self.kept = self._changes.kept
 
     def changes(self) -> Changes:
-        return _changes(self.settings, self._rows)
+        return self._changes
 
 
 async def move_in(content: FolderContent, lane: SqliteLane, node: FleetFolder, number: int) -> str:
@@ -71,9 +75,8 @@ async def move_out(
 
     Where nobody has named it, it is called by itself as it was in the node.
     """
-    settings = lane.store(number).load().settings
-    changes = _changes(settings, lane.rows_of(number))
-    if not settings.get(_NAME):
+    changes = _changes(lane.rows_of(number), lane.sealer(number))
+    if not changes.settings.get(_NAME):
         changes.kept[_OWN_NAME] = name
     store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
     try:
@@ -101,13 +104,15 @@ def empty_folder(path: Path) -> DataFolder:
     return DataFolder(path)
 
 
-def _changes(settings: dict[str, Any], rows: Rows) -> Changes:
+def _changes(rows: Rows, sealer: Sealer) -> Changes:
+    """Return all that is stored of a controller, opened."""
+    blobs = {name: sealer.opened_blob(name, data) for name, data in rows.blobs.items()}
     return Changes(
-        settings=settings,
+        settings=sealer.opened(Stored(values_from_texts(rows.settings), {})).settings,
         kept=values_from_texts(rows.kept),
-        blobs={name: data for name, data in rows.blobs.items() if data is not None},
+        blobs={name: data for name, data in blobs.items() if data is not None},
         replace_settings=True,
-        messages=messages_from_texts(rows.messages),
+        messages=sealer.opened_messages(messages_from_texts(rows.messages)),
     )
 
 
