@@ -6,7 +6,7 @@ _leverframe() {
         words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data help -V --version -h --help"
     else
         case "$first" in
-            fleet) words="run migrate nodes drain forget move simulate add list show remove rename place start tag send rollout drift changes advance snapshot snapshots remove-snapshot restore fork fault export tenant account map adopt release" ;;
+            fleet) words="run migrate nodes drain forget move simulate add list show remove rename place start tag send rollout drift changes advance snapshot snapshots remove-snapshot restore fork fault export tenant account protect map adopt release" ;;
             unit) words="find pull diff check schema plan apply rollback watch take-over give-back" ;;
             config) words="check example" ;;
             board) words="check" ;;
@@ -25,7 +25,7 @@ _leverframe() {
             "fleet forget") words="--node --user --ca-file -h --help" ;;
             "fleet move") words="--node --user --ca-file -h --help" ;;
             "fleet simulate") words="--for --json --config -h --help" ;;
-            "fleet add") words="--name --count --first --template --hw --sw --tag --address --port --tenant --dry-run --node --user --ca-file --json -h --help" ;;
+            "fleet add") words="--name --count --first --template --hw --sw --tag --address --port --tenant --open --dry-run --node --user --ca-file --json -h --help" ;;
             "fleet list") words="--tag --node --user --ca-file --json -h --help" ;;
             "fleet show") words="--node --user --ca-file --json -h --help" ;;
             "fleet remove") words="--tag --node --user --ca-file --json -h --help" ;;
@@ -45,8 +45,9 @@ _leverframe() {
             "fleet fork") words="--count --first --tag --address --port --node --user --ca-file --json -h --help" ;;
             "fleet fault") words="--tag --seed --node --user --ca-file --json -h --help" ;;
             "fleet export") words="--tag --node --user --ca-file --json -h --help" ;;
-            "fleet tenant") words="--tag --max --node --user --ca-file --json -h --help" ;;
-            "fleet account") words="--tenant --role --node --user --ca-file --json -h --help" ;;
+            "fleet tenant") words="--tag --max --open --node --user --ca-file --json -h --help" ;;
+            "fleet account") words="--tenant --role --open --node --user --ca-file --json -h --help" ;;
+            "fleet protect") words="--tag --node --user --ca-file --json -h --help" ;;
             "fleet map") words="--domain --haproxy --file --every --node --user --ca-file -h --help" ;;
             "fleet adopt") words="--name --tag --config --data -h --help" ;;
             "fleet release") words="--to --config --data -h --help" ;;

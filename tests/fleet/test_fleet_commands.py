@@ -721,6 +721,29 @@ def test_tenants_and_accounts_are_made_used_and_removed(
     assert "needs the NAME of an account" in fleet("account", "add", ends_with=2)
 
 
+def test_first_account_closes_open_controllers_or_leaves_them_open_on_demand(
+    fleet: Terminal,
+) -> None:
+    fleet("add", "--name", "gh-{n}", "--count", "2")
+    told = fleet("tenant", "add", "acme", "--open")
+    assert "made: acme\n2 controllers are open to everybody on the machine of the node." in told
+    told = fleet("protect", "gh-1")
+    assert "The administrator of gh-1 has the password " in told
+    assert "shown only this once" in told
+    assert fleet("tenant", "add", "acme").count("1 controller is open to everybody") == 1
+    (result,) = fleet.json("protect", "gh-2")
+    assert result["password"]
+    assert "password" not in fleet("protect")
+    assert "have the password" in fleet("add", "--name", "new-1")
+    assert "password" not in fleet("add", "--name", "new-2", "--open")
+
+
+def test_first_account_prints_the_passwords_of_administrators(fleet: Terminal) -> None:
+    fleet("add", "--name", "gh-{n}", "--count", "2")
+    told = fleet("account", "add", "anna")
+    assert "The administrators of gh-1, gh-2 have the password " in told
+
+
 def test_nothing_is_cut_in_a_table_on_a_narrow_terminal() -> None:
     table = table_of("node", "inner address")
     table.add_row("north", "127.0.0.1:44383")

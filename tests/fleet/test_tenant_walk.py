@@ -133,6 +133,7 @@ RULES: dict[str, tuple[For, tuple[str, ...]]] = {
     "/api/fleet/tenant/add": ("operator", ("?tenant=mine", "?tenant=zulu")),
     "/api/fleet/tenant/remove": ("operator", ("?tenant=zulu", "?tenant=acme")),
     "/api/fleet/tenant/give": ("operator", ("?tenant=acme&name=zeta-1",)),
+    "/api/fleet/protect": ("operator", ("", "?name=zeta-1")),
     "/api/fleet/accounts": ("operator", ("",)),
     "/api/fleet/account/add": ("operator", ("?name=eve&role=administrator",)),
     "/api/fleet/account/remove": ("operator", ("?name=zulu-chief", "?name=acme-guest")),

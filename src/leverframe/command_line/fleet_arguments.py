@@ -31,3 +31,8 @@ DATABASE = argument(
     help="as for psql: host=... dbname=..., or a URL",
 )
 MADE_NAME = "a name, with {n} or {n:03} for the number"
+OPEN = argument(
+    "--open",
+    action="store_true",
+    help="add: leave controllers open to everybody on the machine of the node",
+)

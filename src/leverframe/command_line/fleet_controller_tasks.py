@@ -9,6 +9,7 @@ from leverframe.command_line.fleet_arguments import (
     MEMBERS,
     NEW_TAG,
     NODE_JSON,
+    OPEN,
     TAG,
 )
 from leverframe.command_line.task import Needed, Task, argument, filled, several
@@ -51,6 +52,7 @@ CONTROLLER_TASKS = (
             NEW_TAG,
             *NEW_PLACES,
             argument("--tenant", metavar="TENANT", help="whose they are"),
+            OPEN,
             argument("--dry-run", action="store_true", help="only say whether it can be done"),
             *NODE_JSON,
         ),

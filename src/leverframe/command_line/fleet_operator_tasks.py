@@ -2,7 +2,15 @@
 
 from pathlib import Path
 
-from leverframe.command_line.fleet_arguments import MEMBER, NEW_TAG, NODE, NODE_JSON, TAG
+from leverframe.command_line.fleet_arguments import (
+    MEMBER,
+    MEMBERS,
+    NEW_TAG,
+    NODE,
+    NODE_JSON,
+    OPEN,
+    TAG,
+)
 from leverframe.command_line.task import DATA, Task, argument, filled, step
 
 OPERATOR_TASKS = (
@@ -33,12 +41,15 @@ OPERATOR_TASKS = (
                 metavar="NUMBER",
                 help="add: controllers that it may have by what its own people add (default 100)",
             ),
+            OPEN,
             *NODE_JSON,
         ),
         """\
 Every controller belongs to one tenant, or to the operator alone (`give ''` takes it back). `add`
 with a tenant that is there changes how many controllers it may add; `remove` refuses one that still
-has controllers or accounts.
+has controllers or accounts. With the first tenant of a node on loopback, controllers that are open
+to everybody on the machine get an administrator each, and the password is shown once; --open leaves
+them as they are.
 """,
     ),
     Task(
@@ -59,12 +70,24 @@ has controllers or accounts.
                 choices=("administrator", "user"),
                 help="add: administrator, or user, who sees and switches (default user)",
             ),
+            OPEN,
             *NODE_JSON,
         ),
         """\
 Accounts at the node itself; each controller has its own. Passwords are made by the node and shown
 once; `password` makes another one, of one's own account without NAME. From the first account on
-everybody has to sign in, with --user.
+everybody has to sign in, with --user. With it, controllers that are open to everybody on the
+machine get an administrator each, and the password is shown once; --open leaves them as they are.
+""",
+    ),
+    Task(
+        "protect",
+        "fleet.tenant_commands:protect",
+        "let controllers require sign-in that are open to everybody on the machine",
+        (MEMBERS, TAG, *NODE_JSON),
+        """\
+A controller without a password gets an administrator. Those of one tenant have the same password,
+which is shown once. Controllers that require sign-in stay as they are.
 """,
     ),
     Task(

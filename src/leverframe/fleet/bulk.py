@@ -319,6 +319,21 @@ def _ask(
     return finished_within(member.entrance.logged, answer)
 
 
+async def submit_all(
+    members: Sequence[Member],
+    command: Callable[[Member], str],
+    source: str,
+    by: Account,
+    hashes: Mapping[str, str],
+) -> BulkReport:
+    """Carry out a command of its own on each controller, with passwords that are hashed already."""
+    answers = []
+    for member in members:
+        (written,) = written_commands(command(member))
+        answers.append(_submit(member, written, source, by, hashes))
+    return await _answered(members, answers)
+
+
 def _submit(
     member: Member,
     command: WrittenCommand,

@@ -68,6 +68,11 @@ class NodeAccounts:
         return self._always or bool(self._registry.accounts)
 
     @property
+    def protects_controllers(self) -> bool:
+        """Return whether new controllers ask for sign-in: others than the owner may come."""
+        return self.must_sign_in or bool(self._registry.tenants)
+
+    @property
     def administrator(self) -> str:
         return self._settings.access.admin.name
 

@@ -231,8 +231,8 @@ class NodeWeb:
         return ApiAnswer(msgspec.json.encode(value), list(missing), is_stale, not_started)
 
     async def new_administrator(self) -> tuple[str | None, dict[str, Any]]:
-        """Make a password for new controllers, where everybody has to sign in."""
-        if not self.node.options.must_sign_in:
+        """Make a password for new controllers, where these are not for this machine alone."""
+        if not self.accounts.protects_controllers:
             return None, {}
         password = random_password()
         hashed = await self._passwords.hash(password)

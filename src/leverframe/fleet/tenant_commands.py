@@ -4,10 +4,17 @@ from typing import Any
 
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
-from leverframe.fleet.commands import print_json, print_results, table_of, tables
+from leverframe.fleet.commands import (
+    print_json,
+    print_refused,
+    print_results,
+    table_of,
+    tables,
+)
 from leverframe.fleet.node_client import CommandLineClient
 
 Told = dict[str, Any]
+OK = 200
 
 
 class TenantMisspelt(ErrorForPeople):
@@ -22,6 +29,7 @@ def tenants(
     names: list[str],
     tag: list[str],
     most: int | None,
+    open: bool,
 ) -> int:
     """Make, list and remove tenants, and give them controllers."""
     if tenant is None and what != "list":
@@ -36,15 +44,57 @@ def tenants(
             print_json(answer["results"]) if as_json else print_results(answer)
             return NO if answer["refused"] else DONE
         else:
-            limit = {} if most is None else {"max": str(most)}
-            found = [client.post(f"tenant/{what}", {"tenant": tenant, **limit})]
+            more: Told = {} if most is None else {"max": str(most)}
+            if what == "add":
+                more["open"] = open
+            found = [client.post(f"tenant/{what}", {"tenant": tenant, **more})]
     if as_json:
         print_json(found)
     elif what == "list":
         _list_tenants(found)
     else:
         print(f"{'made' if what == 'add' else 'removed'}: {tenant}")
+        if what == "add":
+            _print_protected(found[0])
     return DONE
+
+
+def protect(client: CommandLineClient, as_json: bool, given: Told) -> int:
+    """Let open controllers ask for sign-in, and print the passwords of their administrators."""
+    with client:
+        answer = client.post("protect", given)
+    if as_json:
+        print_json(answer["results"])
+    else:
+        print_results(answer)
+        _print_administrators(answer["results"])
+    return NO if answer["refused"] else DONE
+
+
+def _print_protected(answer: Told) -> None:
+    """Print what the first account or tenant means for controllers that were open."""
+    print_refused([one for one in answer["protected"] if one["status"] != OK])
+    _print_administrators(answer["protected"])
+    count = answer["left_open"]
+    if count:
+        some = "1 controller is" if count == 1 else f"{count} controllers are"
+        print(
+            f"{some} open to everybody on the machine of the node. `leverframe fleet protect` gives"
+            " each an administrator."
+        )
+
+
+def _print_administrators(results: list[Told]) -> None:
+    by_password: dict[str, list[str]] = {}
+    for one in results:
+        if password := one.get("password"):
+            by_password.setdefault(password, []).append(one["name"])
+    for password, names in by_password.items():
+        have = "administrator of {} has" if len(names) == 1 else "administrators of {} have"
+        print(
+            f"The {have.format(', '.join(names))} the password {password}, which is shown only this"
+            " once. Until now everybody on the machine could use them."
+        )
 
 
 def _list_tenants(found: list[Told]) -> None:
@@ -66,6 +116,8 @@ def accounts(
     if name is None and what in ("add", "remove"):
         raise TenantMisspelt(f"fleet account {what} needs the NAME of an account.")
     with client:
+        if what != "add":
+            given = {name: value for name, value in given.items() if name != "open"}
         if what == "list":
             found = client.get("accounts", {})
         else:
@@ -92,3 +144,4 @@ def _print_password(made: Told) -> None:
             f" {made['administrator_password']}"
         )
     print("It is shown only this once.")
+    _print_protected(made)

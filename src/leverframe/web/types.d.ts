@@ -238,7 +238,8 @@ type FleetRollout = {
 };
 type FleetTenant = { name: string; controllers: number; accounts: number; max_controllers: number };
 type FleetAccount = { name: string; role: "administrator" | "user"; tenant: string };
-type AccountMade = FleetAccount & {
+type OpenControllers = { protected: BulkReport["results"]; left_open: number };
+type AccountMade = FleetAccount & OpenControllers & {
   password: string;
   administrator: string | null;
   administrator_password: string | null;

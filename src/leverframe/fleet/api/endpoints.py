@@ -195,6 +195,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             QueryParameter("like", Name, "A controller whose settings they begin with."),
             *PLACES,
             QueryParameter("tenant", Name, "Whose they are; the operator's if not given."),
+            making.LEFT_OPEN,
             _DRY_RUN,
         ),
         body=Template,
@@ -397,9 +398,11 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     ),
     _operator_change(
         "/api/fleet/tenant/add",
-        query=(tenancy.TENANT, tenancy.MAX),
+        query=(tenancy.TENANT, tenancy.MAX, making.LEFT_OPEN),
         function=tenancy.added,
-        doc="Make a tenant, or change how many controllers it may make.",
+        doc="Make a tenant, or change how many controllers it may make. With the first tenant, "
+        "controllers that are open to everybody on the machine get an administrator each, unless "
+        "`open` is set.",
     ),
     _operator_change(
         "/api/fleet/tenant/remove",
@@ -423,12 +426,14 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
     ),
     _operator_change(
         "/api/fleet/account/add",
-        query=(tenancy.ACCOUNT_NAME, tenancy.ROLE, tenancy.OF_TENANT),
+        query=(tenancy.ACCOUNT_NAME, tenancy.ROLE, tenancy.OF_TENANT, making.LEFT_OPEN),
         while_starting=True,
         function=tenancy.account_added,
         doc="Make an account, with a password that is shown this once. From the first one on "
-        "everybody has to sign in.",
+        "everybody has to sign in, and controllers that are open to everybody on the machine get "
+        "an administrator each, unless `open` is set.",
     ),
+    tenancy.PROTECT,
     _operator_change(
         "/api/fleet/account/remove",
         query=(tenancy.ACCOUNT_NAME,),

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.commands.table.refusals import BadValue, Malformed, NotAllowed
+from leverframe.commands.table.refusals import BadValue, Conflict, Malformed, NotAllowed
 from leverframe.config.fields import MAX_PORT
 from leverframe.fleet.api.context import CHOSEN, FleetContext
 from leverframe.fleet.api.parameters import ShortText, Tags
@@ -56,6 +56,11 @@ PLACES = (
     ),
     QueryParameter("port", _Port, "A port for the first; the others have the next ones."),
 )
+LEFT_OPEN = QueryParameter(
+    "open",
+    bool,
+    "Leave controllers open to everybody on the machine of the node, which must be on loopback.",
+)
 
 
 #: What an address is called that is none.
@@ -102,11 +107,23 @@ async def added(context: FleetContext) -> MadeReport:
         for record in records:
             await context.node.door.check_place(record.name, record.address, record.port)
         return MadeReport(names, dry_run=True)
-    password, administrator = await context.new_administrator()
+    password, administrator = None, dict[str, Any]()
+    if not is_left_open(context):
+        password, administrator = await context.new_administrator()
     start = {**start, **administrator}
     new = [NewController(record, profile, start) for record in records]
     await context.node.add(new, context.own_record)
     return MadeReport(names, dry_run=False, password=password)
+
+
+def is_left_open(context: FleetContext) -> bool:
+    """Return whether controllers shall ask nobody to sign in; refuse it where strangers come."""
+    if context.given.get("open") and context.node.options.must_sign_in:
+        raise Conflict(
+            "Other machines can reach this node, so its controllers always require sign-in.",
+            field="open",
+        )
+    return bool(context.given.get("open"))
 
 
 def _new_records(

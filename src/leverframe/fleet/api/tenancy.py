@@ -4,14 +4,17 @@ import logging
 from typing import Annotated
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import Conflict, Malformed, NotAllowed
 from leverframe.commands.table.row import ADMIN
-from leverframe.fleet.api.context import CHOSEN, FleetContext
+from leverframe.fleet.api.context import CHOSEN, FleetContext, FleetEndpoint
+from leverframe.fleet.api.fan_out import fan_out_bulk
+from leverframe.fleet.api.making import is_left_open
 from leverframe.fleet.api.parameters import Name
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
+from leverframe.fleet.open_controllers import close_open, is_open
 from leverframe.fleet.records import MAX_CONTROLLERS
 from leverframe.fleet.tenants import (
     MAX_ACCOUNTS,
@@ -58,6 +61,22 @@ class FleetAccountReport(Struct, frozen=True):
     tenant: Annotated[str, Meta(description="Empty for the operator.")]
 
 
+Protected = Annotated[
+    list[MemberResult],
+    Meta(description="Controllers that were open to everybody on the machine, and are no more."),
+]
+LeftOpen = Annotated[
+    int, Meta(description="Controllers of this node that are open to everybody on the machine.")
+]
+
+
+class TenantAdded(TenantReport, frozen=True):
+    """A tenant, and what became of open controllers where it is the first."""
+
+    protected: Protected = []
+    left_open: LeftOpen = 0
+
+
 class AccountMade(Struct, frozen=True):
     """An account with a new password, which is told this once."""
 
@@ -69,6 +88,8 @@ class AccountMade(Struct, frozen=True):
         str | None, Meta(description="The name of the first administrator, made by this, too.")
     ] = None
     administrator_password: str | None = None
+    protected: Protected = []
+    left_open: LeftOpen = 0
 
 
 async def _report(context: FleetContext, record: TenantRecord) -> TenantReport:
@@ -83,8 +104,9 @@ async def listed(context: FleetContext) -> list[TenantReport]:
     return [await _report(context, record) for record in tenants.values()]
 
 
-async def added(context: FleetContext) -> TenantReport:
+async def added(context: FleetContext) -> TenantAdded:
     name = checked_tenant(context.needed("tenant", NAME))
+    closes = _closes_open(context)
     record = TenantRecord(name, context.given.get("max", USUAL_MAX))
     if name not in context.node.registry.tenants:
         # One of this name may have been removed by a node that was killed meanwhile.
@@ -92,7 +114,9 @@ async def added(context: FleetContext) -> TenantReport:
     async with context.node.changing:
         await context.node.registry.put_tenant(record)
     _note(context, "has made the tenant", name)
-    return await _report(context, record)
+    protected = await _close_all(context) if closes else []
+    report = asdict(await _report(context, record))
+    return TenantAdded(**report, protected=protected, left_open=_count_open(context))
 
 
 async def removed(context: FleetContext) -> TenantReport:
@@ -121,6 +145,57 @@ async def given(context: FleetContext) -> BulkReport:
     return report_of([MemberResult(member.name, DONE) for member in members])
 
 
+# --- open controllers ---------------------------------------------------------------------------
+
+
+def _closes_open(context: FleetContext) -> bool:
+    """Return whether this is the first account or tenant, with which open controllers are closed.
+
+    While controllers still start it is refused: those that come later would stay open.
+    """
+    is_first = not context.accounts.protects_controllers and not is_left_open(context)
+    if is_first and context.node.start.is_under_way:
+        context.node.start.check_over(context.tenant)
+    return is_first
+
+
+async def _close_all(context: FleetContext) -> list[MemberResult]:
+    """Close all controllers of the fleet that are open; return what became of each."""
+    everywhere = replace(context, given={})
+    if context.node.cluster is None:
+        report = await protected(everywhere)
+    else:
+        report = await fan_out_bulk(everywhere, PROTECT)
+    # What was closed before has no detail.
+    return [one for one in report.results if one.detail is not None]
+
+
+def _count_open(context: FleetContext) -> int:
+    if context.node.options.must_sign_in:
+        return 0
+    return sum(map(is_open, context.node.members.values()))
+
+
+async def protected(context: FleetContext) -> BulkReport:
+    members = await context.chosen()
+    return await close_open(
+        members, context.passwords, context.request.peer, context.at_controllers
+    )
+
+
+PROTECT = FleetEndpoint(
+    "/api/fleet/protect",
+    role=ADMIN,
+    methods=("POST",),
+    query=CHOSEN,
+    function=protected,
+    across=fan_out_bulk,
+    doc="Let the chosen controllers ask for sign-in that are open to everybody on the machine. One "
+    "without a password gets an administrator; `password` is shown this once. The first account "
+    "or tenant of a node does this for all.",
+)
+
+
 # --- accounts -------------------------------------------------------------------------------------
 
 
@@ -138,6 +213,7 @@ async def account_added(context: FleetContext) -> AccountMade:
     tenant = given.get("tenant", OPERATOR)
     if tenant and tenant not in registry.tenants:
         raise no_such_tenant(tenant)
+    closes = _closes_open(context)
     password = random_password()
     hashed = await context.passwords.hash(password)
     administrator = context.accounts.administrator
@@ -151,7 +227,9 @@ async def account_added(context: FleetContext) -> AccountMade:
         first = await context.accounts.first_administrator()
         await registry.put_account(account)
     _note(context, "has made the account", name)
-    made = AccountMade(name, account.role, tenant, password)
+    protected = await _close_all(context) if closes else []
+    left_open = _count_open(context)
+    made = AccountMade(name, account.role, tenant, password, None, None, protected, left_open)
     if first is None:
         return made
     return replace(made, administrator=administrator, administrator_password=first)

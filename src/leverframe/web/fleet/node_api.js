@@ -123,7 +123,7 @@ export const move = (names, to) => post("move", given({ name: names.join(","), n
 export const tenants = () => read(`${BASE}/tenants`);
 /** @returns {Promise<FleetAccount[]>} */
 export const accounts = () => read(`${BASE}/accounts`);
-/** @param {string} tenant @returns {Promise<FleetTenant>} */
+/** @param {string} tenant @returns {Promise<FleetTenant & OpenControllers>} */
 export const addTenant = (tenant) => post("tenant/add", { tenant });
 /** @param {string} tenant @returns {Promise<FleetTenant>} */
 export const removeTenant = (tenant) => post("tenant/remove", { tenant });

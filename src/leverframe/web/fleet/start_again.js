@@ -44,8 +44,8 @@ export class StartAgain {
   }
 }
 
-/** @param {BulkReport} report */
-function passwords({ results }) {
+/** @param {Pick<BulkReport, "results">} report */
+export function passwords({ results }) {
   const made = results.filter(({ password }) => password);
   if (!made.length) return nothing;
   return html`<br />${t("made_password")}

@@ -6,15 +6,18 @@ import { t } from "../lib/words.js";
 import { addressWith } from "./address.js";
 import { Confirmed } from "./confirmed.js";
 import * as node from "./node_api.js";
+import { passwords } from "./start_again.js";
 
 export class Tenants {
   #page;
   #confirmed;
   /** @type {{ tenants: FleetTenant[], accounts: FleetAccount[] } | null} */
   #known = null;
-  // Passwords are told once: they stay until the next one is made.
+  // Passwords are shown once: they stay until the next ones are made.
   /** @type {AccountMade | null} */
   #made = null;
+  /** @type {OpenControllers | null} */
+  #open = null;
   /** @type {{ form: string, why: string } | null} */
   #refusal = null;
   #isAsked = false;
@@ -40,7 +43,7 @@ export class Tenants {
         </form>
         ${this.#refused("tenant")}
       </section>
-      ${this.#made ? told(this.#made) : nothing}
+      ${this.#made ? told(this.#made) : nothing} ${this.#open ? openShown(this.#open) : nothing}
       <section class="card tenants" aria-label=${t("account_add")}>
         <form class="do" data-form="account" @submit=${(event) => this.#addAccount(event)}>
           <label>${t("account_name")} <input name="name" required autocomplete="off" /></label>
@@ -117,7 +120,8 @@ export class Tenants {
   #addTenant(event) {
     const given = taken(event);
     this.#attempt("tenant", async () => {
-      await node.addTenant(String(given.get("tenant")));
+      this.#open = await node.addTenant(String(given.get("tenant")));
+      this.#page.redraw();
       given.form.reset();
       await this.#fetch();
     });
@@ -128,7 +132,7 @@ export class Tenants {
     const given = taken(event);
     this.#attempt("account", async () => {
       const [name, tenant, role] = ["name", "tenant", "role"].map((key) => String(given.get(key)));
-      this.#made = await node.addAccount(name, tenant, role);
+      this.#made = this.#open = await node.addAccount(name, tenant, role);
       this.#page.redraw();
       given.form.reset();
       await this.#fetch();
@@ -168,6 +172,19 @@ function taken(event) {
   const data = new FormData(form);
   return { form, get: (/** @type {string} */ key) => data.get(key) };
 }
+
+// What the first account or tenant means for controllers that every user of the machine could use.
+/** @param {OpenControllers} answer */
+const openShown = ({ protected: results, left_open: count }) =>
+  results.length || count
+    ? html`<section class="card tenants" role="status">
+        ${results.length ? html`<p>${t("protected")} ${passwords({ results })}</p>` : nothing}
+        ${results
+          .filter(({ password }) => !password)
+          .map(({ name, detail }) => html`<p>${name}: ${detail}</p>`)}
+        ${count ? html`<p>${t("left_open", { count })}</p>` : nothing}
+      </section>`
+    : nothing;
 
 /** @param {AccountMade} made */
 const told = ({ name, password, administrator, administrator_password: first }) =>
