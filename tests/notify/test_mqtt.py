@@ -512,6 +512,70 @@ async def test_announcements_of_an_earlier_run_are_withdrawn_after_a_start(tmp_p
                 await listener.until_last(topic, "")
 
 
+def kept_topics(listener: Listener, prefix: str) -> set[str]:
+    """The topics below a prefix that the broker keeps, as far as the listener has heard."""
+    last = {heard.topic: heard.payload for heard in listener.heard}
+    return {x for x, payload in last.items() if payload and x.startswith(f"{prefix}/")}
+
+
+def command_with_prefix(broker: Broker, prefix: str) -> str:
+    return f"mqtt=1*localhost*{broker.port}*{USER}*{PASSWORD}*{prefix}*0"
+
+
+async def heard_by_latecomer(broker: Broker, listened_for: str) -> Listener:
+    """What somebody gets who subscribes now, up to a topic that is surely there."""
+    latecomer = Listener(broker)
+    await latecomer.start_as(f"latecomer-{listened_for.replace('/', '-')}")
+    await until(lambda: bool(latecomer.of(listened_for)))
+    await latecomer.stop()
+    return latecomer
+
+
+async def test_another_prefix_withdraws_what_the_broker_kept_under_the_old_one(
+    tmp_path: Path,
+) -> None:
+    async with on_broker(tmp_path) as (controller, broker, listener):
+        controller.sense({"DS1": 21.5})
+        await listener.until_last(f"{PREFIX}/DS1", "21.5")
+        await listener.until_last(f"{PREFIX}/ENERGY6", "0.0")
+        await tell(controller, command_with_prefix(broker, "attic"))
+        await listener.until_last("attic/DS1", "21.5")
+        await until(lambda: kept_topics(listener, PREFIX) == set())
+        await listener.until_last("attic/ENERGY6", "0.0")
+        latecomer = await heard_by_latecomer(broker, "attic/ENERGY6")
+        assert kept_topics(latecomer, PREFIX) == set()
+        assert latecomer.of("attic/status") == ["online"]
+        # Home Assistant is shown where the states are now.
+        assert announced(latecomer, "DS1")[-1]["state_topic"] == "attic/DS1"
+
+
+async def test_a_prefix_that_changed_while_the_broker_was_away_is_withdrawn_after_a_start(
+    tmp_path: Path,
+) -> None:
+    store = MemoryStore()
+    async with on_broker(tmp_path, store=store) as (controller, broker, listener):
+        await listener.until_last(f"{PREFIX}/ENERGY6", "0.0")
+        await broker.stop()
+        await tell(controller, command_with_prefix(broker, "attic"))
+        async with running(broker, store):
+            await listener.stop()
+            await broker.start()
+            await listener.start_as("listener")
+            await listener.until_last("attic/status", "online")
+            await until(lambda: kept_topics(listener, PREFIX) == set())
+
+
+async def test_who_shares_a_prefix_keeps_its_states_when_another_leaves_it(tmp_path: Path) -> None:
+    async with on_broker(tmp_path) as (controller, broker, listener), running(broker) as other:
+        await tell(other, connect_command(broker))
+        await until(lambda: listener.of(f"{PREFIX}/status").count("online") >= 2)
+        await listener.until_last(f"{PREFIX}/ENERGY6", "0.0")
+        await tell(other, command_with_prefix(broker, "attic"))
+        await until(lambda: "" in listener.of(f"{PREFIX}/status"))
+        await listener.until_last(f"{PREFIX}/status", "online")
+        await listener.until_last(f"{PREFIX}/ENERGY6", "0.0")
+
+
 async def test_a_name_that_changes_while_its_reading_is_absent_is_announced(tmp_path: Path) -> None:
     store = MemoryStore()
     async with on_broker(tmp_path, store=store) as (controller, broker, listener):

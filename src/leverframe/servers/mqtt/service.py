@@ -28,10 +28,10 @@ from leverframe.engine.settings import Settings
 from leverframe.log_throttle import LogThrottle
 from leverframe.notify.mqtt_link import ONLINE, MqttLink, status_topic
 from leverframe.notify.outbox import Outbox
-from leverframe.servers.mqtt.announced import AnnouncedTopics
 from leverframe.servers.mqtt.command_answers import FAULT, CommandAnswers
 from leverframe.servers.mqtt.home_assistant import Controlled, announced_labels, announcement
 from leverframe.servers.mqtt.pages_address import PagesAddress
+from leverframe.servers.mqtt.retained import ANNOUNCED, STATES, RetainedTopics
 from leverframe.servers.mqtt.states import PublishedStates
 
 log = logging.getLogger(__name__)
@@ -40,6 +40,8 @@ NAME = "MQTT broker"
 #: The name of the trouble of a broker that takes the connection, but not all that is published.
 REFUSED = "MQTT access"
 DONE = "1"
+#: What another one under our prefix withdraws has arrived by then; brokers cause no more than this.
+RENEW_S = 2.0
 _BY_MQTT = Cause("command", "MQTT", source="MQTT")
 
 
@@ -57,7 +59,12 @@ class MqttService:
         self._labels = announced_labels(controller.engine.settings)
         self._states = PublishedStates(link, lambda: self._labels, self._value)
         self._states.on_first_value = self._announce
-        self._announced = AnnouncedTopics(controller.writer, controller.persistent.values)
+        writer, kept = controller.writer, controller.persistent.values
+        self._announced = RetainedTopics(writer, kept, ANNOUNCED)
+        #: The status and the states, under the prefixes that were in use.
+        self._retained = RetainedTopics(writer, kept, STATES)
+        self._states.on_retained = lambda topic: self._retained.add(self._place, topic)
+        self._renewal: asyncio.TimerHandle | None = None
         #: Where the pages are, once they are served.
         self._pages: PagesAddress | None = None
         self._was_up = False
@@ -87,8 +94,11 @@ class MqttService:
         self._controller.settings_watchers.remove(self._adopt)
         self._controller.power_watchers.remove(self._link.set_power)
         self._states.close()
+        if self._renewal is not None:
+            self._renewal.cancel()
         await self._link.close()
         self._announced.close()
+        self._retained.close()
 
     def _value(self, label: str) -> Value:
         return self._controller.engine.values[label]
@@ -129,7 +139,7 @@ class MqttService:
         if not self._link.up:
             self._log_left_behind(place)
             return
-        leaving = asyncio.gather(*(self._withdraw(topic) for topic in kept))
+        leaving = asyncio.gather(*(self._withdraw(topic, self._announced) for topic in kept))
         leaving.add_done_callback(lambda _: self._log_left_behind(place))
 
     def _log_left_behind(self, place: str) -> None:
@@ -172,10 +182,14 @@ class MqttService:
 
     def _begin(self) -> None:
         self._link.subscribe(f"{self._link.settings.prefix}/cmd")
+        self._link.subscribe(status_topic(self._link.settings))
         self._publish_all()
 
     def _publish_all(self) -> None:
-        self._link.publish(status_topic(self._link.settings), ONLINE, retain=True)
+        status = status_topic(self._link.settings)
+        self._retained.add(self._place, status)
+        self._link.publish(status, ONLINE, retain=True)
+        self._settle_states(status)
         self._settle_announcements()
         self._states.begin()
         self._outbox.try_again("mqtt")
@@ -183,6 +197,17 @@ class MqttService:
     @property
     def _place(self) -> str:
         return f"{self._link.settings.host}:{self._link.settings.port}"
+
+    def _settle_states(self, status: str) -> None:
+        """Withdraw what the broker keeps of ours under another prefix, or of a label that is gone.
+
+        The status comes last: who shares that prefix renews its own when the status changes.
+        """
+        prefix = self._link.settings.prefix
+        own = {status, *(f"{prefix}/{label}" for label in self._labels)}
+        former = self._retained.at(self._place) - own
+        for topic in sorted(former, key=lambda topic: (topic.endswith("/status"), topic)):
+            self._withdraw(topic, self._retained)
 
     def _settle_announcements(self) -> None:
         """Withdraw what the broker keeps of ours and is no longer true; renew what is absent now.
@@ -194,16 +219,16 @@ class MqttService:
         labels = {announcement(label, me).topic: label for label in self._labels if discovery}
         for topic in self._announced.at(self._place):
             if topic not in labels:
-                self._withdraw(topic)
+                self._withdraw(topic, self._announced)
             elif self._value(labels[topic]) is None:
                 self._announce(labels[topic])
 
-    def _withdraw(self, topic: str) -> "asyncio.Future[bool]":
+    def _withdraw(self, topic: str, topics: RetainedTopics) -> "asyncio.Future[bool]":
         place = self._place
 
         def withdrawn(future: "asyncio.Future[bool]") -> None:
             if future.result():
-                self._announced.remove(place, topic)
+                topics.remove(place, topic)
 
         publish = self._link.publish(topic, b"", retain=True)
         publish.add_done_callback(withdrawn)
@@ -226,9 +251,23 @@ class MqttService:
         profile = self._controller.profile
         return Controlled(name, self._mac, profile, settings, __version__, url)
 
+    def _renew_soon(self) -> None:
+        """Publish all again: another one that had our prefix has left it, and withdrew its own."""
+        if self._renewal is None:
+            self._renewal = asyncio.get_running_loop().call_later(RENEW_S, self._renew)
+
+    def _renew(self) -> None:
+        self._renewal = None
+        if self._link.up:
+            self._publish_all()
+
     # --- commands ---------------------------------------------------------------------------------
 
     def _heard(self, topic: str, payload: bytes) -> None:
+        if topic == status_topic(self._link.settings):
+            if payload != ONLINE.encode():
+                self._renew_soon()
+            return
         outstanding: Outstanding | None = None
         try:
             outstanding = self._submit(payload)

@@ -55,6 +55,8 @@ class PublishedStates:
         self._planned: asyncio.TimerHandle | None = None
         #: Called with a label that has a value for the first time since `begin`.
         self.on_first_value: Callable[[str], None] = lambda label: None
+        #: Called with a topic that the broker keeps from now on.
+        self.on_retained: Callable[[str], None] = lambda topic: None
         self._seen: set[str] = set()
 
     def begin(self) -> None:
@@ -89,7 +91,9 @@ class PublishedStates:
                 if value is not None and label not in self._seen:
                     self._seen.add(label)
                     self.on_first_value(label)
-                self._link.publish(f"{prefix}/{label}", shown(value), retain=True)
+                topic = f"{prefix}/{label}"
+                self.on_retained(topic)
+                self._link.publish(topic, shown(value), retain=True)
 
 
 def is_news(label: str, published: object, value: Value) -> bool:

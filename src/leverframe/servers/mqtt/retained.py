@@ -1,7 +1,7 @@
-"""The topics under which brokers keep announcements of this controller, also after a restart.
+"""The topics under which brokers keep messages of this controller, also after a restart.
 
-A retained announcement stays on the broker until it is withdrawn there. What was announced under an
-earlier discovery prefix, or by an earlier identity, is known only from here.
+A retained message stays on the broker until it is withdrawn there. What was published under an
+earlier prefix, or by an earlier identity, is known only from here.
 """
 
 import asyncio
@@ -14,14 +14,16 @@ from leverframe.storage.writer import Writer
 
 log = logging.getLogger(__name__)
 
-KEY = "mqtt.announced"
+#: Where the store keeps the topics of announcements, and those of states.
+ANNOUNCED, STATES = "mqtt.announced", "mqtt.states"
 
 
-class AnnouncedTopics:
-    def __init__(self, writer: Writer, kept: Mapping[str, Any]) -> None:
-        """Resume with what the store has kept."""
+class RetainedTopics:
+    def __init__(self, writer: Writer, kept: Mapping[str, Any], key: str) -> None:
+        """Resume with what the store has kept under the key."""
         self._writer = writer
-        self._by_broker = {place: set[str](topics) for place, topics in kept.get(KEY, {}).items()}
+        self._key = key
+        self._by_broker = {place: set[str](topics) for place, topics in kept.get(key, {}).items()}
         self._planned: asyncio.Handle | None = None
 
     def at(self, place: str) -> frozenset[str]:
@@ -55,9 +57,9 @@ class AnnouncedTopics:
     def _save(self) -> None:
         self._planned = None
         rows = {place: sorted(topics) for place, topics in self._by_broker.items()}
-        self._writer.commit(Changes(kept={KEY: rows})).add_done_callback(_log_failure)
+        self._writer.commit(Changes(kept={self._key: rows})).add_done_callback(_log_failure)
 
 
 def _log_failure(future: "asyncio.Future[None]") -> None:
     if not future.cancelled() and (error := future.exception()) is not None:
-        log.error("what was announced by MQTT is not on disk: %s", error)
+        log.error("what was published by MQTT is not on disk: %s", error)
