@@ -8,7 +8,7 @@ from leverframe.fleet.cluster.directory import Directory, Place
 from leverframe.fleet.cluster.inner_port import FleetDoor
 from leverframe.fleet.door import Door
 from leverframe.fleet.entrance import Entrance
-from leverframe.servers.http.departure import ClientLeft, ending_with
+from leverframe.servers.http.client_presence import ends_with_client
 from leverframe.servers.http.limits import MIB, HttpLimits
 from leverframe.servers.http.messages import CONTINUE, Answer, Reply, Request, StreamReply
 from tests.patience import PATIENCE_S
@@ -39,7 +39,7 @@ class Standing:
         if request.path == "/wait":
             return self._later()
         if request.path == "/work":
-            return self._work(request)
+            return self._work()
         if request.path == "/stream":
             return StreamReply(200, "text/plain", self._chunks())
         if request.path == "/large":
@@ -51,12 +51,13 @@ class Standing:
         await self.may_answer.wait()
         return Reply(200, "text/plain", b"late")
 
-    async def _work(self, request: Request) -> Reply:
+    async def _work(self) -> Reply:
         try:
-            with ending_with(request.departure):
+            with ends_with_client():
                 await self.may_answer.wait()
-        except ClientLeft:
+        except asyncio.CancelledError:
             self.work_ended.set()
+            raise
         return Reply(200, "text/plain", b"late")
 
     async def _chunks(self) -> AsyncIterator[bytes]:
