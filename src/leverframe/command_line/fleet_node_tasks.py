@@ -18,7 +18,8 @@ NODE_TASKS = (
         description="""\
 Run a node. The file has keys of `leverframe run` that concern all controllers, and each controller
 as a [[controllers]] table: name, tags, hw, sw, settings (a backup to begin with), address, port,
-board. A mistake in one of them is told with its name and line, and the others start. Those that
+board, tenant, and keys for devices, files and networks of the machine, such as serial_port. A
+mistake in one controller is reported with its name and line, and the others start. Controllers that
 were added before start, too: all are kept in one file of the data folder, or in a database that
 several nodes share: then each takes its part, and those of a node that dies.
 """,
