@@ -11,6 +11,7 @@ import pytest
 
 from leverframe.process.ports import connect_bootloader
 from leverframe.profile import Profile
+from leverframe.servers.bootloader import TransferPlaces
 from leverframe.servers.udp_socket import bound_udp
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 from leverframe.testing import LoopTwin
@@ -160,6 +161,27 @@ async def test_without_a_key_the_bootloader_waits_60_seconds_for_an_image() -> N
     await twin.controller.advance(1)
     await twin.ok("/outs.cgi")
     await server.close()
+
+
+async def test_a_controller_waits_for_its_place_where_others_receive_images() -> None:
+    places, twins = TransferPlaces(most=1), [await LoopTwin.start() for _ in range(2)]
+    first, second = (
+        connect_bootloader(twin.controller, "127.0.0.1", 0, PUBLIC, places) for twin in twins
+    )
+    for twin in twins:
+        await twin.ok("/stm.cgi?upgrade=devstart3")
+    await until(lambda: first.port is not None and second.port is not None)
+    assert first.port is not None
+    assert second.port is not None
+    await asyncio.to_thread(send, first.port, image(), stop_before=1)
+    with pytest.raises(TftpRefused, match="other controllers of this node receive firmware"):
+        await asyncio.to_thread(send, second.port, image())
+    # The place is free when the other bootloader is over.
+    await twins[0].controller.advance(60)
+    await asyncio.to_thread(send, second.port, image())
+    assert [twin.controller.profile.sw for twin in twins] == ["1.75", "1.48"]
+    for server in (first, second):
+        await server.close()
 
 
 class FullStore(MemoryStore):

@@ -109,7 +109,11 @@ class MemberStarter(Struct, frozen=True):
             beside += [modbus, *bus]
             snmp = await connect_snmp(built, self.options.ports, self.snmp.place(record.address))
             bootloader = connect_bootloader(
-                controller, record.address, self.options.ports.tftp_port, public_key
+                controller,
+                record.address,
+                self.options.ports.tftp_port,
+                public_key,
+                self.services.firmware_places,
             )
             beside += [snmp, bootloader]
         except BaseException:

@@ -12,6 +12,7 @@ from leverframe.bounded_work.places import WorkPlaces
 from leverframe.hardware.pinger import LOOKUPS_AT_A_TIME
 from leverframe.notify.trap_threads import TrapThreads
 from leverframe.servers.accounts import passwords
+from leverframe.servers.bootloader import TransferPlaces
 from leverframe.servers.routes import backups
 from leverframe.servers.routes.bounded_requests import streams_of_all
 from leverframe.servers.routes.version_documents import VersionDocuments
@@ -31,6 +32,8 @@ class NodeServices:
         #: Places for long answers.
         self.streams = streams_of_all()
         self.trap_threads = TrapThreads()
+        #: Places for images of firmware, which take much memory.
+        self.firmware_places = TransferPlaces()
         self.snmp_engines = AgentEngines()
         self.documents = VersionDocuments()
 

@@ -17,7 +17,7 @@ from leverframe.loop_shares import LoopTurns
 from leverframe.outgoing.targets import Targets
 from leverframe.process.build import BuiltController
 from leverframe.process.services import Service
-from leverframe.servers.bootloader import BootloaderServer, ImageInstaller
+from leverframe.servers.bootloader import BootloaderServer, ImageInstaller, TransferPlaces
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.modbus.listening_place import ListeningPlace, OwnPlace
 from leverframe.servers.modbus.tcp import ModbusTcpServer
@@ -49,19 +49,28 @@ async def connect_snmp(
 
 
 def connect_bootloader(
-    controller: Controller, host: str | None, port: int, public_key: bytes | None
+    controller: Controller,
+    host: str | None,
+    port: int,
+    public_key: bytes | None,
+    places: TransferPlaces | None = None,
 ) -> BootloaderServer:
     """Connect what takes firmware while the bootloader waits; without a key it refuses every image.
 
-    A controller of a node that has no address of its own has no `host` to send images to.
+    A controller of a node that has no address of its own has no `host` to send images to, and the
+    `places` are those of all controllers there.
     """
-    installer = None if public_key is None else _image_installer(controller, public_key)
+    installer = None
+    if public_key is not None:
+        installer = _image_installer(controller, public_key, places or TransferPlaces())
     bootloader = BootloaderServer(controller, host, port, installer)
     controller.ports["tftp"] = lambda: bootloader.port
     return bootloader
 
 
-def _image_installer(controller: Controller, public_key: bytes) -> ImageInstaller:
+def _image_installer(
+    controller: Controller, public_key: bytes, places: TransferPlaces
+) -> ImageInstaller:
     # Imported here, at the start: only a controller with a key needs what unpacks images.
     from leverframe.controller.version_change import install
     from leverframe.uploads.firmware import MAX_BYTES, check_image
@@ -73,7 +82,7 @@ def _image_installer(controller: Controller, public_key: bytes) -> ImageInstalle
         # The end of the server does not take back what is on its way to the disk.
         await install(controller, firmware.sw, firmware.site, cause)
 
-    return ImageInstaller(MAX_BYTES, install_image)
+    return ImageInstaller(MAX_BYTES, install_image, places)
 
 
 async def connect_modbus(

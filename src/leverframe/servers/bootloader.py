@@ -22,7 +22,7 @@ from leverframe.hardware.troubles import Troubles
 from leverframe.servers.udp_socket import bound_udp
 from leverframe.storage.store import StoreUnavailable
 from leverframe.uploads.bad_upload import BadUpload
-from leverframe.wire.tftp import Receiver, Sender
+from leverframe.wire.tftp import FULL, Receiver, Sender, error_packet, is_write_request
 
 PART = "bootloader"
 #: How long a last answer that was lost can be asked for again.
@@ -37,12 +37,39 @@ NO_ADDRESS = (
 )
 
 
+#: Transfers at a time in a process: each may hold the largest image in memory.
+TRANSFERS_AT_A_TIME = 4
+NO_PLACE = (
+    f"{TRANSFERS_AT_A_TIME} other controllers of this node receive firmware; send the image again"
+    " in a minute."
+)
+
+
+class TransferPlaces:
+    """Who receives an image at present, among the controllers of a process."""
+
+    def __init__(self, most: int = TRANSFERS_AT_A_TIME) -> None:
+        self._most = most
+        self._taken: set[object] = set()
+
+    def take(self, owner: object) -> bool:
+        """Reserve a place; return whether there was one."""
+        if owner not in self._taken and len(self._taken) >= self._most:
+            return False
+        self._taken.add(owner)
+        return True
+
+    def give_back(self, owner: object) -> None:
+        self._taken.discard(owner)
+
+
 class ImageInstaller(Struct, frozen=True):
     """What takes images, because there is a key to check them with."""
 
     max_bytes: int
     #: Raises `BadUpload` or `StoreUnavailable` where an image is not installed.
     install: Callable[[bytes, Cause], Awaitable[None]]
+    places: TransferPlaces
 
 
 class BootloaderServer(asyncio.DatagramProtocol):
@@ -81,6 +108,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
             task.cancel()
         if self._closing is not None:
             self._closing.cancel()
+        self._shut_receiver()
         self._shut()
 
     # --- the window -------------------------------------------------------------------------------
@@ -92,7 +120,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
             return
         if self._host is None:
             self._troubles.note(PART, None)
-        self._receiver.shut()
+        self._shut_receiver()
         self._closing = asyncio.get_running_loop().call_later(LINGER_S, self._shut)
 
     def _new_receiver(self) -> Receiver:
@@ -131,6 +159,11 @@ class BootloaderServer(asyncio.DatagramProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.DatagramTransport, transport)
 
+    def _shut_receiver(self) -> None:
+        self._receiver.shut()
+        if self._installer is not None:
+            self._installer.places.give_back(self)
+
     def _shut(self) -> None:
         if self._transport is not None:
             self._transport.close()
@@ -144,6 +177,9 @@ class BootloaderServer(asyncio.DatagramProtocol):
         if not self._controller.has_power:
             return
         sender = (address[0], address[1])
+        if not self._has_place(data):
+            self._send(error_packet(FULL, NO_PLACE), sender)
+            return
         answer = self._receiver.datagram(data, sender, asyncio.get_running_loop().time())
         if answer.packet is not None:
             self._send(answer.packet, sender)
@@ -151,6 +187,13 @@ class BootloaderServer(asyncio.DatagramProtocol):
             self._start_old_version(NO_KEY, _cause(sender))
         if answer.file is not None:
             self._do(self._judge(answer.file, sender))
+
+    def _has_place(self, data: bytes) -> bool:
+        """Return whether a datagram may begin a transfer here, or begins none."""
+        is_over = self._controller.bootloader_until is None
+        if self._installer is None or is_over or not is_write_request(data):
+            return True
+        return self._installer.places.take(self)
 
     async def _judge(self, image: bytes, sender: Sender) -> None:
         assert self._installer is not None

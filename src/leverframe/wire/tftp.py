@@ -78,20 +78,22 @@ class Receiver:
         if kind == DATA and len(packet) >= 4:
             return self._take(int.from_bytes(packet[2:4], "big"), packet[4:])
         if kind == ERROR:
-            self._sender = None
+            self._give_up()
             return NOTHING
-        self._sender = None
+        self._give_up()
         return _refused(ILLEGAL, "Only data packets can follow a write request.")
 
     def finish(self, refusal: str | None) -> bytes:
         """Answer the sender about its file: taken, or why not."""
         self._is_over, self._is_judged = True, False
+        self._data = bytearray()
         self._last = acknowledgement(self._blocks) if refusal is None else error_packet(0, refusal)
         return self._last
 
     def shut(self) -> None:
         """Take no further file, and none that is not whole; repeat only a lost last answer."""
         self._is_shut = True
+        self._data = bytearray()
 
     def _begin(self, request: bytes, sender: Sender, now: float) -> TransferAnswer:
         if self._is_shut:
@@ -129,19 +131,24 @@ class Receiver:
         self._last = _word(OPTIONS) + listed if agreed else acknowledgement(0)
         return TransferAnswer(self._last)
 
+    def _give_up(self) -> None:
+        """Forget the transfer and what came of it."""
+        self._sender = None
+        self._data = bytearray()
+
     def _take(self, block: int, data: bytes) -> TransferAnswer:
         if block == self._blocks % 0x10000 and self._blocks:
             return NOTHING if self._is_judged else TransferAnswer(self._last)
         if self._is_over or self._is_judged or block != (self._blocks + 1) % 0x10000:
             return NOTHING
         if self._is_shut:
-            self._sender = None
+            self._give_up()
             return _refused(ACCESS, "The bootloader is over.")
         if len(data) > self._block_bytes:
-            self._sender = None
+            self._give_up()
             return _refused(ILLEGAL, f"A block has at most {self._block_bytes} bytes.")
         if len(self._data) + len(data) > self._most_bytes:
-            self._sender = None
+            self._give_up()
             return _refused(FULL, f"An image has at most {self._most_bytes} bytes.")
         self._blocks += 1
         self._data += data
@@ -150,6 +157,10 @@ class Receiver:
             return TransferAnswer(file=bytes(self._data))
         self._last = acknowledgement(self._blocks)
         return TransferAnswer(self._last)
+
+
+def is_write_request(packet: bytes) -> bool:
+    return int.from_bytes(packet[:2], "big") == WRITE
 
 
 def _refused(code: int, text: str) -> TransferAnswer:
