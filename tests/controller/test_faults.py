@@ -242,6 +242,18 @@ async def test_a_reboot_can_lose_the_settings(twin: LoopTwin) -> None:
     assert again.controller.store.load().kept["identity.mac"] == mac
 
 
+async def test_reboot_that_loses_settings_keeps_accounts(twin: LoopTwin) -> None:
+    await twin.ok("/stm.cgi?auth=11Y2hpZWY=*c2VjcmV0LTE=*Z3Vlc3Q=*c2VjcmV0LTI=")
+    before = twin.controller.engine.settings.access
+    assert before.required
+    add(twin, faults.reboot(takes=0, loses="settings"))
+    await twin.controller.writer.settled()
+    assert twin.controller.engine.settings.access == before
+    assert (await twin.ask("/api/settings")).status == 401
+    again = await LoopTwin.start(store=twin.controller.store)
+    assert again.controller.engine.settings.access == before
+
+
 async def test_a_reboot_without_time_is_over_at_once(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out0=1")
     add(twin, faults.reboot(takes=0))

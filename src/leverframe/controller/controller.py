@@ -41,7 +41,7 @@ from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import settings_from_leaves
+from leverframe.engine.tree import difference, settings_from_leaves
 from leverframe.hardware.board import Board
 from leverframe.hardware.sensing import Readings
 from leverframe.profile import Profile
@@ -228,10 +228,16 @@ class Controller(Hooks):
             self.notify_power(on=self.has_power)
 
     def forget_settings(self) -> None:
-        """Start with factory settings; what was remembered is gone, too."""
-        old, new = self.engine.settings, defaults(self.profile)
+        """Start with factory settings, and without what was remembered.
+
+        Accounts stay, as by a reset: it must not open a controller to strangers.
+        """
+        factory = defaults(self.profile)
+        access = self.commits.pending.access
+        old, new = self.engine.settings, msgspec.structs.replace(factory, access=access)
         self.commits.pending = new
-        self.writer.commit(Changes(replace_settings=True, blobs={EARLIER: None}))
+        accounts = {path: value for path, _, value in difference(factory, new)}
+        self.writer.commit(Changes(accounts, replace_settings=True, blobs={EARLIER: None}))
         self.persistent.persist(dict.fromkeys(self.persistent.of_engine()))
         self._restart_with(new)
         self.notify_settings(old, new, ())

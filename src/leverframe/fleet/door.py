@@ -72,8 +72,10 @@ NO_SUCH_NAME = (
 class DoorNames(OwnNames):
     """The names of a controller behind a front door, which has found it by the `Host` already."""
 
-    def __init__(self, *, secure: bool, origins: Iterable[str] = ()) -> None:
-        super().__init__(origins=origins, secure=secure)
+    def __init__(
+        self, *, secure: bool, origins: Iterable[str] = (), has_proxies: bool = False
+    ) -> None:
+        super().__init__(origins=origins, secure=secure, has_proxies=has_proxies)
 
     def check_host(self, request: Request) -> None:
         """Do nothing: only its own requests are led to a controller."""

@@ -145,7 +145,11 @@ class MemberStarter(Struct, frozen=True):
         live, clock = resumption(saved, profile, self.clock)
         if clock is None:
             clock = VirtualClock(self.clock.wall()) if self.clock.is_virtual else SystemClock()
-        names = DoorNames(secure=self.door.is_secure, origins=config.cors_origins)
+        names = DoorNames(
+            secure=self.door.is_secure,
+            origins=config.cors_origins,
+            has_proxies=bool(options.ports.proxies or options.ports.hosts),
+        )
         return await build(
             profile,
             self.lane.store(number),

@@ -219,7 +219,11 @@ FAULTS: dict[str, FaultKind] = {
         "A unit needs 3 to 10 s from power to its first answer; its outputs drop out meanwhile.",
         {
             "takes": Field(Duration(0.0, DAY_S), "how long it is off", 5.0),
-            "loses": Field(OneOf(("nothing", "settings")), "what is gone afterwards", "nothing"),
+            "loses": Field(
+                OneOf(("nothing", "settings")),
+                "what is gone afterwards; accounts stay",
+                "nothing",
+            ),
         },
         ("after",),
     ),

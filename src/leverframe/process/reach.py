@@ -43,7 +43,14 @@ def reach_of_node(config: NodeConfig, origins: tuple[str, ...] = ()) -> Reach:
     is_local = is_loopback(config.host)
     machine = socket.gethostname()
     named = () if is_local else (machine, f"{machine}.local")
-    own = OwnNames(config.host, config.hosts, origins, named, secure=uses_tls(config))
+    own = OwnNames(
+        config.host,
+        config.hosts,
+        origins,
+        named,
+        secure=uses_tls(config),
+        has_proxies=bool(config.proxies),
+    )
     return Reach(own, must_sign_in=not is_local)
 
 

@@ -132,7 +132,7 @@ def raw(key: str, value: str) -> Fault:
 
 
 def reboot(takes: Time = 5, loses: str = "nothing") -> Fault:
-    """Switch off for so long, then start; `loses="settings"` is a start with factory settings."""
+    """Switch off for so long, then start; `loses="settings"` resets all but the accounts."""
     return _fault("reboot", takes=takes, loses=loses)
 
 

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from leverframe.config import read_config
+from leverframe.process.reach import reach_of
 from leverframe.profile import Profile
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.http.messages import Reply, Request
@@ -220,6 +222,17 @@ async def test_auto_sign_in_is_not_for_who_asks_by_another_name(host: str | None
     reply = await twin.ask("/signin", **({} if host is None else {"host": host}))
     assert reply.status in (200, 403)
     assert "Set-Cookie" not in dict(reply.headers)
+
+
+@pytest.mark.parametrize(("proxies", "is_signed_in"), [(["127.0.0.1"], False), ([], True)])
+async def test_auto_sign_in_is_off_where_the_configuration_names_a_proxy(
+    proxies: list[str], is_signed_in: bool
+) -> None:
+    """A proxy may pass on the `Host` that a stranger has chosen, and nothing else."""
+    names = reach_of(read_config(None, {"proxies": proxies})).names
+    twin = await with_auto_sign_in(names)
+    headers = dict((await twin.ask("/signin", host="localhost")).headers)
+    assert ("Set-Cookie" in headers) is is_signed_in
 
 
 @pytest.mark.parametrize("host", [HERE, "cellar.example"])

@@ -52,6 +52,7 @@ class OwnNames:
         machine: Iterable[str] = (),
         *,
         secure: bool = False,
+        has_proxies: bool = False,
     ) -> None:
         """Take the names of the configuration, and those that the machine has by itself."""
         #: Requests come by TLS.
@@ -61,6 +62,8 @@ class OwnNames:
         self._names = {"localhost", listening_on.lower(), *map(str.lower, machine), *configured}
         #: The configuration has a name for strangers: a proxy at this machine may speak for them.
         self._for_others = frozenset(name for name in configured if not is_loopback(name))
+        #: What comes from this machine may come from others, by a proxy.
+        self._has_proxies = has_proxies or bool(self._for_others)
         #: Reachable by any address the machine has now or gets later.
         self._any_address = _is_any_address(listening_on)
         #: Other sites whose pages may use the controller.
@@ -103,13 +106,15 @@ class OwnNames:
         """Return whether the client itself is on this machine, not only a proxy for one elsewhere.
 
         Proxies need not say what they are. So everything has to speak for a browser here: both ends
-        are loopback, nobody is expected under another name, and HTTP/1.1, which the proxies that
-        ask in their own name by default do not speak.
+        are loopback, the configuration names no proxy and no name for others, and HTTP/1.1, which
+        the proxies that ask in their own name by default do not speak. A proxy that passes on the
+        client's `Host` and nothing else cannot be told from a browser: clients may send any `Host`.
+        The guides say so.
         """
         headers = request.headers
         host = without_port(headers.get("host", "")).lower().rstrip(".")
         return (
-            not self._for_others
+            not self._has_proxies
             and is_loopback(request.peer)
             and is_loopback(host)
             and not request.is_http10
