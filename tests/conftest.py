@@ -20,6 +20,7 @@ import pytest
 from leverframe.servers.accounts import passwords
 from leverframe.storage import backup
 from tests import effort
+from tests.network_guard import sitecustomize as network_guard
 from tools.checks import TRIES_MORE
 
 # Servers such as snmpd live in the sbin folders, which an ordinary user's path leaves out.
@@ -48,6 +49,7 @@ GARBAGE_THRESHOLD = 50_000
 pytest_plugins = ["pytester"]
 
 effort.load_profile()
+network_guard.install()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -15,11 +15,14 @@ import time
 from collections.abc import Coroutine
 from pathlib import Path
 
+from tests.network_guard import sitecustomize as network_guard
 from tests.soak.fleet import soak_fleet
 from tests.soak.ledger import Ledger
 from tests.soak.neighbours import neighbours
 from tests.soak.real_time import real_time
 from tests.soak.virtual_time import virtual_time
+
+network_guard.install()
 
 PROGRESS_S = 5.0
 MINUTES, FLEET_MINUTES = 10.0, 30.0

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 
 import leverframe
+from tests.network_guard import sitecustomize as network_guard
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
@@ -22,7 +23,7 @@ SOURCE = Path(leverframe.__file__).parent.parent
 
 def environment(source: Path) -> dict[str, str]:
     """Return the environment in which Python finds the program whose source is given."""
-    return os.environ | {"PYTHONPATH": str(source)}
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(source), network_guard.FOLDER])}
 
 
 @contextmanager
