@@ -122,6 +122,8 @@ def measure(quick: bool) -> list[Figure]:
 @contextmanager
 def _node(folder: str, modbus_port: int, snmp_port: int) -> Iterator[Served]:
     command = [sys.executable, "-m", "leverframe", "fleet", "run", "--port", "0"]
+    # The broker of the flood by MQTT is at this machine.
+    command += ["--allow-local-targets"]
     command += ["--modbus-port", str(modbus_port), "--snmp-port", str(snmp_port)]
     with printing_its_address([*command, "--data", folder, "--no-discovery"]) as node:
         yield node

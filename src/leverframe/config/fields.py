@@ -165,8 +165,9 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     allow_local_targets: Annotated[
         bool,
         Meta(
-            description="Let HTTP1-HTTP4 request this machine, link-local addresses and metadata"
-            " services."
+            description="Let every outgoing channel reach this machine, link-local addresses and"
+            " metadata services. Without it HTTP1-HTTP4 reach none of them, and controllers of a"
+            " node reach none by any channel."
         ),
     ] = False
     ca_file: Annotated[

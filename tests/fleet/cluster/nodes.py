@@ -54,7 +54,8 @@ class Cluster:
         identity = NodeIdentity(name, PLACE, capacity)
         cluster = await open_cluster(self.database, identity, key_path)
         web = await node_of(
-            Config(port=0),
+            # Brokers of tests are at this machine.
+            Config(port=0, allow_local_targets=True),
             cluster.lane,
             SystemClock(),
             history=cluster.history(Bounds()),
