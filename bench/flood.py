@@ -1,6 +1,9 @@
-"""Floods of one controller by other ways than HTTP requests, until the program is ended.
+"""Floods of one controller or node, until the program is ended.
 
     python -m bench.flood modbus|snmp|stream HOST PORT
+    python -m bench.flood requests HOST PORT FILE CONNECTIONS
+
+The file holds the bytes of one HTTP request, which every connection sends.
 
 Each asks again as soon as it is answered, as clients do that know no pause. A datagram that got no
 answer is asked again after a moment.
@@ -9,6 +12,7 @@ answer is asked again after a moment.
 import asyncio
 import struct
 import sys
+from pathlib import Path
 
 from bench.modbus_tcp import Load
 
@@ -70,11 +74,41 @@ async def _read_all(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
     writer.close()
 
 
-async def flood(kind: str, host: str, port: int) -> None:
-    await {"modbus": modbus, "snmp": snmp, "stream": stream}[kind](host, port)
+async def requests(host: str, port: int, file: str = "", connections: str = "1") -> None:
+    request = await asyncio.to_thread(Path(file).read_bytes)
+    for _ in range(int(connections)):
+        _READING.add(asyncio.ensure_future(_ask_again_and_again(host, port, request)))
+
+
+async def _ask_again_and_again(host: str, port: int, request: bytes) -> None:
+    """Send a request without a pause; connect again where the connection is closed."""
+    while True:
+        reader, writer = await asyncio.open_connection(host, port, limit=1 << 24)
+        try:
+            while True:
+                writer.write(request)
+                await writer.drain()
+                await _read_answer(reader)
+        except (OSError, asyncio.IncompleteReadError):
+            await asyncio.sleep(ASKED_AGAIN_S)
+        finally:
+            writer.close()
+
+
+async def _read_answer(reader: asyncio.StreamReader) -> None:
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    _, _, behind = head.partition(b"content-length:")
+    await reader.readexactly(int(behind.split(b"\r\n")[0]))
+
+
+async def flood(kind: str, host: str, port: int, *others: str) -> None:
+    if kind == "requests":
+        await requests(host, port, *others)
+    else:
+        await {"modbus": modbus, "snmp": snmp, "stream": stream}[kind](host, port)
     print("flooding", flush=True)
     await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(flood(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+    asyncio.run(flood(sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:]))

@@ -30,6 +30,7 @@ BENCHMARKS = {
     "fleet": "many controllers in one process",
     "busy_fleet": "many busy controllers in one process",
     "fleet_isolation": "neighbours in one process",
+    "tenant_isolation": "tenants in one process",
     "cluster": "nodes on PostgreSQL",
     "http_load": "HTTP",
     "http_accounts": "HTTP with accounts",
