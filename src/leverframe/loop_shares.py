@@ -31,6 +31,11 @@ SHARED_S = 1.0
 MAX_DEBT_S = 0.2
 #: What long work gets in one round of the loop, all of it together.
 SLICE_S = 0.005
+#: How long it rests after a part that took much longer: a request to a controller takes several
+#: rounds of the loop, and would wait for such a part in each of them.
+REST_S = 0.01
+#: A slice that is over for so long is no longer the last thing that the loop has done.
+_PAST_S = 1.0
 
 Item = TypeVar("Item")
 Asked = TypeVar("Asked")
@@ -151,8 +156,8 @@ class BulkTurns:
     """The turns of all long work of one event loop.
 
     However much of it is under way, and whatever a part of it takes, a round of the loop has one
-    slice of it, and what it began before the slice was over. The first to wait is the first to
-    have the next slice.
+    slice of it, and what it began before the slice was over. After a part that took much longer,
+    others have the loop to themselves for a moment. The first to wait has the next slice.
     """
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
@@ -170,7 +175,7 @@ class BulkTurns:
         loop = asyncio.get_running_loop()
         turn = loop.create_future()
         if not self._waiting:
-            loop.call_soon(self._wake, loop)
+            self._plan(loop)
         self._waiting.append(turn)
         await turn
         self._ends_at = self._clock() + self.slice_s
@@ -182,6 +187,13 @@ class BulkTurns:
                 turn.set_result(None)
                 break
         if self._waiting:
+            self._plan(loop)
+
+    def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Plan the next slice for the next round, or for after a rest."""
+        if self.slice_s < self._clock() - self._ends_at < _PAST_S:
+            loop.call_later(REST_S, self._wake, loop)
+        else:
             loop.call_soon(self._wake, loop)
 
 

@@ -204,7 +204,8 @@ class NodeWeb:
                 raise BadValue(
                     f"The header {PROGRESS} is too long.", allowed=f"up to {MAX_ID_LETTERS} letters"
                 )
-            until_client_leaves = ends_with_client() if endpoint.only_reads else nullcontext()
+            only_reads = endpoint.only_reads or context.given.get("dry_run")
+            until_client_leaves = ends_with_client() if only_reads else nullcontext()
             with self._under_way.followed(context.tenant, id), until_client_leaves:
                 value = await work
             return _reply(value, endpoint, context)
@@ -212,6 +213,9 @@ class NodeWeb:
             return _refused(context.request, refusal)
         except StoreUnavailable as error:
             return _refused(context.request, endpoint.refusal(error))
+        finally:
+            # Where it never began.
+            work.close()
 
     async def _asked_by_node(self, call: ApiCall) -> ApiAnswer:
         """Do for controllers of this node what a person has asked another node for."""

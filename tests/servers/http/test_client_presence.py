@@ -64,6 +64,17 @@ async def test_work_that_ends_with_its_client_is_cancelled_when_that_leaves(leav
         assert await work.became == "cancelled"
 
 
+async def test_client_that_leaves_after_a_large_body_is_noticed() -> None:
+    work = LongWork(ends=True)
+    async with serving(work) as running, asyncio.timeout(PATIENCE_S):
+        client = await running.connect()
+        body = b"x" * 500_000
+        client.send(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 500000\r\n\r\n" + body)
+        await work.has_begun.wait()
+        await client.close()
+        assert await work.became == "cancelled"
+
+
 async def test_other_work_runs_to_its_end() -> None:
     work = LongWork(ends=False)
     async with serving(work) as running, asyncio.timeout(PATIENCE_S):

@@ -273,8 +273,14 @@ class Connection(asyncio.Protocol):
         elif self._unread:
             self._pause_input()
             asyncio.get_running_loop().call_soon(self._proceed)
-        elif is_ready:
+        elif is_ready or self._waits_for_answer():
+            # Also while an answer is made: else it would not be seen that the client leaves.
             self._resume_input()
+
+    def _waits_for_answer(self) -> bool:
+        """Return whether nothing has come of what follows the request that is being answered."""
+        is_alone = not self._pending and self._parser.reading is NOTHING
+        return self._answering is not None and is_alone
 
     def _pause_input(self) -> None:
         if not self.input_paused and not self._transport.is_closing():
