@@ -169,6 +169,31 @@ def test_the_open_rule_is_moved_without_a_mouse_and_stays_open(
     assert [rule["name"] for rule in twin.settings()["rules"]] == ["Second", "First"]
 
 
+@pytest.mark.thorough
+def test_rules_behind_empty_places_are_listed_moved_and_joined_by_new_ones(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    """As a client leaves them that sends entries 5 and 3 first; `< 1` is shown as the state 0."""
+    below = DOOR.replace("event=1*100*0*1", "event=3*100*1*1")
+    set_rules(twin, HEATING.replace("event=0", "event=5"), below)
+    set_rules(twin, "rulename=5*Heating", "rulename=3*Door")
+    page = open_page("rules")
+    expect(page.locator(".r .name")).to_have_text(["Door", "Heating"])
+    expect(row(page, 4)).to_contain_text("Input 1 is closed")
+    page.get_by_role("button", name="New rule").click()
+    page.locator(".templates").get_by_role("button", name="Empty rule").click()
+    editor(page).get_by_label("Name", exact=True).fill("New")
+    editor(page).get_by_role("button", name="Save, not enabled yet").click()
+    expect(page.locator(".r .name")).to_have_text(["New", "Door", "Heating"])
+    page.locator("#rule-6").click()
+    expect(editor(page).get_by_label("Name", exact=True)).to_have_value("Heating")
+    editor(page).get_by_role("button", name="Move up").click()
+    expect(page.locator(".r .name")).to_have_text(["New", "Heating", "Door"])
+    expect(page).to_have_url(re.compile(r"rules\?edit=4$"))
+    names = [rule and rule["name"] for rule in twin.settings()["rules"]]
+    assert names == ["New", None, None, "Heating", "Door"]
+
+
 def test_what_is_wrong_refused_lost_or_changed_elsewhere_is_told_beside_the_blanks(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

@@ -271,7 +271,7 @@ export class Page {
         ${count > 0 && shown.length === 0
           ? html`<li class="empty">${t("no_such_rule")}</li>`
           : nothing}
-        ${editor?.draft.isNew
+        ${editor && !this.#report(editor.draft.index)
           ? html`<li class="open"><h2>${t("add_rule")}</h2>
               ${editor.view()}</li>`
           : nothing}
