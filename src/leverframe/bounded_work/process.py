@@ -1,8 +1,8 @@
 """The parent's side of bounded work: one function in a process of its own, with a budget.
 
 The function is one of this program's modules, and gives bytes: what comes back from the child is
-never unpickled. The process ends with whoever waits for it: when the task is cancelled, when the
-time is over, and when this process dies.
+never unpickled. The process ends with the task that waits for it, when its time is over, and when
+this process dies.
 """
 
 import asyncio

@@ -90,9 +90,11 @@ def test_a_process_computes_what_this_one_does(seed: int) -> None:
         (encode_what_if, (exported(engine), at, 600.0, change, exported(plants_at(at))), labels),
         (encode_timeline, (question,), question.labels),
     ]
-    if change.settings.rules:
-        trial = (change.settings, 0, profile, engine.machine.timezone, (at.wall - 600, at.wall))
-        works.append((encode_rule_trial, trial, recorded_sources(change.settings, 0)))
+    for place, rule in enumerate(change.settings.rules):
+        if rule is not None:
+            zone, span = engine.machine.timezone, (at.wall - 600, at.wall)
+            trial = (change.settings, place, profile, zone, span)
+            works.append((encode_rule_trial, trial, recorded_sources(change.settings, place)))
     function, values, needed = works[seed % len(works)]
     recorded = recorded_by(chance, sorted(needed), at.wall)
     here = function(*values, iter(recorded))

@@ -74,6 +74,8 @@ class EndpointDescription(Struct, frozen=True):
     body: Any = None
     #: The request may also come without a body.
     body_is_optional: bool = False
+    #: It may be long: it has no effect but its answer, and is given up when the client leaves.
+    ends_with_client: bool = False
 
     @property
     def takes_form(self) -> bool:
@@ -259,6 +261,8 @@ def _endpoint_path(endpoint: EndpointDescription, schema: Json) -> Json:
     refusals = set(REFUSALS if "POST" in endpoint.methods else _READING_REFUSALS)
     if endpoint.query:
         refusals.add(400)
+    if endpoint.ends_with_client:
+        refusals.add(422)
     operation: Json = {"x-role": endpoint.role}
     if endpoint.query:
         operation["parameters"] = _query_parameters(endpoint.query)

@@ -19,6 +19,8 @@ REFUSALS: dict[int, str] = {
     414: "The path or the query is too long; a query may have 8 KiB.",
     415: "The body is of a kind that the command does not take.",
     421: "Several machines: the controller has just moved to another node; ask again.",
+    422: "The work for this request takes more time or memory, or reads more values, than one "
+    "request may; `detail` says what to ask for instead.",
     423: "The outputs are locked (`outblock`) and the command would switch one.",
     429: "Too many wrong passwords came from this address; `Retry-After` says when to try again.",
     431: "The headers are too large.",

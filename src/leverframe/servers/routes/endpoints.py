@@ -80,8 +80,6 @@ class Endpoint(EndpointDescription, frozen=True, kw_only=True):
     fixed: bool = False
     #: A query changes something, by GET too.
     changes: bool = False
-    #: It has no effect but its answer, and is given up when the client leaves.
-    ends_with_client: bool = False
     #: Answers while the bootloader waits, too.
     in_bootloader: bool = False
 
