@@ -1,5 +1,6 @@
 """`/api/journal`: what happened as data, asked for by time, label, cause and number."""
 
+import gzip
 from typing import Any
 
 import msgspec
@@ -7,6 +8,7 @@ import pytest
 
 from leverframe.clock import VirtualClock
 from leverframe.commands.table.rules import event_query
+from leverframe.servers.http.messages import StreamReply
 from leverframe.storage.history.worker import MemoryHistory
 from leverframe.storage.store import StoreUnavailable
 from leverframe.testing import LoopTwin
@@ -82,3 +84,15 @@ async def test_a_message_names_the_comparison_and_the_switching_that_led_to_it()
     assert message["after"] == switched["number"]
     assert message["by"]["conditions"][0]["label"] == "OUT1"
     assert message["by"]["number"] == 1
+
+
+@for_each("encoding", ["", "gzip"])
+async def test_a_long_journal_comes_in_pieces_and_is_the_same(encoding: str) -> None:
+    twin = await LoopTwin.start()
+    for number in range(1200):
+        await twin.ok(f"/outs.cgi?out0={number % 2}")
+    short = await twin.ok("/api/journal?limit=2000")
+    long: Any = await twin.ask("/api/journal?limit=20000", accept_encoding=encoding)
+    assert isinstance(long, StreamReply)
+    body = b"".join([piece async for piece in long.chunks])
+    assert (gzip.decompress(body) if encoding else body) == short.body

@@ -1,15 +1,15 @@
 """`/api/journal`: what happened, also before the last start, read off the event loop."""
 
 import asyncio
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
 from leverframe.commands.describe.media_types import JSON
 from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.servers.http.messages import NOT_KEPT, Reply
-from leverframe.servers.routes.compressed import packed
+from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, StreamReply
+from leverframe.servers.routes.compressed import GZIP_HEADERS, accepts_gzip, gzipped, packed
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.history import (
     LATEST_SECOND,
@@ -23,6 +23,9 @@ from leverframe.storage.history.entries import MAX_ENTRIES, EntryQuestion
 from leverframe.storage.store import StoreUnavailable
 
 USUAL_ENTRIES = 500
+#: More entries are a long answer: one of a controller at a time, in pieces.
+MAX_SHORT = 2000
+PER_PIECE = 500
 
 PARAMETERS = (
     QueryParameter("from", Second, "Seconds since 1970; the oldest entry without it."),
@@ -40,20 +43,46 @@ PARAMETERS = (
 )
 
 
-async def journal_json(context: Context) -> Reply:
+async def journal_json(context: Context) -> AnyReply:
+    question = question_of(context.request.query or "")
+    if question.most > MAX_SHORT:
+        is_packed = accepts_gzip(context.request)
+        pieces = await context.handlers.work.hold(_pieces(context, question, is_packed))
+        headers = (NOT_KEPT, *(GZIP_HEADERS if is_packed else ()))
+        return StreamReply(200, JSON, pieces, headers)
+    entries = await _entries(context, question)
+
+    def work() -> Reply:
+        return packed(context.request, JSON, b"".join(_encoded(entries)), (NOT_KEPT,))
+
+    return await asyncio.to_thread(work)
+
+
+async def _entries(context: Context, question: EntryQuestion) -> list[bytes]:
     recorder = context.controller.journal_recorder
     assert recorder is not None
-    question = question_of(context.request.query or "")
     try:
-        entries = await recorder.ask(question)
+        return await recorder.ask(question)
     except StoreUnavailable as error:
         raise HistoryUnreadable(str(error)) from error
 
-    def work() -> Reply:
-        body = msgspec.json.encode([msgspec.Raw(entry) for entry in entries])
-        return packed(context.request, JSON, body, (NOT_KEPT,))
 
-    return await asyncio.to_thread(work)
+async def _pieces(
+    context: Context, question: EntryQuestion, is_packed: bool
+) -> AsyncGenerator[bytes, None]:
+    """Read the entries, and send them at the pace of the client."""
+    encoded = _encoded(await _entries(context, question))
+    pieces = gzipped(encoded) if is_packed else encoded
+    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+        yield piece
+
+
+def _encoded(entries: Sequence[bytes]) -> Iterator[bytes]:
+    """Join entries, which are JSON already, to a list, some of them in each piece."""
+    yield b"["
+    for begin in range(0, len(entries), PER_PIECE):
+        yield (b"," if begin else b"") + b",".join(entries[begin : begin + PER_PIECE])
+    yield b"]"
 
 
 def question_of(query: str) -> EntryQuestion:
