@@ -9,6 +9,7 @@ switched. The figures are the longest switch, and what the memory of the node ha
 import http.client
 import os
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -35,6 +36,8 @@ GOAL_GROWTH_MB = 64.0
 CONTROLLERS = 100
 CONNECTIONS = 8
 PAUSE_S = 0.01
+#: What is refused is refused sooner.
+REFUSED_WITHIN_S = 10.0
 FORM = "application/x-www-form-urlencoded"
 #: Pulses of a meter give time something to do on the way.
 METER = "/sim.cgi?plant=meter*switch:OUT0*reading:INPD1*watts:0*standby:500*pulses:1000"
@@ -138,18 +141,14 @@ def _requests(tenant: Client, flooded: Client) -> dict[str, bytes]:
     """Return a request of each kind, as large as it may be."""
     switch = "&".join(["out0=1", "out0=0"] * 50)
     command = f"command={quote(f'outs.cgi?{switch}', safe='')}".encode()
-    whole = _whole_template()
-    key_parts = b'hw = "3.9"\nsw = "1.75"\n[settings]\n' + b"".join(
-        b"a%d.b.c=1\n" % number for number in range(6000)
-    )
+    settings = _whole_settings()
+    whole = msgspec.json.encode(settings)
     return {
         "send": tenant.request("POST", "/api/fleet/send", command, FORM),
         "send, all or none": tenant.request(
             "POST", "/api/fleet/send", command + b"&all_or_none=1", FORM
         ),
-        "template": tenant.request(
-            "POST", f"/api/fleet/add?dry_run=1&name={quote('new-{n}')}", key_parts
-        ),
+        "template": tenant.request("POST", "/api/fleet/add?dry_run=1&name=new", _as_toml(settings)),
         "drift": tenant.request("POST", "/api/fleet/drift", whole),
         "roll-out plan": tenant.request(
             "POST", "/api/fleet/rollout/plan?what=template&dry_run=1", whole
@@ -164,20 +163,31 @@ def _requests(tenant: Client, flooded: Client) -> dict[str, bytes]:
     }
 
 
-def _whole_template() -> bytes:
+def _whole_settings() -> dict[str, Any]:
+    """Return a template that sets whatever a controller has."""
     profile = Profile()
     settings = {
         path: value
         for path, value in leaves(defaults(profile))
-        if not is_confidential(path) and not path.startswith(("profile.", "access."))
+        if value is not None
+        and not is_confidential(path)
+        and not path.startswith(("profile.", "access."))
     }
-    document = {"hw": profile.hw, "sw": profile.sw, "settings": settings}
-    return msgspec.json.encode(document)
+    return {"hw": profile.hw, "sw": profile.sw, "settings": settings}
+
+
+def _as_toml(template: dict[str, Any]) -> bytes:
+    lines = [b'hw = "%b"' % template["hw"].encode(), b'sw = "%b"' % template["sw"].encode()]
+    encode = msgspec.json.encode
+    entries = template["settings"].items()
+    lines += [b"[settings]", *(b"%b = %b" % (encode(path), encode(one)) for path, one in entries)]
+    return b"\n".join(lines)
 
 
 def _measured(neighbour: Client, what: str, request: bytes, for_s: float) -> list[Figure]:
     alone = _switches_ms(neighbour, min(for_s, 5.0))
     before = _memory_mb(neighbour.node)
+    _require_answer(neighbour, what, request)
     with _flood(neighbour.node, request):
         troubled = _switches_ms(neighbour, for_s)
     growth = _memory_mb(neighbour.node) - before
@@ -199,6 +209,21 @@ def _measured(neighbour: Client, what: str, request: bytes, for_s: float) -> lis
             growth < GOAL_GROWTH_MB,
         ),
     ]
+
+
+def _require_answer(client: Client, what: str, request: bytes) -> None:
+    """See that a request is not refused: a flood of refusals would say nothing."""
+    port = int(client.node.address.rpartition(":")[2])
+    with socket.create_connection((HOST, port), REFUSED_WITHIN_S) as connection:
+        connection.sendall(request)
+        answer = http.client.HTTPResponse(connection)
+        try:
+            answer.begin()
+        except TimeoutError:
+            # It is at work.
+            return
+        if answer.status != 200:
+            raise SystemExit(f"{what} was refused: {answer.read().decode()}")
 
 
 def _switches_ms(client: Client, for_s: float) -> list[float]:
