@@ -95,7 +95,7 @@ class Client(NamedTuple):
 
 def measure(quick: bool) -> list[Figure]:
     need("taskset")
-    for_s = 2.0 if quick else 20.0
+    for_s = 2.0 if quick else 10.0
     with tempfile.TemporaryDirectory() as folder, _node(folder) as node:
         tenant, flooded, neighbour = _tenants(node, 10 if quick else CONTROLLERS)
         figures = []
@@ -116,7 +116,7 @@ def _tenants(node: Served, count: int) -> tuple[Client, Client, Client]:
     """Make two tenants; return the first, one of its controllers, and one of the second."""
     operator = Client(node, HOST)
     for name in ("acme", "zulu"):
-        operator.post(f"/api/fleet/tenant/add?tenant={name}")
+        operator.post(f"/api/fleet/tenant/add?tenant={name}&max={count + 1}")
     made = operator.post("/api/fleet/account/add?name=chief&tenant=acme&role=administrator")
     tenant = Client(node, HOST, Account("chief", str(made["password"])))
     if made["administrator"] is not None:

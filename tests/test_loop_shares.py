@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Coroutine
+from itertools import pairwise
 
 from leverframe.loop_shares import (
     BESIDES_S,
     BURST_S,
     MAX_DEBT_S,
     PART,
+    REST_S,
     SHARED_S,
     SLICE_S,
     BulkTurns,
@@ -218,3 +220,14 @@ async def test_cancelled_work_keeps_no_other_waiting() -> None:
 async def test_items_of_long_work_keep_their_order() -> None:
     bulk_turns().slice_s = 0.0
     assert [item async for item in in_turns(range(5))] == [0, 1, 2, 3, 4]
+
+
+async def test_others_have_the_loop_for_a_moment_after_a_part_that_took_long() -> None:
+    rounds = Rounds()
+    loop, begins = asyncio.get_running_loop(), []
+    for _ in range(3):
+        await rounds.turns.wait()
+        begins.append(loop.time())
+        rounds.now += 4 * SLICE_S
+    pauses = [later - before for before, later in pairwise(begins)]
+    assert min(pauses) >= REST_S * 0.9

@@ -80,3 +80,11 @@ def test_a_tenant_follows_its_own_requests_alone() -> None:
         for other in ("zulu", None):
             with pytest.raises(NothingUnderWay):
                 under_way.report(other, "mine")
+
+
+async def test_id_of_a_request_that_is_too_long_is_refused() -> None:
+    async with loop_node() as node:
+        named = {PROGRESS.lower(): "x" * 65}
+        reply = await node.ask("/api/fleet/list", b"", "GET", **named)
+        assert reply.status == 400
+        assert b"up to 64 letters" in reply.body
