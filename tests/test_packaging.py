@@ -30,7 +30,7 @@ def completed(*words: str) -> list[str]:
     [
         (["ba"], ["backup"]),
         (["help", "sim"], ["simulate"]),
-        (["backup", ""], ["show", "diff", "convert", "restore"]),
+        (["backup", ""], ["create", "show", "diff", "convert", "restore"]),
         (["run", "--por"], ["--port"]),
         (["backup", "show", "--j"], ["--json"]),
         (["data", "export", "--o"], ["--output"]),

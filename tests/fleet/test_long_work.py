@@ -117,7 +117,7 @@ async def test_a_second_what_if_of_a_controller_waits_and_is_refused_with_a_time
 
 async def test_places_of_controllers_count_for_their_present_tenant() -> None:
     async with busy_node() as (node, port):
-        await node.post("tenant/add", tenant="acme")
+        await node.post("tenant/add", tenant="acme", open=True)
         await node.post("tenant/give", name="gh-1", tenant="acme")
         async with connected(HOME, port) as busy:
             send_what_if(busy)

@@ -236,7 +236,7 @@ class NodeWeb:
 
     async def new_administrator(self) -> tuple[str | None, dict[str, Any]]:
         """Make a password for new controllers, where these are not for this machine alone."""
-        if not self.accounts.protects_controllers:
+        if not (self.node.options.must_sign_in or self.accounts.protects_controllers):
             return None, {}
         password = random_password()
         hashed = await self._passwords.hash(password)

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from leverframe.durations import MAX_ADVANCE_S
 from leverframe.errors import ErrorForPeople
 from leverframe.exchanges.comparison import ComparisonRules, Difference, differences
 from leverframe.exchanges.exchange import MAX_TEXT_BYTES, Exchange, RecordedAnswer
@@ -84,17 +85,23 @@ class Replayer:
     async def _wait(self, seconds: float) -> None:
         if self._pace == "recorded":
             await asyncio.sleep(seconds)
-        elif self._pace == "virtual" and seconds > 0:
-            target = f"/sim.cgi?advance={seconds:.6f}"
-            try:
-                response, *_ = await self._client.whole("GET", target, self._headers({}), b"", 0)
-            except UnitSilent as failure:
-                raise ReplayFailed(str(failure)) from failure
-            if response.status_code != 200:
-                raise ReplayFailed(
-                    f"{self._client.unit} does not move its time (status {response.status_code});"
-                    " is it a twin that runs with --virtual-time?"
-                )
+        elif self._pace == "virtual":
+            while seconds > 0:
+                await self._advance(min(seconds, MAX_ADVANCE_S))
+                seconds -= MAX_ADVANCE_S
+
+    async def _advance(self, seconds: float) -> None:
+        """Move the virtual time of the twin, by no more than one request may."""
+        target = f"/sim.cgi?advance={seconds:.6f}"
+        try:
+            response, *_ = await self._client.whole("GET", target, self._headers({}), b"", 0)
+        except UnitSilent as failure:
+            raise ReplayFailed(str(failure)) from failure
+        if response.status_code != 200:
+            raise ReplayFailed(
+                f"{self._client.unit} does not move its time (status {response.status_code});"
+                " is it a twin that runs with --virtual-time?"
+            )
 
     def _headers(self, recorded: dict[str, str]) -> dict[str, str]:
         headers = {name: value for name, value in recorded.items() if name not in LOGIN_HEADERS}

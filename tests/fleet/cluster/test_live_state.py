@@ -169,7 +169,6 @@ async def test_what_has_changed_is_saved_by_whoever_has_it_and_now_and_then_the_
     assert len(query(cluster, SAVED)) == 2
     monkeypatch.setattr(live_saver, "SAVE_AGAIN_S", 0.0)
     assert await saver.save() == 2
-    monkeypatch.setattr(live_saver, "EXPORTED_AT_A_TIME", 1)
     await cluster.nodes["a"].remove([cluster.nodes["a"].members["two"]])
     assert len(query(cluster, SAVED)) == 1
     with opened(cluster.database) as connection:
