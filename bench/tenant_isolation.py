@@ -97,9 +97,10 @@ def measure(quick: bool) -> list[Figure]:
     need("taskset")
     for_s = 2.0 if quick else 10.0
     with tempfile.TemporaryDirectory() as folder, _node(folder) as node:
-        tenant, flooded, neighbour = _tenants(node, 10 if quick else CONTROLLERS)
+        count = 10 if quick else CONTROLLERS
+        tenant, flooded, neighbour = _tenants(node, count)
         figures = []
-        for what, request in _requests(tenant, flooded).items():
+        for what, request in _requests(tenant, flooded, count).items():
             progress()
             figures += _measured(neighbour, what, request, for_s)
         return figures
@@ -137,16 +138,17 @@ def _controller(node: Served, name: str, added: dict[str, str | None]) -> Client
     return Client(node, f"{name}.localhost", account)
 
 
-def _requests(tenant: Client, flooded: Client) -> dict[str, bytes]:
+def _requests(tenant: Client, flooded: Client, count: int) -> dict[str, bytes]:
     """Return a request of each kind, as large as it may be."""
     switch = "&".join(["out0=1", "out0=0"] * 50)
     command = f"command={quote(f'outs.cgi?{switch}', safe='')}".encode()
+    half = b",".join(b"gh-%d" % number for number in range(1, (count + 1) // 2 + 1))
     settings = _whole_settings()
     whole = msgspec.json.encode(settings)
     return {
         "send": tenant.request("POST", "/api/fleet/send", command, FORM),
         "send, all or none": tenant.request(
-            "POST", "/api/fleet/send", command + b"&all_or_none=1", FORM
+            "POST", "/api/fleet/send", command + b"&all_or_none=1&name=" + half, FORM
         ),
         "template": tenant.request("POST", "/api/fleet/add?dry_run=1&name=new", _as_toml(settings)),
         "drift": tenant.request("POST", "/api/fleet/drift", whole),

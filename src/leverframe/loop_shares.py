@@ -32,8 +32,8 @@ MAX_DEBT_S = 0.2
 #: What long work gets in one round of the loop, all of it together.
 SLICE_S = 0.005
 #: How long it rests after a part that took much longer: a request to a controller takes several
-#: rounds of the loop, and would wait for such a part in each of them.
-REST_S = 0.01
+#: rounds of the loop, and would wait for such a part in each of them. As long as it took, at most.
+REST_S, MAX_REST_S = 0.01, 0.1
 #: A slice that is over for so long is no longer the last thing that the loop has done.
 _PAST_S = 1.0
 
@@ -191,8 +191,9 @@ class BulkTurns:
 
     def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
         """Plan the next slice for the next round, or for after a rest."""
-        if self.slice_s < self._clock() - self._ends_at < _PAST_S:
-            loop.call_later(REST_S, self._wake, loop)
+        over_s = self._clock() - self._ends_at
+        if self.slice_s < over_s < _PAST_S:
+            loop.call_later(min(max(REST_S, over_s), MAX_REST_S), self._wake, loop)
         else:
             loop.call_soon(self._wake, loop)
 

@@ -269,9 +269,9 @@ async def test_all_or_none_tries_again_what_changes_while_it_is_tried() -> None:
 
 async def test_all_or_none_takes_no_more_than_one_round_of_the_loop_has_time_for() -> None:
     async with loop_node() as node:
-        await node.post("add", name="gh-{n}", count=101)
+        await node.post("add", name="gh-{n}", count=51)
         many = "outs.cgi?" + "&".join(["out0=1"] * 100)
         said = await node.refused(400, "send", command=many, all_or_none=1)
-        assert "100 commands for 101 controllers" in said
-        assert "up to 10000 commands in all" in said
+        assert "100 commands for 51 controllers" in said
+        assert "up to 5000 commands in all" in said
         assert on(node) == 0

@@ -47,7 +47,7 @@ BY_FLEET = Account("fleet", ADMIN, joins_commands=True)
 MAX_EFFECTS = 4
 DONE = 200
 #: Commands that are carried out within one round of the loop, those of all controllers together.
-MAX_TOGETHER = 10_000
+MAX_TOGETHER = 5_000
 _NOTHING = Reply(DONE, "", b"")
 _NOT_DONE = "Nothing was changed here, because others refuse it."
 
