@@ -21,6 +21,7 @@ from leverframe.exit_codes import DONE, NO
 from leverframe.fleet.answer_headers import NOT_DONE
 from leverframe.fleet.node_client import CommandLineClient, NodeClient, NodeRefused
 from leverframe.fleet.time_words import moment_words, with_zone, zone_named
+from leverframe.plain_text import printable_json
 from leverframe.process.progress_bar import bar_of, is_watched, progress_bar
 
 #: Controllers that are made by one request.
@@ -383,7 +384,7 @@ def _print_made(made: list[JsonObject], as_json: bool) -> None:
 
 def print_json(objects: list[Any]) -> None:
     for one in objects:
-        print(msgspec.json.encode(one).decode())
+        print(printable_json(msgspec.json.encode(one).decode()))
 
 
 def table_of(*titles: str) -> Table:

@@ -8,6 +8,7 @@ import msgspec
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.commands import table_of, tables
 from leverframe.fleet.node_client import CommandLineClient
+from leverframe.plain_text import printable_json
 
 #: Between two looks at a node that is being emptied.
 LOOK_S = 0.5
@@ -31,7 +32,7 @@ def list_nodes(client: CommandLineClient, as_json: bool) -> None:
     with client:
         report = client.get("nodes", {})
     if as_json:
-        print(msgspec.json.encode(report).decode())
+        print(printable_json(msgspec.json.encode(report).decode()))
         return
     table = table_of("node", "state", "controllers", "capacity", "life", "inner address")
     for one in report["nodes"]:
