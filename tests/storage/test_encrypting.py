@@ -72,8 +72,12 @@ async def test_without_its_key_a_secret_counts_as_not_set(
     inner = MemoryStore()
     hashed = {"access.admin.password": "$argon2id$hash"}
     await EncryptingStore(inner, tmp_path / "key").commit(Changes(settings={**SECRETS, **hashed}))
-    assert EncryptingStore(inner, tmp_path / "other").load().settings == hashed
-    assert "email.password cannot be opened" in caplog.text
+    (tmp_path / "other").write_bytes(bytes(32))
+    stored = EncryptingStore(inner, tmp_path / "other").load()
+    assert stored.settings == hashed
+    assert sorted(stored.unreadable) == sorted(SECRETS)
+    assert "other does not open them" in stored.why_unreadable
+    assert "email.password" in caplog.text
     assert "canary" not in caplog.text
 
 
@@ -147,3 +151,21 @@ async def test_damaged_key_holds_up_nothing_but_messages(
     assert inner.load().settings == {"x": 1}
     assert inner.messages() == {}
     assert "messages are not stored: The key" in caplog.text
+
+
+@pytest.mark.parametrize(("key", "why"), [(None, "is missing"), (b"short", "is damaged")])
+async def test_unusable_key_leaves_secrets_unset_and_the_right_one_brings_them_back(
+    tmp_path: Path, key: bytes | None, why: str
+) -> None:
+    inner, path = MemoryStore(), tmp_path / "key"
+    await EncryptingStore(inner, path).commit(Changes(settings={**SECRETS, "x": 1}))
+    right = path.read_bytes()
+    path.unlink() if key is None else path.write_bytes(key)
+    stored = EncryptingStore(inner, path).load()
+    assert stored.settings == {"x": 1}
+    assert why in stored.why_unreadable
+    assert (path.read_bytes() if path.exists() else None) == key
+    path.write_bytes(right)
+    again = EncryptingStore(inner, path).load()
+    assert again.settings == {**SECRETS, "x": 1}
+    assert again.unreadable == []

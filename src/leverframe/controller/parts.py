@@ -60,6 +60,7 @@ PARTS = {
     "display": TroubledPart("Display", _DISPLAY),
     "store": TroubledPart("Storage", _BACKUP),
     "recovery": TroubledPart("Recovery", _BACKUP),
+    "secrets": TroubledPart("Stored secrets", _BACKUP),
     "history": TroubledPart("History", _BACKUP),
     "snapshots": TroubledPart("Snapshots", _BACKUP),
     "HTTPS redirect": TroubledPart("HTTPS redirect", _JOURNAL),

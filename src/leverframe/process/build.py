@@ -31,6 +31,7 @@ from leverframe.process.services import (
     connect_mqtt,
     connect_outbox,
     connect_panel,
+    connect_secrets,
     connect_serial,
     trap_origin,
 )
@@ -149,6 +150,7 @@ async def build(
     snmp_identity = EngineIdentity(engine_id(mac), boots)
     controller = Controller(profile, store, make_board(wiring, clock), clock, timezone, stored)
     controller.own_address = configured.address
+    connect_secrets(controller, stored)
     services: list[Service] = [] if node else [shared]
     recorder = connect_history(controller, history or MemoryHistory())
     services += [recorder, connect_journal(controller, recorder)]

@@ -4,6 +4,7 @@ Each function joins one service to the controller: its effects out, its readings
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -18,6 +19,8 @@ from leverframe.controller.faults import Faults
 from leverframe.controller.faulty_unit import FaultyUnit
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import value_at
 from leverframe.hardware.absent_modem import AbsentModem
 from leverframe.loop_shares import LoopTurns
 from leverframe.notify.email import Mail
@@ -35,6 +38,7 @@ from leverframe.process.release_check import ask_for_release
 from leverframe.servers.mqtt.service import MqttService
 from leverframe.servers.routes.metrics import history_families, outbox_families
 from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.encrypting import unreadable_sentence
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.journal_recorder import JournalRecorder
 from leverframe.storage.history.worker import (
@@ -45,6 +49,7 @@ from leverframe.storage.history.worker import (
 from leverframe.storage.message_store import PersistentMessageStore
 from leverframe.storage.snapshot_service import SnapshotService
 from leverframe.storage.snapshots import Snapshots
+from leverframe.storage.store import Stored
 from leverframe.wiring import OledWiring
 
 if TYPE_CHECKING:
@@ -132,6 +137,33 @@ def connect_snapshots(
     service = SnapshotService(Snapshots(store_path, settle), controller.troubles)
     controller.settings_watchers.append(service.settings_changed)
     return service
+
+
+def connect_secrets(controller: Controller, stored: Stored) -> None:
+    """Show which secrets the key does not open, until each is set again."""
+    missing = {path: _value_at(controller.engine.settings, path) for path in stored.unreadable}
+
+    def show() -> None:
+        sentence = unreadable_sentence(list(missing), stored.why_unreadable) if missing else None
+        controller.troubles.note("secrets", sentence)
+
+    def forget_what_is_set(_: Settings, settings: Settings) -> None:
+        changed = [path for path, value in missing.items() if _value_at(settings, path) != value]
+        for path in changed:
+            del missing[path]
+        if changed:
+            show()
+
+    if missing:
+        show()
+        controller.settings_watchers.append(forget_what_is_set)
+
+
+def _value_at(settings: Settings, path: str) -> object:
+    # The store may hold settings that this version does not have.
+    with suppress(AttributeError, IndexError, ValueError):
+        return value_at(settings, path)
+    return None
 
 
 def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbox:

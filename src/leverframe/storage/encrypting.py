@@ -4,8 +4,9 @@ A copy of the store, a snapshot or a disk handed on gives no password of a mail 
 address of a web hook away. Sealed are secrets, the addresses and bodies of HTTP1-HTTP4, messages of
 the outbox, and the settings of an earlier version. The key file is made when the first of these is
 stored and is for its owner alone. Where it is the key of many controllers, each has its own, made
-from it. Password hashes are not sealed: nothing can be read from them, and signing in must go on
-working when a key is lost. What the key does not open counts as not set; the log says so.
+from it. Password hashes are not sealed: nothing can be read from them, and signing in must keep
+working when a key is lost. What the key does not open counts as not set; the log and `/health` say
+so. It stays in the store: with the right key it is there again.
 
 Stores of earlier programs hold some of it openly. That is read as it is, and sealed at the next
 start of the controller.
@@ -15,6 +16,7 @@ import asyncio
 import logging
 import secrets
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
@@ -38,6 +40,8 @@ _MARK = "sealed:1:"
 #: Uploads that hold settings.
 _SEALED_BLOBS = frozenset({EARLIER})
 _KEY_BYTES = 32
+#: Secrets that a sentence names at most.
+_NAMED = 5
 _NONCE_BYTES = 12
 #: What stands in the place of a secret that is not set, or is removed.
 _NOT_SET = frozenset({'""', "null"})
@@ -152,11 +156,14 @@ class Sealer:
             if not _has_mark(value):
                 stored.unsealed = {**stored.unsealed, path: value}
                 continue
-            opened = self._opened_text(path, value)
-            if opened is None:
+            try:
+                stored.settings[path] = msgspec.json.decode(self._opened_text(path, value))
+            except KeyUnusable as error:
                 del stored.settings[path]
-            else:
-                stored.settings[path] = msgspec.json.decode(opened)
+                stored.unreadable.append(path)
+                stored.why_unreadable = str(error)
+        if stored.unreadable:
+            log.error("%s", unreadable_sentence(stored.unreadable, stored.why_unreadable))
         return stored
 
     def opened_messages(self, messages: dict[int, Any]) -> dict[int, Any]:
@@ -165,14 +172,23 @@ class Sealer:
         for number, value in messages.items():
             if not _has_mark(value):
                 found[number] = value
-            elif (opened := self._opened_text(_message_path(number), value)) is not None:
-                found[number] = msgspec.json.decode(opened)
+                continue
+            path = _message_path(number)
+            try:
+                found[number] = msgspec.json.decode(self._opened_text(path, value))
+            except KeyUnusable as error:
+                log.warning("%s cannot be opened and is left out: %s", path, error)
         return found
 
     def opened_blob(self, name: str, data: bytes | None) -> bytes | None:
         if name not in _SEALED_BLOBS or data is None or not data.startswith(_MARK.encode()):
             return data
-        return self._opened(_blob_path(name), data.removeprefix(_MARK.encode()))
+        path = _blob_path(name)
+        try:
+            return self._opened(path, data.removeprefix(_MARK.encode()))
+        except KeyUnusable as error:
+            log.warning("%s cannot be opened and is left out: %s", path, error)
+            return None
 
     def _sealed_text(self, path: str, text: str) -> str:
         sealed = b64encode(self._sealed(path, text.encode())).decode()
@@ -185,34 +201,32 @@ class Sealer:
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return nonce + self._with_key().encrypt(nonce, data, path.encode())
 
-    def _opened_text(self, path: str, value: str) -> bytes | None:
+    def _opened_text(self, path: str, value: str) -> bytes:
         try:
             packed = b64decode(value.removeprefix(_MARK), validate=True)
         except ValueError:
             packed = b""
         return self._opened(path, packed)
 
-    def _opened(self, path: str, packed: bytes) -> bytes | None:
+    def _opened(self, path: str, packed: bytes) -> bytes:
+        """Open what is sealed; raise KeyUnusable where the key does not."""
         from cryptography.exceptions import InvalidTag
 
+        cipher = self._with_key(must_exist=True)
         nonce, data = packed[:_NONCE_BYTES], packed[_NONCE_BYTES:]
         try:
-            return self._with_key().decrypt(nonce, data, path.encode())
+            return cipher.decrypt(nonce, data, path.encode())
         except (ValueError, InvalidTag):
-            log.warning(
-                "%s cannot be opened with the key %s and counts as not set; set it again, or put "
-                "the right key back",
-                path,
-                self._key_file.path,
-            )
-            return None
+            raise KeyUnusable(f"The key {self._key_file.path} does not open them.") from None
 
-    def _with_key(self) -> Cipher:
+    def _with_key(self, *, must_exist: bool = False) -> Cipher:
         if self._cipher is None:
             # Loaded when there is something to seal: it is large, and many stores hold no secret.
             from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-            self._cipher = ChaCha20Poly1305(self._key_file.key(self._controller))
+            self._cipher = ChaCha20Poly1305(
+                self._key_file.key(self._controller, must_exist=must_exist)
+            )
         return self._cipher
 
 
@@ -246,23 +260,40 @@ class KeyFile:
         self._lock = Lock()
         self._key: bytes | None = None
 
-    def key(self, controller: int | None = None) -> bytes:
-        """Return the key, or the one of a controller: what it seals is of no use to another."""
+    def key(self, controller: int | None = None, *, must_exist: bool = False) -> bytes:
+        """Return the key, or the one of a controller: what it seals is of no use to another.
+
+        Raises KeyUnusable; where it must exist, also instead of making it.
+        """
         with self._lock:
             if self._key is None:
-                self._key = _read_or_made(self.path)
+                self._key = _read_or_made(self.path, must_exist=must_exist)
         if controller is None:
             return self._key
         return blake2b(str(controller).encode(), key=self._key, digest_size=_KEY_BYTES).digest()
 
 
-def _read_or_made(path: Path) -> bytes:
+def unreadable_sentence(paths: Sequence[str], why: str) -> str:
+    """Say which secrets are not there, why, and what to do."""
+    named = ", ".join(paths[:_NAMED]) + (" and more" if len(paths) > _NAMED else "")
+    return (
+        f"{why} Stored secrets count as not set: {named}. Put the right key back and restart, or "
+        "set them again."
+    )
+
+
+def _read_or_made(path: Path, *, must_exist: bool) -> bytes:
     try:
-        if not path.exists():
+        if not must_exist and not path.exists():
             write_private(path, secrets.token_bytes(_KEY_BYTES))
         key = path.read_bytes()
+    except FileNotFoundError as error:
+        raise KeyUnusable(f"The key {path} is missing.") from error
     except OSError as error:
         raise KeyUnusable(f"The key {path} cannot be used: {error.strerror}.") from error
     if len(key) != _KEY_BYTES:
-        raise KeyUnusable(f"The key {path} is damaged: it does not have {_KEY_BYTES} bytes.")
+        remedy = "" if must_exist else " Put the right key back, or remove it."
+        raise KeyUnusable(
+            f"The key {path} is damaged: it does not have {_KEY_BYTES} bytes.{remedy}"
+        )
     return key

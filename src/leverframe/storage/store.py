@@ -54,6 +54,10 @@ class Stored(msgspec.Struct):
     audit: list[str] = []
     #: Settings that an earlier program has stored openly and that are sealed now.
     unsealed: dict[str, Any] = {}
+    #: Secrets that the key does not open, and thus are not among the settings.
+    unreadable: list[str] = []
+    #: Why, in a sentence.
+    why_unreadable: str = ""
 
 
 class StoreUnavailable(ErrorForPeople):
