@@ -132,7 +132,11 @@ async def test_a_store_is_copied_before_its_format_changes_and_the_copy_is_the_w
     assert ask(copy, "PRAGMA user_version") == [(1,)]
     assert schema(copy) == before
     assert stat.S_IMODE(os.stat(copy).st_mode) == 0o600
-    assert sorted(os.listdir(tmp_path)) == ["store-format-1.db", "store.db"]
+    assert sorted(os.listdir(tmp_path)) == [
+        "store-format-1.db",
+        "store.db",
+        "store.db-sums",
+    ]
     os.replace(copy, path)
     store = SqliteStore(path)
     assert store.load().settings == SETTINGS
@@ -142,7 +146,7 @@ async def test_a_store_is_copied_before_its_format_changes_and_the_copy_is_the_w
 async def test_a_new_store_and_one_in_the_present_format_are_not_copied(tmp_path: Path) -> None:
     for _ in range(2):
         await SqliteStore(tmp_path / "store.db").close()
-    assert os.listdir(tmp_path) == ["store.db"]
+    assert sorted(os.listdir(tmp_path)) == ["store.db", "store.db-sums"]
 
 
 async def test_a_newer_database_is_refused_by_both_numbers_and_left_alone(tmp_path: Path) -> None:
@@ -265,11 +269,11 @@ async def test_the_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     store = SqliteStore(path)
     await store.commit(Changes(settings={"a": 1}))
     assert modes_of_files(tmp_path) == dict.fromkeys(
-        ["store.db", "store.db-shm", "store.db-wal"], "0o600"
+        ["store.db", "store.db-shm", "store.db-sums", "store.db-wal"], "0o600"
     )
     await store.close()
 
 
-async def test_a_closed_store_is_one_file(tmp_path: Path) -> None:
+async def test_closed_store_has_no_log(tmp_path: Path) -> None:
     await make_store(tmp_path / "store.db")
-    assert list(modes_of_files(tmp_path)) == ["store.db"]
+    assert sorted(modes_of_files(tmp_path)) == ["store.db", "store.db-sums"]

@@ -16,18 +16,25 @@ from leverframe.storage.history.chunks import check_file
 from leverframe.storage.snapshots import Snapshots, recover, set_aside
 from leverframe.storage.soundness import check, findings
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.storage.sqlite_file import StoreDamaged, connect
+from leverframe.storage.sqlite_file import StoreDamaged, connect, sentences
 from leverframe.storage.store import Changes, Stored, StoreUnavailable
+from leverframe.storage.unclean_stop import secure
 
 
 def check_data(data_folder: Path) -> int:
     """Report whether store, snapshots and history are sound; ignore snapshots in the result."""
     with folder_with_store(data_folder) as folder:
-        damage = findings(folder.store_path)
+        damage = _secured(folder.store_path) or findings(folder.store_path)
         print(damage or f"The store {folder.store_path} is sound.")
         for number, snapshot in Snapshots(folder.store_path).all():
             print(findings(snapshot) or f"Snapshot {number} is sound.")
         return DONE if _history_is_sound(folder) and not damage else NO
+
+
+def _secured(store_path: Path) -> str | None:
+    """Return what is lost since the store was used last: SQLite would drop it silently."""
+    with sentences(store_path):
+        return secure(store_path)
 
 
 def _history_is_sound(folder: DataFolder) -> bool:
@@ -48,8 +55,9 @@ async def repair_data(data_folder: Path) -> None:
     A damaged history is set aside; the next start begins a new one.
     """
     with folder_with_store(data_folder) as folder:
+        lost = _secured(folder.store_path)
         try:
-            report = recover(folder.store_path)
+            report = recover(folder.store_path) or lost
         except StoreDamaged:
             report = await _save_readable(folder.store_path)
         print(report or "The store is sound; there is nothing to repair.")

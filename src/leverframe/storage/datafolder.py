@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Self
 
 from leverframe.errors import ErrorForPeople
+from leverframe.storage.page_sums import discard_sums
 from leverframe.storage.private_file import open_private
 
 log = logging.getLogger(__name__)
@@ -31,6 +32,9 @@ KEY_NAME = "secrets.key"
 #: In the folder of a node; of one that shares a database the key alone.
 NODE_STORE_NAME = "fleet.db"
 NODE_KEY_NAME = "fleet.key"
+#: Behind the number in the lock, or instead of it. Programs before the sums (`page_sums.py`) read
+#: it as no number and do not write it: what they leave must not be compared with older sums.
+_SUMS_MARK = b"\n"
 
 
 class FolderInUse(ErrorForPeople):
@@ -76,6 +80,8 @@ class DataFolder:
             self._lock_fd = _open_lock(path, reading_will_do and self.store_path.exists())
             #: Whether the last one who held the folder could give it back.
             self.was_given_back = self._lock_fd < 0 or not _number(self._lock_fd)
+            if self._lock_fd >= 0 and not _keeps_sums(self._lock_fd):
+                discard_sums(self.store_path)
             _write_number(self._lock_fd)
         except OSError as error:
             raise FolderUnusable(
@@ -108,6 +114,7 @@ class DataFolder:
             # The number in it is a courtesy; a disk that has become read-only keeps it.
             with suppress(OSError):
                 os.ftruncate(self._lock_fd, 0)
+                os.pwrite(self._lock_fd, _SUMS_MARK, 0)
             os.close(self._lock_fd)
             self._lock_fd = -1
 
@@ -239,7 +246,7 @@ def _write_number(lock_fd: int) -> None:
     # The number is a courtesy; a disk that is full or read-only does without.
     with suppress(OSError):
         os.ftruncate(lock_fd, 0)
-        os.pwrite(lock_fd, f"{os.getpid()}\n".encode(), 0)
+        os.pwrite(lock_fd, f"{os.getpid()}\n".encode() + _SUMS_MARK, 0)
 
 
 def _holder(lock_fd: int) -> str:
@@ -250,3 +257,9 @@ def _holder(lock_fd: int) -> str:
 
 def _number(lock_fd: int) -> str:
     return os.pread(lock_fd, 20, 0).decode(errors="replace").strip()
+
+
+def _keeps_sums(lock_fd: int) -> bool:
+    """Return whether the last one who held the folder kept the sums of the store up to date."""
+    content = os.pread(lock_fd, 20, 0)
+    return content == _SUMS_MARK or content.endswith(b"\n" + _SUMS_MARK)

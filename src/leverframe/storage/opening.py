@@ -5,10 +5,15 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from leverframe.storage.damage_reports import kept_reports
+from leverframe.storage.page_sums import read_sums
 from leverframe.storage.read_only import ReadOnlyStore, open_read_only
 from leverframe.storage.snapshots import recover
 from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.sqlite_file import sentences
+from leverframe.storage.sqlite_log import log_path
 from leverframe.storage.store import StoreUnavailable
+from leverframe.storage.unclean_stop import secure
 
 
 class OpenedStore(Struct, frozen=True):
@@ -35,10 +40,19 @@ def open_store(path: Path, *, was_closed: bool = True) -> OpenedStore:
 
 
 def prepare(path: Path, *, was_closed: bool) -> str | None:
-    """Make a file openable for writing; return a sentence about what is lost, if anything is."""
+    """Make a file openable for writing; return what is lost, if anything is or was."""
     _refuse_unwritable(path)
     lost_log = None if was_closed else _lost_log(path)
-    return recover(path) or lost_log
+    with sentences(path):
+        found = secure(path)
+    now = [sentence for sentence in (recover(path), found, lost_log) if sentence]
+    kept = kept_reports(path.parent)
+    # Those that could not be kept, because the disk is full, are shown all the same.
+    return " ".join([*(one for one in now if not _is_kept(one, kept)), *kept]) or None
+
+
+def _is_kept(sentence: str, reports: list[str]) -> bool:
+    return any(report.startswith(sentence) for report in reports)
 
 
 def _refuse_unwritable(path: Path) -> None:
@@ -54,8 +68,9 @@ def _refuse_unwritable(path: Path) -> None:
 
 
 def _lost_log(path: Path) -> str | None:
-    log = path.with_name(f"{path.name}-wal")
-    if log.exists() or not path.exists():
+    log = log_path(path)
+    # Where there are sums, they and the index say more (`unclean_stop.py`).
+    if log.exists() or not path.exists() or read_sums(path) is not None:
         return None
     return (
         f"The controller was not stopped in order, and the store's log {log} is missing: changes "

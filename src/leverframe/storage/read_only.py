@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from leverframe.storage.page_sums import sums_path
 from leverframe.storage.snapshots import Snapshots
 from leverframe.storage.soundness import check
 from leverframe.storage.sqlite_file import StoreDamaged, open_file, reason, sentences
+from leverframe.storage.sqlite_log import index_path, log_path
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
+from leverframe.storage.unclean_stop import secure_copy
 
 
 class ReadOnlyStore(MemoryStore):
@@ -39,29 +42,35 @@ def open_read_only(store_path: Path, refusal: StoreUnavailable) -> ReadOnlyStore
     """
     snapshots = [path for _, path in Snapshots(store_path).all()]
     for path in [store_path, *snapshots]:
+        damage: list[str] = []
         try:
-            rows = rows_in(path)
+            rows = rows_in(path, damage)
         except (StoreDamaged, StoreUnavailable, OSError):
             continue
         if rows is not None:
-            return ReadOnlyStore(rows, _sentence(refusal, None if path == store_path else path))
+            used = None if path == store_path else path
+            return ReadOnlyStore(rows, _sentence(refusal, used, damage))
     raise refusal
 
 
-def _sentence(refusal: StoreUnavailable, snapshot: Path | None) -> str:
+def _sentence(refusal: StoreUnavailable, snapshot: Path | None, damage: list[str]) -> str:
     used = f" The last good snapshot ({snapshot.name}) is in use." if snapshot else ""
+    why = " ".join([*damage, str(refusal)])
     return (
-        f"{refusal}{used} Nothing can be saved until this is put right and the controller is "
-        "restarted."
+        f"{why}{used} Nothing can be saved until this is put right and the controller is restarted."
     )
 
 
-def rows_in(path: Path) -> Rows | None:
+def rows_in(path: Path, damage: list[str]) -> Rows | None:
     """Read everything in a file, None if it is empty; raise an error if it is not sound.
 
-    The file is only read, in whatever format it is.
+    The file is only read, in whatever format it is. What is lost, but leaves it sound, is added to
+    `damage` as a sentence.
     """
     with _private_copy(path) as copy:
+        lost = secure_copy(copy, path)
+        if lost is not None:
+            damage.append(lost)
         if not check(copy):
             return None
         # Opened as for writing, so that a store in an older format is brought to the present one.
@@ -89,9 +98,9 @@ def _private_copy(path: Path) -> Iterator[Path]:
         copy = Path(folder) / path.name
         try:
             shutil.copyfile(path, copy)
-            log = path.with_name(f"{path.name}-wal")
-            if log.exists():
-                shutil.copyfile(log, copy.with_name(log.name))
+            for beside in (log_path(path), index_path(path), sums_path(path)):
+                if beside.exists():
+                    shutil.copyfile(beside, copy.with_name(beside.name))
         except OSError as error:
             raise StoreUnavailable(f"The store {path} cannot be read: {reason(error)}.") from error
         yield copy

@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from leverframe.storage.private_file import create_private, hand_to_folder_owner
+from leverframe.storage.damage_reports import keep_report, new_folder
+from leverframe.storage.page_sums import read_sums
+from leverframe.storage.private_file import create_private
 from leverframe.storage.soundness import check, findings
 from leverframe.storage.sqlite_file import StoreDamaged, connect, reason
 from leverframe.storage.store import StoreUnavailable
 
 KEPT = 3
-#: What SQLite puts beside its file.
-_COMPANIONS = ("", "-wal", "-shm")
+#: What lies beside the main file.
+_COMPANIONS = ("", "-wal", "-shm", "-sums")
 
 
 def _nobody_writes() -> None:
@@ -91,11 +93,7 @@ def _reported_as(what: str) -> Iterator[None]:
 
 def set_aside(store_path: Path) -> Path:
     """Move a damaged store out of the way; return the folder it is in now."""
-    number = 1
-    while (aside := store_path.parent / f"damaged-{number}").exists():
-        number += 1
-    aside.mkdir(mode=0o700)
-    hand_to_folder_owner(aside)
+    aside = new_folder(store_path.parent)
     for part in _parts(store_path):
         part.rename(aside / part.name)
     _sync(store_path.parent)
@@ -126,7 +124,7 @@ def recover(store_path: Path) -> str | None:
     if damage is None:
         return None
     sound = Snapshots(store_path).newest_sound()
-    if sound is None and is_first_start:
+    if sound is None and is_first_start and not _had_content(store_path):
         return None
     if sound is None:
         raise StoreDamaged(
@@ -140,10 +138,13 @@ def recover(store_path: Path) -> str | None:
     except OSError as error:
         raise StoreUnavailable(f"{damage} It cannot be replaced: {reason(error)}.") from error
     where = f"{what} was set aside in {aside}, and the" if aside else "The"
-    return (
+    report = (
         f"{damage} {where} last good snapshot ({sound.name}) is in use: changes made after it are "
         "missing."
     )
+    if aside is not None:
+        keep_report(aside, report)
+    return report
 
 
 def _damage(store_path: Path) -> tuple[str | None, bool]:
@@ -154,6 +155,12 @@ def _damage(store_path: Path) -> tuple[str | None, bool]:
         return (None, False) if check(store_path) else (f"The store {store_path} is empty.", True)
     except StoreDamaged as error:
         return str(error), False
+
+
+def _had_content(store_path: Path) -> bool:
+    """Return whether the sums know of pages behind the first, which an empty store has, too."""
+    sums = read_sums(store_path)
+    return sums is not None and len(sums.sums) > 1
 
 
 def _parts(store_path: Path) -> list[Path]:

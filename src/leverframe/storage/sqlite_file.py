@@ -17,6 +17,7 @@ from leverframe.errors import ErrorForPeople
 from leverframe.storage.history.connection import HistoryConnection
 from leverframe.storage.private_file import create_private, ensure_private
 from leverframe.storage.store import StoreUnavailable
+from leverframe.storage.unclean_stop import secure
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +58,8 @@ def open_file(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
     with sentences(path):
         # Made here and not by SQLite, so that it is never readable to others, not even at first.
         ensure_private(path)
+        # Before SQLite recovers what it can of the log.
+        secure(path)
         connection = connect(path)
         scripts = shipped_migrations(migrations)
         try:

@@ -43,6 +43,8 @@ class StoreWatch:
         self._store_name, self._log_name = str(path), f"{path}-wal"
         #: Why nothing is written any more.
         self.lost: str | None = None
+        #: Whether another program has written to the main file, and left it sound.
+        self.has_foreign_store = False
         self._store: _State | None = None
         self._log: _State | None = None
         self.note_store()
@@ -103,6 +105,7 @@ class StoreWatch:
         if store[2] == 0 or not check(self._path):
             raise StoreDamaged(f"The store {self._path} is empty.")
         self._store = store
+        self.has_foreign_store = True
 
     def take_up_log(self) -> None:
         """Continue with the emptied log; raise StoreUnavailable if emptying it failed."""

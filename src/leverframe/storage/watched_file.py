@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from leverframe.storage.page_sums import LiveSums
 from leverframe.storage.sqlite_file import (
     StoreDamaged,
     connect,
@@ -23,6 +24,7 @@ from leverframe.storage.sqlite_file import (
     roll_back,
     sentences,
 )
+from leverframe.storage.sqlite_log import log_path, read_salts
 from leverframe.storage.statements import Statement, pages_of
 from leverframe.storage.store_watch import LogLost, StoreWatch
 
@@ -49,6 +51,7 @@ class WatchedFile:
         self._reading = connect(path)
         self._reads = threading.Lock()
         self._watch = StoreWatch(path)
+        self._sums = LiveSums(path)
         self._in_use = threading.Lock()
         #: Transactions written since opening.
         self.transactions = 0
@@ -119,6 +122,8 @@ class WatchedFile:
         """
         self._watch.note_log()
         self.transactions += 1
+        if not self._sums.knows_log:
+            self._sums.note_log(read_salts(log_path(self._path)))
         self._pages += pages_of(statements) + scattered
         if erases:
             self._checkpoint("TRUNCATE")
@@ -140,15 +145,24 @@ class WatchedFile:
             is_foreign = self._watch.check_unchanged()
         except LogLost:
             # Nobody but us can reach it any more.
+            self._sums.give_up()
             self._checkpoint("PASSIVE")
             raise
+        if self._watch.has_foreign_store:
+            self._sums.give_up()
         if is_foreign:
             self._checkpoint("TRUNCATE")
             self._watch.take_up_log()
 
     def close(self) -> None:
         self._reading.close()
-        self._writing.close()
+        with self._in_use:
+            # SQLite does the same when it closes, but the sums have to follow first.
+            if self._checkpoint("PASSIVE"):
+                self._sums.note_end()
+            else:
+                self._sums.give_up()
+            self._writing.close()
 
     def settle(self) -> None:
         """Bring the main file up to date, on any thread; raise StoreUnavailable if it is lost."""
@@ -156,16 +170,27 @@ class WatchedFile:
             self._check_files()
             self._checkpoint("PASSIVE")
 
-    def _checkpoint(self, how: str) -> None:
-        """Write the log into the main file, unless another program has changed the file."""
-        if not self._watch.is_untouched():
-            return
-        with contextlib.suppress(sqlite3.Error):
-            self._pragma(f"wal_checkpoint({how})")
-            self._pages = 0
-        self._watch.note_store()
+    def _checkpoint(self, how: str) -> bool:
+        """Write the log into the main file, unless another program has changed the file.
 
-    def _pragma(self, pragma: str) -> None:
+        Return whether all of it is there.
+        """
+        if not self._watch.is_untouched():
+            return False
+        is_whole = False
+        with contextlib.suppress(sqlite3.Error):
+            _, frames, folded = self._pragma("wal_checkpoint(PASSIVE)")
+            is_whole = frames == folded
+            self._pages = 0
+            # Before anything begins the log again, which a truncation does.
+            if frames > 0:
+                self._sums.note_folded(read_salts(log_path(self._path)), frames)
+            if how != "PASSIVE":
+                self._pragma(f"wal_checkpoint({how})")
+        self._watch.note_store()
+        return is_whole
+
+    def _pragma(self, pragma: str) -> tuple[int, ...]:
         # A cursor that is not at its end holds a lock for as long as it is referenced.
         with contextlib.closing(self._writing.execute(f"PRAGMA {pragma}")) as cursor:
-            cursor.fetchall()
+            return next(iter(cursor.fetchall()), ())

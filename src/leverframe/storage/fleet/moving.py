@@ -40,7 +40,9 @@ class FolderContent:
 
     def __init__(self, folder: DataFolder) -> None:
         self.folder = folder
-        rows = rows_in(folder.store_path)
+        #: What is lost of it, in sentences.
+        self.damage: list[str] = []
+        rows = rows_in(folder.store_path, self.damage)
         if rows is None:
             raise CannotMove(f"The store {folder.store_path} is empty; nothing was moved.")
         self._changes = _changes(rows, Sealer(KeyFile(folder.key_path)))
@@ -54,9 +56,10 @@ class FolderContent:
 async def move_in(content: FolderContent, lane: SqliteLane, node: FleetFolder, number: int) -> str:
     """Write a folder's content to a node's files; return what could not be, in a sentence."""
     await lane.store(number).commit(content.changes())
+    lost = " ".join(content.damage)
     source = content.folder.history_path
     if not source.exists():
-        return ""
+        return lost
     try:
         shared = SharedChunks(node.history_path, _BYTES)
         try:
@@ -64,8 +67,8 @@ async def move_in(content: FolderContent, lane: SqliteLane, node: FleetFolder, n
         finally:
             shared.close()
     except (ErrorForPeople, sqlite3.Error, OSError) as error:
-        return _without_history(error)
-    return ""
+        return f"{lost} {_without_history(error)}".strip()
+    return lost
 
 
 async def move_out(

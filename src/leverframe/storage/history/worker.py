@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from leverframe.clock import Clock
 from leverframe.engine.samples import Samples, Traced
+from leverframe.storage.damage_reports import keep_report
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import TIERS
 from leverframe.storage.history.compactor import Bounds, Compactor
@@ -318,7 +319,8 @@ class ThreadHistoryWorker:
         """Plan another attempt; report a failure that has repeated, and that values are lost."""
         self._failures += 1
         is_first_loss = bool(lost) and not self._has_reported_loss
-        if self._failures == WORTH_A_WORD or is_first_loss:
+        # What a damaged file held is lost, though the next attempt finds a new one.
+        if self._failures == WORTH_A_WORD or is_first_loss or _is_damaged(error):
             sentence = _sentence(error, "recorded")
             if lost:
                 self._has_reported_loss = True
@@ -430,7 +432,7 @@ def _ignore_trouble(_: str | None) -> None:
 
 
 def set_aside_if_damaged(path: Path | None, error: Exception) -> None:
-    """Set a damaged file aside, so that the next one who opens it begins anew."""
+    """Set a damaged file aside, so that the next one who opens it starts a new one."""
     if path is None or not _is_damaged(error):
         return
     try:
@@ -438,7 +440,9 @@ def set_aside_if_damaged(path: Path | None, error: Exception) -> None:
     except OSError as trouble:
         log.error("%s It cannot be set aside: %s.", error, trouble.strerror)
     else:
-        log.error("%s It was set aside in %s; recording begins anew.", error, aside)
+        report = f"{error} It was set aside in {aside}, and a new history was started."
+        keep_report(aside, report)
+        log.error("%s", report)
 
 
 def _is_damaged(error: Exception) -> bool:

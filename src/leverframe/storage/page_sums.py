@@ -1,0 +1,182 @@
+"""Checksums of a store's pages, in a file beside it: SQLite itself notices no wrong bit in a value.
+
+The main file changes only when its log is folded into it. While the store is in use, the sums are
+brought up to date after that and before the log is begun again. So at any time each page is in the
+log, which has checksums of its own, or is as its sum says. The file also names the log that was in
+use then, by its salts: a log that is older, or of another store, is known by that.
+
+Sums that cannot be written are removed: then the next start checks nothing by them.
+"""
+
+import logging
+import os
+from array import array
+from binascii import crc32
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from leverframe.storage.private_file import open_private
+from leverframe.storage.sqlite_log import committed_pages, log_path
+
+log = logging.getLogger(__name__)
+
+PAGE_BYTES = 4096
+_CRC_BYTES = 4
+#: Of the first page: the journal mode, and counters that SQLite writes when that changes.
+_NOT_SUMMED = ((18, 20), (24, 28), (92, 100))
+#: In place of a sum that is not known.
+UNKNOWN = 0
+
+
+class _Head(msgspec.Struct, forbid_unknown_fields=True):
+    format: int = 1
+    page_size: int = PAGE_BYTES
+    #: Which log was in use, None while no transaction was written since opening.
+    salts: str | None = None
+    #: How many frames of that log are in the sums.
+    frames: int = 0
+
+
+class PageSums:
+    """The sums of all pages, counted from 0."""
+
+    def __init__(self, page_size: int = PAGE_BYTES) -> None:
+        self.page_size = page_size
+        self.sums = array("I")
+        self.salts: bytes | None = None
+        self.frames = 0
+
+    def set(self, page: int, content: bytes) -> None:
+        """Take note of a page, counted from 1 as SQLite does."""
+        missing = page - len(self.sums)
+        if missing > 0:
+            self.sums.extend([UNKNOWN] * missing)
+        self.sums[page - 1] = sum_of(page, content)
+
+    def of(self, page: int) -> int:
+        return self.sums[page - 1] if page <= len(self.sums) else UNKNOWN
+
+    def add_pages(self, pages: Iterable[tuple[int, bytes]]) -> None:
+        for page, content in pages:
+            self.set(page, content)
+
+    def covers(self, salts: bytes, frames: int) -> bool:
+        """Return whether so many frames of a log are in the sums, and thus in the main file."""
+        return self.salts == salts and frames <= self.frames
+
+    def encode(self) -> bytes:
+        head = _Head(1, self.page_size, self.salts.hex() if self.salts else None, self.frames)
+        whole = msgspec.json.encode(head) + b"\n" + self.sums.tobytes()
+        return whole + crc32(whole).to_bytes(_CRC_BYTES, "big")
+
+
+def sums_path(store_path: Path) -> Path:
+    return store_path.with_name(f"{store_path.name}-sums")
+
+
+def sum_of(page: int, content: bytes) -> int:
+    """Return the sum of a page's content; never that which means unknown."""
+    if page == 1:
+        cleared = bytearray(content)
+        for start, end in _NOT_SUMMED:
+            cleared[start:end] = bytes(end - start)
+        content = bytes(cleared)
+    return crc32(content) or 1
+
+
+def read_sums(store_path: Path) -> PageSums | None:
+    """Read the sums of a store; None where there are none, or they are damaged themselves."""
+    try:
+        data = sums_path(store_path).read_bytes()
+    except OSError:
+        return None
+    whole, expected = data[:-_CRC_BYTES], data[-_CRC_BYTES:]
+    if crc32(whole).to_bytes(_CRC_BYTES, "big") != expected:
+        return None
+    line, _, body = whole.partition(b"\n")
+    try:
+        head = msgspec.json.decode(line, type=_Head)
+        sums = PageSums(head.page_size)
+        sums.salts = None if head.salts is None else bytes.fromhex(head.salts)
+        sums.sums.frombytes(body)
+    except ValueError:
+        return None
+    sums.frames = head.frames
+    return sums if head.format == 1 else None
+
+
+def write_sums(store_path: Path, sums: PageSums) -> None:
+    """Put the sums on disk; where that cannot be done, remove those that are there.
+
+    In place, which costs half of what a new file does: those that were written half count as none.
+    """
+    try:
+        descriptor = open_private(sums_path(store_path))
+        with open(descriptor, "r+b") as file:
+            file.write(sums.encode())
+            file.truncate()
+            file.flush()
+            os.fdatasync(descriptor)
+    except OSError as error:
+        log.warning("the checksums of %s cannot be written: %s", store_path, error.strerror)
+        discard_sums(store_path)
+
+
+def discard_sums(store_path: Path) -> None:
+    """Remove sums that no longer hold."""
+    with suppress(OSError):
+        sums_path(store_path).unlink(missing_ok=True)
+
+
+class LiveSums:
+    """The sums of a store in use; for one thread at a time.
+
+    The main file is not read here: closing it would release the locks of SQLite in this process.
+    """
+
+    def __init__(self, store_path: Path) -> None:
+        self._store_path = store_path
+        self._log_path = log_path(store_path)
+        found = read_sums(store_path)
+        if found is None and store_path.stat().st_size <= PAGE_BYTES:
+            # A store that is new: SQLite has made its first page at most, and writes it again.
+            found = PageSums()
+        #: None where they are not known until the next start.
+        self._sums = found
+
+    def note_log(self, salts: bytes | None) -> None:
+        """Put the log on record that the first transaction since opening was written to."""
+        if self._sums is not None and salts is not None:
+            self._sums.salts, self._sums.frames = salts, 0
+            write_sums(self._store_path, self._sums)
+
+    @property
+    def knows_log(self) -> bool:
+        return self._sums is None or self._sums.salts is not None
+
+    def note_folded(self, salts: bytes | None, frames: int) -> None:
+        """Take note that so many frames were folded into the main file."""
+        if self._sums is None or salts is None or self._sums.covers(salts, frames):
+            return
+        try:
+            self._sums.add_pages(committed_pages(self._log_path, frames))
+        except OSError as error:
+            log.warning("the checksums of %s are given up: %s", self._store_path, error)
+            self.give_up()
+            return
+        self._sums.salts, self._sums.frames = salts, frames
+        write_sums(self._store_path, self._sums)
+
+    def note_end(self) -> None:
+        """Take note that the log ends with this process: everything is in the main file."""
+        if self._sums is not None and self._sums.salts is not None:
+            self._sums.salts, self._sums.frames = None, 0
+            write_sums(self._store_path, self._sums)
+
+    def give_up(self) -> None:
+        """Remove sums that no longer hold: another program has written to the main file."""
+        self._sums = None
+        discard_sums(self._store_path)

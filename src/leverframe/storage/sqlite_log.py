@@ -1,0 +1,271 @@
+"""SQLite's write-ahead log as bytes: what of it SQLite would recover, and what was written to it.
+
+After an unclean stop SQLite silently drops everything behind the first frame whose checksum is
+wrong. An interrupted write leaves such a frame at the end, and no client was told that it is saved.
+A damaged frame in the middle takes along changes that were acknowledged.
+
+The index of the log (`-shm`) shows the difference. It outlives a killed process, and SQLite writes
+to it only after a commit is on the disk. So it names the frames that were acknowledged, or fewer
+of them after a power cut. The formats are those of https://sqlite.org/fileformat2.html and
+https://sqlite.org/walformat.html.
+"""
+
+import os
+import sqlite3
+import sys
+from array import array
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from struct import Struct as Layout
+from typing import BinaryIO
+
+from msgspec import Struct
+
+HEADER_BYTES = 32
+FRAME_HEADER_BYTES = 24
+_FORMAT = 3007000
+#: The lowest bit says in which order of bytes the checksums read the content.
+_MAGIC = 0x377F0682
+_HEADER = Layout(">IIII8sII")
+#: Page, size of the database after a commit or 0, salts, checksums.
+_FRAME = Layout(">II8sII")
+#: Format, flags of which one is "in use", page size, frames, checksum of the last one, salts.
+_INDEX = Layout("=III4sIIII8sII")
+_INDEX_COPIES = (0, 48)
+_SUMMED_OF_INDEX = 40
+_FOLDED = Layout("=I")
+_FOLDED_AT = 96
+_MASK = 0xFFFFFFFF
+#: Salts are counted up by one when the log is begun again; nothing does so more often between two
+#: moments at which they are compared.
+_MOST_RESTARTS = 1000
+
+
+class LogIndex(Struct, frozen=True):
+    """What the index says: frames of acknowledged transactions, and those in the main file."""
+
+    salts: bytes
+    frames: int
+    folded: int
+
+    @property
+    def is_all_in_main_file(self) -> bool:
+        return self.folded >= self.frames
+
+
+class LogHeader(Struct, frozen=True):
+    page_size: int
+    #: The order of bytes in which checksums read the content.
+    order: str
+    salts: bytes
+    #: What the checksums of the frames continue.
+    sums: tuple[int, int]
+
+
+class SqliteLog(Struct, frozen=True):
+    """A log with a sound header."""
+
+    salts: bytes
+    page_size: int
+    #: Frames up to the last commit that SQLite would recover.
+    frames: int
+    #: The pages of the database after that commit.
+    page_count: int
+    #: The last of those frames for each page, counted from 0.
+    frame_of_page: dict[int, int]
+    #: Whether a transaction was on the disk behind what SQLite would recover.
+    has_lost_commit: bool
+
+    def frame_end(self, frames: int) -> int:
+        """Return the size of the file with so many frames."""
+        return HEADER_BYTES + frames * (FRAME_HEADER_BYTES + self.page_size)
+
+
+def log_path(store_path: Path) -> Path:
+    return store_path.with_name(f"{store_path.name}-wal")
+
+
+def index_path(store_path: Path) -> Path:
+    return store_path.with_name(f"{store_path.name}-shm")
+
+
+def is_later_log(salts: bytes, earlier: bytes) -> bool:
+    """Return whether salts belong to a log that was begun again after the earlier one."""
+    restarts = int.from_bytes(salts[:4], "big") - int.from_bytes(earlier[:4], "big")
+    return 0 < restarts & _MASK <= _MOST_RESTARTS
+
+
+def read_index(path: Path) -> LogIndex | None:
+    """Read the index that a killed process left; None if there is none or it is not sound.
+
+    Not for a store in use: closing the file would release the locks of SQLite in this process.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_FOLDED_AT + _FOLDED.size)
+    except OSError:
+        return None
+    if len(data) < _FOLDED_AT + _FOLDED.size:
+        return None
+    for place in _INDEX_COPIES:
+        copy = data[place : place + _INDEX.size]
+        form, _, _, flags, frames, _, _, _, salts, *sums = _INDEX.unpack(copy)
+        is_sound = tuple(sums) == _checksum(copy[:_SUMMED_OF_INDEX], (0, 0), sys.byteorder)
+        if is_sound and form == _FORMAT and flags[0] == 1:
+            (folded,) = _FOLDED.unpack_from(data, _FOLDED_AT)
+            # Only a damaged one claims more than there is.
+            return LogIndex(salts, frames, folded if folded <= frames else 0)
+    return None
+
+
+def read_salts(path: Path) -> bytes | None:
+    """Return which log a file is, None if it is empty or has no sound header."""
+    try:
+        with path.open("rb") as file:
+            header = _read_header(file)
+    except FileNotFoundError:
+        return None
+    return None if header is None else header.salts
+
+
+def read_log(store_path: Path) -> SqliteLog | None:
+    """Read a store's log; None if it is missing or empty, or has no sound header."""
+    path = log_path(store_path)
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return None
+    with file:
+        header = _read_header(file)
+        if header is None:
+            return None
+        frames = recovered_frames(store_path, header)
+        page_count, pages = 0, {}
+        for number in range(frames):
+            page, page_count, *_ = _frame_header(file, header, number)
+            pages[page] = number
+        has_lost_commit = _has_commit_behind(file, header, frames)
+    return SqliteLog(header.salts, header.page_size, frames, page_count, pages, has_lost_commit)
+
+
+def recovered_frames(store_path: Path, header: LogHeader) -> int:
+    """Return the number of frames that SQLite would recover."""
+    # Imported here: a store that was closed in order has no log.
+    import shutil
+    from tempfile import TemporaryDirectory
+
+    try:
+        with TemporaryDirectory(prefix="leverframe-") as folder:
+            # A copy, so that the index of the store stays as it was left. Of the main file the
+            # first page suffices.
+            copy = Path(folder) / "store.db"
+            with store_path.open("rb") as store:
+                copy.write_bytes(store.read(header.page_size))
+            shutil.copyfile(log_path(store_path), log_path(copy))
+            with closing(sqlite3.connect(f"{copy.as_uri()}?mode=ro", uri=True)) as connection:
+                connection.execute("PRAGMA schema_version").fetchall()
+            index = read_index(index_path(copy))
+    except (OSError, sqlite3.Error):
+        index = None
+    if index is not None and index.salts == header.salts:
+        return index.frames
+    # No room for that, or a damaged first page.
+    with log_path(store_path).open("rb") as file:
+        return recoverable_frames(file)
+
+
+def recoverable_frames(file: BinaryIO) -> int:
+    """Do what SQLite does, a hundred times slower."""
+    header = _read_header(file)
+    if header is None:
+        return 0
+    frames, sums = 0, header.sums
+    for number, (frame, content) in enumerate(_frames(file, header.page_size), start=1):
+        page, size_after, salts, *frame_sums = _FRAME.unpack(frame)
+        sums = _checksum(content, _checksum(frame[:8], sums, header.order), header.order)
+        if page == 0 or salts != header.salts or sums != tuple(frame_sums):
+            break
+        if size_after:
+            frames = number
+    return frames
+
+
+def committed_pages(path: Path, frames: int) -> Iterator[tuple[int, bytes]]:
+    """Yield number and content of the pages in so many frames; raise OSError if they are not there.
+
+    The last of several contents of a page is the valid one. The process that wrote the frames need
+    not check them.
+    """
+    with path.open("rb") as file:
+        header = _read_header(file)
+        if header is None:
+            raise OSError(f"{path} has no header")
+        size_after = found = 0
+        for found, (frame, page) in enumerate(_frames(file, header.page_size), start=1):
+            number, size_after, salts, *_ = _FRAME.unpack(frame)
+            if salts != header.salts:
+                raise OSError(f"{path} has frames of another log")
+            yield number, page
+            if found == frames:
+                break
+        if found != frames or not size_after:
+            raise OSError(f"{path} does not end with a commit")
+
+
+def _read_header(file: BinaryIO) -> LogHeader | None:
+    header = file.read(HEADER_BYTES)
+    if len(header) < HEADER_BYTES:
+        return None
+    magic, form, page_size, _, salts, *sums = _HEADER.unpack(header)
+    order = "big" if magic & 1 else "little"
+    is_page_size = 512 <= page_size <= 65536 and not page_size & (page_size - 1)
+    if magic & ~1 != _MAGIC or form != _FORMAT or not is_page_size:
+        return None
+    summed = _checksum(header[:24], (0, 0), order)
+    return LogHeader(page_size, order, salts, summed) if summed == tuple(sums) else None
+
+
+def _frames(file: BinaryIO, page_size: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield header and page of each whole frame that follows."""
+    while True:
+        frame, page = file.read(FRAME_HEADER_BYTES), file.read(page_size)
+        if len(page) < page_size:
+            return
+        yield frame, page
+
+
+def _frame_header(file: BinaryIO, header: LogHeader, number: int) -> tuple[int, int, bytes]:
+    """Return page, size of the database after a commit, and salts of a frame."""
+    place = HEADER_BYTES + number * (FRAME_HEADER_BYTES + header.page_size)
+    page, size_after, salts, *_ = _FRAME.unpack(os.pread(file.fileno(), FRAME_HEADER_BYTES, place))
+    return page, size_after, salts
+
+
+def _has_commit_behind(file: BinaryIO, header: LogHeader, frames: int) -> bool:
+    """Return whether a transaction behind so many frames was on the disk before another one began.
+
+    The very last one may not have been: a power cut leaves any of its frames. Frames that were
+    written before a transaction was rolled back or killed are no transaction.
+    """
+    size = os.fstat(file.fileno()).st_size
+    has_commit = False
+    every = (size - HEADER_BYTES) // (FRAME_HEADER_BYTES + header.page_size)
+    for number in range(frames, every):
+        _, size_after, salts = _frame_header(file, header, number)
+        if salts == header.salts and has_commit:
+            return True
+        has_commit = has_commit or (salts == header.salts and size_after > 0)
+    return False
+
+
+def _checksum(data: bytes, sums: tuple[int, int], order: str) -> tuple[int, int]:
+    """Continue SQLite's checksum over content of a length that eight divides."""
+    words = array("I", data)
+    if order != sys.byteorder:
+        words.byteswap()
+    first, second = sums
+    for one, other in zip(words[::2], words[1::2], strict=True):
+        first = (first + one + second) & _MASK
+        second = (second + other + first) & _MASK
+    return first, second
