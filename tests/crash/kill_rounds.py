@@ -41,8 +41,11 @@ class Server(KilledProgram):
         super().__init__(*arguments, timeout_s=PATIENCE_S)
 
     def settings(self) -> dict[str, object]:
+        return self.document("/api/settings")
+
+    def document(self, target: str) -> dict[str, object]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
-        connection.request("GET", "/api/settings")
+        connection.request("GET", target)
         document: dict[str, object] = json.loads(connection.getresponse().read())
         connection.close()
         return document
@@ -83,7 +86,9 @@ def wait_for_the_first(acknowledged: Callable[[], int]) -> None:
 
 
 def check(server: Server, acknowledged: Acknowledged) -> None:
-    """Nothing acknowledged is missing and nothing is half applied."""
+    """Nothing acknowledged is missing, nothing is half applied, and no damage is reported."""
+    health = server.document("/health")
+    assert health["status"] == "ok", health
     settings = server.settings()
     dwords = settings["variables"]["dwords"]  # type: ignore[index]
     for stored, confirmed in zip(dwords, acknowledged.numbers, strict=True):

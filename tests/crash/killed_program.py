@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-_ADDRESS = re.compile(r"http://(?:127\.0\.0\.1|localhost):(\d+)/")
+ADDRESS = re.compile(r"http://(?:127\.0\.0\.1|localhost):(\d+)/")
 
 
 class KilledProgram:
@@ -16,7 +16,7 @@ class KilledProgram:
         )
         assert self._program.stdout is not None
         lines = iter(self._program.stdout.readline, "")
-        found = next(filter(None, map(_ADDRESS.search, lines)), None)
+        found = next(filter(None, map(ADDRESS.search, lines)), None)
         if found is None:
             raise AssertionError(f"it did not start: {arguments}")
         self.port = int(found[1])

@@ -60,8 +60,11 @@ def _write(node: KilledNode, controller: int, acknowledged: list[int]) -> None:
 
 
 def check(node: KilledNode, acknowledged: list[int]) -> None:
-    """Nothing acknowledged is missing, of no controller."""
+    """Nothing acknowledged is missing, of no controller, and no damage is reported."""
     connection = node.connection()
+    connection.request("GET", "/health")
+    health: Any = json.loads(connection.getresponse().read())
+    assert health["status"] == "ok", health
     for controller, confirmed in enumerate(acknowledged):
         settings: Any = json.loads(_ask(connection, controller, "/api/settings"))
         stored = settings["variables"]["dwords"][0]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.damage_rounds import damage_rounds
 from tests.crash.kill_rounds import kill_rounds
 from tests.crash.node_kill import node_kills
 from tests.crash.outbox_kill import outbox_kill
@@ -40,3 +41,12 @@ def test_a_controller_killed_at_any_step_of_an_update_starts_as_the_old_or_the_n
     assert set(before) == {OLD}
     assert during in (OLD, NEW)
     assert after == NEW
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("is_node", [False, True])
+def test_damaged_file_after_a_kill_loses_no_acknowledged_change_silently(
+    tmp_path: Path, is_node: bool
+) -> None:
+    outcomes = damage_rounds(tmp_path, 12, seed=7, is_node=is_node)
+    assert outcomes["whole"]
