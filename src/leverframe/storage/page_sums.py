@@ -19,14 +19,15 @@ from pathlib import Path
 import msgspec
 
 from leverframe.storage.private_file import open_private
-from leverframe.storage.sqlite_log import committed_pages, log_path
+from leverframe.storage.sqlite_log import committed_pages, log_path, read_salts
 
 log = logging.getLogger(__name__)
 
 PAGE_BYTES = 4096
 _CRC_BYTES = 4
-#: Of the first page: the journal mode, and counters that SQLite writes when that changes.
-_NOT_SUMMED = ((18, 20), (24, 28), (92, 100))
+#: Of the first page: the journal mode, the format, which every start checks, and counters that
+#: SQLite writes when these change.
+_NOT_SUMMED = ((18, 20), (24, 28), (60, 64), (92, 100))
 #: In place of a sum that is not known.
 UNKNOWN = 0
 
@@ -147,21 +148,25 @@ class LiveSums:
         #: None where they are not known until the next start.
         self._sums = found
 
-    def note_log(self, salts: bytes | None) -> None:
+    def note_transaction(self) -> None:
         """Put the log on record that the first transaction since opening was written to."""
-        if self._sums is not None and salts is not None:
-            self._sums.salts, self._sums.frames = salts, 0
-            write_sums(self._store_path, self._sums)
+        if self._sums is None or self._sums.salts is not None:
+            return
+        # Where no file can be opened now, the next transaction looks again.
+        with suppress(OSError):
+            salts = read_salts(self._log_path)
+            if salts is not None:
+                self._sums.salts, self._sums.frames = salts, 0
+                write_sums(self._store_path, self._sums)
 
-    @property
-    def knows_log(self) -> bool:
-        return self._sums is None or self._sums.salts is not None
-
-    def note_folded(self, salts: bytes | None, frames: int) -> None:
+    def note_folded(self, frames: int) -> None:
         """Take note that so many frames were folded into the main file."""
-        if self._sums is None or salts is None or self._sums.covers(salts, frames):
+        if self._sums is None:
             return
         try:
+            salts = read_salts(self._log_path)
+            if salts is None or self._sums.covers(salts, frames):
+                return
             self._sums.add_pages(committed_pages(self._log_path, frames))
         except OSError as error:
             log.warning("the checksums of %s are given up: %s", self._store_path, error)

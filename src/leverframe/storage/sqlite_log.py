@@ -16,6 +16,7 @@ import sys
 from array import array
 from collections.abc import Iterator
 from contextlib import closing
+from io import BytesIO
 from pathlib import Path
 from struct import Struct as Layout
 from typing import BinaryIO
@@ -122,8 +123,7 @@ def read_index(path: Path) -> LogIndex | None:
 def read_salts(path: Path) -> bytes | None:
     """Return which log a file is, None if it is empty or has no sound header."""
     try:
-        with path.open("rb") as file:
-            header = _read_header(file)
+        header = _read_header(BytesIO(path.read_bytes()))
     except FileNotFoundError:
         return None
     return None if header is None else header.salts
@@ -197,20 +197,21 @@ def committed_pages(path: Path, frames: int) -> Iterator[tuple[int, bytes]]:
     The last of several contents of a page is the valid one. The process that wrote the frames need
     not check them.
     """
-    with path.open("rb") as file:
-        header = _read_header(file)
-        if header is None:
-            raise OSError(f"{path} has no header")
-        size_after = found = 0
-        for found, (frame, page) in enumerate(_frames(file, header.page_size), start=1):
-            number, size_after, salts, *_ = _FRAME.unpack(frame)
-            if salts != header.salts:
-                raise OSError(f"{path} has frames of another log")
-            yield number, page
-            if found == frames:
-                break
-        if found != frames or not size_after:
-            raise OSError(f"{path} does not end with a commit")
+    # A log has some megabytes; no file stays open when the caller stops early.
+    file = BytesIO(path.read_bytes())
+    header = _read_header(file)
+    if header is None:
+        raise OSError(f"{path} has no header")
+    size_after = found = 0
+    for found, (frame, page) in enumerate(_frames(file, header.page_size), start=1):
+        number, size_after, salts, *_ = _FRAME.unpack(frame)
+        if salts != header.salts:
+            raise OSError(f"{path} has frames of another log")
+        yield number, page
+        if found == frames:
+            break
+    if found != frames or not size_after:
+        raise OSError(f"{path} does not end with a commit")
 
 
 def _read_header(file: BinaryIO) -> LogHeader | None:

@@ -24,7 +24,6 @@ from leverframe.storage.sqlite_file import (
     roll_back,
     sentences,
 )
-from leverframe.storage.sqlite_log import log_path, read_salts
 from leverframe.storage.statements import Statement, pages_of
 from leverframe.storage.store_watch import LogLost, StoreWatch
 
@@ -122,8 +121,7 @@ class WatchedFile:
         """
         self._watch.note_log()
         self.transactions += 1
-        if not self._sums.knows_log:
-            self._sums.note_log(read_salts(log_path(self._path)))
+        self._sums.note_transaction()
         self._pages += pages_of(statements) + scattered
         if erases:
             self._checkpoint("TRUNCATE")
@@ -184,7 +182,7 @@ class WatchedFile:
             self._pages = 0
             # Before anything begins the log again, which a truncation does.
             if frames > 0:
-                self._sums.note_folded(read_salts(log_path(self._path)), frames)
+                self._sums.note_folded(frames)
             if how != "PASSIVE":
                 self._pragma(f"wal_checkpoint({how})")
         self._watch.note_store()
