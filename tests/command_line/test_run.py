@@ -1,6 +1,7 @@
 """`leverframe run`, and what the start of a controller complains about."""
 
 import re
+import shutil
 import signal
 import socket
 import sqlite3
@@ -119,6 +120,8 @@ def test_a_damaged_store_gives_way_to_the_last_snapshot(tmp_path: Path) -> None:
         assert b'"Lamp"' in fetch(f"{address}/api/settings")
         assert b"damaged-1" in fetch(f"{address}/api/state")
         fetch(f"{address}/outs.cgi?out0=1")
+    for aside in tmp_path.glob("damaged-*"):
+        shutil.rmtree(aside)
     with running("--data", str(tmp_path)) as address:
         assert b'"ok"' in fetch(f"{address}/health")
 

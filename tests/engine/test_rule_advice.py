@@ -18,6 +18,7 @@ from leverframe.engine.settings import (
     OneWireSensor,
     Rule,
     Settings,
+    numbered_rules,
 )
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
@@ -344,7 +345,7 @@ def test_a_loop_by_way_of_a_dependence_is_found() -> None:
 def test_advice_speaks_of_rules_that_exist_and_never_fails(seed: int, profile: Profile) -> None:
     tree = random_settings(profile, Random(seed))
     rules = tree.rules or (Rule(),)
-    tree = replace(tree, rules=tuple(replace(one, enabled=True) for one in rules))
+    tree = replace(tree, rules=tuple(one and replace(one, enabled=True) for one in rules))
     for told in advise(tree, offer(profile)):
         assert told.text.endswith(".")
         assert 1 <= told.rules[0] <= len(tree.rules)
@@ -379,7 +380,7 @@ def test_advice_never_fails_on_rules_of_any_kind(rules: list[Rule]) -> None:
 @given(seed=st.integers(0, 2**32), profile=st.sampled_from([NEWEST, OLDEST, ELDER, HW30]))
 @examples(40)
 def test_the_command_of_a_rule_sets_that_rule(seed: int, profile: Profile) -> None:
-    for index, stored in enumerate(random_settings(profile, Random(seed)).rules):
+    for number, stored in numbered_rules(random_settings(profile, Random(seed)).rules):
         query = event_query(0, stored, profile)
         assert query is not None
         stage = Stage(profile, defaults(profile), None, AnyHash())
@@ -388,4 +389,4 @@ def test_the_command_of_a_rule_sets_that_rule(seed: int, profile: Profile) -> No
             call.row.perform(stage, call.values)
         (again,) = stage.settings.rules
         kept = {name: getattr(stored, name) for name in ("enabled", "permanent", "name")}
-        assert replace(again, **kept) == stored, index
+        assert replace(again, **kept) == stored, number

@@ -6,8 +6,10 @@ Triggers note it in the transaction that writes, so that what is noted is what w
 from typing import Any, NamedTuple
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from leverframe.storage.audit import AuditEntry
+from leverframe.storage.encrypting import KeyFile, Sealer
 from tests.fleet.faults.processes import FaultedFleet
 
 #: The numbers that clients count up are one row of each controller.
@@ -110,6 +112,19 @@ def install(fleet: FaultedFleet) -> None:
     fleet.ask(TABLES)
 
 
+def _opened(fleet: FaultedFleet, rows: list[SeenRow]) -> list[SeenRow]:
+    """Open messages, which nodes seal with the key of the fleet."""
+    key_file = KeyFile(next(iter(fleet.nodes.values())).data / "fleet.key")
+    numbers = dict(fleet.ask("SELECT name, number FROM controller"))
+    sealers = {name: Sealer(key_file, number) for name, number in numbers.items()}
+    opened = []
+    for row in rows:
+        number = int(row.key)
+        found = sealers[row.name].opened_messages({number: json.decode(row.value or "null")})
+        opened.append(replace(row, value=json.encode(found.get(number)).decode()))
+    return opened
+
+
 class StoredNumber(NamedTuple):
     number: int
     at: float
@@ -127,7 +142,7 @@ class Witness:
     def __init__(self, fleet: FaultedFleet) -> None:
         self.numbers = _rows(fleet, "number")
         self.audit = _rows(fleet, "audit")
-        self.messages = _rows(fleet, "message")
+        self.messages = _opened(fleet, _rows(fleet, "message"))
         self.batches: list[tuple[Any, ...]] = fleet.ask(
             "SELECT node, epoch, batch FROM witness.batch ORDER BY seen"
         )

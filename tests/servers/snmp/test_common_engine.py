@@ -131,9 +131,8 @@ async def test_an_inform_has_the_keys_of_its_controller_also_where_users_have_on
         sender, acknowledged = TrapSender(), []
         for number, key in enumerate(("wrong-key-123", right, "wrong-key-123", right)):
             try:
-                sender.send(
-                    identity(number % 2), settings(trap, key), trap, TrapContent(ACTIVATED, 1, {})
-                )
+                content = TrapContent(ACTIVATED, 1, {})
+                sender.send(identity(number % 2), settings(trap, key), trap, trap.host, content)
                 acknowledged.append(True)
             except CannotSend:
                 acknowledged.append(False)
