@@ -726,7 +726,7 @@ def test_first_account_closes_open_controllers_or_leaves_them_open_on_demand(
 ) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
     told = fleet("tenant", "add", "acme", "--open")
-    assert "made: acme\n2 controllers are open to everybody on the machine of the node." in told
+    assert "made: acme\n2 controllers are open to every user of the machine of the node." in told
     told = fleet("protect", "gh-1")
     assert "The administrator of gh-1 has the password " in told
     assert "shown only this once" in told

@@ -34,5 +34,5 @@ MADE_NAME = "a name, with {n} or {n:03} for the number"
 OPEN = argument(
     "--open",
     action="store_true",
-    help="add: leave controllers open to everybody on the machine of the node",
+    help="add: leave controllers open to every user of the machine of the node",
 )

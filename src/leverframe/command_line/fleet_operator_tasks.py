@@ -48,8 +48,8 @@ OPERATOR_TASKS = (
 Every controller belongs to one tenant, or to the operator alone (`give ''` takes it back). `add`
 with a tenant that is there changes how many controllers it may add; `remove` refuses one that still
 has controllers or accounts. With the first tenant of a node on loopback, controllers that are open
-to everybody on the machine get an administrator each, and the password is shown once; --open leaves
-them as they are.
+to every user of the machine get an administrator each, and the password is shown once; --open
+leaves them as they are.
 """,
     ),
     Task(
@@ -83,7 +83,7 @@ machine get an administrator each, and the password is shown once; --open leaves
     Task(
         "protect",
         "fleet.tenant_commands:protect",
-        "let controllers require sign-in that are open to everybody on the machine",
+        "let controllers require sign-in that are open to every user of the machine",
         (MEMBERS, TAG, *NODE_JSON),
         """\
 A controller without a password gets an administrator. Those of one tenant have the same password,

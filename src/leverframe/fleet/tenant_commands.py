@@ -79,8 +79,8 @@ def _print_protected(answer: Told) -> None:
     if count:
         some = "1 controller is" if count == 1 else f"{count} controllers are"
         print(
-            f"{some} open to everybody on the machine of the node. `leverframe fleet protect` gives"
-            " each an administrator."
+            f"{some} open to every user of the machine of the node. `leverframe fleet protect`"
+            " gives each an administrator."
         )
 
 
@@ -93,7 +93,7 @@ def _print_administrators(results: list[Told]) -> None:
         have = "administrator of {} has" if len(names) == 1 else "administrators of {} have"
         print(
             f"The {have.format(', '.join(names))} the password {password}, which is shown only this"
-            " once. Until now everybody on the machine could use them."
+            " once. Until now every user of the machine could use them."
         )
 
 

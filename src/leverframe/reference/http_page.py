@@ -125,8 +125,8 @@ _FLEET = """
 
 [Many controllers in one process](../how-to/fleet.md) have the interface above each, at a name of
 their own. The node has these paths at its own address, for its administrator; on loopback for
-everybody on the machine. `name` and `tag` choose controllers: those of these names that have all of
-these tags, all of them where neither is given. Several are written with commas.
+every user of the machine. `name` and `tag` choose controllers: those of these names that have all
+of these tags, all of them where neither is given. Several are written with commas.
 """
 
 

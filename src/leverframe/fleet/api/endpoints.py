@@ -401,7 +401,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         query=(tenancy.TENANT, tenancy.MAX, making.LEFT_OPEN),
         function=tenancy.added,
         doc="Make a tenant, or change how many controllers it may make. With the first tenant, "
-        "controllers that are open to everybody on the machine get an administrator each, unless "
+        "controllers that are open to every user of the machine get an administrator each, unless "
         "`open` is set.",
     ),
     _operator_change(
@@ -430,7 +430,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         while_starting=True,
         function=tenancy.account_added,
         doc="Make an account, with a password that is shown this once. From the first one on "
-        "everybody has to sign in, and controllers that are open to everybody on the machine get "
+        "everybody has to sign in, and controllers that are open to every user of the machine get "
         "an administrator each, unless `open` is set.",
     ),
     tenancy.PROTECT,

@@ -59,7 +59,7 @@ PLACES = (
 LEFT_OPEN = QueryParameter(
     "open",
     bool,
-    "Leave controllers open to everybody on the machine of the node, which must be on loopback.",
+    "Leave controllers open to every user of the machine of the node, which must be on loopback.",
 )
 
 

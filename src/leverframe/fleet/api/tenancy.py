@@ -63,10 +63,10 @@ class FleetAccountReport(Struct, frozen=True):
 
 Protected = Annotated[
     list[MemberResult],
-    Meta(description="Controllers that were open to everybody on the machine, and are no more."),
+    Meta(description="Controllers that were open to every user of the machine, and are no more."),
 ]
 LeftOpen = Annotated[
-    int, Meta(description="Controllers of this node that are open to everybody on the machine.")
+    int, Meta(description="Controllers of this node that are open to every user of the machine.")
 ]
 
 
@@ -190,9 +190,9 @@ PROTECT = FleetEndpoint(
     query=CHOSEN,
     function=protected,
     across=fan_out_bulk,
-    doc="Let the chosen controllers ask for sign-in that are open to everybody on the machine. One "
-    "without a password gets an administrator; `password` is shown this once. The first account "
-    "or tenant of a node does this for all.",
+    doc="Let the chosen controllers ask for sign-in that are open to every user of the machine. "
+    "One without a password gets an administrator; `password` is shown this once. The first "
+    "account or tenant of a node does this for all.",
 )
 
 
