@@ -15,6 +15,7 @@ from types import ModuleType
 
 from leverframe.__main__ import main
 from leverframe.hardware import display_picture
+from leverframe.process import feature_loading
 from leverframe.servers.accounts import passwords
 from leverframe.servers.routes.pages import pages
 from tests.patience import PATIENCE_S
@@ -61,6 +62,7 @@ class Freezer:
 
 
 if __name__ == "__main__":
+    feature_loading.LARGE_AFTER_S = 0.0
     freezer = Freezer(Path(sys.argv[1]))
     sys.meta_path.insert(0, freezer)
     sys.addaudithook(freezer.notice)

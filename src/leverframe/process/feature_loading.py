@@ -80,4 +80,4 @@ SMALL: tuple[Load, ...] = (
     *(names_of_hosts, zones_of_examples, pages, passwords.load, uploaded.load, encrypting.load),
     pinger.load,
 )
-LARGE: tuple[Load, ...] = (display_picture.load, picture.load)
+LARGE: tuple[Load, ...] = (picture.load, display_picture.load)

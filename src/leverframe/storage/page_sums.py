@@ -116,11 +116,13 @@ def write_sums(store_path: Path, sums: PageSums) -> None:
     """
     try:
         descriptor = open_private(sums_path(store_path))
-        with open(descriptor, "r+b") as file:
-            file.write(sums.encode())
-            file.truncate()
-            file.flush()
+        try:
+            content = sums.encode()
+            # A disk that is full may take a part: what follows is cut off, and counts as none.
+            os.ftruncate(descriptor, os.pwrite(descriptor, content, 0))
             os.fdatasync(descriptor)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         log.warning("the checksums of %s cannot be written: %s", store_path, error.strerror)
         discard_sums(store_path)

@@ -191,27 +191,30 @@ def recoverable_frames(file: BinaryIO) -> int:
     return frames
 
 
-def committed_pages(path: Path, frames: int) -> Iterator[tuple[int, bytes]]:
-    """Yield number and content of the pages in so many frames; raise OSError if they are not there.
+def committed_pages(path: Path, frames: int) -> list[tuple[int, bytes]]:
+    """Return number and content of the pages in so many frames; raise OSError if some are missing.
 
     The last of several contents of a page is the valid one. The process that wrote the frames need
     not check them.
     """
-    # A log has some megabytes; no file stays open when the caller stops early.
-    file = BytesIO(path.read_bytes())
-    header = _read_header(file)
+    content = path.read_bytes()
+    header = _read_header(BytesIO(content))
     if header is None:
         raise OSError(f"{path} has no header")
-    size_after = found = 0
-    for found, (frame, page) in enumerate(_frames(file, header.page_size), start=1):
+    size_after, pages = 0, []
+    step = FRAME_HEADER_BYTES + header.page_size
+    for start in range(HEADER_BYTES, HEADER_BYTES + frames * step, step):
+        frame = content[start : start + FRAME_HEADER_BYTES]
+        page = content[start + FRAME_HEADER_BYTES : start + step]
+        if len(page) < header.page_size:
+            raise OSError(f"{path} is shorter than {frames} frames")
         number, size_after, salts, *_ = _FRAME.unpack(frame)
         if salts != header.salts:
             raise OSError(f"{path} has frames of another log")
-        yield number, page
-        if found == frames:
-            break
-    if found != frames or not size_after:
+        pages.append((number, page))
+    if not size_after:
         raise OSError(f"{path} does not end with a commit")
+    return pages
 
 
 def _read_header(file: BinaryIO) -> LogHeader | None:
