@@ -48,5 +48,5 @@ def test_a_controller_killed_at_any_step_of_an_update_starts_as_the_old_or_the_n
 def test_damaged_file_after_a_kill_loses_no_acknowledged_change_silently(
     tmp_path: Path, is_node: bool
 ) -> None:
-    outcomes = damage_rounds(tmp_path, 12, seed=7, is_node=is_node)
+    outcomes = damage_rounds(tmp_path, 6, seed=7, is_node=is_node)
     assert outcomes["whole"]
