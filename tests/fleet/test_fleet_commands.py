@@ -730,7 +730,7 @@ def test_first_account_closes_open_controllers_or_leaves_them_open_on_demand(
     told = fleet("protect", "gh-1")
     assert "The administrator of gh-1 has the password " in told
     assert "shown only this once" in told
-    assert fleet("tenant", "add", "acme").count("1 controller is open to everybody") == 1
+    assert fleet("tenant", "add", "acme").count("1 controller is open to every user") == 1
     (result,) = fleet.json("protect", "gh-2")
     assert result["password"]
     assert "password" not in fleet("protect")
