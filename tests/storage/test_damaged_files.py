@@ -25,7 +25,7 @@ from leverframe.storage.store import Changes, Store, StoreUnavailable
 from tests.crash.file_damage import DAMAGES
 from tests.effort import THOROUGH
 
-SCENES = 15 if THOROUGH else 3
+SCENES = 6 if THOROUGH else 2
 ROUNDS_PER_SCENE = 8 if THOROUGH else 6
 CONTROLLERS = 3
 
