@@ -78,7 +78,7 @@ class _GroupMove:
             after_s, number = heappop(due)
             await self._live_through_window(number, after_s)
             self._expect(due, number)
-        # Nothing is due any more: whoever cancels it now gets all of it.
+        # Nothing is due any more: a caller that cancels it now gets all of it.
         self._reached_s = self._until_s
         for number, controller in enumerate(self._controllers):
             for _ in controller.time.live_until(self._begins[number] + self._until_s):
