@@ -1,6 +1,7 @@
 """Tenants of a node: names, limits, controllers that change hands, accounts and their passwords."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from leverframe.fleet.serve import start_controllers
 from leverframe.servers.http.messages import Request, StreamReply
 from leverframe.storage.fleet.lane import MemoryLane
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
+from leverframe.storage.store import Stored
 from tests.cases import for_each
 from tests.fleet.loop_node import loop_node
 from tests.fleet.tenant_fleet import NOBODY, OPERATOR, TenantFleet, tenant_fleet
@@ -41,6 +43,36 @@ async def test_a_name_in_two_tenants_is_refused_in_the_same_words_whosever_it_is
         await refused(fleet, "acme-chief", "add?name=zeta-{n}&count=3", 409)
         assert await fleet.names("acme-chief") == ["acme-1", "acme-2"]
         assert await fleet.names("zulu-chief") == ["zeta-1"]
+
+
+class SlowLane(MemoryLane):
+    """A lane that keeps one answer back until it is let go, as a busy database may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[asyncio.Event] = []
+
+    async def fetch(self, controllers: Sequence[int]) -> dict[int, Stored]:
+        stored = await super().fetch(controllers)
+        if self.held:
+            await self.held.pop().wait()
+        return stored
+
+
+async def test_a_look_that_began_before_the_first_account_does_not_undo_its_password() -> None:
+    lane = SlowLane()
+    async with loop_node(lane) as node:
+        fleet = TenantFleet(node)
+        let_go = asyncio.Event()
+        lane.held.append(let_go)
+        look = asyncio.create_task(node.web.accounts.look_again())
+        await asyncio.sleep(0)
+        first = asyncio.create_task(fleet.add_account("oscar", "", "administrator"))
+        # The account waits for the look, or is made before the look ends: both must do.
+        await asyncio.wait([first], timeout=0.3)
+        let_go.set()
+        await asyncio.gather(first, look)
+        await fleet.done(OPERATOR, "tenant/add?tenant=acme")
 
 
 async def test_a_tenant_makes_as_many_controllers_as_it_may_and_the_operator_more() -> None:

@@ -4,6 +4,7 @@ On a loopback address a node without accounts is open to this machine. As soon a
 everybody signs in, there as on every other address: a proxy in front of it brings strangers along.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -61,6 +62,8 @@ class NodeAccounts:
         #: Only its accounts count: the administrator, and in the places of users all others.
         self._settings: Settings = defaults(_NODE)
         self._known: dict[str, FleetAccount] | None = None
+        #: What was read before a password was made must not be taken after it.
+        self._reading = asyncio.Lock()
         self._take(lane.store(OF_NODE).load().settings)
 
     @property
@@ -104,19 +107,25 @@ class NodeAccounts:
 
     async def first_administrator(self) -> str | None:
         """Make a password for the administrator where there is none yet, and return it."""
-        stored = (await self._lane.fetch([OF_NODE]))[OF_NODE].settings
-        password = None
-        if not stored.get(_ADMINISTRATOR):
-            password = random_password()
-            made = {_ADMINISTRATOR: await self._passwords.hash(password), "access.required": True}
-            await self._lane.store(OF_NODE).commit(Changes(made))
-            stored = {**stored, **made}
-        self._take(stored)
-        return password
+        async with self._reading:
+            stored = await self._fetch()
+            password = None
+            if not stored.get(_ADMINISTRATOR):
+                password = random_password()
+                hashed = await self._passwords.hash(password)
+                made = {_ADMINISTRATOR: hashed, "access.required": True}
+                await self._lane.store(OF_NODE).commit(Changes(made))
+                stored = {**stored, **made}
+            self._take(stored)
+            return password
 
     async def look_again(self) -> None:
         """Read the administrator's account, which a command may have changed in a database."""
-        self._take((await self._lane.fetch([OF_NODE]))[OF_NODE].settings)
+        async with self._reading:
+            self._take(await self._fetch())
+
+    async def _fetch(self) -> dict[str, Any]:
+        return (await self._lane.fetch([OF_NODE]))[OF_NODE].settings
 
     def _take(self, leaves: dict[str, Any]) -> None:
         self._settings, _ = settings_from_leaves(_NODE, leaves)
