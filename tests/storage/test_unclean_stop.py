@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ from hypothesis import strategies as st
 
 from leverframe.__main__ import main
 from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.history.chunks import ChunkStore
+from leverframe.storage.history.columns import RAW
+from leverframe.storage.history.compactor import Bounds, Compactor
 from leverframe.storage.opening import open_store
 from leverframe.storage.page_sums import read_sums
 from leverframe.storage.read_only import open_read_only
@@ -29,6 +33,7 @@ from leverframe.storage.sqlite_log import (
 from leverframe.storage.store import Changes, StoreUnavailable
 from leverframe.storage.unclean_stop import secure
 from tests.effort import examples
+from tests.storage.history_model import START
 
 HEADER, FRAME = 32, 24 + 4096
 LAST = "outputs.0.name"
@@ -305,3 +310,63 @@ async def test_damaged_log_on_a_disk_that_cannot_be_written_is_reported(path: Pa
     assert str(log_path(path)) in store.sentence
     assert store.load().settings[LAST] == "6"
     assert files == {file.name: file.read_bytes() for file in path.parent.iterdir()}
+
+
+# --- the history ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a program that was killed while it recorded a history."""
+    running, killed = (tmp_path_factory.mktemp("recorded") / name for name in ("running", "killed"))
+    with (
+        DataFolder(running) as folder,
+        closing(ChunkStore(folder.history_path, Bounds().max_bytes)) as chunk_store,
+    ):
+        compactor = Compactor(chunk_store, Bounds())
+        for minute in range(20):
+            compactor.add([(START + 60.0 * minute, "DS1", float(minute))])
+        shutil.copytree(running, killed)
+    return killed
+
+
+def start_on_history(folder: Path) -> str | None:
+    with DataFolder(folder) as held:
+        store = open_store(held.store_path, killed_history=held.killed_history)
+        asyncio.run(store.store.close())
+        with closing(ChunkStore(held.history_path, Bounds().max_bytes)) as chunk_store:
+            assert chunk_store.since(RAW) == START
+    return store.troubles.get("recovery")
+
+
+def history_of(recorded: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(recorded, tmp_path / "data")) / "history.db"
+
+
+def test_history_that_was_only_killed_is_not_reported(recorded: Path, tmp_path: Path) -> None:
+    path = history_of(recorded, tmp_path)
+    assert start_on_history(path.parent) is None
+    assert not list(path.parent.glob("damaged-*"))
+
+
+@pytest.mark.parametrize("back", [1, 2, 7])
+def test_flipped_bit_in_the_log_of_the_history_is_reported(
+    recorded: Path, tmp_path: Path, back: int
+) -> None:
+    path = history_of(recorded, tmp_path)
+    flip(log_path(path), HEADER + (frames(path) - back) * FRAME + 1000)
+    report = start_on_history(path.parent)
+    assert report is not None
+    assert "values and journal entries that were recorded last are missing" in report
+    assert (path.parent / "damaged-1" / "history.db-wal").exists()
+    assert start_on_history(path.parent) == report
+
+
+def test_history_after_a_power_cut_is_not_reported(recorded: Path, tmp_path: Path) -> None:
+    """Without waiting for the disk, the end of the log may be missing, and the index be older."""
+    path = history_of(recorded, tmp_path)
+    lock = path.with_name("lock")
+    number, _, _ = lock.read_text().partition("\n")
+    lock.write_text(f"{number}\n".ljust(32, "\n") + "another start of the machine")
+    flip(log_path(path), HEADER + (frames(path) - 2) * FRAME + 1000)
+    assert start_on_history(path.parent) is None

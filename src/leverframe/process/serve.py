@@ -95,7 +95,11 @@ async def serve(config: Config) -> None:
         # Before a password is made and shown for a start that comes to nothing.
         with bind_errors_for_people(config.host, config.port):
             try_host(config.host, config.port)
-        opened = open_store(folder.store_path, was_closed=folder.was_given_back)
+        opened = open_store(
+            folder.store_path,
+            was_closed=folder.was_given_back,
+            killed_history=folder.killed_history,
+        )
         reach = reach_of(config)
         built = await _built(config, folder, EncryptingStore(opened.store, folder.key_path), reach)
         for part, sentence in opened.troubles.items():

@@ -35,6 +35,9 @@ NODE_KEY_NAME = "fleet.key"
 #: Behind the number in the lock, or instead of it. Programs before the sums (`page_sums.py`) read
 #: it as no number and do not write it: what they leave must not be compared with older sums.
 _SUMS_MARK = b"\n"
+#: Behind both, where programs before this one do not look: the start of the machine.
+_BOOT_AT = 32
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class FolderInUse(ErrorForPeople):
@@ -80,6 +83,7 @@ class DataFolder:
             self._lock_fd = _open_lock(path, reading_will_do and self.store_path.exists())
             #: Whether the last one who held the folder could give it back.
             self.was_given_back = self._lock_fd < 0 or not _number(self._lock_fd)
+            self._has_same_boot = self._lock_fd >= 0 and _is_of_this_boot(self._lock_fd)
             if self._lock_fd >= 0 and not _keeps_sums(self._lock_fd):
                 discard_sums(self.store_path)
             _write_number(self._lock_fd)
@@ -107,6 +111,15 @@ class DataFolder:
     def history_path(self) -> Path:
         """Return the path of the history."""
         return self.path / "history.db"
+
+    @property
+    def killed_history(self) -> Path | None:
+        """Return the history if its writer was killed, but the machine was not.
+
+        It is written without waiting for the disk: after a power cut anything may be missing.
+        """
+        is_killed = not self.was_given_back and self._has_same_boot
+        return self.history_path if is_killed else None
 
     def close(self) -> None:
         """Release the folder; further calls do nothing."""
@@ -246,7 +259,8 @@ def _write_number(lock_fd: int) -> None:
     # The number is a courtesy; a disk that is full or read-only does without.
     with suppress(OSError):
         os.ftruncate(lock_fd, 0)
-        os.pwrite(lock_fd, f"{os.getpid()}\n".encode() + _SUMS_MARK, 0)
+        number = f"{os.getpid()}\n".encode() + _SUMS_MARK
+        os.pwrite(lock_fd, number.ljust(_BOOT_AT, b"\n") + _read_boot(), 0)
 
 
 def _holder(lock_fd: int) -> str:
@@ -263,3 +277,16 @@ def _keeps_sums(lock_fd: int) -> bool:
     """Return whether the last one who held the folder kept the sums of the store up to date."""
     content = os.pread(lock_fd, 20, 0)
     return content == _SUMS_MARK or content.endswith(b"\n" + _SUMS_MARK)
+
+
+def _is_of_this_boot(lock_fd: int) -> bool:
+    boot = _read_boot()
+    return bool(boot) and os.pread(lock_fd, len(boot), _BOOT_AT) == boot
+
+
+def _read_boot() -> bytes:
+    """Return what names this start of the machine, nothing where the system does not say it."""
+    try:
+        return _BOOT_ID.read_bytes().strip()
+    except OSError:
+        return b""

@@ -13,7 +13,7 @@ from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.sqlite_file import sentences
 from leverframe.storage.sqlite_log import log_path
 from leverframe.storage.store import StoreUnavailable
-from leverframe.storage.unclean_stop import secure
+from leverframe.storage.unclean_stop import secure, secure_history
 
 
 class OpenedStore(Struct, frozen=True):
@@ -22,7 +22,9 @@ class OpenedStore(Struct, frozen=True):
     troubles: dict[str, str] = field(default_factory=dict)
 
 
-def open_store(path: Path, *, was_closed: bool = True) -> OpenedStore:
+def open_store(
+    path: Path, *, was_closed: bool = True, killed_history: Path | None = None
+) -> OpenedStore:
     """Open a store; replace a damaged one by a snapshot, and only read an unwritable one.
 
     A store that was not closed in order has a log beside it. If that is gone, there is no way to
@@ -31,7 +33,7 @@ def open_store(path: Path, *, was_closed: bool = True) -> OpenedStore:
     Raises StoreDamaged, StoreTooNew or StoreUnavailable where nothing helps.
     """
     try:
-        trouble = prepare(path, was_closed=was_closed)
+        trouble = prepare(path, was_closed=was_closed, killed_history=killed_history)
         store = SqliteStore(path)
     except StoreUnavailable as refusal:
         read_only = open_read_only(path, refusal)
@@ -39,13 +41,17 @@ def open_store(path: Path, *, was_closed: bool = True) -> OpenedStore:
     return OpenedStore(store, {"recovery": trouble} if trouble else {})
 
 
-def prepare(path: Path, *, was_closed: bool) -> str | None:
-    """Make a file openable for writing; return what is lost, if anything is or was."""
+def prepare(path: Path, *, was_closed: bool, killed_history: Path | None = None) -> str | None:
+    """Make a file openable for writing; return what is lost, if anything is or was.
+
+    The history beside it is looked at, too, if it is known that only its writer was killed.
+    """
     _refuse_unwritable(path)
     lost_log = None if was_closed else _lost_log(path)
     with sentences(path):
         found = secure(path)
-    now = [sentence for sentence in (recover(path), found, lost_log) if sentence]
+        values = None if killed_history is None else secure_history(killed_history)
+    now = [sentence for sentence in (recover(path), found, lost_log, values) if sentence]
     kept = kept_reports(path.parent)
     # Those that could not be kept, because the disk is full, are shown all the same.
     return " ".join([*(one for one in now if not _is_kept(one, kept)), *kept]) or None

@@ -82,6 +82,30 @@ def secure(store_path: Path) -> str | None:
     return report
 
 
+def secure_history(history_path: Path) -> str | None:
+    """Check the log of a history whose writer was killed; return a sentence about what is lost.
+
+    Its pages have no sums: an entry more or less does no harm there, and a year of it is large.
+    """
+    if not history_path.exists() or _is_in_use(history_path):
+        return None
+    log_file, found = log_path(history_path), read_log(history_path)
+    is_gone = found is None and log_file.exists() and log_file.stat().st_size > HEADER_BYTES
+    index = read_index(index_path(history_path))
+    verdict = judge_log(found, index, None, is_gone=is_gone)
+    report = None
+    if verdict.is_damaged:
+        aside = keep_copies(history_path.parent, [log_file, index_path(history_path)])
+        report = report_damage(
+            f"The program was not stopped in order, and the log {log_file} of the history is "
+            "damaged or missing: values and journal entries that were recorded last are missing. "
+            "The settings are not affected.",
+            aside,
+        )
+    _leave_sound_log(history_path, found, verdict)
+    return report
+
+
 def secure_copy(copy: Path, store_path: Path) -> str | None:
     """Check the copy of a store's files; return a sentence about what is lost of the store."""
     state = _look_at(copy)
@@ -213,18 +237,22 @@ def _describe(store_path: Path, state: StoreState) -> str:
 
 def _leave_sound(store_path: Path, state: StoreState) -> None:
     """Leave files to SQLite in which a second look finds nothing."""
-    log_file, found = log_path(store_path), state.log
-    is_dropped = not state.verdict.is_used and log_file.exists()
-    if is_dropped:
-        log_file.unlink()
-    elif state.verdict.is_damaged and found is not None:
-        os.truncate(log_file, found.frame_end(found.frames))
-    if is_dropped or state.verdict.is_damaged:
-        # SQLite makes it again from the log.
-        index_path(store_path).unlink(missing_ok=True)
+    _leave_sound_log(store_path, state.log, state.verdict)
     known = read_sums(store_path)
     if known is None or known.encode() != state.sums.encode():
         write_sums(store_path, state.sums)
+
+
+def _leave_sound_log(store_path: Path, found: SqliteLog | None, verdict: LogVerdict) -> None:
+    log_file = log_path(store_path)
+    is_dropped = not verdict.is_used and log_file.exists()
+    if is_dropped:
+        log_file.unlink()
+    elif verdict.is_damaged and found is not None:
+        os.truncate(log_file, found.frame_end(found.frames))
+    if is_dropped or verdict.is_damaged:
+        # SQLite makes it again from the log.
+        index_path(store_path).unlink(missing_ok=True)
 
 
 def _is_in_use(store_path: Path) -> bool:

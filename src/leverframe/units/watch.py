@@ -150,7 +150,11 @@ async def serve_watch(order: WatchOrder, stop: asyncio.Event, *, as_json: bool =
     _check(order)
     clock = SystemClock()
     with DataFolder(order.data) as folder:
-        opened = open_store(folder.store_path, was_closed=folder.was_given_back)
+        opened = open_store(
+            folder.store_path,
+            was_closed=folder.was_given_back,
+            killed_history=folder.killed_history,
+        )
         troubles = dict(opened.troubles)
         writer = Writer(opened.store)
         recorder = HistoryRecorder(ThreadHistoryWorker(folder.history_path, HISTORY_BOUNDS), clock)

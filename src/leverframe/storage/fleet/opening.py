@@ -44,6 +44,10 @@ def open_lane(folder: FleetFolder) -> OpenedLane:
 
     Raises StoreDamaged, StoreTooNew or StoreUnavailable where nothing helps.
     """
-    trouble = prepare(folder.store_path, was_closed=folder.was_given_back)
+    trouble = prepare(
+        folder.store_path,
+        was_closed=folder.was_given_back,
+        killed_history=folder.killed_history,
+    )
     lane = SqliteLane(folder.store_path, folder.key_path)
     return OpenedLane(lane, {"recovery": trouble} if trouble else {})
