@@ -16,6 +16,7 @@ from leverframe.storage.store import Changes, MemoryStore
 from leverframe.testing import LoopTwin
 from leverframe.units.client import PacedClient
 from leverframe.units.trial_twin import in_process
+from tests.units.plain_front import is_hidden
 
 #: What happens to the request of this number among the commands, counted from 1.
 Fate = Callable[[int, str], str | None]
@@ -50,7 +51,7 @@ class ToldTwin:
         async def answer(sent: httpx.Request) -> httpx.Response:
             target = sent.extensions["target"].decode()
             if ".cgi?" not in target:
-                hides = self._is_real and target.startswith("/api/")
+                hides = self._is_real and is_hidden(target)
                 if hides or target == self.missing_file:
                     return _told(404, b"")
                 if self.told_instead is not None:

@@ -1,4 +1,4 @@
-"""Some settings of a unit, read again while it is changed: only the files that tell them."""
+"""Some settings of a unit, read again while it is changed: only the files that show them."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from leverframe.status_files.decoding import keys_in
 from leverframe.status_files.forms import NotReadable
 from leverframe.status_files.reading_back import FileContent, files_of, read_back
 from leverframe.units.client import PacedClient, UnusableAnswer
+from leverframe.units.file_keys import key_of
 from leverframe.units.own_settings import own_document
 from leverframe.units.pulled_unit import PulledUnit, reason_at
 from leverframe.units.pulling import SETTINGS_PATH
@@ -25,39 +26,40 @@ class ReadAgain(NamedTuple):
     """Settings that were read again, by path."""
 
     values: Mapping[str, Any]
-    #: Path -> why what is told may be another value than the one that is set.
+    #: Path -> why the value that is shown may not be the one that is set.
     lossy: Mapping[str, str]
 
 
 async def read_settings(
     client: PacedClient, profile: Profile, paths: Collection[str], *, is_leverframe: bool
 ) -> ReadAgain:
-    """Read settings again.
+    """Read settings again; refuse an answer that no longer shows one of them.
 
-    One of an entry that the unit does not have is not there; if one of the paths is not told, the
-    answer is refused.
+    The result lacks settings of an entry that the unit does not have.
     """
     if is_leverframe:
         document = own_document(await client.read(SETTINGS_PATH))
         if document is None:
-            raise UnusableAnswer(f"{client.address} does not tell its settings any more.")
+            raise UnusableAnswer(f"{client.address} no longer shows its settings.")
         found = ((path, _in_tree(document, path)) for path in paths)
         return ReadAgain({path: value for path, value in found if value is not UNSET}, {})
     files: dict[str, FileContent] = {}
-    for file in files_telling(profile, paths):
+    for file in files_showing(profile, paths):
         answer = await client.read(file)
-        if not answer.is_ok:
-            raise UnusableAnswer(f"{client.address} answers {answer.status} for {file}.")
         try:
-            files[file] = keys_in(file, answer.body)
+            files[file] = (
+                keys_in(file, answer.body)
+                if answer.is_ok
+                else f"is not there (status {answer.status})"
+            )
         except NotReadable as error:
-            raise UnusableAnswer(f"{file} of {client.address} {error}.") from None
+            files[file] = str(error)
     read = read_back(profile, files)
     return ReadAgain(_checked(client, paths, read.settings, read.unread), read.lossy)
 
 
 def _in_tree(document: Any, path: str) -> Any:
-    """Return a leaf of the settings as `/api/settings` tells them; UNSET if there is none."""
+    """Return a leaf of the settings as `/api/settings` shows them; UNSET if there is none."""
     for step in path.split("."):
         try:
             document = document[int(step)] if isinstance(document, list) else document[step]
@@ -69,16 +71,16 @@ def _in_tree(document: Any, path: str) -> Any:
 def _checked(
     client: PacedClient, paths: Collection[str], settings: Settings, unread: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """Refuse an answer that leaves out what the unit told before."""
+    """Refuse an answer that lacks what the unit showed before."""
     for path in paths:
         if (why := reason_at(unread, path)) is not None:
-            raise UnusableAnswer(f"{client.address} does not tell {path}: {why}.")
+            raise UnusableAnswer(f"{client.address} no longer shows {key_of(path)}: {why}.")
     found = ((path, leaf_or_missing(settings, path)) for path in paths)
     return {path: value for path, value in found if value is not UNSET}
 
 
-def files_telling(profile: Profile, paths: Collection[str]) -> list[str]:
-    """Return the files of a version that tell one of these settings."""
+def files_showing(profile: Profile, paths: Collection[str]) -> list[str]:
+    """Return the files of a version that show one of these settings."""
     branches = {path.partition(".")[0] for path in paths}
     branches |= {_KEPT_ELSEWHERE[branch] for branch in branches if branch in _KEPT_ELSEWHERE}
     found = []
@@ -95,5 +97,5 @@ def files_telling(profile: Profile, paths: Collection[str]) -> list[str]:
 
 
 def is_leverframe(pulled: PulledUnit) -> bool:
-    """Return whether a unit is one of ours: it tells what no status file does."""
+    """Return whether a unit is one of ours: it shows what no status file does."""
     return pulled.why_unread("mqtt.prefix") is None
