@@ -101,6 +101,7 @@ def shown(plan: UnitPlan) -> dict[str, object]:
             for step in plan.steps
         ],
         "left_out": msgspec.to_builtins(plan.left_out),
+        "unreadable": [str(one) for one in plan.unreadable],
     }
 
 

@@ -1,6 +1,8 @@
 """A plan for a unit: made from what was read of it, and proven on a twin before it is offered."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+
+from msgspec import UNSET
 
 from leverframe.commands.plan.planning import Plan, plan_between
 from leverframe.commands.table.matching import REAL_UNIT_ROWS, TABLE
@@ -21,6 +23,7 @@ from leverframe.units.unit_plan import (
     SettingChange,
     UnitPlan,
     UnitStep,
+    UnreadableSetting,
 )
 
 _ACCESS = "access."
@@ -55,6 +58,10 @@ async def plan_for_settings(
         named=named,
         rows=TABLE if own else REAL_UNIT_ROWS,
     )
+    steps = tuple(
+        UnitStep(step.request, tuple(SettingChange(*change) for change in step.changes))
+        for step in plan.steps
+    )
     made = UnitPlan(
         unit=unit,
         address=pulled.identity.address,
@@ -65,17 +72,28 @@ async def plan_for_settings(
         before=_before(pulled),
         unread=tuple(sorted(pulled.unread)),
         lossy=tuple(sorted({*pulled.lossy, *_unproven(pulled)})),
-        steps=tuple(
-            UnitStep(step.request, tuple(SettingChange(*change) for change in step.changes))
-            for step in plan.steps
-        ),
+        steps=steps,
         left_out=(
             *left_out,
             *(LeftOutSetting(one.path, one.reason) for one in plan.unreachable),
         ),
+        unreadable=tuple(_unreadable(pulled, steps)),
     )
     await _prove(made, pulled, plan)
     return made
+
+
+def _unreadable(pulled: PulledUnit, steps: Iterable[UnitStep]) -> Iterator[UnreadableSetting]:
+    """Yield what the steps set or remove although the unit does not show it."""
+    last = {change.path: change.new for step in steps for change in step.changes}
+    for path, value in last.items():
+        reason = pulled.why_unread(path)
+        if reason is None:
+            continue
+        if value is UNSET:
+            yield UnreadableSetting(path, reason, "removed")
+        else:
+            yield UnreadableSetting(path, reason, "set", value)
 
 
 def _unproven(pulled: PulledUnit) -> Iterator[str]:

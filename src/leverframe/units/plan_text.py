@@ -88,6 +88,8 @@ def plan_in_words(plan: UnitPlan) -> Iterator[str]:
         yield f"{head}: nothing to send."
     else:
         yield f"{head}: {_counted(len(plan.steps), 'step')}, proven on a twin."
+    for unknown in plan.unreadable:
+        yield f"   ?  not readable on {plan.profile}: {unknown}"
     for number, (own, step) in enumerate(
         zip(plan.steps, describe_steps(plan), strict=True), start=1
     ):

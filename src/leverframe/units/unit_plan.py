@@ -6,7 +6,7 @@ passwords.
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -102,6 +102,28 @@ class LeftOutSetting(Struct, frozen=True):
     reason: str
 
 
+class UnreadableSetting(Struct, frozen=True, omit_defaults=True):
+    """A setting that a plan touches and the unit does not show, so that no one knows its value."""
+
+    path: str
+    #: Why it cannot be read, without a full stop.
+    reason: str
+    #: Kept as it is, set to `becomes`, or removed with its entry.
+    fate: Literal["kept", "set", "removed"]
+    becomes: Any | UnsetType = UNSET
+    #: The unit may hold a value there now.
+    was_there: bool = True
+
+    def __str__(self) -> str:
+        return f"{key_of(self.path)}; {self.fate_in_words}"
+
+    @property
+    def fate_in_words(self) -> str:
+        if self.fate == "set":
+            return f"will be set to {SettingChange(self.path).shown(self.becomes)}"
+        return "kept as it is" if self.fate == "kept" else "removed with its entry"
+
+
 class UnitPlan(Struct, frozen=True, kw_only=True):
     """What leads one unit to its wanted settings."""
 
@@ -121,6 +143,13 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
     lossy: tuple[str, ...]
     steps: tuple[UnitStep, ...]
     left_out: tuple[LeftOutSetting, ...] = ()
+    #: What the plan touches and the unit does not show.
+    unreadable: tuple[UnreadableSetting, ...] = ()
+
+    @property
+    def cannot_be_undone(self) -> tuple[UnreadableSetting, ...]:
+        """Return what the plan overwrites or removes unseen; no rollback can restore it."""
+        return tuple(one for one in self.unreadable if one.was_there and one.fate != "kept")
 
     @property
     def profile(self) -> Profile:
