@@ -61,7 +61,7 @@ _leverframe() {
             "unit check") words=" -h --help" ;;
             "unit schema") words="--hw --sw -h --help" ;;
             "unit plan") words="--inventory --group --user --ca-file --curl --json --out --plants --readings --for -h --help" ;;
-            "unit apply") words="--inventory --group --user --ca-file --yes --canary --batch --journal --resume -h --help" ;;
+            "unit apply") words="--inventory --group --user --ca-file --yes --canary --canary-group --batch --journal --resume --json -h --help" ;;
             "unit rollback") words="--inventory --user --ca-file --yes -h --help" ;;
             "unit watch") words="--port --once --ca-file --json -h --help" ;;
             "unit take-over") words="--data --config-out --host --port --file --user --ca-file -h --help" ;;

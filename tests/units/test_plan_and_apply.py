@@ -298,6 +298,51 @@ def test_a_canary_that_fails_keeps_the_others_as_they_are(
         assert [twin.settings["outputs"][0]["name"] for twin in fleet] == ["", "", ""]
 
 
+def test_apply_writes_a_json_object_for_each_plan_and_each_result(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("names.toml").write_text('[outputs.OUT0]\nname = "Pump"\n')
+    versions = ["3.9/1.75", "3.0/1.58a", "3.9/1.75"]
+    with Fleet(3, versions=versions) as fleet:
+        urls = [twin.url for twin in fleet]
+        assert run("apply", "names.toml", *urls, "--json") == 2
+        assert "add --yes" in capsys.readouterr().err
+        assert run("plan", "names.toml", *urls, "--out", "plan.json") == 0
+        fleet[1].command("stm.cgi?oname=3Valve")
+        capsys.readouterr()
+        words = ("--canary", "versions", "--yes", "--json")
+        assert run("apply", "plan.json", *words) == 2
+    lines = [msgspec.json.decode(line) for line in capsys.readouterr().out.splitlines()]
+    planned, results = lines[:3], lines[3:]
+    assert [(one["event"], one["unit"]) for one in planned] == [("planned", url) for url in urls]
+    assert [(one["event"], one["unit"]) for one in results] == [
+        *[("done", urls[0]), ("stopped", urls[1]), ("not_begun", urls[2])],
+    ]
+    assert results[0] == {
+        **{"event": "done", "unit": urls[0], "address": urls[0], "steps": 1, "confirmed": 1},
+        "journal": str(journals()[0]),
+        "problem": "",
+    }
+    assert "has changed since the plan was made" in results[1]["problem"]
+    assert results[2]["journal"] is None
+
+
+def test_a_canary_group_is_one_of_the_inventory(
+    twin: Twin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_plans(Path("plan.json"), [empty_plan("north")])
+    Path("units.toml").write_text(
+        f'[groups.first]\n[units.south]\naddress = "{twin.url}"\ngroups = ["first"]\n'
+    )
+    plan = ("apply", "plan.json", "--yes", "--canary-group", "first")
+    assert run(*plan) == 2
+    assert "add --inventory" in capsys.readouterr().err
+    assert run(*plan, "--inventory", "units.toml") == 2
+    assert "no plan for any unit of the group first" in capsys.readouterr().err
+    assert run(*plan, "--canary", "1") == 2
+    assert "exclude each other" in capsys.readouterr().err
+
+
 def two_names() -> Path:
     path = Path("names.toml")
     path.write_text('[outputs.OUT0]\nname = "Pump"\n[outputs.OUT1]\nname = "Fan"\n')

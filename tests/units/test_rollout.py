@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from leverframe.units.applying import ApplyStopped
-from leverframe.units.rollout import RolledOut, roll_out
+from leverframe.units.rollout import RolledOut, choose_canaries, roll_out
 from leverframe.units.unit_plan import UnitPlan
 from tests.units.empty_plan import empty_plan
 
@@ -40,7 +41,7 @@ def outcome(results: list[RolledOut]) -> dict[str, str]:
 
 async def test_units_are_done_in_batches_after_those_that_are_tried_first() -> None:
     bench = Bench()
-    results = await roll_out(UNITS, bench.apply, canary=1, batch=3)
+    results = await roll_out(UNITS, bench.apply, canaries=UNITS[:1], batch=3)
     assert bench.begun == list("abcdef")
     assert bench.most_at_once == 3
     assert outcome(results) == dict.fromkeys("abcdef", "")
@@ -49,7 +50,7 @@ async def test_units_are_done_in_batches_after_those_that_are_tried_first() -> N
 @pytest.mark.parametrize("batch", [1, 4])
 async def test_a_canary_that_fails_stops_the_rest(batch: int) -> None:
     bench = Bench("b")
-    results = await roll_out(UNITS, bench.apply, canary=2, batch=batch)
+    results = await roll_out(UNITS, bench.apply, canaries=UNITS[:2], batch=batch)
     assert bench.begun == ["a", "b"]
     assert outcome(results) == {"a": "", "b": "b failed", **dict.fromkeys("cdef", "not begun")}
     assert [one.is_begun for one in results] == [True, True, *[False] * 4]
@@ -71,7 +72,7 @@ async def test_somebody_is_asked_after_the_canaries(answer: bool, begun: str) ->
         asked.append(left)
         return answer
 
-    await roll_out(UNITS, bench.apply, canary=2, may_go_on=may_go_on)
+    await roll_out(UNITS, bench.apply, canaries=UNITS[:2], may_go_on=may_go_on)
     assert (asked, "".join(bench.begun)) == ([4], begun)
 
 
@@ -80,7 +81,7 @@ async def test_nobody_is_asked_where_all_are_canaries() -> None:
         raise AssertionError
 
     ask: Callable[[int], bool] = refuse
-    assert len(await roll_out(UNITS, Bench().apply, canary=9, may_go_on=ask)) == 6
+    assert len(await roll_out(UNITS, Bench().apply, canaries=UNITS, may_go_on=ask)) == 6
 
 
 async def test_a_mistake_of_the_program_is_not_taken_for_a_stop() -> None:
@@ -89,3 +90,22 @@ async def test_a_mistake_of_the_program_is_not_taken_for_a_stop() -> None:
 
     with pytest.raises(KeyError):
         await roll_out(UNITS, fail)
+
+
+VERSIONS = [("3.0", "1.58a"), ("3.9", "1.75"), ("3.0", "1.58a"), ("3.9", "1.49")]
+MIXED = [
+    replace(empty_plan(name), hw=hw, sw=sw) for name, (hw, sw) in zip("abcd", VERSIONS, strict=True)
+]
+
+
+def test_canaries_are_the_first_ones_one_of_each_version_or_a_group() -> None:
+    assert [plan.unit for plan in choose_canaries(MIXED, 2)] == ["a", "b"]
+    assert [plan.unit for plan in choose_canaries(MIXED, "versions")] == ["a", "b", "d"]
+    assert [plan.unit for plan in choose_canaries(MIXED, 0, {"c", "http://d"})] == ["c", "d"]
+
+
+async def test_canaries_that_are_not_the_first_units_are_done_before_them() -> None:
+    bench = Bench("d")
+    results = await roll_out(MIXED, bench.apply, canaries=choose_canaries(MIXED, "versions"))
+    assert bench.begun == ["a", "b", "d"]
+    assert outcome(results) == {"a": "", "b": "", "d": "d failed", "c": "not begun"}

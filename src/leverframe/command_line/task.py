@@ -109,6 +109,14 @@ def count(text: str) -> int:
     return int(text)
 
 
+def canary(text: str) -> int | str:
+    if text == "versions":
+        return text
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("Write a whole number such as 1, or versions.")
+    return int(text)
+
+
 def at_least_one(text: str) -> int:
     if count(text) < 1:
         raise argparse.ArgumentTypeError("At least one unit at a time.")

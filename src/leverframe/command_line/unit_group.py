@@ -10,7 +10,7 @@ from leverframe.command_line.task import (
     Task,
     argument,
     at_least_one,
-    count,
+    canary,
     step,
 )
 from leverframe.durations import DAY_S
@@ -258,9 +258,15 @@ _UNIT_APPLY = Task(
         argument(
             "--canary",
             metavar="N",
-            type=count,
+            type=canary,
             default=0,
-            help="try it on so many units first, and go on only if all went well",
+            help="try N units first, or `versions`: one of each version; "
+            "continue only if all of them succeed",
+        ),
+        argument(
+            "--canary-group",
+            metavar="NAME",
+            help="try the units of this group of the inventory first",
         ),
         argument(
             "--batch",
@@ -279,6 +285,7 @@ _UNIT_APPLY = Task(
         argument(
             "--resume", action="store_true", help="go on with what was interrupted, by the journal"
         ),
+        AS_JSON,
     ),
     """\
 Show plans, ask, and send their commands, each once. What can be read back is read back after each
@@ -287,6 +294,7 @@ refused.
 
   leverframe unit apply plan.json
   leverframe unit apply units.toml --canary 1 --batch 5
+  leverframe unit apply plan.json --canary versions --batch 10 --yes --json
   leverframe unit apply --resume
   leverframe unit rollback unit-journal/north-20260314T101500.000000Z.jsonl
 

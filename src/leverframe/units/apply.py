@@ -1,7 +1,7 @@
 """`leverframe unit apply` and `unit rollback`: plans carried out on units, and taken back."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from leverframe.exit_codes import DONE, NO, NOT_DONE
 from leverframe.plain_text import print_line, print_lines, print_warnings
+from leverframe.process.json_lines import print_json
 from leverframe.process.progress_bar import progress_bar
 from leverframe.units.apply_journal import (
     ApplyJournal,
@@ -20,12 +21,13 @@ from leverframe.units.apply_journal import (
 )
 from leverframe.units.applying import Applier
 from leverframe.units.client import paced_client
-from leverframe.units.plan import planned
+from leverframe.units.inventory import Inventory
+from leverframe.units.plan import planned, shown
 from leverframe.units.plan_making import plan_for_settings
 from leverframe.units.plan_text import overview, plan_in_words
 from leverframe.units.pulling import pull_unit
 from leverframe.units.rolling_back import settings_to_restore
-from leverframe.units.rollout import RolledOut, roll_out
+from leverframe.units.rollout import Canary, RolledOut, choose_canaries, roll_out
 from leverframe.units.targets import Logins, Selection, inventory_at
 from leverframe.units.unit_plan import BadPlan, UnitPlan, read_plans
 
@@ -39,10 +41,12 @@ class ApplyOrder(Struct, frozen=True):
     yes: bool
     #: The folder of the journals.
     folder: Path
-    #: Units that are tried first, one after the other.
-    canary: int = 0
+    #: Units that are tried first, one after the other; those of a group win.
+    canary: Canary = 0
+    canary_units: frozenset[str] | None = None
     #: Units at a time after that.
     batch: int = 1
+    as_json: bool = False
 
 
 async def apply_plans(
@@ -53,31 +57,53 @@ async def apply_plans(
     user: str | None,
     ca_file: str | None,
     yes: bool,
-    canary: int,
+    canary: Canary,
+    canary_group: str | None,
     batch: int,
     journal: Path,
     resume: bool,
+    as_json: bool,
 ) -> int:
     """Show plans, ask, and carry them out; or go on with those that were interrupted."""
+    if canary and canary_group is not None:
+        raise BadPlan("--canary and --canary-group exclude each other; name one of them.")
+    if as_json and not yes:
+        raise BadPlan("--json asks no question; add --yes to send the plans.")
     if resume:
         if file is not None:
             raise BadPlan("--resume takes the plans from the journal; name no file.")
         logins = Logins(user, inventory_at(inventory))
-        return await _resume(ApplyOrder(logins, ca_file, yes, journal, batch=batch))
+        order = ApplyOrder(logins, ca_file, yes, journal, batch=batch, as_json=as_json)
+        return await _resume(order)
     if file is None:
         raise BadPlan("Name a plan, a unit file or an inventory; only --resume needs none.")
     refuse_unfinished(journal)
     if _is_plan(file):
-        logins = Logins(user, inventory_at(inventory))
+        known = inventory_at(inventory)
+        logins = Logins(user, known)
         plans = _selected(read_plans(file), units)
     else:
         selection = Selection.of(file, inventory)
-        logins = Logins(user, selection.inventory)
+        known = selection.inventory
+        logins = Logins(user, known)
         found = await planned(selection.targets(units, group, logins), ca_file)
         if found.failed:
             raise BadPlan("\n".join((*found.failed, "Nothing was sent to any unit.")))
         plans = found.plans
-    return await _carry_out(plans, ApplyOrder(logins, ca_file, yes, journal, canary, batch))
+    canary_units = None if canary_group is None else _units_in(canary_group, known, plans)
+    order = ApplyOrder(logins, ca_file, yes, journal, canary, canary_units, batch, as_json)
+    return await _carry_out(plans, order)
+
+
+def _units_in(group: str, inventory: Inventory | None, plans: Sequence[UnitPlan]) -> frozenset[str]:
+    """Return the names and addresses of a group; refuse one that no plan is about."""
+    if inventory is None:
+        raise BadPlan("--canary-group names a group of an inventory; add --inventory FILE.")
+    chosen = inventory.selected(group=group)
+    units = frozenset(name for unit in chosen for name in (unit.name, unit.address))
+    if not choose_canaries(plans, 0, units):
+        raise BadPlan(f"There is no plan for any unit of the group {group}; nothing was sent.")
+    return units
 
 
 async def roll_back(
@@ -112,7 +138,10 @@ async def _carry_out(
 ) -> int:
     """Show plans, ask, and send them; a replaced change is not gone on with any more."""
     for plan in plans:
-        print_lines(plan_in_words(plan))
+        if order.as_json:
+            print_json(shown(plan))
+        else:
+            print_lines(plan_in_words(plan))
     plans = [plan for plan in plans if plan.steps]
     if not plans:
         return DONE
@@ -130,7 +159,7 @@ async def _resume(order: ApplyOrder) -> int:
         print_line("Nothing is unfinished.")
         return DONE
     works = [(journal.plan(), journal) for journal in journals]
-    for plan, journal in works:
+    for plan, journal in works if not order.as_json else ():
         done = f"{journal.confirmed} of {len(plan.steps)} steps are done"
         print_line(f"{plan.unit}, {plan.profile}: {done}.")
     if not order.yes and not _agrees(f"Go on with {overview([plan for plan, _ in works])}?"):
@@ -151,6 +180,7 @@ async def _apply_all(
 
         async def one(plan: UnitPlan) -> None:
             journal = journals[plan.unit] or ApplyJournal.begin(order.folder, plan)
+            journals[plan.unit] = journal
             try:
                 login = order.logins.at(plan.address)
                 async with paced_client(plan.address, login, order.ca_file) as client:
@@ -158,21 +188,45 @@ async def _apply_all(
             finally:
                 journal.close()
 
+        canaries = choose_canaries(plans, order.canary, order.canary_units)
         results = await roll_out(
-            plans, one, canary=order.canary, batch=order.batch, may_go_on=may_go_on
+            plans, one, canaries=canaries, batch=order.batch, may_go_on=may_go_on
         )
-    return _print_results(results, order.folder)
+    if order.as_json:
+        _print_results_as_json(results, plans, journals)
+    return _print_results(results, order)
 
 
-def _print_results(results: Sequence[RolledOut], folder: Path) -> int:
+def _print_results_as_json(
+    results: Sequence[RolledOut],
+    plans: Sequence[UnitPlan],
+    journals: Mapping[str, ApplyJournal | None],
+) -> None:
+    known = {plan.unit: plan for plan in plans}
     for one in results:
+        plan, journal = known[one.unit], journals[one.unit]
+        print_json(
+            {
+                "event": "not_begun" if not one.is_begun else "stopped" if one.trouble else "done",
+                "unit": plan.unit,
+                "address": plan.address,
+                "steps": len(plan.steps),
+                "confirmed": 0 if journal is None else journal.confirmed,
+                "journal": None if journal is None else str(journal.path),
+                "problem": one.trouble if one.is_begun else "",
+            }
+        )
+
+
+def _print_results(results: Sequence[RolledOut], order: ApplyOrder) -> int:
+    for one in results if not order.as_json else ():
         if not one.is_begun:
             print_line(f"{one.unit}: not begun.")
         elif not one.trouble:
             print_line(f"{one.unit}: done.")
     stopped = [one for one in results if one.is_begun and one.trouble]
     if stopped:
-        print_warnings([*(one.trouble for one in stopped), f"the journals are in {folder}."])
+        print_warnings([*(one.trouble for one in stopped), f"the journals are in {order.folder}."])
     return NOT_DONE if stopped else DONE if all(one.is_begun for one in results) else NO
 
 

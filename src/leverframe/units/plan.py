@@ -87,6 +87,7 @@ async def planned(wanted: list[TargetUnit], ca_file: str | None) -> PlannedUnits
 def shown(plan: UnitPlan) -> dict[str, object]:
     """Return a plan as others may see it."""
     return {
+        "event": "planned",
         "unit": plan.unit,
         "address": plan.address,
         "hw": plan.hw,

@@ -1,11 +1,15 @@
 """Plans carried out on many units: some first, and the others only if all went well there."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from typing import Literal, NamedTuple
 
+from leverframe.profile import Profile
 from leverframe.units.applying import ApplyStopped
 from leverframe.units.unit_plan import UnitPlan
+
+#: So many units that are tried first, or one of each version.
+Canary = int | Literal["versions"]
 
 
 class RolledOut(NamedTuple):
@@ -16,13 +20,26 @@ class RolledOut(NamedTuple):
     is_begun: bool = True
 
 
+def choose_canaries(
+    plans: Sequence[UnitPlan], canary: Canary, group: Collection[str] | None = None
+) -> list[UnitPlan]:
+    """Return the plans that are tried first: so many, one of each version, or those of a group."""
+    if group is not None:
+        return [plan for plan in plans if {plan.unit, plan.address} & set(group)]
+    if canary == "versions":
+        first: dict[Profile, UnitPlan] = {}
+        for plan in plans:
+            first.setdefault(plan.profile, plan)
+        return list(first.values())
+    return list(plans[:canary])
+
+
 def waves(
-    plans: Sequence[UnitPlan], canary: int, batch: int
+    canaries: Sequence[UnitPlan], rest: Sequence[UnitPlan], batch: int
 ) -> Iterator[tuple[Sequence[UnitPlan], bool]]:
     """Yield what is done at a time, and whether it is the last of those that are tried first."""
-    for number, plan in enumerate(plans[:canary], start=1):
-        yield [plan], number == min(canary, len(plans))
-    rest = plans[canary:]
+    for number, plan in enumerate(canaries, start=1):
+        yield [plan], number == len(canaries)
     for start in range(0, len(rest), batch):
         yield rest[start : start + batch], False
 
@@ -31,13 +48,15 @@ async def roll_out(
     plans: Sequence[UnitPlan],
     apply_one: Callable[[UnitPlan], Awaitable[None]],
     *,
-    canary: int = 0,
+    canaries: Sequence[UnitPlan] = (),
     batch: int = 1,
     may_go_on: Callable[[int], bool] = lambda left: True,
 ) -> list[RolledOut]:
     """Carry plans out; after a wave in which one failed, the others are not begun."""
     found: list[RolledOut] = []
-    for wave, is_last_canary in waves(plans, canary, batch):
+    tried_first = {plan.unit for plan in canaries}
+    rest = [plan for plan in plans if plan.unit not in tried_first]
+    for wave, is_last_canary in waves(canaries, rest, batch):
         results = await asyncio.gather(*map(apply_one, wave), return_exceptions=True)
         for plan, result in zip(wave, results, strict=True):
             if isinstance(result, BaseException) and not isinstance(result, ApplyStopped):
@@ -46,5 +65,5 @@ async def roll_out(
         left = len(plans) - len(found)
         if any(one.trouble for one in found) or (is_last_canary and left and not may_go_on(left)):
             break
-    begun = len(found)
-    return found + [RolledOut(plan.unit, "not begun", False) for plan in plans[begun:]]
+    left_over = [*canaries, *rest][len(found) :]
+    return found + [RolledOut(plan.unit, "not begun", False) for plan in left_over]
