@@ -141,6 +141,9 @@ def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
         ("[outputz.OUT0]", "outputz is unknown; did you mean outputs?"),
         ("[outputs.OUT7]", "outputs.OUT7 is unknown; did you mean OUT"),
         ("[outputs.OUT0]\nnmae = 1", "outputs.OUT0.nmae is unknown; did you mean name?"),
+        ('hw = "3.9"', "hw is unknown; known are hardware, "),
+        ("[watchdog.9]", "watchdog.9 is unknown; known are 1 to 6."),
+        ("[pwm.9]", "pwm.9 is unknown; known are PWM0, PWM1, PWM2, PWM3"),
         ("outputs = 3", "outputs must be a table, such as [outputs]."),
         ("outputs.OUT0 = 3", "outputs.OUT0 must be a table, such as [outputs.OUT0]."),
         ("[profile]", "The version is written as hardware and software."),
@@ -190,6 +193,14 @@ def test_a_mistake_is_told_with_its_line(line: str, told: str, tmp_path: Path) -
         words in told for words in at_header
     )
     assert "hush" not in found[0]
+
+
+def test_an_unknown_key_lists_all_that_are_known_nearest_first(tmp_path: Path) -> None:
+    (told,) = mistakes(written(tmp_path, 'hw = "3.9"\n'))
+    known = told.partition("known are ")[2].rstrip(".").split(", ")
+    assert known[0] == "hardware"
+    assert {"software", "outputs", "rules", "access"} <= set(known)
+    assert "profile" not in known
 
 
 def test_what_a_version_lacks_is_told_with_the_versions_that_have_it(tmp_path: Path) -> None:

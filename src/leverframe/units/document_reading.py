@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from msgspec.structs import asdict
@@ -82,10 +82,13 @@ class DocumentReader:
         line_at: Callable[[TomlPath], FileLine],
         values: Mapping[str, Value],
         secret: Callable[[SecretReference], str | None],
+        own_keys: Iterable[str] = (),
     ) -> None:
         self._line_at = line_at
         self._values = values
         self._secret = secret
+        #: Keys about the file, which an unknown key may stand for.
+        self._own_keys = own_keys
         self.entries: dict[str, FileEntry] = {}
         self.lists: dict[str, FileLine] = {}
         #: References to nothing, by the path of the setting.
@@ -103,7 +106,10 @@ class DocumentReader:
                 self._wrong((name,), "The version is written as hardware and software.")
                 continue
             if name not in fields:
-                self._wrong((*place, name), unknown(".".join(map(str, (*place, name))), fields))
+                key = ".".join(map(str, (*place, name)))
+                own = () if place else self._own_keys
+                known = [one for one in (*own, *fields) if one != "profile"]
+                self._wrong((*place, name), unknown(key, known))
                 continue
             branch, is_list = branch_of(fields[name])
             if branch is None:

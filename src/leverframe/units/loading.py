@@ -125,7 +125,7 @@ class _Loading:
     def read_all(self) -> None:
         values = {**self._values, **self._outer_values}
         for document, line_at in self._documents:
-            reader = DocumentReader(line_at, values, self._secrets.find)
+            reader = DocumentReader(line_at, values, self._secrets.find, OWN_KEYS)
             reader.read(document)
             self.entries |= reader.entries
             self.lists |= reader.lists

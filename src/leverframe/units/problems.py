@@ -39,12 +39,22 @@ class BadUnitFile(ErrorForPeople, ValueError):
 
 
 def unknown(key: str, known: Iterable[str]) -> str:
-    """Report an unknown key, and which one was probably meant."""
+    """Report an unknown key: the one that was probably meant, or all of them, nearest first."""
     names = list(known)
-    meant = nearest(key.rpartition(".")[2], names)
-    advice = f"did you mean {meant}?" if meant else f"known are {_listed(names)}."
-    return f"{key} is unknown; {advice}"
+    written = key.rpartition(".")[2]
+    meant = nearest(written, names)
+    if meant:
+        return f"{key} is unknown; did you mean {meant}?"
+    if not names:
+        return f"{key} is unknown; there are none."
+    if len(names) > 1 and names == [*map(str, range(1, len(names) + 1))]:
+        return f"{key} is unknown; known are 1 to {len(names)}."
+    return f"{key} is unknown; known are {', '.join(_nearest_first(written, names))}."
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names) if len(names) <= 12 else f"{names[0]} to {names[-1]}"
+def _nearest_first(word: str, names: list[str]) -> list[str]:
+    """Sort by likeness; what is as near as another stays in its order."""
+    # Imported here: a file without mistakes needs no guesses.
+    from difflib import SequenceMatcher
+
+    return sorted(names, key=lambda name: -SequenceMatcher(None, word, name).ratio())
