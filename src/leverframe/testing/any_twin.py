@@ -2,6 +2,8 @@
 
 Whatever the test does to a twin goes past its port: it needs no account, meets no fault, and is no
 request of a client. `get` alone is a client, by the network.
+
+Importing this loads neither the controller nor a client: methods import what they alone need.
 """
 
 import asyncio
@@ -10,30 +12,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import quote
 from weakref import WeakSet
 
 import msgspec
 
-from leverframe.commands.table.rules import event_query
-from leverframe.engine.settings import free_place
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.given_settings import GivenSettings, without_recording
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
-from leverframe.hardware.fault_catalogue import FAULTS, Fault
 from leverframe.profile import Profile
-from leverframe.testing.explanation import explain
-from leverframe.testing.faults import raw, reboot
 from leverframe.testing.message_setup import missing_setup
 from leverframe.testing.outbox import TwinOutbox
-from leverframe.testing.requests import TwinRequest, journal_from_json, requests_from
-from leverframe.testing.rule_words import BadRule, condition_from_words, rule_from_words
 from leverframe.testing.set_fault import TwinFault
-from leverframe.testing.twin_client import fetched
 from leverframe.testing.twin_clock import TwinClock
-from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.recorded_unit import content_of_unit, recorded_unit
+
+if TYPE_CHECKING:
+    from leverframe.fleet.given_settings import GivenSettings
+    from leverframe.hardware.fault_catalogue import Fault
+    from leverframe.testing.requests import TwinRequest
+    from leverframe.units.pulled_unit import PulledUnit
 
 #: Where twins listen.
 HOST = "127.0.0.1"
@@ -83,7 +80,7 @@ class AnyTwin(ABC):
     #: Makes what is random in it the same in every run.
     seed: int
     #: What a recording that was given as `settings` shows, with what it does not (`unread`).
-    recorded_unit: PulledUnit | None = None
+    recorded_unit: "PulledUnit | None" = None
 
     def __init__(self) -> None:
         self.outbox = TwinOutbox(lambda: self._json("/api/outbox"), self._clear_outbox)
@@ -94,12 +91,16 @@ class AnyTwin(ABC):
         self.last_report: str | None = None
 
     def _read_recording(
-        self, settings: GivenSettings | None, recorded: str | Path | None
-    ) -> tuple[GivenSettings | None, str | Path | None]:
+        self, settings: "GivenSettings | None", recorded: str | Path | None
+    ) -> "tuple[GivenSettings | None, str | Path | None]":
         """Make of a recording that is given as settings what it shows of them, and its answers."""
+        from leverframe.fleet.given_settings import without_recording
+
         settings, recording = without_recording(settings)
         if recording is None:
             return settings, recorded
+        from leverframe.units.recorded_unit import content_of_unit, recorded_unit
+
         self.recorded_unit = recorded_unit(Path(recording))
         return content_of_unit(self.recorded_unit), recorded or recording
 
@@ -173,6 +174,8 @@ class AnyTwin(ABC):
 
     def get(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
         """Return the text that a client gets; raise `TwinRefused` where it is refused."""
+        from leverframe.testing.twin_client import fetched
+
         return fetched(self.url, path, auth or self.account, self.ca_file, self.door)
 
     async def aget(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
@@ -192,11 +195,15 @@ class AnyTwin(ABC):
         """Do the same as `command`, beside the event loop of the test."""
         await asyncio.to_thread(self.command, *commands)
 
-    def requests(self, path: str | None = None, *, method: str | None = None) -> list[TwinRequest]:
+    def requests(
+        self, path: str | None = None, *, method: str | None = None
+    ) -> "list[TwinRequest]":
         """List the newest 2000 requests of clients, oldest first; of one path or method, if given.
 
         Each has `time`, `method`, `path`, `query`, `status` and `problem`.
         """
+        from leverframe.testing.requests import journal_from_json, requests_from
+
         noted = journal_from_json(self._operate("/api/sim/requests"))
         return requests_from(noted, self.zone, path, method)
 
@@ -226,6 +233,8 @@ class AnyTwin(ABC):
 
     def explain(self, label: str) -> str:
         """Explain in sentences why a value is what it is."""
+        from leverframe.testing.explanation import explain
+
         return explain(label, self.state, self._json("/api/rules"), self.journal, self.zone)
 
     def report(self) -> str:
@@ -328,6 +337,8 @@ class AnyTwin(ABC):
         await asyncio.to_thread(self.until, condition, limit)
 
     def _judge(self, text: str) -> Callable[[], bool]:
+        from leverframe.testing.rule_words import BadRule, condition_from_words
+
         label, compare, number = condition_from_words(text)
         if not isinstance(self.state.get(label, ""), float | int | None):
             raise BadRule(f"There is no value {label!r}.")
@@ -344,7 +355,7 @@ class AnyTwin(ABC):
 
     def fault(
         self,
-        fault: Fault,
+        fault: "Fault",
         *,
         path: str | None = None,
         times: int | None = None,
@@ -358,6 +369,8 @@ class AnyTwin(ABC):
         `path` chooses requests; `times`, `after`, `for_` and `chance` say how often and when it
         acts, as far as the kind takes them. Chance is the same in every run with the same seed.
         """
+        from leverframe.hardware.fault_catalogue import FAULTS
+
         if seed is None and "seed" in FAULTS[fault.kind].scopes and "seed" not in fault.given:
             seed = (self.seed + self._faults_set) % 2**31
         self._faults_set += 1
@@ -377,6 +390,8 @@ class AnyTwin(ABC):
 
         `raw(ds1="-1270")`; None lets them tell the truth again.
         """
+        from leverframe.testing.faults import raw
+
         for key, value in values.items():
             for number, text in self._present_faults():
                 if text.startswith("raw*") and f"*key:{key}*" in f"{text}*":
@@ -386,10 +401,12 @@ class AnyTwin(ABC):
 
     def reboot(self, takes: Duration = 5) -> None:
         """Restart it: it is off, and cannot be reached, until that much time has passed."""
+        from leverframe.testing.faults import reboot
+
         self.fault(reboot(seconds_of(takes)))
 
     @abstractmethod
-    def _set_fault(self, fault: Fault) -> int:
+    def _set_fault(self, fault: "Fault") -> int:
         """Set a fault and return its number."""
 
     def _end_fault(self, number: int, text: str) -> None:
@@ -422,6 +439,10 @@ class AnyTwin(ABC):
         What a message needs and is not set yet (server, recipient, text) is set, too; the text is
         the condition.
         """
+        from leverframe.commands.table.rules import event_query
+        from leverframe.engine.settings import free_place
+        from leverframe.testing.rule_words import BadRule, rule_from_words
+
         delays = seconds_of(on_delay), seconds_of(off_delay)
         rule = rule_from_words(when, then, self.profile, hysteresis, *delays)
         settings = self.settings

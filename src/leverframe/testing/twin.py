@@ -2,6 +2,9 @@
 
 All twins of a process live on one event loop in a thread of its own (`loop_thread.py`). A twin
 remembers nothing beyond its end, and nothing leaves it: messages are kept in its outbox.
+
+The controller is loaded with the first twin, not with this module: a project imports `Twin` also in
+runs that start none.
 """
 
 from collections.abc import Mapping
@@ -10,35 +13,11 @@ from copy import copy
 from pathlib import Path
 from random import Random, SystemRandom
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote, urlsplit
 
-from leverframe.clock import VirtualClock
-from leverframe.commands.table.rights import UNRESTRICTED
-from leverframe.config import Config
-from leverframe.controller import Controller
-from leverframe.controller.live_snapshot import LiveSnapshot, go_back, take_snapshot
-from leverframe.fleet.given_settings import (
-    BadSettings,
-    GivenSettings,
-    leaves_for,
-    version_for,
-)
 from leverframe.fleet.time_words import WhenText, wall_of
-from leverframe.hardware.fault_catalogue import Fault
-from leverframe.process.build import BuiltController, ConfiguredIdentity, build
-from leverframe.process.ports import connect_modbus, connect_snmp
-from leverframe.process.reach import certificate_of, connect_certificate, listen, reach_of
-from leverframe.process.recorded import read_answers, with_recorded_answers
-from leverframe.process.serve import http_limits
-from leverframe.process.services import Sending
 from leverframe.profile import Profile
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.descriptors import DescriptorBudget
-from leverframe.servers.http.messages import AnyReply, Handler, Request
-from leverframe.servers.http.server import HttpServer
-from leverframe.servers.http_faults import HttpFaults
-from leverframe.storage.store import Changes, MemoryStore
 from leverframe.testing.any_twin import (
     HOST,
     READ_COMMUNITY,
@@ -48,8 +27,16 @@ from leverframe.testing.any_twin import (
     TwinAddress,
 )
 from leverframe.testing.loop_thread import LOOP_THREAD
-from leverframe.testing.process_twin import ProcessTwin
-from leverframe.testing.twin_client import checked
+
+if TYPE_CHECKING:
+    from leverframe.controller import Controller
+    from leverframe.controller.live_snapshot import LiveSnapshot
+    from leverframe.fleet.given_settings import GivenSettings
+    from leverframe.hardware.fault_catalogue import Fault
+    from leverframe.process.build import BuiltController
+    from leverframe.servers.http.messages import Handler
+    from leverframe.storage.store import MemoryStore
+    from leverframe.testing.process_twin import ProcessTwin
 
 #: Who is the cause of what a test does to a twin.
 BY_TEST = "test"
@@ -85,7 +72,7 @@ class Twin(AnyTwin):
         name: str | None = None,
         start: WhenText | None = None,
         timezone: str = "UTC",
-        settings: GivenSettings | None = None,
+        settings: "GivenSettings | None" = None,
         accounts: Mapping[str, str] | None = None,
         tls: bool = False,
         modbus: bool = False,
@@ -95,6 +82,13 @@ class Twin(AnyTwin):
         recorded: str | Path | None = None,
         seed: int | None = None,
     ) -> None:
+        from leverframe.clock import VirtualClock
+        from leverframe.config import Config
+        from leverframe.fleet.given_settings import leaves_for, version_for
+        from leverframe.process.build import ConfiguredIdentity
+        from leverframe.process.recorded import read_answers
+        from leverframe.storage.store import MemoryStore
+
         super().__init__()
         settings, recorded = self._read_recording(settings, recorded)
         self._profile = version_for(hw, sw, settings)
@@ -151,6 +145,18 @@ class Twin(AnyTwin):
             LOOP_THREAD.run(self._parts.aclose())
 
     async def _start(self) -> None:
+        from leverframe.clock import VirtualClock
+        from leverframe.controller.live_snapshot import take_snapshot
+        from leverframe.process.build import build
+        from leverframe.process.ports import connect_modbus, connect_snmp
+        from leverframe.process.reach import certificate_of, connect_certificate, listen, reach_of
+        from leverframe.process.recorded import with_recorded_answers
+        from leverframe.process.serve import http_limits
+        from leverframe.process.services import Sending
+        from leverframe.servers.descriptors import DescriptorBudget
+        from leverframe.servers.http.server import HttpServer
+        from leverframe.servers.http_faults import HttpFaults
+
         async with AsyncExitStack() as parts:
             store = self._memory = await self._store()
             reach = reach_of(self._config)
@@ -200,8 +206,10 @@ class Twin(AnyTwin):
             self._first = await take_snapshot(controller)
             self._built, self._parts = built, parts.pop_all()
 
-    async def _store(self) -> MemoryStore:
+    async def _store(self) -> "MemoryStore":
         """Make the store of a unit that was set up before."""
+        from leverframe.storage.store import Changes, MemoryStore
+
         store = MemoryStore()
         leaves, identity = await self._first_rows()
         await store.commit(Changes(settings=leaves, kept=identity))
@@ -221,16 +229,22 @@ class Twin(AnyTwin):
         return {**self._leaves, **await _account_leaves(self._accounts)}, identity
 
     @classmethod
-    def process(cls, **parameters: Any) -> ProcessTwin:
+    def process(cls, **parameters: Any) -> "ProcessTwin":
         """Return a twin as a process of its own, which can be killed; see `ProcessTwin`."""
+        from leverframe.testing.process_twin import ProcessTwin
+
         return ProcessTwin(**parameters)
 
     # --- snapshots --------------------------------------------------------------------------------
 
-    def snapshot(self) -> LiveSnapshot:
+    def snapshot(self) -> "LiveSnapshot":
+        from leverframe.controller.live_snapshot import take_snapshot
+
         return LOOP_THREAD.run(take_snapshot(self._running.controller))
 
-    def restore(self, snapshot: LiveSnapshot) -> None:
+    def restore(self, snapshot: "LiveSnapshot") -> None:
+        from leverframe.controller.live_snapshot import go_back
+
         LOOP_THREAD.run(go_back(self._running.controller, snapshot))
         self.clock.was_moved()
 
@@ -260,6 +274,9 @@ class Twin(AnyTwin):
         self.clock.was_moved()
 
     async def _reset(self) -> None:
+        from leverframe.controller.live_snapshot import go_back
+        from leverframe.storage.store import Changes
+
         built, store = self._running, self._memory
         controller = built.controller
         assert self._first is not None
@@ -277,7 +294,7 @@ class Twin(AnyTwin):
             controller.request_journal.clear()
         built.web.access.sessions.close_all()
 
-    def _set_fault(self, fault: Fault) -> int:
+    def _set_fault(self, fault: "Fault") -> int:
         async def set_it() -> int:
             assert self.controller.faults is not None
             return self.controller.faults.add(fault).number
@@ -321,12 +338,12 @@ class Twin(AnyTwin):
     # --- inside -----------------------------------------------------------------------------------
 
     @property
-    def controller(self) -> Controller:
+    def controller(self) -> "Controller":
         """The controller itself, for use on the loop of the twins alone."""
         return self._running.controller
 
     @property
-    def _running(self) -> BuiltController:
+    def _running(self) -> "BuiltController":
         if self._built is None:
             raise RuntimeError("The twin is off; start it with `with`, or with start().")
         return self._built
@@ -335,6 +352,10 @@ class Twin(AnyTwin):
         return LOOP_THREAD.run(self._answer(target, method, body))
 
     async def _answer(self, target: str, method: str, body: bytes) -> bytes:
+        from leverframe.commands.table.rights import UNRESTRICTED
+        from leverframe.servers.http.messages import AnyReply, Request
+        from leverframe.testing.twin_client import checked
+
         path, mark, query = target.partition("?")
         request = Request(method, path, query if mark else None, {}, body, BY_TEST)
         answer: Any = self._running.web.handle_as(request, UNRESTRICTED)
@@ -349,6 +370,8 @@ def _snmp_leaves() -> dict[str, Any]:
 
 
 def _mqtt_leaves(broker: str) -> dict[str, Any]:
+    from leverframe.fleet.given_settings import BadSettings
+
     parts = urlsplit(broker if "://" in broker else f"mqtt://{broker}")
     try:
         port = parts.port
@@ -371,6 +394,9 @@ def _mqtt_leaves(broker: str) -> dict[str, Any]:
 
 
 async def _account_leaves(accounts: list[tuple[str, str]]) -> dict[str, Any]:
+    from leverframe.fleet.given_settings import BadSettings
+    from leverframe.servers.accounts.passwords import Passwords
+
     if len(accounts) > 2:
         raise BadSettings("accounts: give the administrator, and perhaps a user.")
     passwords, leaves = Passwords(), dict[str, Any]({"access.required": True})

@@ -1,0 +1,59 @@
+"""What is loaded when: little by importing the kit, the controller with the first twin."""
+
+import subprocess
+import sys
+
+#: The parts of the package that importing `Twin` may load.
+LIGHT_PARTS = {"testing", "fleet.time_words", "errors", "durations", "profile"}
+#: Packages of others that it may load; `msgspec` brings the second one where it is installed.
+LIGHT_PACKAGES = {"msgspec", "typing_extensions"}
+
+#: Prints the modules that a program has loaded beyond a bare start of Python.
+LOADED = """
+import sys
+bare = set(sys.modules)
+{program}
+print(*sorted(set(sys.modules) - bare))
+"""
+
+
+def loaded_by(program: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED.format(program=program)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return set(done.stdout.split())
+
+
+def packages_of_others(modules: set[str]) -> set[str]:
+    roots = {module.partition(".")[0] for module in modules} - sys.stdlib_module_names
+    return {root for root in roots if not root.startswith("_")} - {"leverframe"}
+
+
+def test_importing_twin_loads_neither_the_controller_nor_a_client() -> None:
+    modules = loaded_by("from leverframe.testing import Twin, AnyTwin, TwinClock")
+    parts = {name.removeprefix("leverframe.") for name in modules if "leverframe." in name}
+    heavy = {part for part in parts - {"fleet"} if part.partition(".")[0] != "testing"}
+    assert heavy - LIGHT_PARTS == set()
+    assert packages_of_others(modules) - LIGHT_PACKAGES == set()
+    assert modules & {"http.client", "sqlite3", "multiprocessing"} == set()
+
+
+TWIN_THAT_SWITCHES = """
+from leverframe.testing import Twin
+with Twin() as twin:
+    twin.command("outs.cgi?out0=1")
+    twin.advance("1h")
+    assert twin.state["OUT0"] == 1
+"""
+
+
+def test_a_twin_starts_without_clients_and_units() -> None:
+    modules = loaded_by(TWIN_THAT_SWITCHES)
+    assert packages_of_others(modules) & {"httpx", "httpcore", "anyio", "h11"} == set()
+    assert {
+        name for name in modules if name.startswith(("leverframe.units", "leverframe.rec"))
+    } == set()
