@@ -247,7 +247,7 @@ def test_rules_that_want_one_output_different_at_once_fight() -> None:
 def test_advice_calls_rules_by_their_names() -> None:
     warm, door = rule(name="Warm"), digital("INPD1", 1, value=0, name="Door")
     first, second = (told.text for told in advice(warm, door))
-    assert first.startswith("Rules Warm and Door can be met together")
+    assert first.startswith("Rules Warm and Door set")
     assert second.startswith("When rule Door ceases, it switches OUT0 on, also if rule Warm is")
 
 

@@ -30,7 +30,7 @@ def test_a_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
     expect(page.get_by_label("New password")).to_be_visible()
     for typed, reason in (
         ("short", "5"),
-        ("administrator", "one of the first passwords"),
+        ("administrator", "lists of common passwords"),
         ("greenhouse 12", "a name that everybody can see"),
     ):
         page.get_by_label("New password").fill(typed)
@@ -125,6 +125,6 @@ def test_who_signs_in_at_a_fresh_controller_is_led_there_unless_an_address_says_
     page.goto(f"http://{HOST}:{twin.port}/#/status")
     expect(page.get_by_role("link", name="Begin the first run")).to_be_visible()
     page.goto(f"http://{HOST}:{twin.port}/#/firstrun")
-    page.get_by_role("button", name="Skip the first run for good").click()
+    page.get_by_role("button", name="Do not show the first run again").click()
     expect(page.locator("main[data-page=status][aria-busy=false]")).to_be_visible()
     expect(page.locator(".first-run")).to_have_count(0)

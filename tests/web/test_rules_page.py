@@ -73,7 +73,7 @@ def test_a_rule_is_a_row_that_tells_its_state_and_is_opened_closed_and_moved(
     page.get_by_label("Filter by name or thing").fill("input 1")
     expect(page.locator(".r")).to_have_count(1)
     page.get_by_label("Filter by name or thing").fill("zeppelin")
-    expect(page.locator(".rules")).to_have_text("No rule is like that.")
+    expect(page.locator(".rules")).to_have_text("No rules match.")
     page.get_by_label("Filter by name or thing").fill("")
     page.locator("#rule-1").press("Alt+ArrowDown")
     expect(row(page, 2)).to_contain_text("Heating")
@@ -99,7 +99,7 @@ def test_a_heating_rule_with_a_night_window_takes_few_clicks_and_goes_with_its_w
     form.get_by_label("Time window", exact=True).select_option("out")
     form.get_by_label("Days of the window").select_option(label="on weekdays")
     expect(form).to_contain_text("on at 18 °C, off at 20 °C")
-    expect(form.locator(".trial")).to_contain_text("It would have acted")
+    expect(form.locator(".trial")).to_contain_text("The rule would have acted")
     expect(form.locator(".trial .course path")).to_have_count(2)
     form.get_by_role("button", name="Save and enable").click()
     expect(row(page, 1)).to_contain_text("it is not between 22:00 and 06:00, on weekdays")
@@ -149,7 +149,7 @@ def test_rules_that_fight_loop_or_never_act_are_warned_of(
     twin.set_readings(DS1=20)
     page = open_page("rules?edit=1")
     expect(editor(page).locator(".advice")).to_contain_text(
-        "Fights over Output 2 with rule Cooling"
+        "Conflicts with rule Cooling over Output 2"
     )
     expect(row(page, 1).locator(".m")).to_have_text("cannot act")
 

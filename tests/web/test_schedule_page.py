@@ -286,7 +286,7 @@ def test_one_entry_is_edited_at_a_time_and_back_closes_that_one(
     main.get_by_role("button", name="Edit").click()
     expect(form.get_by_role("heading")).to_have_text("Morning")
     page.get_by_role("button", name="New entry").click()
-    expect(form.get_by_role("heading")).to_have_text("New entry of the schedule")
+    expect(form.get_by_role("heading")).to_have_text("New schedule entry")
     page.go_back()
     expect(form.get_by_role("heading")).to_have_text("Morning")
     page.go_back()
@@ -301,7 +301,7 @@ def test_one_entry_is_edited_at_a_time_and_back_closes_that_one(
     expect(form.get_by_label("Name")).to_have_value("Noon")
     page.get_by_role("button", name="New entry").click()
     page.get_by_role("button", name="Leave without saving").click()
-    expect(form.get_by_role("heading")).to_have_text("New entry of the schedule")
+    expect(form.get_by_role("heading")).to_have_text("New schedule entry")
     form.get_by_role("button", name="Cancel").click()
     expect(form).to_have_count(0)
     assert [entry["name"] for entry in twin.settings()["schedule"] if entry] == ["Morning"]
@@ -335,7 +335,7 @@ def test_who_took_the_last_place_meanwhile_keeps_it(twin: ServedTwin, open_page:
     page.get_by_role("button", name="New entry").click()
     form.get_by_label("Name").fill("Own")
     twin.get(f"/inpa.cgi?schedset={last}*Last*1*1*72000*0*31*1")
-    all_used = f"All {last + 1} places are used."
+    all_used = f"All {last + 1} entries are used."
     expect(page.locator("main")).to_contain_text(all_used)
     form.get_by_role("button", name="Save").click()
     expect(form).to_contain_text(all_used)

@@ -145,7 +145,7 @@ def test_what_changes_elsewhere_shows_within_a_second_and_an_absent_reading_sinc
     twin.set_readings(DS1=None)
     expect(page.locator(".tile[data-absent]")).to_contain_text("▲ silent since")
     expect(tile(page, "DS1").locator(".value")).to_contain_text("61.4")
-    expect(page.locator(".glance .findings")).to_contain_text("Thermometer 1 has fallen silent.")
+    expect(page.locator(".glance .findings")).to_contain_text("Thermometer 1 no longer responds.")
 
 
 def test_a_finding_shows_within_a_second_where_it_is_repaired_and_goes_with_the_repair(
@@ -156,11 +156,13 @@ def test_a_finding_shows_within_a_second_where_it_is_repaired_and_goes_with_the_
     expect(count).to_have_count(0)
     twin.get("/inpa.cgi?event=0*100*0*0*0*0*28*0*0*0*0*0*1*0*0*0&eventon=0*1")
     finding = page.locator(".glance .findings li")
-    told = finding.filter(has_text="Poczta ma być wysyłana")
+    told = finding.filter(has_text="Nie można wysłać poczty")
     within_a_second(lambda: (told.count(), count.all_inner_texts()), (1, ["▲ 1"]))
     expect(page.locator(".glance .fine")).to_have_count(0)
     finding.get_by_role("link").click()
-    expect(page.locator("main[data-page=messages] > .findings")).to_contain_text("Poczta ma być")
+    expect(page.locator("main[data-page=messages] > .findings")).to_contain_text(
+        "Nie można wysłać poczty"
+    )
     twin.get("/stm.cgi?em8=Open")
     twin.get("/stm.cgi?em1=mail.example")
     twin.get("/stm.cgi?em5=keeper@example.org")

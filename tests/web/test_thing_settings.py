@@ -245,7 +245,7 @@ def test_what_is_pressed_is_met_though_the_drawer_changes_in_the_same_moment(
     page.evaluate(TOLD_OF, "sensor_lost.DS3")
     page.mouse.up()
     expect(third).to_contain_text("Thermometer 3 then has no reading")
-    expect(page.locator("dialog.drawer .finding")).to_contain_text("has fallen silent")
+    expect(page.locator("dialog.drawer .finding")).to_contain_text("no longer responds")
     # The question outlasts what else happens, and the same address asked for again.
     twin.set_readings(DS3=20)
     expect(page.locator("dialog.drawer .finding")).to_have_count(0)

@@ -35,26 +35,26 @@ _MOMENTS = {
 
 #: Kind -> its sentence. `{name}` is what people call the label.
 SENTENCES = {
-    "sensor_lost": "{name} has fallen silent.",
+    "sensor_lost": "{name} no longer responds.",
     "sensor_silent": "{name} is set up, but has never answered.",
     "slot_silent": "The module in Modbus slot {slot} is set up, but has never answered.",
     "rule_waits": "Rule {rule} waits for {name}, which has never been seen.",
     "rule_held": "{name} is held by hand, but rule {rule} is met.",
-    "rules_fight": "Rules {rule} and {other} can be met together and want {name} different.",
+    "rules_fight": "Rules {rule} and {other} set {name} to different states when both are met.",
     "rules_endless": "Rules set each other off without end, once a second at most: {labels}.",
     "pid_output_off": "The PID regulator is on, but its output {name} is off.",
-    "pid_input_missing": "The PID regulator holds its duty: {name} has no value.",
+    "pid_input_missing": "The PID regulator keeps its last duty cycle because {name} has no value.",
     "watchdog_restarts": "Watchdog {number} restarts {name}, because {host} does not answer.",
     "watchdog_gave_up": "Watchdog {number} has given up: {host} does not answer.",
     "watchdog_fails": "Watchdog {number}: pings to {host} without answer: {failures}.",
     "clock_not_set": "The clock is not set, so the schedule acts at wrong times.",
-    "email_not_set_up": "Mail is to be sent, but no server or recipient is set.",
-    "http_not_set_up": "HTTP request {slot} is to be sent, but it has no address.",
-    "sms_not_set_up": "SMS {slot} is to be sent, but it has no telephone number.",
-    "snmp_not_set_up": "SNMP traps are to be sent, but no receiver is switched on.",
-    "mqtt_not_set_up": "MQTT messages are to be sent, but MQTT is switched off.",
-    "email_without_text": "Mail {slot} is to be sent, but its text is empty: nothing is sent.",
-    "sms_without_text": "SMS {slot} is to be sent, but its text is empty: nothing is sent.",
+    "email_not_set_up": "Mail cannot be sent: no server or recipient is set.",
+    "http_not_set_up": "HTTP request {slot} cannot be sent: it has no address.",
+    "sms_not_set_up": "SMS {slot} cannot be sent: it has no telephone number.",
+    "snmp_not_set_up": "SNMP traps cannot be sent: no receiver is switched on.",
+    "mqtt_not_set_up": "MQTT messages cannot be sent: MQTT is switched off.",
+    "email_without_text": "Mail {slot} is not sent because its text is empty.",
+    "sms_without_text": "SMS {slot} is not sent because its text is empty.",
 }
 
 

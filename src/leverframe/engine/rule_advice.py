@@ -213,8 +213,8 @@ def _fight(
     first, second = (rule_label(settings.rules, one) for one in numbers)
     if _wish_differently(rule, other) and _both_met(numbers, rule, other, settings):
         text = (
-            f"Rules {first} and {second} can be met together and want {target} different: "
-            "the one that is met later wins."
+            f"Rules {first} and {second} set {target} to different states when both are met. "
+            "The one that is met later wins."
         )
         yield Advice("fight", numbers, (target,), {}, text)
     elif _decides(rule) and _decides(other):

@@ -79,7 +79,7 @@ test("a row tells its worst finding in words, with since and how many more", () 
   ];
   const about = { tenant: null };
   const shown = textOf(list({ node: about, rows }, 2, (name) => name === "a", () => {}, 10));
-  assert.match(shown, /Flow has fallen silent\. since [\d:]+, and 2 more/);
+  assert.match(shown, /Flow no longer responds\. since [\d:]+, and 2 more/);
   assert.match(shown, /3 findings/);
   assert.match(shown, /without power/);
   assert.match(shown, /:81/);
@@ -325,7 +325,7 @@ test("changes are read for what is looked for, and searched in the reader's word
   // By the node's clock, whatever the reader's shows.
   assert.match(textOf(view()), new RegExp(`As of ${words.clock(NOON).slice(0, 5)}`));
   assert.doesNotMatch(textOf(view({ text: "pUMP" })), / bo /);
-  assert.match(textOf(view({ text: "nothing such" })), /No change is like that\./);
+  assert.match(textOf(view({ text: "nothing such" })), /No changes match\./);
   await drawn(() => view({ by: "bo" }));
   globalThis.fetch = asIs;
   assert.deepEqual(asked, [
@@ -459,7 +459,7 @@ test("a roll-out tells its groups, thresholds and what can be done now", () => {
   assert.match(shown, /stopped 2 of 5 done, failed: 2, back again: 1 ann · [\d:]+ · names/);
   assert.match(shown, /Failed: 2\. It stops at 2\./);
   assert.match(shown, /Group 2 1 of 4 done, failed: 2/);
-  assert.match(shown, /needs 90 % for the next one · failures that stop it: 2 · .*: 10 min/);
+  assert.match(shown, /starts when 90 % of a group succeeded · stops after 2 failures · .*10 min/);
   assert.match(shown, /Go on Retry those that failed Undo Forget Why they failed: 2/);
   const bars = markup(new Rollouts(page).view([rollout()], 10));
   assert.match(bars, /class=back x=0 width=1/);

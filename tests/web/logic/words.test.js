@@ -166,7 +166,7 @@ test("what the server says is told in the language of the pages", async () => {
     "Il a un nouveau constat : Requête HTTP 1: Pas de réponse en 5 s.",
   );
   assert.equal(
-    words.serverText("It has a new finding: Pump has fallen silent."),
+    words.serverText("It has a new finding: Pump no longer responds."),
     `Il a un nouveau constat : ${words.findingSentence("sensor_lost", { name: "Pump" })}`,
   );
   assert.equal(

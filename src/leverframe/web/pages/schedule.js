@@ -263,7 +263,7 @@ export class Page {
       </button>`;
     return html`<small>
         ${used < entries.length
-          ? t("places_left", { left: entries.length - used })
+          ? t("places_left", { left: entries.length - used, max: entries.length })
           : t("all_used", { max: entries.length })}
       </small>
       <span class="group" role="group" aria-label=${t("view")}>
