@@ -231,3 +231,66 @@ async def test_others_have_the_loop_for_a_moment_after_a_part_that_took_long() -
         rounds.now += 4 * SLICE_S
     pauses = [later - before for before, later in pairwise(begins)]
     assert min(pauses) >= REST_S * 0.9
+
+
+async def test_short_parts_of_several_works_share_slices() -> None:
+    rounds = Rounds()
+    counting = asyncio.ensure_future(rounds.count())
+    await asyncio.gather(*(rounds.work(1000, SLICE_S / 100) for _ in range(3)))
+    counting.cancel()
+    assert len(rounds.worked) < 100
+
+
+async def rounds_until_next_slice(rounds: Rounds) -> int:
+    before = len(rounds.worked)
+    await rounds.turns.wait()
+    return len(rounds.worked) - before
+
+
+async def test_work_that_waited_for_something_else_needs_no_rest() -> None:
+    rounds = Rounds()
+    counting = asyncio.ensure_future(rounds.count())
+    await rounds.turns.wait()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    # As while the disk writes.
+    rounds.now += 20 * SLICE_S
+    assert await rounds_until_next_slice(rounds) < 5
+    counting.cancel()
+
+
+async def test_works_that_wait_do_not_rest_again_from_the_same_part() -> None:
+    rounds = Rounds()
+    counting = asyncio.ensure_future(rounds.count())
+    await rounds.turns.wait()
+    rounds.now += 4 * SLICE_S
+    others = [asyncio.ensure_future(rounds.turns.wait()) for _ in range(3)]
+    await others[0]
+    rested = len(rounds.worked)
+    await asyncio.gather(*others)
+    counting.cancel()
+    assert len(rounds.worked) - rested < 10
+
+
+async def test_long_part_that_begins_within_a_slice_is_followed_by_a_rest() -> None:
+    rounds = Rounds()
+    loop = asyncio.get_running_loop()
+    await rounds.turns.wait()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not rounds.turns.is_over()
+    rounds.now += 4 * SLICE_S
+    began = loop.time()
+    await rounds.turns.wait()
+    assert loop.time() - began >= REST_S * 0.9
+
+
+async def test_long_part_that_ends_by_waiting_for_something_else_is_followed_by_a_rest() -> None:
+    rounds = Rounds()
+    loop = asyncio.get_running_loop()
+    await rounds.turns.wait()
+    rounds.now += 4 * SLICE_S
+    await asyncio.sleep(0)
+    began = loop.time()
+    await rounds.turns.wait()
+    assert loop.time() - began >= REST_S * 0.9

@@ -31,11 +31,9 @@ SHARED_S = 1.0
 MAX_DEBT_S = 0.2
 #: What long work gets in one round of the loop, all of it together.
 SLICE_S = 0.005
-#: How long it rests after a part that took much longer: a request to a controller takes several
-#: rounds of the loop, and would wait for such a part in each of them. As long as it took, at most.
+#: The least and the longest rest after a round that took much longer, in between as long as it
+#: took: a request to a controller needs several rounds, and would wait in each of them.
 REST_S, MAX_REST_S = 0.01, 0.1
-#: A slice that is over for so long is no longer the last thing that the loop has done.
-_PAST_S = 1.0
 
 Item = TypeVar("Item")
 Asked = TypeVar("Asked")
@@ -156,31 +154,58 @@ class BulkTurns:
     """The turns of all long work of one event loop.
 
     However much of it is under way, and whatever a part of it takes, a round of the loop has one
-    slice of it, and what it began before the slice was over. After a part that took much longer,
+    slice of it, and what it began before the slice was over. After a round that took much longer,
     others have the loop to themselves for a moment. The first to wait has the next slice.
     """
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._ends_at = clock()
+        self._ends_at = self._rests_until = clock()
+        #: When the first part of this round of the loop began; None while nothing has.
+        self._began: float | None = None
         self.slice_s = SLICE_S
 
     def is_over(self) -> bool:
-        """Return whether the slice of this round is used up, or others wait for theirs."""
-        return bool(self._waiting) or self._clock() >= self._ends_at
+        """Return whether the slice is used up; if not, another part begins now."""
+        if self._clock() >= self._ends_at:
+            return True
+        self._note_begin()
+        return False
 
     async def wait(self) -> None:
         """Wait for the next slice, in a later round of the loop."""
         loop = asyncio.get_running_loop()
         turn = loop.create_future()
+        self._note_end()
         if not self._waiting:
             self._plan(loop)
         self._waiting.append(turn)
         await turn
         self._ends_at = self._clock() + self.slice_s
+        self._note_begin()
+
+    def _note_begin(self) -> None:
+        if self._began is None:
+            self._began = self._clock()
+            # A part that waits for an answer or the disk has given way with the end of the round.
+            asyncio.get_running_loop().call_soon(self._note_end)
+
+    def _note_end(self) -> None:
+        """Plan a rest if the parts of a round, which have just ended, took long."""
+        if self._began is None:
+            return
+        now = self._clock()
+        over_s = now - self._began - self.slice_s
+        self._began = None
+        if over_s > self.slice_s:
+            self._rests_until = now + min(max(REST_S, over_s), MAX_REST_S)
 
     def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._note_end()
+        if self._clock() < self._rests_until:
+            self._plan(loop)
+            return
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
@@ -191,9 +216,11 @@ class BulkTurns:
 
     def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
         """Plan the next slice for the next round, or for after a rest."""
-        over_s = self._clock() - self._ends_at
-        if self.slice_s < over_s < _PAST_S:
-            loop.call_later(min(max(REST_S, over_s), MAX_REST_S), self._wake, loop)
+        now = self._clock()
+        rest_s = self._rests_until - now
+        if rest_s > 0:
+            self._rests_until = now
+            loop.call_later(rest_s, self._wake, loop)
         else:
             loop.call_soon(self._wake, loop)
 
