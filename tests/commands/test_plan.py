@@ -145,7 +145,7 @@ def test_nothing_is_planned_where_nothing_differs() -> None:
     assert plan_between(NEW, tree, tree) == Plan((), (), tree)
 
 
-def test_a_rule_is_disabled_before_anything_changes_and_enabled_when_all_is_there() -> None:
+def test_rule_is_off_only_while_it_is_written_and_changes_after_what_it_needs() -> None:
     old = Rule(source="DS1", reference=20.0, enabled=True)
     now = with_values(NEW, rules=(old,))
     wanted = with_values(
@@ -154,14 +154,16 @@ def test_a_rule_is_disabled_before_anything_changes_and_enabled_when_all_is_ther
         analog_inputs__0__sensor="PT1000",
         outputs__1__return_time=60,
     )
-    sent = targets(plan_between(NEW, now, wanted))
-    assert sent == [
-        "/inpa.cgi?eventon=0*0",
+    written = "event=0*10*0*2150*0*0*1*0*0*0*0*0*1*0*0*0"
+    assert targets(plan_between(NEW, now, wanted)) == [
         "/inpa.cgi?sensor=013",
         "/outs.cgi?ortime=160",
-        "/inpa.cgi?event=0*10*0*2150*0*0*1*0*0*0*0*0*1*0*0*0",
+        "/inpa.cgi?eventon=0*0",
+        f"/inpa.cgi?{written}",
         "/inpa.cgi?eventon=0*1",
     ]
+    # All or nothing: it is never off.
+    assert targets(plan_between(NEW, now, wanted, rows=TABLE))[-1] == f"/inpa.cgi?{written}"
 
 
 def test_a_rule_is_named_by_a_command_of_ours_and_an_unread_name_is_left_alone() -> None:

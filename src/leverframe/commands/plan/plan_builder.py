@@ -14,7 +14,7 @@ from leverframe.commands.plan.written import (
 )
 from leverframe.commands.table.refusals import Refusal
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import is_same, value_at
+from leverframe.engine.tree import MISSING, is_same, value_at
 from leverframe.profile import Profile
 
 
@@ -57,22 +57,49 @@ class PlanBuilder:
         self.steps: list[PlannedStep] = []
         self.reasons: dict[str, str] = {}
 
-    def take(self, request: PlannedRequest) -> None:
-        """Take a request that is known to be right."""
-        self._add(request, tried(request, self.now, self.profile))
+    def take(
+        self,
+        request: PlannedRequest,
+        sets: Collection[str] | None = None,
+        removed: Collection[str] = (),
+    ) -> None:
+        """Take a request that is known to be right.
+
+        `sets` are the leaves that it writes, where it does not write the whole branch that it
+        names; `removed` are unread leaves that it removes.
+        """
+        effect = tried(request, self.now, self.profile)
+        if sets is None:
+            self._add(request, effect)
+            return
+        unread = self.hidden | self.unknown
+        moved = {path for path, old, new in effect.leaves if MISSING in (old, new)} - {*sets}
+        leaves = [one for one in effect.leaves if one[0] not in unread & moved]
+        leaves += [(path, leaf_or_missing(self.now, path), MISSING) for path in removed]
+        self._add(request, effect._replace(leaves=leaves, given=[*sets]))
 
     def accept(self, offer: HelpfulRequest) -> None:
         self._add(offer.request, offer.effect)
 
     def _add(self, request: PlannedRequest, effect: Tried) -> None:
-        changes = [*effect.leaves]
-        for path in self._newly_known(effect):
-            value = leaf_or_missing(self.wanted, path)
-            if all(path != changed for changed, *_ in changes):
-                changes.append((path, value, value))
-            self.unknown.discard(path)
+        changes = {path: (old, new) for path, old, new in effect.leaves}
+        unread = self.hidden | self.unknown
+        for path in _within(unread, effect.given):
+            value = leaf_or_missing(effect.settings, path)
+            if value is MISSING:
+                continue
+            if changes.get(path, (value,))[0] is not MISSING:
+                # What it was is not known.
+                changes[path] = (value, value)
+        self.unknown.difference_update(self._newly_known(effect))
         self.now = effect.settings
-        self.steps.append(PlannedStep(request, tuple(changes)))
+        self.steps.append(
+            PlannedStep(request, tuple((path, *both) for path, both in changes.items()))
+        )
+
+    def unshown_of_rules(self) -> list[str]:
+        """List what was not read of rules."""
+        return sorted(path for path in self.hidden | self.unknown if path.startswith("rules."))
 
     def offer(self, request: PlannedRequest) -> HelpfulRequest | None:
         """Try a request; None if it is not allowed, does not help, or does harm."""

@@ -2,12 +2,14 @@
 
 Every request is written from the command table and tried on the settings before it is taken: it
 must bring at least one leaf to its wanted value, take none away from it, and set nothing that could
-not be read. What no request reaches is listed with the reason.
+not be read. What no request reaches is listed with the reason. A rule is written whole: what a unit
+does not show of it is written, too, and the step says so.
 
-The order is the safe one. Rules that change are disabled first; then come the pages, the inputs and
-sensors, messages, the display; then how outputs move; then rules, schedule and watchdog; the
-accounts come last. No request switches an output. The lock of the outputs is lifted only where the
-unit would refuse a setting, and is as wanted again behind it.
+The order is the safe one. First come the pages, the inputs and sensors, messages, the display; then
+how outputs move; then the rules, one after the other, so that each is off no longer than it is
+written (`rule_order.py`); then schedule and watchdog; the accounts come last. No request switches
+an output. The lock of the outputs is lifted only where the unit would refuse a setting, and is as
+wanted again behind it.
 """
 
 import re
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 
 from leverframe.commands.plan.inverses import requests_for
 from leverframe.commands.plan.plan_builder import HelpfulRequest, PlanBuilder, PlannedStep
-from leverframe.commands.plan.rule_steps import disable_changing, set_rules
+from leverframe.commands.plan.rule_order import set_rules
 from leverframe.commands.plan.written import PlannedRequest, is_within, leaf_or_missing
 from leverframe.commands.table import schedule, serial_port
 from leverframe.commands.table.matching import OWN_ROWS, REAL_UNIT_ROWS
@@ -50,8 +52,7 @@ _BEGINS = frozenset({"pid.enabled", *(f"outputs.{index}.periodic" for index in r
 _HASHED = "A stored password cannot be sent; give the password itself."
 _UNLOCK = PlannedRequest("GET", "/stm.cgi?outblock=0")
 _RULES = "rules"
-#: Changes nothing that a rule does.
-_NAME_OF_RULE = re.compile(r"rules\.[0-9]+\.name")
+_SETTING_OF_RULE = re.compile(r"rules\.[0-9]+\.[a-z0-9_]+")
 
 
 class Unreachable(NamedTuple):
@@ -95,18 +96,16 @@ def plan_between(
             # It may hold something, which must not be forgotten unnoticed.
             now, wanted = with_value(now, path, MASK), with_value(wanted, path, MASK)
     making = PlanBuilder(profile, now, wanted, hidden, unknown)
-    may_set_rules = not any(
-        is_within(path, (_RULES,)) for path in hidden if not _NAME_OF_RULE.fullmatch(path)
+    knows_rules = not any(
+        is_within(path, (_RULES,)) for path in hidden if not _SETTING_OF_RULE.fullmatch(path)
     )
-    if may_set_rules:
-        disable_changing(making, with_own)
     _follow(making, offered, (*_PAGES, *_READINGS, *_MESSAGES))
     moving = [row for branch in _MOVING for row in offered[branch]]
     if making.is_locked() and _would_help_unlocked(making, moving):
         making.take(_UNLOCK)
     _take_what_helps(making, moving)
-    if may_set_rules:
-        set_rules(making, with_own)
+    if knows_rules:
+        set_rules(making, with_own=with_own)
     _follow(making, offered, (*_ACTING, *_ACCOUNTS))
     return Plan(tuple(making.steps), tuple(_unreachable(making)), making.now)
 

@@ -1,134 +1,161 @@
-"""The steps that lead from rules to other rules.
+"""The requests that write, enable, name and delete one rule, tracked as a plan takes them.
 
-A rule that changes is disabled first, before anything else of the plan changes, and enabled last.
-One that is no longer wanted is deleted where that leaves the others in their places. A place that
-is to be empty is reached by deleting all rules from there on and writing the later ones again,
-because a deletion moves them. A rule that
-the version cannot hold is not touched; where there is none yet, a disabled one keeps its place, so
-that the numbers of the others stay right.
+A real unit gets one command in each request: some hang on several event entries in one. Leverframe
+carries out all commands of a request or none, so a rule changes there without ever being off.
+
+`RuleWriter` also keeps account of what a unit does not show of its rules: a rule is written whole,
+so that a value which no one has read is overwritten, and a deletion removes it.
 """
 
-from msgspec.structs import replace
+from collections import Counter
+from collections.abc import Iterator
+
+from msgspec.structs import asdict, replace
 
 from leverframe.commands.plan.plan_builder import PlanBuilder
 from leverframe.commands.plan.written import PlannedRequest
-from leverframe.commands.table.params import encoded
-from leverframe.commands.table.rules import event_query
+from leverframe.commands.table.params import encoded, has_field
+from leverframe.commands.table.rules import EVENT_ROW, SETTINGS, event_query
 from leverframe.commands.version_change.limits import missing_of_rule
 from leverframe.engine.actions import MODBUS_WRITES, PULSES
-from leverframe.engine.rules import rules_without
-from leverframe.engine.settings import Rule, RulePlaces, numbered_rules, rule_numbered
-from leverframe.profile import Profile
+from leverframe.engine.settings import Rule, numbered_rules, rule_numbered
 
 _RULE_PATH = "/inpa.cgi"
 #: Ours alone.
 _OWN_ACTIONS = frozenset((*MODBUS_WRITES, *PULSES))
 
 
-def _said(rule: Rule | None) -> Rule | None:
+def said_of(rule: Rule | None) -> Rule | None:
     """Return what `event` says of a rule."""
     return rule and replace(rule, enabled=False, permanent=False, name="")
 
 
-def _can_be_said(rule: Rule, profile: Profile, with_own: bool) -> bool:
-    if rule.action in _OWN_ACTIONS and not with_own:
-        return False
-    return not missing_of_rule(rule, profile)
+def effect_of(rule: Rule) -> Rule:
+    """Return what a rule does, at whatever place it and the rule stand that it depends on."""
+    return replace(rule, enabled=False, depends=0, name="")
 
 
-def _deletions(now: RulePlaces, wanted: RulePlaces) -> list[int]:
-    """Choose what to delete, one after the other, so that most of the others stay in place."""
-    found: list[int] = []
-    while len(now) > len(wanted):
-        kept = {
-            number - 1: sum(
-                new is not None and _said(old) == _said(new)
-                for old, new in zip(rules_without(now, number - 1), wanted, strict=False)
-            )
-            for number, _ in numbered_rules(now)
+class RuleWriter:
+    """Takes the requests for single rules into a plan."""
+
+    def __init__(self, making: PlanBuilder, *, with_own: bool) -> None:
+        self._making = making
+        self.with_own = with_own
+        #: Of every place, the place where its unread values stood before the plan; None if it has
+        #: none.
+        self._origin: list[int | None] = list(range(len(self.rules)))
+
+    @property
+    def rules(self) -> tuple[Rule | None, ...]:
+        """Return the rules as the steps so far leave them."""
+        return tuple(self._making.now.rules)
+
+    def live(self) -> Counter[Rule]:
+        """Count the enabled rules by what they do."""
+        return Counter(effect_of(rule) for _, rule in numbered_rules(self.rules) if rule.enabled)
+
+    def can_say(self, rule: Rule) -> bool:
+        """Return whether the unit has a command that sets this rule."""
+        if rule.action in _OWN_ACTIONS and not self.with_own:
+            return False
+        return not missing_of_rule(rule, self._making.profile)
+
+    def differs(self, place: int, aim: Rule) -> bool:
+        """Return whether a place needs a request to hold this rule."""
+        return bool(self._items(place, aim, rewrite=False))
+
+    def write(self, place: int, aim: Rule) -> None:
+        """Make a place hold a rule: disabled, written and enabled in adjacent steps."""
+        self._send(self._items(place, aim, rewrite=False), place)
+
+    def insert(self, place: int, aim: Rule, to: int) -> None:
+        """Write a rule at one place and move it to another, in one request of Leverframe."""
+        self._send([*self._items(place, aim, rewrite=True), f"rulemove={place}*{to}"], place)
+        self._origin.insert(to, self._origin.pop(place))
+
+    def move(self, place: int, to: int) -> None:
+        self._send([f"rulemove={place}*{to}"], place)
+        self._origin.insert(to, self._origin.pop(place))
+
+    def delete(self, place: int) -> None:
+        """Delete a rule; the later ones move down by one."""
+        rule = rule_numbered(self.rules, place + 1)
+        assert rule is not None
+        if rule.enabled and not self.with_own:
+            self._send([f"eventon={place}*0"], place)
+        origin = self._origin.pop(place) if place < len(self._origin) else None
+        removed = [path for path in self._making.unshown_of_rules() if _is_of(path, origin)]
+        self._making.take(_request(f"eventdel={place}"), sets=(), removed=removed)
+
+    def _items(self, place: int, aim: Rule, *, rewrite: bool) -> list[str]:
+        """List the commands that make a place hold a rule, in the order in which they are sent."""
+        present = rule_numbered(self.rules, place + 1)
+        base = present or Rule()
+        unknown = self._unknown(place, aim)
+        rewrite = rewrite or said_of(present) != said_of(aim) or bool(unknown & _WRITTEN)
+        may_be_on = base.enabled or "enabled" in unknown
+        is_off_first = may_be_on and (not aim.enabled or (rewrite and not self.with_own))
+        items = [f"eventon={place}*0"] if is_off_first else []
+        if rewrite:
+            query = event_query(place, aim, self._making.profile)
+            assert query is not None
+            items.append(query)
+        if self.with_own and self._needs_name(place, base, aim, unknown):
+            items.append(f"rulename={place}*{encoded(aim.name)}")
+        if base.permanent != aim.permanent or "permanent" in unknown:
+            items.append(f"eventper={place}*{int(aim.permanent)}")
+        if aim.enabled and (is_off_first or not base.enabled or "enabled" in unknown):
+            items.append(f"eventon={place}*1")
+        return items
+
+    def _unknown(self, place: int, aim: Rule) -> set[str]:
+        """Return what is wanted of a rule whatever the unit holds, because it was not read."""
+        wanted = rule_numbered(self._making.wanted.rules, place + 1)
+        return {
+            name
+            for name, value in asdict(aim).items()
+            if f"rules.{place}.{name}" in self._making.unknown
+            and wanted is not None
+            and getattr(wanted, name) == value
         }
-        best = max(kept, key=lambda index: (kept[index], index))
-        found.append(best)
-        now = rules_without(now, best)
-    return found + _emptied(now, wanted)
+
+    def _needs_name(self, place: int, base: Rule, aim: Rule, unknown: set[str]) -> bool:
+        """Return whether to send the name; one that was not read and is not wanted stays."""
+        is_wanted = base.name != aim.name and f"rules.{place}.name" not in self._making.hidden
+        return is_wanted or "name" in unknown
+
+    def _send(self, items: list[str], place: int) -> None:
+        requests = ["&".join(items)] if self.with_own else items
+        for query in requests:
+            self._making.take(_request(query), sets=tuple(self._set_by(query)))
+            if query.startswith("event="):
+                self._mark_as_known(place)
+
+    def _mark_as_known(self, place: int) -> None:
+        self._origin += [None] * (place + 1 - len(self._origin))
+        self._origin[place] = None
+
+    def _set_by(self, query: str) -> Iterator[str]:
+        """Yield the settings that a request sets."""
+        for item in query.split("&"):
+            command, _, fields = item.partition("=")
+            place = fields.partition("*")[0]
+            names = _SET_BY.get(command, ())
+            if command == "event":
+                params = EVENT_ROW.params
+                has = (x for x in SETTINGS if has_field(params[x], self._making.profile))
+                names = tuple(SETTINGS[letter] for letter in has)
+            yield from (f"rules.{place}.{name}" for name in names)
 
 
-def _emptied(now: RulePlaces, wanted: RulePlaces) -> list[int]:
-    """List the rules from the first place on that is to be empty, the last one first."""
-    places = [number - 1 for number, _ in numbered_rules(now)]
-    first = min((place for place in places if wanted[place] is None), default=len(now))
-    return [place for place in reversed(places) if place >= first]
+_WRITTEN = frozenset(SETTINGS.values())
+#: The settings of a rule that commands other than `event` set.
+_SET_BY = {"eventon": ("enabled",), "eventper": ("permanent",), "rulename": ("name",)}
 
 
 def _request(query: str) -> PlannedRequest:
     return PlannedRequest("GET", f"{_RULE_PATH}?{query}")
 
 
-def disable_changing(making: PlanBuilder, with_own: bool) -> None:
-    """Disable the rules that will change, go, or are wanted disabled."""
-    rules, wanted = making.now.rules, making.wanted.rules
-    left = list(range(len(rules)))
-    after = rules
-    for index in _deletions(rules, wanted):
-        _disable(making, left.pop(index))
-        after = rules_without(after, index)
-    # A deletion also ends the empty places before it.
-    for place, (index, rule) in enumerate(zip(left, after, strict=False)):
-        aim = wanted[place]
-        if rule is None or aim is None:
-            continue
-        changes = _said(aim) != _said(rule) and _can_be_said(aim, making.profile, with_own)
-        if changes or (_said(aim) == _said(rule) and not aim.enabled):
-            _disable(making, index)
-
-
-def _disable(making: PlanBuilder, index: int) -> None:
-    rule = making.now.rules[index]
-    if rule is not None and rule.enabled:
-        making.take(_request(f"eventon={index}*0"))
-
-
-def set_rules(making: PlanBuilder, with_own: bool) -> None:
-    """Delete, write and enable rules, in this order."""
-    wanted, profile = making.wanted.rules, making.profile
-    for index in _deletions(making.now.rules, wanted):
-        making.take(_request(f"eventdel={index}"))
-    touched = []
-    for number, aim in numbered_rules(wanted):
-        present = rule_numbered(making.now.rules, number)
-        if _can_be_said(aim, profile, with_own):
-            touched.append((number - 1, aim))
-            if _said(present) != _said(aim):
-                _write(making, number - 1, aim)
-        elif present is None:
-            _write(making, number - 1, Rule())
-    if with_own:
-        _name(making)
-    for index, aim in touched:
-        if _present(making, index).permanent != aim.permanent:
-            making.take(_request(f"eventper={index}*{int(aim.permanent)}"))
-    for index, aim in touched:
-        if _present(making, index).enabled != aim.enabled:
-            making.take(_request(f"eventon={index}*{int(aim.enabled)}"))
-
-
-def _present(making: PlanBuilder, index: int) -> Rule:
-    rule = making.now.rules[index]
-    assert rule is not None
-    return rule
-
-
-def _name(making: PlanBuilder) -> None:
-    """Name rules; a name that was not read and is not wanted stays as it is."""
-    for number, aim in numbered_rules(making.wanted.rules):
-        index = number - 1
-        path = f"rules.{index}.name"
-        is_wanted = _present(making, index).name != aim.name and path not in making.hidden
-        if is_wanted or path in making.unknown:
-            making.take(_request(f"rulename={index}*{encoded(aim.name)}"))
-
-
-def _write(making: PlanBuilder, index: int, rule: Rule) -> None:
-    query = event_query(index, rule, making.profile)
-    assert query is not None
-    making.take(_request(query))
+def _is_of(path: str, place: int | None) -> bool:
+    return place is not None and path.startswith(f"rules.{place}.")
