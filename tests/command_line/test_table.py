@@ -9,6 +9,7 @@ import pytest
 from leverframe import __version__
 from leverframe.__main__ import main
 from leverframe.command_line.entry import MADE
+from leverframe.command_line.parser import command_line_parser
 from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group, Task
 from leverframe.fleet.api.endpoints import ENDPOINTS
@@ -78,3 +79,19 @@ def test_both_flags_tell_the_version(flag: str, capsys: pytest.CaptureFixture[st
 def test_help_alone_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     text = help_of(["help"], capsys)
     assert all(f"\n    {command.name} " in text for command in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "unit apply plan.json --yes north --batch 3 south",
+        "unit apply --yes --batch 3 plan.json north south",
+        "unit apply plan.json north south --batch=3 --yes",
+        "unit apply --yes plan.json --batch 3 -- north south",
+    ],
+)
+def test_options_may_stand_before_between_and_behind_names(words: str) -> None:
+    given = words.split()
+    options = command_line_parser(given).parse_args(given)
+    assert (str(options.file), options.units) == ("plan.json", ["north", "south"])
+    assert (options.yes, options.batch) == (True, 3)

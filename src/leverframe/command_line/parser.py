@@ -57,6 +57,29 @@ class OneLineParser(argparse.ArgumentParser):
             }
         )
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Accept options also behind and between the names; argparse fills names in one run."""
+        words = None if args is None else self._options_first(args)
+        return super().parse_known_args(words, namespace)
+
+    def _options_first(self, words: Sequence[str]) -> list[str]:
+        if self._subparsers is not None:
+            # What follows the name of a command is for its own parser.
+            return [*words]
+        options, names, left = list[str](), list[str](), iter(words)
+        for word in left:
+            if word == "--":
+                names += [word, *left]
+            elif word[:1] != "-" or word == "-" or word[1:2].isdigit():
+                names.append(word)
+            else:
+                options.append(word)
+                action = self._option_string_actions.get(word)
+                if action is not None and action.nargs is None:
+                    # Its value; a missing one is reported by argparse.
+                    options += [value for value in [next(left, None)] if value is not None]
+        return [*options, *names]
+
     def error(self, message: str) -> NoReturn:
         self.exit(NOT_DONE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
