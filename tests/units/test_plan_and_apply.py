@@ -128,10 +128,9 @@ def test_a_change_is_taken_back_by_its_journal(
     before = twin.settings
     assert run("apply", "unit.toml", twin.url, "--yes") == 0
     assert run("rollback", *journals(), "--yes") == 0
-    assert (
-        "rule 1 was: disabled: when DS1 < 12 (hysteresis 1), then OUT0 on"
-        in capsys.readouterr().out
-    )
+    said = capsys.readouterr().out
+    assert "Add rule 1: when DS1 < 12 (hysteresis 1), then OUT0 on\n" in said
+    assert "Delete rule 1: when DS1 < 12 (hysteresis 1), then OUT0 on\n" in said
     assert twin.settings == before
     assert unfinished(Path("unit-journal")) == []
 
@@ -294,7 +293,7 @@ def test_a_canary_that_fails_keeps_the_others_as_they_are(
         fleet[0].command("stm.cgi?oname=3Valve")
         assert run("apply", "plan.json", "--yes", "--canary", "1", "--batch", "2") == 2
         told = capsys.readouterr()
-        assert f"{urls[1]}: not begun.\n{urls[2]}: not begun.\n" in told.out
+        assert f"2 units not begun: {urls[1]}, {urls[2]}.\n" in told.out
         assert [twin.settings["outputs"][0]["name"] for twin in fleet] == ["", "", ""]
 
 
@@ -341,6 +340,46 @@ def test_a_canary_group_is_one_of_the_inventory(
     assert "no plan for any unit of the group first" in capsys.readouterr().err
     assert run(*plan, "--canary", "1") == 2
     assert "exclude each other" in capsys.readouterr().err
+
+
+def test_a_plan_keeps_to_the_branches_that_are_named(
+    twin: Twin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("plan", "unit.toml", twin.url, "--only", "outputs,email", "--out", "plan.json") == 0
+    (plan,) = read_plans(Path("plan.json"))
+    assert {change.path.split(".")[0] for step in plan.steps for change in step.changes} == {
+        *("outputs", "email"),
+    }
+    assert run("apply", "unit.toml", twin.url, "--only", "rules", "--yes") == 0
+    assert twin.settings["rules"][0]["source"] == "DS1"
+    assert twin.settings["outputs"][0]["name"] == ""
+    capsys.readouterr()
+    assert run("plan", "unit.toml", twin.url, "--only", "outputs,rule") == 2
+    refusal = capsys.readouterr().err
+    assert "--only 'rule': did you mean rules? Allowed are, separated by commas: name," in refusal
+    assert "mqtt" in refusal
+    assert run("apply", "plan.json", "--only", "rules") == 2
+    assert "use --only with `unit plan`" in capsys.readouterr().err
+
+
+def test_a_plan_file_is_shown_in_full_for_the_units_that_are_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Fleet(2) as fleet:
+        urls = [twin.url for twin in fleet]
+        assert run("plan", "unit.toml", *urls, "--out", "plan.json") == 0
+        assert run("plan", "unit.toml", *urls, "--verbose") == 0
+    capsys.readouterr()
+    assert run("show", "plan.json", urls[1]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"{urls[1]}, {Profile()}: 5 steps, proven on a twin.")
+    assert "GET /stm.cgi?oname=0Pump" in shown
+    assert urls[0] not in shown
+    assert "hidden words" not in shown
+    assert run("show", "plan.json", "north") == 2
+    assert "not about north" in capsys.readouterr().err
+    assert run("show", "plan.json", "--curl", "--user", "admin", urls[1]) == 0
+    assert capsys.readouterr().out.count("--user admin") == 5
 
 
 def two_names() -> Path:

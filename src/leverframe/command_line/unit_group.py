@@ -187,6 +187,16 @@ _UNIT_INVENTORY = argument(
 _UNIT_GROUP = argument("--group", metavar="NAME", help="only the units of this group")
 _UNIT_YES = argument("--yes", action="store_true", help="send it without asking")
 
+_ONLY = argument(
+    "--only",
+    metavar="BRANCHES",
+    help="only these branches of the unit file, such as outputs,rules",
+)
+_VERBOSE = argument(
+    *("-v", "--verbose"), action="store_true", help="show every unit in full, not in summary"
+)
+_CURL = argument("--curl", action="store_true", help="print the commands for curl")
+
 _UNIT_PLAN = Task(
     "plan",
     "units.plan:plan_units",
@@ -198,7 +208,9 @@ _UNIT_PLAN = Task(
         _UNIT_GROUP,
         _UNIT_USER,
         CA_FILE,
-        argument("--curl", action="store_true", help="print the commands for curl"),
+        _ONLY,
+        _VERBOSE,
+        _CURL,
         AS_JSON,
         argument("--out", metavar="PLAN.json", type=Path, help="write the plan for `unit apply`"),
         argument(
@@ -231,10 +243,31 @@ the unit.
 
   leverframe unit plan north.toml http://192.168.1.10
   leverframe unit plan units.toml --group greenhouses --out plan.json
+  leverframe unit plan units.toml --only outputs,rules --verbose
 
 A plan file may hold passwords and is for its owner alone; what is printed has none. The exit code
 is 0 where everything is reached, 1 where something that is wanted is not, and 2 where there is no
 plan for a unit.
+""",
+)
+_UNIT_SHOW = Task(
+    "show",
+    "units.plan:show_plans",
+    "show the plans of a plan file, each in full",
+    (
+        argument("file", metavar="PLAN.json", type=Path, help="a plan of `unit plan --out`"),
+        argument(
+            "units", metavar="UNIT", nargs="*", help="names or addresses of units (default all)"
+        ),
+        argument("--user", metavar="NAME", help="write this account into the commands for curl"),
+        _CURL,
+        AS_JSON,
+    ),
+    """\
+Show every step of the plans in a file that `unit plan --out` wrote. Nothing is sent, and passwords
+are not shown.
+
+  leverframe unit show plan.json north
 """,
 )
 _UNIT_APPLY = Task(
@@ -285,6 +318,8 @@ _UNIT_APPLY = Task(
         argument(
             "--resume", action="store_true", help="go on with what was interrupted, by the journal"
         ),
+        _ONLY,
+        _VERBOSE,
         AS_JSON,
     ),
     """\
@@ -393,6 +428,7 @@ http://192.168.1.10. It is asked politely: one request at a time, at most 4 in a
         _UNIT_CHECK,
         _UNIT_SCHEMA,
         _UNIT_PLAN,
+        _UNIT_SHOW,
         _UNIT_APPLY,
         _UNIT_ROLLBACK,
         _UNIT_WATCH,

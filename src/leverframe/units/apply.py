@@ -22,12 +22,13 @@ from leverframe.units.apply_journal import (
 from leverframe.units.applying import Applier
 from leverframe.units.client import paced_client
 from leverframe.units.inventory import Inventory
-from leverframe.units.plan import planned, shown
+from leverframe.units.plan import planned, print_plans, select_plans
 from leverframe.units.plan_making import plan_for_settings
-from leverframe.units.plan_text import overview, plan_in_words
+from leverframe.units.plan_text import overview
 from leverframe.units.pulling import pull_unit
 from leverframe.units.rolling_back import settings_to_restore
 from leverframe.units.rollout import Canary, RolledOut, choose_canaries, roll_out
+from leverframe.units.summaries import results_in_words
 from leverframe.units.targets import Logins, Selection, inventory_at
 from leverframe.units.unit_plan import BadPlan, UnitPlan, read_plans
 
@@ -47,6 +48,8 @@ class ApplyOrder(Struct, frozen=True):
     #: Units at a time after that.
     batch: int = 1
     as_json: bool = False
+    #: Each unit in full, also where there are several.
+    verbose: bool = False
 
 
 async def apply_plans(
@@ -63,6 +66,8 @@ async def apply_plans(
     journal: Path,
     resume: bool,
     as_json: bool,
+    only: str | None,
+    verbose: bool,
 ) -> int:
     """Show plans, ask, and carry them out; or go on with those that were interrupted."""
     if canary and canary_group is not None:
@@ -73,25 +78,29 @@ async def apply_plans(
         if file is not None:
             raise BadPlan("--resume takes the plans from the journal; name no file.")
         logins = Logins(user, inventory_at(inventory))
-        order = ApplyOrder(logins, ca_file, yes, journal, batch=batch, as_json=as_json)
+        order = ApplyOrder(
+            logins, ca_file, yes, journal, batch=batch, as_json=as_json, verbose=verbose
+        )
         return await _resume(order)
     if file is None:
         raise BadPlan("Name a plan, a unit file or an inventory; only --resume needs none.")
     refuse_unfinished(journal)
     if _is_plan(file):
+        if only is not None:
+            raise BadPlan(f"{file} is a plan; use --only with `unit plan` to make a smaller one.")
         known = inventory_at(inventory)
         logins = Logins(user, known)
-        plans = _selected(read_plans(file), units)
+        plans = select_plans(read_plans(file), units)
     else:
-        selection = Selection.of(file, inventory)
+        selection = Selection.of(file, inventory, only)
         known = selection.inventory
         logins = Logins(user, known)
         found = await planned(selection.targets(units, group, logins), ca_file)
         if found.failed:
-            raise BadPlan("\n".join((*found.failed, "Nothing was sent to any unit.")))
+            raise BadPlan("\n".join((*map(str, found.failed), "Nothing was sent to any unit.")))
         plans = found.plans
     canary_units = None if canary_group is None else _units_in(canary_group, known, plans)
-    order = ApplyOrder(logins, ca_file, yes, journal, canary, canary_units, batch, as_json)
+    order = ApplyOrder(logins, ca_file, yes, journal, canary, canary_units, batch, as_json, verbose)
     return await _carry_out(plans, order)
 
 
@@ -124,24 +133,11 @@ def _is_plan(file: Path) -> bool:
     return file.read_bytes().lstrip()[:1] == b"{"
 
 
-def _selected(plans: Sequence[UnitPlan], units: Sequence[str]) -> list[UnitPlan]:
-    known = {name for plan in plans for name in (plan.unit, plan.address)}
-    for unit in units:
-        if unit not in known:
-            about = ", ".join(plan.unit for plan in plans)
-            raise BadPlan(f"The plan is not about {unit}; it is about {about}.")
-    return [plan for plan in plans if not units or {plan.unit, plan.address} & set(units)]
-
-
 async def _carry_out(
     plans: Sequence[UnitPlan], order: ApplyOrder, replaced: Path | None = None
 ) -> int:
     """Show plans, ask, and send them; a replaced change is not gone on with any more."""
-    for plan in plans:
-        if order.as_json:
-            print_json(shown(plan))
-        else:
-            print_lines(plan_in_words(plan))
+    print_plans(plans, as_json=order.as_json, verbose=order.verbose)
     plans = [plan for plan in plans if plan.steps]
     if not plans:
         return DONE
@@ -219,11 +215,8 @@ def _print_results_as_json(
 
 
 def _print_results(results: Sequence[RolledOut], order: ApplyOrder) -> int:
-    for one in results if not order.as_json else ():
-        if not one.is_begun:
-            print_line(f"{one.unit}: not begun.")
-        elif not one.trouble:
-            print_line(f"{one.unit}: done.")
+    if not order.as_json:
+        print_lines(results_in_words(results, verbose=order.verbose))
     stopped = [one for one in results if one.is_begun and one.trouble]
     if stopped:
         print_warnings([*(one.trouble for one in stopped), f"the journals are in {order.folder}."])

@@ -12,6 +12,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Any, get_args, get_type_hints
 
+from leverframe.config.described import nearest
 from leverframe.durations import BadDuration, seconds_from_text, text_from_seconds
 from leverframe.engine import labels
 from leverframe.engine.schedule_times import WEEKDAYS
@@ -69,6 +70,10 @@ _CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
 _KINDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
 
 
+class BadBranch(ErrorForPeople):
+    """A branch that unit files do not have: which one, and all that they have."""
+
+
 class BadEntry(ErrorForPeople, ValueError):
     """A value that does not fit its key: what is allowed, without the value."""
 
@@ -101,6 +106,23 @@ def path_of(key: str) -> str | None:
         else:
             return None
     return path
+
+
+def branches_in(text: str | None) -> tuple[str, ...]:
+    """Return the branches of unit files in a list such as `outputs,rules`; refuse any other."""
+    if text is None:
+        return ()
+    known = [name for name in Settings.__struct_fields__ if name != "profile"]
+    branches = [word.strip() for word in text.split(",")]
+    for branch in branches:
+        if branch not in known:
+            meant = nearest(branch, known)
+            advice = f"did you mean {meant}? " if meant else ""
+            raise BadBranch(
+                f"--only {branch[:40]!r}: {advice}Allowed are, separated by commas:"
+                f" {', '.join(known)}."
+            )
+    return tuple(dict.fromkeys(branches))
 
 
 def is_part_of(path: str, parts: Iterable[str]) -> bool:

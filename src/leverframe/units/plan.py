@@ -1,6 +1,6 @@
 """`leverframe unit plan`: what would be sent to units so that they become what a file says."""
 
-import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,24 +9,26 @@ import msgspec
 from leverframe.config import Config
 from leverframe.engine.engine import Engine
 from leverframe.engine.what_if import TriedChange, WhatIf
-from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO, NOT_DONE
-from leverframe.plain_text import print_lines, print_warnings
+from leverframe.plain_text import print_line, print_lines
 from leverframe.process.json_lines import print_json
 from leverframe.simulation.what_if import futures, print_futures
 from leverframe.storage.datafolder import folder_with_store
 from leverframe.units.client import paced_client
+from leverframe.units.file_keys import key_of
 from leverframe.units.plan_making import plan_for_file
-from leverframe.units.plan_text import plan_as_curl, plan_in_words
+from leverframe.units.plan_text import plan_as_curl
 from leverframe.units.pulling import pull_unit
-from leverframe.units.targets import MAX_AT_ONCE, Logins, Selection, TargetUnit
-from leverframe.units.unit_plan import UnitPlan, write_plans
+from leverframe.units.summaries import plans_in_words
+from leverframe.units.targets import Logins, Selection, TargetUnit
+from leverframe.units.unit_plan import BadPlan, UnitPlan, read_plans, write_plans
+from leverframe.units.visits import FailedUnit, print_failures, visit_units
 
 
 class PlannedUnits(NamedTuple):
     plans: list[UnitPlan]
     #: Why there is no plan for a unit, in its order.
-    failed: list[str]
+    failed: list[FailedUnit]
 
 
 async def plan_units(
@@ -42,46 +44,70 @@ async def plan_units(
     scenario: Path | None,
     readings: Path | None,
     for_s: float,
+    only: str | None,
+    verbose: bool,
 ) -> int:
     """Print the plans; the answer is no where something that is wanted is not reached."""
-    selection = Selection.of(file, inventory)
+    selection = Selection.of(file, inventory, only)
     logins = Logins(user, selection.inventory)
-    found = await planned(selection.targets(units, group, logins), ca_file)
+    targets = selection.targets(units, group, logins)
+    found = await planned(targets, ca_file)
+    if curl and not as_json:
+        print_lines(line for plan in found.plans for line in plan_as_curl(plan, user))
+    else:
+        print_plans(found.plans, len(found.failed), as_json=as_json, verbose=verbose)
     for plan in found.plans:
-        if as_json:
-            print_json(shown(plan))
-        else:
-            lines = plan_as_curl(plan, user) if curl else plan_in_words(plan)
-            print_lines(lines)
         if scenario is not None or readings is not None:
+            if len(targets) > 1 and not as_json:
+                print_line(f"{plan.unit}:")
             _print_futures(_futures(plan, scenario, readings, for_s), as_json=as_json)
     if out is not None:
         write_plans(out, found.plans)
-    print_warnings(found.failed)
     if found.failed:
+        print_failures(found.failed, len(targets), "planned for", as_json=as_json)
         return NOT_DONE
     return NO if any(plan.left_out for plan in found.plans) else DONE
 
 
+def show_plans(file: Path, units: list[str], user: str | None, curl: bool, as_json: bool) -> None:
+    """Print the plans of units in a plan file, each in full."""
+    plans = select_plans(read_plans(file), units)
+    if curl and not as_json:
+        print_lines(line for plan in plans for line in plan_as_curl(plan, user))
+    else:
+        print_plans(plans, as_json=as_json, verbose=True)
+
+
+def select_plans(plans: Sequence[UnitPlan], units: Sequence[str]) -> list[UnitPlan]:
+    """Return the plans of these units, by name or address; all of them if none is named."""
+    known = {name for plan in plans for name in (plan.unit, plan.address)}
+    for unit in units:
+        if unit not in known:
+            about = ", ".join(plan.unit for plan in plans)
+            raise BadPlan(f"The plan is not about {unit}; it is about {about}.")
+    return [plan for plan in plans if not units or {plan.unit, plan.address} & set(units)]
+
+
+def print_plans(
+    plans: Sequence[UnitPlan], failed: int = 0, *, as_json: bool, verbose: bool
+) -> None:
+    """Print plans, for scripts or as few lines as say what is sent to which units."""
+    if as_json:
+        for plan in plans:
+            print_json(shown(plan))
+    else:
+        print_lines(plans_in_words(plans, failed, verbose=verbose))
+
+
 async def planned(wanted: list[TargetUnit], ca_file: str | None) -> PlannedUnits:
     """Read units and plan for them, some at a time; a plan that is not proven is no plan."""
-    turns = asyncio.Semaphore(MAX_AT_ONCE)
 
-    async def one(target: TargetUnit) -> UnitPlan | str:
-        async with turns:
-            try:
-                async with paced_client(target.address, target.login, ca_file) as client:
-                    pulled = await pull_unit(client)
-                wanted = target.wanted(pulled.profile)
-                return await plan_for_file(target.name, pulled, wanted)
-            except ErrorForPeople as error:
-                return f"{target.name}: {error}"
+    async def one(target: TargetUnit) -> UnitPlan:
+        async with paced_client(target.address, target.login, ca_file) as client:
+            pulled = await pull_unit(client)
+        return await plan_for_file(target.name, pulled, target.wanted(pulled.profile))
 
-    results = await asyncio.gather(*map(one, wanted))
-    return PlannedUnits(
-        [result for result in results if isinstance(result, UnitPlan)],
-        [result for result in results if isinstance(result, str)],
-    )
+    return PlannedUnits(*await visit_units(wanted, one))
 
 
 def shown(plan: UnitPlan) -> dict[str, object]:
@@ -101,7 +127,7 @@ def shown(plan: UnitPlan) -> dict[str, object]:
             }
             for step in plan.steps
         ],
-        "left_out": msgspec.to_builtins(plan.left_out),
+        "left_out": [{"path": key_of(one.path), "reason": one.reason} for one in plan.left_out],
         "unreadable": [str(one) for one in plan.unreadable],
     }
 

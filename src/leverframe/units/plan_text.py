@@ -2,10 +2,12 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from leverframe.engine.settings import ScheduleEntry, Settings, rule_numbered
+from leverframe.engine.settings import Rule, ScheduleEntry, Settings, rule_numbered
 from leverframe.engine.tree import MASK
 from leverframe.units.file_keys import key_of
 from leverframe.units.rule_sentences import sentence_about
@@ -14,6 +16,8 @@ from leverframe.units.unit_plan import NOTHING, SettingChange, UnitPlan, UnitSte
 
 _MAX_CHANGES = 8
 _MAX_LETTERS = 100
+#: Commands that change the places of several rules.
+_SHIFTS = {"eventdel": "Delete", "rulemove": "Move"}
 
 
 class DescribedChange(Struct, frozen=True):
@@ -88,18 +92,82 @@ def plan_in_words(plan: UnitPlan) -> Iterator[str]:
         yield f"{head}: nothing to send."
     else:
         yield f"{head}: {_counted(len(plan.steps), 'step')}, proven on a twin."
+    yield from unreadable_in_words(plan)
+    for number, step in enumerate(steps_in_words(plan), start=1):
+        yield f"{number:4}. {step.does}"
+        yield from (f"      {line}" for line in step.details)
+        yield f"      {step.request}"
+    yield from left_out_in_words(plan)
+
+
+def unreadable_in_words(plan: UnitPlan) -> Iterator[str]:
     for unknown in plan.unreadable:
         yield f"   ?  not readable on {plan.profile}: {unknown}"
-    for number, (own, step) in enumerate(
-        zip(plan.steps, describe_steps(plan), strict=True), start=1
-    ):
-        yield f"{number:4}. {own.words(plan.profile)}"
-        yield from (f"      {line}" for change in step.changes for line in _lines(change))
-        if step.more:
-            yield f"      and {_counted(step.more, 'setting')} more"
-        yield f"      {step.request}"
+
+
+def left_out_in_words(plan: UnitPlan) -> Iterator[str]:
     for one in plan.left_out:
         yield f"   -  {key_of(one.path)} is not reached. {one.reason}"
+
+
+class StepWords(NamedTuple):
+    """A step for the terminal."""
+
+    #: What it does, with what it is about where one line has room for it.
+    does: str
+    details: tuple[str, ...]
+    request: str
+
+    @property
+    def line(self) -> str:
+        """All of it but the request, in one line."""
+        more = f" and {len(self.details) - 1} more" if len(self.details) > 1 else ""
+        return f"{self.does}: {self.details[0]}{more}" if self.details else self.does
+
+
+def steps_in_words(plan: UnitPlan) -> Iterator[StepWords]:
+    for (step, before, after), described in zip(plan.walked(), describe_steps(plan), strict=True):
+        about_rule = _rule_step(step, before, after)
+        if about_rule is not None:
+            yield StepWords(*about_rule, described.request)
+            continue
+        lines = [line for change in described.changes for line in _lines(change)]
+        if described.more:
+            lines.append(f"and {_counted(described.more, 'setting')} more")
+        yield StepWords(step.words(plan.profile), tuple(lines), described.request)
+
+
+def _rule_step(
+    step: UnitStep, before: Settings, after: Settings
+) -> tuple[str, tuple[str, ...]] | None:
+    """Return what a step does to one rule; None for a step about anything else."""
+    name, _, value = step.request.query.partition("=")
+    if name in _SHIFTS and "&" not in value:
+        # All rules behind it change their numbers, too.
+        index, _, target = value.partition("*")
+        rule = rule_numbered(before.rules, int(index) + 1)
+        where = f" to place {int(target) + 1}" if target.isdecimal() else ""
+        return f"{_SHIFTS[name]} rule {int(index) + 1}{where}{_said(rule)}", ()
+    numbers = [
+        number
+        for number in range(1, max(len(before.rules), len(after.rules)) + 1)
+        if rule_numbered(before.rules, number) != rule_numbered(after.rules, number)
+    ]
+    changed = {change.path.split(".")[0] for change in step.changes}
+    if changed != {"rules"} or len(numbers) != 1:
+        return None
+    (number,) = numbers
+    old, new = (rule_numbered(one.rules, number) for one in (before, after))
+    if old is None or new is None:
+        return f"{'Add' if old is None else 'Delete'} rule {number}{_said(new or old)}", ()
+    if replace(old, enabled=new.enabled) == new:
+        return f"{'Enable' if new.enabled else 'Disable'} rule {number}{_said(new)}", ()
+    return f"Change rule {number}{_said(new)}", (f"was{_said(old)}",)
+
+
+def _said(rule: Rule | None) -> str:
+    """Return a rule behind its number; steps of their own say when it is enabled and disabled."""
+    return "" if rule is None else f": {sentence_about(replace(rule, enabled=True))}"
 
 
 def _lines(change: DescribedChange) -> Iterator[str]:

@@ -10,14 +10,12 @@ from leverframe.profile import Profile
 from leverframe.recording.asked_login import asked_login
 from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import unit_at
+from leverframe.units.file_keys import branches_in
 from leverframe.units.inventory import Inventory, InventoryUnit, is_inventory, load_inventory
 from leverframe.units.loading import load_unit_file
 from leverframe.units.problems import BadUnitFile
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.unit_plan import BadPlan
-
-#: Units that are read at the same time; each has one connection.
-MAX_AT_ONCE = 8
 
 
 class TargetUnit(NamedTuple):
@@ -90,12 +88,15 @@ class Selection(NamedTuple):
 
     inventory: Inventory | None
     file: Path | None
+    #: The branches of the unit file that count; none is all of them.
+    only: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, file: Path, inventory: Path | None) -> "Selection":
+    def of(cls, file: Path, inventory: Path | None, only: str | None = None) -> "Selection":
+        branches = branches_in(only)
         if is_inventory(read_toml(file, BadUnitFile)[1]):
-            return cls(load_inventory(file), None)
-        return cls(inventory_at(inventory), file)
+            return cls(load_inventory(file), None, branches)
+        return cls(inventory_at(inventory), file, branches)
 
     def targets(self, units: Sequence[str], group: str | None, logins: Logins) -> list[TargetUnit]:
         """Return the units that were asked for, with what each should be."""
@@ -121,12 +122,13 @@ class Selection(NamedTuple):
     def _wanted(self, unit: InventoryUnit, profile: Profile) -> UnitFile:
         if self.file is not None:
             secrets = None if self.inventory is None else self.inventory.secrets.copy()
-            return load_unit_file(self.file, profile=profile, values=unit.values, secrets=secrets)
+            file = load_unit_file(self.file, profile=profile, values=unit.values, secrets=secrets)
+            return file.restricted(self.only)
         assert self.inventory is not None
         found = self.inventory.wanted(unit, profile)
         if found is None:
             raise BadPlan(f"The inventory names no file for {unit.name}.")
-        return found
+        return found.restricted(self.only)
 
 
 def inventory_at(path: Path | None) -> Inventory | None:

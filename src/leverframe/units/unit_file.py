@@ -72,9 +72,21 @@ class UnitFile(Struct, frozen=True):
     unread: tuple[str, ...] = ()
     #: Secrets that it refers to and that were not there; as if it did not name them.
     unresolved: tuple[str, ...] = ()
+    #: The branches and settings that count of it; none is everything.
+    only: tuple[str, ...] = ()
+
+    def restricted(self, branches: Collection[str]) -> "UnitFile":
+        """Return the same file as if it spoke about these branches alone."""
+        if not branches:
+            return self
+        # Pages are stored twice: a part of the variables goes with them.
+        pages = _pages_named(self.settings, self.settings_named) if "ui" in branches else ()
+        return replace(self, only=(*branches, *pages))
 
     def names(self, path: str) -> bool:
         """Return whether the file speaks about a setting; what it does not name stays as it is."""
+        if self.only and not is_part_of(path, self.only):
+            return False
         if path.startswith(_PROFILE) or is_part_of(path, self.unread):
             return False
         whole = path.partition(".")[0]
@@ -105,7 +117,10 @@ class UnitFile(Struct, frozen=True):
             *WHOLE_LISTS,
         }
         file = replace(self, profile=profile, settings=carried.settings, settings_named=named)
-        return file, carried.not_carried_over
+        lost = carried.not_carried_over
+        if self.only:
+            lost = tuple(one for one in lost if is_part_of(one.path, self.only))
+        return file, lost
 
 
 def with_part_of(source: Settings, target: Settings, path: str) -> Settings:

@@ -1,0 +1,151 @@
+"""What a command did to many units, on one screen: units that are alike share their lines."""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from leverframe.units.plan_text import (
+    StepWords,
+    left_out_in_words,
+    plan_in_words,
+    steps_in_words,
+    unreadable_in_words,
+)
+from leverframe.units.rollout import RolledOut
+from leverframe.units.unit_comparison import UnitDifference
+from leverframe.units.unit_plan import UnitPlan
+
+#: Names in a line; the others are counted.
+MAX_NAMES = 6
+#: Lines of steps or differences for all groups of units together, and at least for each of them.
+MAX_LINES, MIN_LINES = 16, 3
+_Unit = TypeVar("_Unit")
+
+
+def count_units(count: int) -> str:
+    return f"{count} {'unit' if count == 1 else 'units'}"
+
+
+def name_units(names: Collection[str]) -> str:
+    """Name units in one line; of many the first ones."""
+    if len(names) <= MAX_NAMES:
+        return ", ".join(names)
+    shown = [*names][: MAX_NAMES - 1]
+    return f"{', '.join(shown)} and {len(names) - len(shown)} more"
+
+
+def group_alike(units: Iterable[_Unit], key: Callable[[_Unit], Hashable]) -> list[list[_Unit]]:
+    """Group the units with one key, the largest group first."""
+    groups: dict[Hashable, list[_Unit]] = {}
+    for unit in units:
+        groups.setdefault(key(unit), []).append(unit)
+    return sorted(groups.values(), key=len, reverse=True)
+
+
+def failures_in_words(failed: Sequence[str], total: int, action: str) -> list[str]:
+    """Return a sentence about units that were not reached, with one for each of them behind it."""
+    return [f"{len(failed)} of {count_units(total)} could not be {action}:", *failed]
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+
+def plans_in_words(
+    plans: Sequence[UnitPlan], failed: int = 0, *, verbose: bool = False
+) -> Iterator[str]:
+    """Yield the lines of plans: each in full where there is only one, or all are wanted."""
+    if verbose or len(plans) + failed < 2:
+        for plan in plans:
+            yield from plan_in_words(plan)
+        return
+    groups = group_alike(plans, _shape_of)
+    parts = [f"{count_units(len(group))}: {_steps_of(group)}" for group in groups]
+    yield "; ".join([*parts, *([f"{failed} unreachable or without a plan"] if failed else [])])
+    shown = max(MIN_LINES, MAX_LINES // max(1, len(groups)))
+    for group in groups:
+        yield from _group_in_words(group, shown)
+
+
+def _shape_of(plan: UnitPlan) -> Hashable:
+    """Return what plans share that do the same, also where names and limits are each unit's own."""
+    return tuple(
+        tuple(
+            (change.path, change.new if isinstance(change.new, bool) else None)
+            for change in step.changes
+        )
+        for step in plan.steps
+    )
+
+
+def _steps_of(group: Sequence[UnitPlan]) -> str:
+    count = len(group[0].steps)
+    if not count:
+        return "nothing to send"
+    if len(group) == 1:
+        return "1 step" if count == 1 else f"{count} steps"
+    return "the same step" if count == 1 else f"the same {count} steps"
+
+
+def _group_in_words(group: Sequence[UnitPlan], shown: int) -> Iterator[str]:
+    names = name_units([plan.unit for plan in group])
+    yield f"{names}:" if group[0].steps else f"{names}: nothing to send"
+    words = [list(steps_in_words(plan)) for plan in group]
+    for number, alike in enumerate(zip(*words, strict=True), start=1):
+        if number > shown:
+            yield f"      and {len(group[0].steps) - shown} more"
+            break
+        yield f"{number:4}. {_step_of_all(alike, group[0].unit)}"
+    for lines_of in (unreadable_in_words, left_out_in_words):
+        yield from _notes(group, lines_of)
+
+
+def _step_of_all(steps: Sequence[StepWords], first: str) -> str:
+    line = steps[0].line
+    is_same = all(step.line == line for step in steps)
+    return line if is_same else f"{line} (on {first}; each has its own value)"
+
+
+def _notes(
+    group: Sequence[UnitPlan], lines_of: Callable[[UnitPlan], Iterator[str]]
+) -> Iterator[str]:
+    """Yield what has to be known before: each line once, with the units that it is about."""
+    units: dict[str, list[str]] = {}
+    for plan in group:
+        for line in lines_of(plan):
+            units.setdefault(line, []).append(plan.unit)
+    for line, names in units.items():
+        yield line if len(names) == len(group) else f"{line} ({name_units(names)})"
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+def results_in_words(results: Sequence[RolledOut], *, verbose: bool = False) -> Iterator[str]:
+    """Yield which units are done and which were not begun."""
+    for words, found in (
+        ("done", [one.unit for one in results if one.is_begun and not one.trouble]),
+        ("not begun", [one.unit for one in results if not one.is_begun]),
+    ):
+        if verbose or len(found) == 1:
+            yield from (f"{unit}: {words}." for unit in found)
+        elif found:
+            yield f"{count_units(len(found))} {words}: {name_units(found)}."
+
+
+# --- differences ----------------------------------------------------------------------------------
+
+
+def differences_in_words(
+    results: Sequence[UnitDifference], failed: int, lines_of: Callable[[UnitDifference], list[str]]
+) -> Iterator[str]:
+    """Yield what differs between units and their files; those with the same lines together."""
+    groups = group_alike(results, lambda one: tuple(lines_of(one)))
+    counts = [sum(not one.is_same for one in results), sum(one.is_same for one in results), failed]
+    words = ("different from their file", "as their file says", "unreachable")
+    yield "; ".join(
+        f"{count_units(count)} {said}" for count, said in zip(counts, words, strict=True) if count
+    )
+    for group in groups:
+        lines = lines_of(group[0])
+        if lines:
+            yield f"{name_units([one.first for one in group])}:"
+            yield from (f"  {line}" for line in lines)

@@ -1,0 +1,82 @@
+"""Several units visited at the same time, each with one request at a time; failures come last."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+from leverframe.errors import ErrorForPeople
+from leverframe.plain_text import print_warnings
+from leverframe.process.json_lines import print_json
+from leverframe.recording.replayer import UnitLogin
+from leverframe.units.client import UnusableAnswer, paced_client
+from leverframe.units.inventory import InventoryUnit
+from leverframe.units.mac_addresses import normal_mac
+from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.pulling import pull_unit
+from leverframe.units.summaries import failures_in_words
+
+#: Units that are visited at the same time; each has one connection.
+MAX_AT_ONCE = 8
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_Unit = TypeVar("_Unit", bound=_Named)
+_Result = TypeVar("_Result")
+
+
+class FailedUnit(NamedTuple):
+    name: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.problem}"
+
+
+async def visit_units(
+    units: Sequence[_Unit], visit: Callable[[_Unit], Awaitable[_Result]]
+) -> tuple[list[_Result], list[FailedUnit]]:
+    """Visit units; return the results, and the units whose visit failed, both in their order."""
+    turns = asyncio.Semaphore(MAX_AT_ONCE)
+
+    async def one(unit: _Unit) -> tuple[_Result] | FailedUnit:
+        async with turns:
+            try:
+                return (await visit(unit),)
+            except ErrorForPeople as error:
+                return FailedUnit(unit.name, str(error))
+
+    found = await asyncio.gather(*map(one, units))
+    results = [one[0] for one in found if not isinstance(one, FailedUnit)]
+    return results, [one for one in found if isinstance(one, FailedUnit)]
+
+
+async def read_unit(
+    unit: InventoryUnit, login: UnitLogin | None, ca_file: str | None
+) -> PulledUnit:
+    """Read the settings of a unit; refuse another one that answers at its address."""
+    async with paced_client(unit.address, login, ca_file) as client:
+        pulled = await pull_unit(client)
+    mac = normal_mac(pulled.identity.mac)
+    if unit.mac and mac and mac != unit.mac:
+        raise UnusableAnswer(
+            f"The unit at {unit.address} has the MAC address {mac}; the inventory expects"
+            f" {unit.mac}. Correct the inventory, or find out which unit answers there."
+        )
+    return pulled
+
+
+def print_failures(
+    failed: Sequence[FailedUnit], total: int, action: str, *, as_json: bool = False
+) -> None:
+    """Report units that were not reached: on the error output, for scripts as objects, too."""
+    if as_json:
+        for one in failed:
+            print_json({"event": "failed", "unit": one.name, "problem": one.problem})
+    if len(failed) == total == 1:
+        print_warnings(map(str, failed))
+    elif failed:
+        print_warnings(failures_in_words([*map(str, failed)], total, action))
