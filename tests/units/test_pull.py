@@ -7,13 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from leverframe.exit_codes import NOT_DONE
 from leverframe.profile import Profile
 from leverframe.status_files.reading_back import files_of
 from leverframe.testing import Twin
 from leverframe.units import client
-from leverframe.units.client import SignInNeeded
 from leverframe.units.loading import load_unit_file
-from leverframe.units.problems import BadUnitFile
 from leverframe.units.pull import CannotPull, pull, together
 from tests.units.unit_server import served_files
 
@@ -24,6 +23,14 @@ SETTINGS: dict[str, Any] = {
     "rules.0.reference": 30.0,
     "rules.0.enabled": True,
 }
+
+
+async def pull_unit(
+    *units: str, out: Path | None = None, user: str | None = None, as_json: bool = False
+) -> int:
+    return await pull([*units], None, out, user, None, as_json, verbose=False)
+
+
 OLD = {"hw": "3.5", "sw": "1.49"}
 
 
@@ -31,15 +38,15 @@ async def test_what_was_read_is_printed_and_nothing_confidential(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with Twin(**OLD, settings=SETTINGS, name="north", mac="02:00:00:00:00:07") as twin:
-        await pull(twin.url, None, None, None, as_json=False)
-        await pull(twin.url, None, None, None, as_json=True)
+        await pull_unit(twin.url)
+        await pull_unit(twin.url, as_json=True)
     report, told = capsys.readouterr().out.split('\n{"event"')
     assert f"{twin.url}: north, MAC 02:00:00:00:00:07, HW 3.5 SW 1.49" in report
     assert 'outputs.OUT0.name = "Pump"' in report
     assert 'rules.1 = "when DS1 >= 30, then OUT0 on"' in report
     document = msgspec.json.decode('{"event"' + told)
-    assert document["settings"]["outputs.0.name"] == "Pump"
-    assert document["settings"]["http.0.url"] == "***"
+    assert document["settings"]["outputs.OUT0.name"] == "Pump"
+    assert document["settings"]["http.HTTP1.url"] == "***"
     assert document["read_as"] == OLD
     assert document["digest"] in report
     assert "token-7" not in report + told
@@ -49,14 +56,15 @@ async def test_what_cannot_be_read_is_listed(capsys: pytest.CaptureFixture[str])
     accounts = {"admin": "right-password", "user": "another-password"}
     with Twin(**OLD, accounts=accounts) as twin, pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stdin", io.StringIO("another-password\n"))
-        await pull(twin.url, None, "user", None, as_json=False)
+        await pull_unit(twin.url, user="user")
     report = capsys.readouterr().out
     assert "  none" in report
     assert "Not read:" in report
-    assert "power.0-5.current" in report
+    assert "power.POWER1-POWER6.current" in report
     assert "Note: Leverframe shows all settings to its administrator alone" in report
-    with Twin(accounts=accounts) as twin, pytest.raises(SignInNeeded):
-        await pull(twin.url, None, None, None, as_json=False)
+    with Twin(accounts=accounts) as twin:
+        assert await pull_unit(twin.url) == NOT_DONE
+        assert "asks for a login" in capsys.readouterr().err
 
 
 async def test_a_unit_file_says_what_was_read(
@@ -64,12 +72,12 @@ async def test_a_unit_file_says_what_was_read(
 ) -> None:
     out = tmp_path / "north.toml"
     with Twin(**OLD, settings=SETTINGS) as twin:
-        await pull(twin.url, out, None, None, as_json=False)
+        await pull_unit(twin.url, out=out)
     text, report = out.read_text(encoding="utf-8"), capsys.readouterr().out
     assert text.startswith(f"# Read from {twin.url}")
-    assert 'url = { secret = "http.0.url" }' in text
+    assert 'url = { secret = "http.HTTP1.url" }' in text
     assert f"Written to {out}." in report
-    assert "Confidential, and not in the file: http.0.url" in report
+    assert "Confidential, and not in the file: http.HTTP1.url" in report
     file = load_unit_file(out, need_secrets=False)
     assert file.profile == Profile("3.5", "1.49")
 
@@ -77,11 +85,11 @@ async def test_a_unit_file_says_what_was_read(
 async def test_a_unit_file_that_is_there_is_brought_up_to_date(tmp_path: Path) -> None:
     out = tmp_path / "north.toml"
     with Twin(**OLD, settings={"outputs.0.name": "Pump"}) as twin:
-        await pull(twin.url, out, None, None, as_json=False)
+        await pull_unit(twin.url, out=out)
         kept = out.read_text(encoding="utf-8") + "# the owner's own words\n"
         out.write_text(kept, encoding="utf-8")
         twin.command("stm.cgi?oname=0Fan")
-        await pull(twin.url, out, None, None, as_json=False)
+        await pull_unit(twin.url, out=out)
     assert out.read_text(encoding="utf-8") == kept.replace('"Pump"', '"Fan"')
 
 
@@ -96,7 +104,7 @@ async def test_a_unit_file_leaves_out_entries_that_were_not_read(
         files = {path: twin.get(path).encode() for path in files_of(Profile())}
     files["/xml/eve2.xml"] = files["/xml/eve2.xml"].replace(b"<ev1>1*0*10*", b"<ev1>1*0*99*")
     async with served_files(files) as unit:
-        await pull(unit.url, out, None, None, as_json=False)
+        await pull_unit(unit.url, out=out)
     text = out.read_text(encoding="utf-8")
     assert '"rules"' in text
     assert "[rules]" not in text
@@ -106,7 +114,7 @@ async def test_a_unit_file_leaves_out_entries_that_were_not_read(
 async def test_a_backup_makes_a_twin_with_what_was_read(tmp_path: Path) -> None:
     out = tmp_path / "north.json"
     with Twin(**OLD, settings=SETTINGS) as twin:
-        await pull(twin.url, out, None, None, as_json=False)
+        await pull_unit(twin.url, out=out)
     with Twin(settings=out) as again:
         assert again.settings["rules"][0]["reference"] == 30.0
         assert again.settings["profile"] == OLD
@@ -116,17 +124,17 @@ async def test_a_backup_makes_a_twin_with_what_was_read(tmp_path: Path) -> None:
     ("name", "why"), [("x.txt", "end it with .toml"), ("", "is there already")]
 )
 async def test_a_file_that_cannot_be_written_is_refused_before_the_unit_is_asked(
-    tmp_path: Path, name: str, why: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, why: str
 ) -> None:
     (tmp_path / "there.json").touch()
     with Twin() as twin:
         with pytest.raises(CannotPull, match=why):
-            await pull(twin.url, tmp_path / (name or "there.json"), None, None, as_json=False)
+            await pull_unit(twin.url, out=tmp_path / (name or "there.json"))
         assert twin.requests() == []
-        with pytest.raises(BadUnitFile, match="cannot be written"):
-            await pull(twin.url, tmp_path / "no" / "a.toml", None, None, as_json=False)
+        assert await pull_unit(twin.url, out=tmp_path / "no" / "a.toml") == NOT_DONE
+        assert "cannot be written" in capsys.readouterr().err
 
 
 def test_paths_that_differ_by_a_number_are_told_together() -> None:
     paths = ["email", "power.0.unit", "power.1.unit", "power.2.unit", "rules.1", "rules.4"]
-    assert together(paths) == ["email", "power.0-2.unit", "rules.1,4"]
+    assert together(paths) == ["email", "power.POWER1-POWER3.unit", "rules.2,5"]

@@ -216,19 +216,21 @@ def test_what_is_no_mac_address_is_none(text: str) -> None:
 async def test_the_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[str]) -> None:
     async with Twin(mac=MAC, name="Cellar") as twin:
         twice = [twin.url, twin.url.replace(HERE, "localhost")]
-        assert await find_units(twice, None, None, 1.0, None, True, False) == 0
+        assert await find_units(twice, None, None, 1.0, None, True, False, None) == 0
         told = capsys.readouterr()
         assert "address" in told.out
         assert MAC in told.out
         assert "told by several" in told.err
-        assert await find_units([twin.url], None, None, 1.0, None, True, True) == 0
+        assert await find_units([twin.url], None, None, 1.0, None, True, True, None) == 0
         (line,) = capsys.readouterr().out.splitlines()
         unit = msgspec.json.decode(line)
         assert (unit["mac"], unit["name"], unit["sign_in"]) == (MAC, "Cellar", False)
         with twin.fault(faults.garbage()):
-            await find_units([twin.url], None, None, 1.0, None, True, False)
+            await find_units([twin.url], None, None, 1.0, None, True, False, None)
         assert "not as a unit" in capsys.readouterr().out
-    assert await find_units([f"{HERE}:{free_port()}"], None, None, 1.0, None, True, False) == 1
+    assert (
+        await find_units([f"{HERE}:{free_port()}"], None, None, 1.0, None, True, False, None) == 1
+    )
     assert "No unit was found." in capsys.readouterr().out
 
 
@@ -246,11 +248,11 @@ async def test_who_is_heard_both_ways_is_told_once(
 
         monkeypatch.setattr(find, "ask_everybody", answered)
         monkeypatch.setattr(find, "hear_announced", announced)
-        assert await find_units([], None, None, 1.0, None, True, True) == 0
+        assert await find_units([], None, None, 1.0, None, True, True, None) == 0
     (line,) = capsys.readouterr().out.splitlines()
     assert msgspec.json.decode(line)["address"] == twin.url
 
 
 async def test_nobody_listens_for_an_hour() -> None:
     with pytest.raises(find.CannotFind, match="at most 60"):
-        await find_units([], None, None, 3600.0, None, True, True)
+        await find_units([], None, None, 3600.0, None, True, True, None)

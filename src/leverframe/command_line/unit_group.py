@@ -21,29 +21,54 @@ _UNIT_USER = argument(
     help="sign in with this account; the password is asked for, or read from standard input",
 )
 
+_UNIT_GROUP = argument("--group", metavar="NAME", help="only the units of this group")
+_VERBOSE = argument(
+    *("-v", "--verbose"), action="store_true", help="show every unit in full, not in summary"
+)
+_ONLY = argument(
+    "--only",
+    metavar="BRANCHES",
+    help="only these branches of the unit file, such as outputs,rules",
+)
+
 _UNIT_PULL = Task(
     "pull",
     "units.pull:pull",
-    "read the settings of a unit, and say what it does not tell",
+    "read the settings of units, and list what could not be read",
     (
-        argument("unit", metavar="URL", help="the unit, like http://192.168.1.10"),
+        argument(
+            "units",
+            metavar="UNIT",
+            nargs="+",
+            help="addresses like http://192.168.1.10, or an inventory with names of its units "
+            "behind it (default all of them)",
+        ),
+        _UNIT_GROUP,
         argument(
             "--out",
-            metavar="FILE",
+            metavar="PATH",
             type=Path,
-            help="a unit file (.toml), or a new backup as JSON (.json)",
+            help="a unit file (.toml) or a new backup as JSON (.json); "
+            "for several units a folder of unit files",
         ),
         _UNIT_USER,
         CA_FILE,
         AS_JSON,
+        _VERBOSE,
     ),
     """\
-Read the settings of a unit and list what could not be read. Leverframe tells all of them but its
+Read the settings of units and list what could not be read. Leverframe shows all of them but its
 secrets. A real unit shows what its status files have: names, outputs, inputs, sensors, rules and
-the schedule, but not messages, SNMP or the watchdog. Nothing is changed on the unit.
+the schedule, but not messages, SNMP or the watchdog. Nothing is changed on a unit.
+
+Of an inventory, several units are read at a time, with their logins. Units that could not be read
+are listed at the end.
 
   leverframe unit pull http://192.168.1.10
   leverframe unit pull http://192.168.1.10 --out north.toml --user admin
+  leverframe unit pull units.toml --out monday
+
+The exit code is 0 where every unit was read and 2 where one was not.
 """,
 )
 _UNIT_CHECK = Task(
@@ -99,6 +124,9 @@ _UNIT_FIND = Task(
             help="how long to listen for answers (default 3s)",
         ),
         argument("--quick", action="store_true", help="leave out the digest of the settings"),
+        argument(
+            "--out", metavar="UNITS.toml", type=Path, help="write the units to a new inventory"
+        ),
         CA_FILE,
         AS_JSON,
     ),
@@ -114,8 +142,9 @@ to units that the inventory lists with the same address and MAC address, when th
   leverframe unit find
   leverframe unit find 192.168.1.10-40 --json
   leverframe unit find --inventory units.toml
+  leverframe unit find 192.168.1.10-40 --out units.toml
 
-The exit code is 0 where units were found and 1 where none was.
+The exit code is 0 where units were found and every address that is named by itself answers, else 1.
 """,
 )
 _UNIT_WATCH = Task(
@@ -152,24 +181,48 @@ is 0 where all units are as they should be and 1 where one is not.
 _UNIT_DIFF = Task(
     "diff",
     "units.diff:diff",
-    "say what differs between two units by what it means; ends with 1 if anything does",
+    "show how two units differ, or the units of an inventory from their files",
     (
-        argument("first", metavar="A", help="an address, unit file, backup, folder or recording"),
-        argument("second", metavar="B", help="what it is compared with, of any of these kinds"),
+        argument(
+            "first", metavar="A", help="an address, unit file, backup, folder, recording, inventory"
+        ),
+        argument(
+            "others",
+            metavar="B",
+            nargs="*",
+            help="what it is compared with; behind an inventory names of its units (default all)",
+        ),
+        _UNIT_GROUP,
+        argument(
+            "--files",
+            metavar="FOLDER",
+            type=Path,
+            help="compare with the files in the folder of `unit pull UNITS.toml --out FOLDER`",
+        ),
+        _ONLY,
         _UNIT_USER,
         CA_FILE,
-        argument("--json", dest="as_json", action="store_true", help="print one JSON object"),
+        argument(
+            "--json", dest="as_json", action="store_true", help="print one JSON object for each"
+        ),
+        _VERBOSE,
     ),
     """\
 Compare two units, of the same version or of two, and print only what differs, in words. A side is
 the address of a unit, a unit file (.toml), a backup (.bin, .json, .toml), the data folder of a
 controller that is stopped, or a recording with status files (.jsonl). A unit file is compared in
-what it speaks about. What a version cannot hold, and what a side cannot tell, is said.
+what it speaks about. What a version cannot hold, and what a side does not know, is listed.
+
+Of an inventory, each unit is compared with the file that the inventory names for it. Units that
+differ in the same way are listed together, unreachable ones at the end.
 
   leverframe unit diff http://192.168.1.10 north.toml
   leverframe unit diff monday.bin http://192.168.1.10
+  leverframe unit diff units.toml --only outputs,rules
+  leverframe unit diff units.toml --files monday
 
-The exit code is 0 where both are the same, as far as both can tell, and 1 where something differs.
+The exit code is 0 where nothing differs, as far as can be known, 1 where something does, and 2
+where a unit could not be compared.
 """,
 )
 _UNITS = argument(
@@ -184,17 +237,8 @@ _UNIT_INVENTORY = argument(
     type=Path,
     help="take names, logins and groups of units from this inventory",
 )
-_UNIT_GROUP = argument("--group", metavar="NAME", help="only the units of this group")
 _UNIT_YES = argument("--yes", action="store_true", help="send it without asking")
 
-_ONLY = argument(
-    "--only",
-    metavar="BRANCHES",
-    help="only these branches of the unit file, such as outputs,rules",
-)
-_VERBOSE = argument(
-    *("-v", "--verbose"), action="store_true", help="show every unit in full, not in summary"
-)
 _CURL = argument("--curl", action="store_true", help="print the commands for curl")
 
 _UNIT_PLAN = Task(

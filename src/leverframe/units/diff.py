@@ -1,33 +1,135 @@
 """`leverframe unit diff`: what differs between two units, by what it means."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
-from leverframe.exit_codes import DONE, NO
+from leverframe.exit_codes import DONE, NO, NOT_DONE
 from leverframe.plain_text import print_lines
 from leverframe.process.json_lines import print_json
+from leverframe.profile import Profile
 from leverframe.recording.asked_login import asked_login
 from leverframe.recording.replayer import UnitLogin
-from leverframe.units.sides import is_unit_file, side_of, side_of_file
-from leverframe.units.unit_comparison import ComparedUnit, UnitDifference, compared
+from leverframe.units.file_keys import branches_in, is_part_of
+from leverframe.units.inventory import Inventory, InventoryUnit, load_inventory
+from leverframe.units.loading import load_unit_file
+from leverframe.units.sides import (
+    is_unit_file,
+    side_of,
+    side_of_file,
+    side_of_pulled,
+    side_of_unit_file,
+)
+from leverframe.units.summaries import differences_in_words
+from leverframe.units.targets import Logins, is_inventory_file
+from leverframe.units.unit_comparison import (
+    ComparedUnit,
+    NotComparable,
+    UnitDifference,
+    compared,
+)
+from leverframe.units.unit_file import UnitFile
+from leverframe.units.unit_names import files_of_units
+from leverframe.units.visits import print_failures, read_unit, visit_units
 
 #: So many parts that a side cannot tell are named, and the rest is counted.
 MAX_NAMED = 8
 
 
 async def diff(
-    first: str, second: str, user: str | None, ca_file: str | None, as_json: bool
+    first: str,
+    others: list[str],
+    group: str | None,
+    files: Path | None,
+    only: str | None,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    verbose: bool,
 ) -> int:
     """Print what differs; return whether anything does, as an exit code."""
-    sides = await compared_sides(first, second, asked_login(user), ca_file)
-    result = compared(*sides)
+    branches = branches_in(only)
+    if is_inventory_file(first):
+        inventory = load_inventory(Path(first))
+        units = inventory.selected(tuple(others), group)
+        wanted = _wanted_of(inventory, units, files, branches)
+        order = _InventoryOrder(units, wanted, Logins(user, inventory), ca_file)
+        return await _diff_inventory(order, as_json=as_json, verbose=verbose)
+    if len(others) != 1 or group is not None or files is not None:
+        raise NotComparable(
+            "Name two sides, such as http://192.168.1.10 north.toml; or an inventory, whose units"
+            " are compared with their files."
+        )
+    sides = await compared_sides(first, others[0], asked_login(user), ca_file)
+    result = compared(*(restricted(side, branches) for side in sides))
     if as_json:
         print_json({"same": result.is_same, **asdict(result)})
     else:
         print_lines(lines_of(result))
     return DONE if result.is_same else NO
+
+
+class _InventoryOrder(NamedTuple):
+    """The units that are compared with their files."""
+
+    units: Sequence[InventoryUnit]
+    #: Returns the file of a unit, for its version.
+    wanted: Callable[[InventoryUnit, Profile], UnitFile]
+    logins: Logins
+    ca_file: str | None
+
+
+def _wanted_of(
+    inventory: Inventory,
+    units: Sequence[InventoryUnit],
+    folder: Path | None,
+    branches: tuple[str, ...],
+) -> Callable[[InventoryUnit, Profile], UnitFile]:
+    """Return what reads the file of a unit: the one that the inventory names, or in a folder."""
+    pulled = {} if folder is None else files_of_units(folder, units)
+
+    def wanted(unit: InventoryUnit, profile: Profile) -> UnitFile:
+        if folder is not None:
+            file: UnitFile | None = load_unit_file(
+                pulled[unit.name], profile=profile, need_secrets=False
+            )
+        else:
+            file = inventory.wanted(unit, profile, need_secrets=False)
+        if file is None:
+            raise NotComparable("The inventory names no file for it; add one, or --files FOLDER.")
+        return file.restricted(branches)
+
+    return wanted
+
+
+async def _diff_inventory(order: _InventoryOrder, *, as_json: bool, verbose: bool) -> int:
+    async def compare(unit: InventoryUnit) -> UnitDifference:
+        pulled = await read_unit(unit, order.logins.at(unit.address), order.ca_file)
+        file = order.wanted(unit, pulled.profile)
+        return compared(side_of_pulled(unit.name, pulled), side_of_unit_file(file.file, file))
+
+    results, failed = await visit_units(order.units, compare)
+    if as_json:
+        for one in results:
+            print_json({"unit": one.first, "same": one.is_same, **asdict(one)})
+    elif verbose or len(order.units) == 1:
+        for one in results:
+            print_lines(lines_of(one))
+    else:
+        print_lines(differences_in_words(results, len(failed)))
+    print_failures(failed, len(order.units), "compared", as_json=as_json)
+    if failed:
+        return NOT_DONE
+    return DONE if all(one.is_same for one in results) else NO
+
+
+def restricted(side: ComparedUnit, branches: tuple[str, ...]) -> ComparedUnit:
+    """Return a side that speaks about these branches alone; all of them if none is named."""
+    if not branches:
+        return side
+    return replace(side, speaks=lambda path: is_part_of(path, branches) and side.speaks(path))
 
 
 async def compared_sides(

@@ -10,10 +10,16 @@ from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
 from leverframe.plain_text import print_line, print_lines, print_warnings, printable
 from leverframe.process.json_lines import print_json
+from leverframe.units.found_inventory import found_inventory, refuse_present, same_names
 from leverframe.units.heard_units import HeardUnit, ask_everybody, hear_announced
-from leverframe.units.named_addresses import addresses_from_names
+from leverframe.units.named_addresses import (
+    addresses_from_names,
+    shorten_addresses,
+    single_addresses,
+)
 from leverframe.units.searching import FoundUnit, doubles, look_at
 from leverframe.units.targets import guarded_logins, inventory_at
+from leverframe.units.unit_names import count_units
 
 MAX_LISTEN_S = 60.0
 #: So much of a digest tells two apart for people; JSON has all of it.
@@ -33,18 +39,41 @@ async def find_units(
     ca_file: str | None,
     quick: bool,
     as_json: bool,
+    out: Path | None,
 ) -> int:
-    """Print a line for each unit that is found; the answer is no where there is none."""
+    """Print a line for each unit that is found; the answer is no where a unit is missing."""
+    refuse_present(out)
     if not 0 < listen_s <= MAX_LISTEN_S:
         raise CannotFind(f"Listen for more than 0 and at most {MAX_LISTEN_S:.0f} seconds.")
     named = addresses_from_names(addresses)
     known = inventory_at(inventory)
     logins = guarded_logins(user, named, known)
     heard = [] if named else await _heard(listen_s)
-    found = await look_at(heard, named, logins, ca_file, wants_digest=not quick)
-    _print(found, as_json=as_json)
-    print_warnings([*doubles(found), *_withheld(found)])
-    return DONE if found else NO
+    expected = single_addresses(addresses)
+    found = await look_at(heard, named, logins, ca_file, wants_digest=not quick, expected=expected)
+    _print(found, _unused(named, found), as_json=as_json)
+    present = [unit for unit in found if unit.answers]
+    remarks = same_names(found) if out is None else _write_inventory(out, found, as_json=as_json)
+    print_warnings([*doubles(found), *_withheld(found), *remarks])
+    return DONE if present and len(present) == len(found) else NO
+
+
+def _write_inventory(out: Path, found: list[FoundUnit], *, as_json: bool) -> list[str]:
+    """Write the found units to a new file; return what is to be said about it."""
+    inventory = found_inventory(found)
+    if not inventory.count:
+        return [f"{out} is not written: no unit was found.", *inventory.remarks]
+    with out.open("x", encoding="utf-8") as file:
+        file.write(inventory.text)
+    if not as_json:
+        print_line(f"{count_units(inventory.count)} written to {out}.")
+    return inventory.remarks
+
+
+def _unused(named: list[str], found: list[FoundUnit]) -> list[str]:
+    """Return the addresses of ranges and networks at which nothing answers."""
+    known = {unit.address for unit in found}
+    return [address for address in named if address not in known]
 
 
 def _withheld(found: list[FoundUnit]) -> Iterator[str]:
@@ -67,14 +96,25 @@ async def _heard(listen_s: float) -> list[HeardUnit]:
     return [*by_question, *(unit for unit in by_name if unit.mac not in macs)]
 
 
-def _print(found: list[FoundUnit], *, as_json: bool) -> None:
+def _print(found: list[FoundUnit], unused: list[str], *, as_json: bool) -> None:
     if as_json:
         for unit in found:
             print_json(msgspec.to_builtins(unit))
         return
-    if not found:
+    present = [unit for unit in found if unit.answers]
+    if present:
+        _print_table(present)
+    else:
         print_line("No unit was found.")
-        return
+    print_lines(f"{unit.address}: {unit.trouble}" for unit in found if unit.trouble)
+    if unused and present:
+        count = len(unused) + len(found)
+        print_line(
+            f"No answer from {len(unused)} of {count} addresses: {shorten_addresses(unused)}"
+        )
+
+
+def _print_table(found: list[FoundUnit]) -> None:
     rows = [_HEADS, *(tuple(map(printable, _row(unit))) for unit in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
     lines = (
@@ -82,7 +122,6 @@ def _print(found: list[FoundUnit], *, as_json: bool) -> None:
         for row in rows
     )
     print_lines(line.rstrip() for line in lines)
-    print_lines(f"{unit.address}: {unit.trouble}" for unit in found if unit.trouble)
 
 
 def _row(unit: FoundUnit) -> tuple[str, ...]:

@@ -13,6 +13,9 @@ from leverframe.recording.unit_client import BadAddress, unit_at
 
 MAX_ADDRESSES = 1024
 _RANGE = re.compile(r"([0-9.]+)-([0-9.]+)(:[0-9]+)?", re.ASCII)
+_LAST_NUMBER = re.compile(r"http://((?:[0-9]+\.){3})([0-9]+)(:[0-9]+)?", re.ASCII)
+#: Ranges in a line; the others are counted.
+MAX_SHOWN = 10
 _NETWORK = re.compile(r"([0-9.]+/[0-9]+)", re.ASCII)
 
 
@@ -31,6 +34,35 @@ def addresses_from_names(names: Iterable[str]) -> list[str]:
                     f"More than {MAX_ADDRESSES} addresses are named; ask for fewer at a time."
                 )
     return list(found)
+
+
+def single_addresses(names: Iterable[str]) -> list[str]:
+    """Return the addresses that are named themselves, not by a range or a network."""
+    single = [name for name in names if not (_RANGE.fullmatch(name) or _NETWORK.fullmatch(name))]
+    return addresses_from_names(single)
+
+
+def shorten_addresses(addresses: Iterable[str]) -> str:
+    """Write addresses in one line: those in a row as a range, like 192.168.1.12-17."""
+    rows: list[tuple[str, list[int], str]] = []
+    for address in addresses:
+        found = _LAST_NUMBER.fullmatch(address)
+        if found is None:
+            rows.append((address, [], ""))
+            continue
+        head, number, port = found[1], int(found[2]), found[3] or ""
+        if rows and rows[-1][0] == head and rows[-1][2] == port and rows[-1][1][-1] == number - 1:
+            rows[-1][1].append(number)
+        else:
+            rows.append((head, [number], port))
+    shown = [
+        f"{head}{numbers[0]}-{numbers[-1]}{port}"
+        if len(numbers) > 1
+        else f"{head}{numbers[0] if numbers else ''}{port}"
+        for head, numbers, port in rows[:MAX_SHOWN]
+    ]
+    more = [f"{len(rows) - MAX_SHOWN} more"] if len(rows) > MAX_SHOWN else []
+    return ", ".join([*shown, *more])
 
 
 def _named(name: str) -> Iterator[str]:

@@ -1,22 +1,25 @@
-"""`leverframe unit pull`: read the settings of a unit, say what was not read, and write a file."""
+"""`leverframe unit pull`: read the settings of units, say what was not read, and write files."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import MASK, MISSING, difference, is_confidential
 from leverframe.errors import ErrorForPeople
+from leverframe.exit_codes import DONE, NOT_DONE
 from leverframe.maintenance.readable_backup import write
 from leverframe.plain_text import print_lines
 from leverframe.process.json_lines import print_json
-from leverframe.recording.asked_login import asked_login
 from leverframe.storage.backup import BackupFile
-from leverframe.units.client import paced_client
+from leverframe.units.file_keys import key_of
+from leverframe.units.inventory import InventoryUnit
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.pulling import pull_unit
 from leverframe.units.rewriting import save_unit_file
+from leverframe.units.targets import Logins, select_units
+from leverframe.units.unit_names import count_units, files_of_units
 from leverframe.units.unit_text import toml_value, written_lines
+from leverframe.units.visits import print_failures, read_unit, visit_units
 
 SUFFIXES = (".toml", ".json")
 
@@ -26,23 +29,59 @@ class CannotPull(ErrorForPeople):
 
 
 async def pull(
-    unit: str, out: Path | None, user: str | None, ca_file: str | None, as_json: bool
-) -> None:
-    """Read a unit, print what was read and what was not, and write it to a file."""
-    _check_name(out)
-    async with paced_client(unit, asked_login(user), ca_file) as client:
-        pulled = await pull_unit(client)
-    referred = [] if out is None else written(pulled, out)
+    units: list[str],
+    group: str | None,
+    out: Path | None,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    verbose: bool,
+) -> int:
+    """Read units, print what was read and what was not, and write it to files."""
+    inventory, chosen = select_units(units, group)
+    files = _files(out, chosen, is_inventory=inventory is not None)
+    logins = Logins(user, inventory)
+
+    async def read_and_write(unit: InventoryUnit) -> _Pulled:
+        pulled = await read_unit(unit, logins.at(unit.address), ca_file)
+        file = files.get(unit.name)
+        return _Pulled(unit.name, pulled, file, [] if file is None else written(pulled, file))
+
+    found, failed = await visit_units(chosen, read_and_write)
     if as_json:
-        print_json(document_of(pulled))
+        for one in found:
+            print_json({**document_of(one.pulled), "unit": one.name})
+    elif verbose or len(chosen) == 1:
+        for one in found:
+            print_lines(report(one.pulled, one.file, one.referred))
     else:
-        print_lines(report(pulled, out, referred))
+        print_lines(summary(found))
+    print_failures(failed, len(chosen), "read", as_json=as_json)
+    return NOT_DONE if failed else DONE
 
 
-def _check_name(out: Path | None) -> None:
-    """Refuse a file before a unit is asked for seconds."""
+class _Pulled(NamedTuple):
+    name: str
+    pulled: PulledUnit
+    file: Path | None
+    #: What is confidential and not in the file.
+    referred: list[str]
+
+
+def _files(
+    out: Path | None, units: Sequence[InventoryUnit], *, is_inventory: bool
+) -> dict[str, Path]:
+    """Return the file of each unit; refuse a name before a unit is asked for seconds."""
     if out is None:
-        return
+        return {}
+    if len(units) > 1 or (is_inventory and out.suffix not in SUFFIXES):
+        if out.suffix in SUFFIXES:
+            raise CannotPull(
+                f"{out} is one file for {len(units)} units; name a folder, which gets a unit file"
+                " for each."
+            )
+        out.mkdir(parents=True, exist_ok=True)
+        return files_of_units(out, units)
     if out.suffix not in SUFFIXES:
         raise CannotPull(
             f"The name {out.name} does not say which form the file has; end it with .toml for a"
@@ -50,16 +89,34 @@ def _check_name(out: Path | None) -> None:
         )
     if out.suffix == ".json" and out.exists():
         raise CannotPull(f"{out} is there already; choose another name, or remove it first.")
+    return {unit.name: out for unit in units}
+
+
+def summary(found: Sequence[_Pulled]) -> Iterator[str]:
+    """Yield a line for each unit: its version, and how much was read of it."""
+    width = max((len(one.name) for one in found), default=0)
+    for one in found:
+        pulled, changed = one.pulled, sum(1 for _ in changed_settings(one.pulled))
+        parts = [f"{pulled.profile}", f"{changed} settings not as from the factory"]
+        if pulled.unread:
+            parts.append(f"{len(pulled.unread)} parts not readable")
+        if one.referred:
+            parts.append(f"{len(one.referred)} secrets left out")
+        parts += [f"remark: {remark}" for remark in pulled.remarks]
+        yield f"{one.name:{width}}  {', '.join(parts)}"
+    folders = {str(one.file.parent) for one in found if one.file is not None}
+    where = f", written to {', '.join(sorted(folders))}" if folders else ""
+    yield f"{count_units(len(found))} read{where}."
 
 
 def written(pulled: PulledUnit, out: Path) -> list[str]:
-    """Write what was read to a file; return the paths of what is confidential and not in it."""
+    """Write what was read to a file; return the keys of what is confidential and not in it."""
     changed = dict(changed_settings(pulled))
     if out.suffix == ".json":
         left_out = [path for path in changed if is_confidential(path)]
         plain = {path: value for path, value in changed.items() if path not in left_out}
         write(out, BackupFile.written_now(pulled.profile, plain, tuple(left_out)))
-        return left_out
+        return [key_of(path) for path in left_out]
     opening = f"Read from {who(pulled)}."
     unread = {whole_list(path) for path in pulled.unread}
     return list(save_unit_file(out, pulled.settings, pulled.profile, unread, opening))
@@ -97,11 +154,11 @@ def document_of(pulled: PulledUnit) -> dict[str, Any]:
         "read_as": {"hw": pulled.profile.hw, "sw": pulled.profile.sw},
         "digest": pulled.digest,
         "settings": {
-            path: MASK if value and is_confidential(path) else value
+            key_of(path): MASK if value and is_confidential(path) else value
             for path, value in pulled.read_leaves()
         },
-        "unread": pulled.unread,
-        "lossy": pulled.lossy,
+        "unread": {key_of(path): why for path, why in pulled.unread.items()},
+        "lossy": {key_of(path): why for path, why in pulled.lossy.items()},
         "remarks": pulled.remarks,
     }
 
@@ -138,7 +195,7 @@ def _listed(title: str, reasons: Mapping[str, str]) -> Iterator[str]:
 
 
 def together(paths: list[str]) -> list[str]:
-    """Write paths that differ by one number as one: `power.0-5.unit`."""
+    """Write paths as keys of a unit file, those that differ by one place as one: `rules.1-6`."""
     found: dict[tuple[str, str], list[int]] = {}
     for path in paths:
         steps = path.split(".")
@@ -146,12 +203,17 @@ def together(paths: list[str]) -> list[str]:
         if place is None:
             found[path, ""] = []
         else:
-            ends = ".".join([*steps[:place], ""]), "".join(f".{x}" for x in steps[place + 1 :])
+            ends = ".".join(steps[:place]), "".join(f".{x}" for x in steps[place + 1 :])
             found.setdefault(ends, []).append(int(steps[place]))
-    return [f"{head}{_numbers(numbers)}{tail}" for (head, tail), numbers in found.items()]
+    return [
+        f"{head}.{_places(head, numbers)}{tail}" if numbers else head
+        for (head, tail), numbers in found.items()
+    ]
 
 
-def _numbers(numbers: list[int]) -> str:
+def _places(head: str, numbers: list[int]) -> str:
+    """Write places of a list as unit files call them."""
+    names = [key_of(f"{head}.{number}").rpartition(".")[2] for number in numbers]
     if len(numbers) > 2 and numbers == [*range(numbers[0], numbers[-1] + 1)]:
-        return f"{numbers[0]}-{numbers[-1]}"
-    return ",".join(map(str, numbers))
+        return f"{names[0]}-{names[-1]}"
+    return ",".join(names)

@@ -23,8 +23,9 @@ from leverframe.units.secrets_file import KnownSecrets
 from leverframe.units.unit_text import (
     NEW_ENTRIES,
     WrittenLine,
+    assignment,
     file_value,
-    toml_value,
+    is_long_list,
     unit_text,
     unread_keys,
     written_entry,
@@ -96,7 +97,7 @@ def _rewritten(
     added = {key: value for key, value in own.items() if key not in present}
     document = tomlkit.parse(_with_keys(text, added))
     for key in own.keys() - added.keys():
-        document[key] = own[key]
+        document[key] = _item(own[key], document.get(key))
     for change in changes:
         if change.table:
             _put(document, change.path, change.value)
@@ -119,7 +120,7 @@ def _with_keys(text: str, added: dict[str, Any]) -> str:
     place = header
     while place and (not lines[place - 1].strip() or lines[place - 1].lstrip().startswith("#")):
         place -= 1
-    new = [f"{key} = {toml_value(value)}" for key, value in added.items()]
+    new = [assignment(key, value) for key, value in added.items()]
     if not place:
         # There are only comments: the first ones are about the file.
         place, new = header, [*new, ""]
@@ -212,4 +213,22 @@ def _put(document: Any, path: str, value: Any) -> None:
         reference[value.kind] = value.name
         table[last] = reference
     else:
-        table[last] = value
+        table[last] = _item(value, table.get(last))
+
+
+def _item(value: Any, present: Any = None) -> Any:
+    """Return a value as a document holds it: a long list with one item a line, and its comments."""
+    import tomlkit
+
+    if not isinstance(value, list):
+        return value
+    is_spread = isinstance(present, tomlkit.items.Array) and "\n" in present.as_string()
+    if is_spread and len(value) >= len(present):
+        for place, (old, new) in enumerate(zip(present.unwrap(), value, strict=False)):
+            if old != new:
+                present[place] = new
+        present.extend(value[len(present) :])
+        return present
+    items = tomlkit.array()
+    items.extend(value)
+    return items.multiline(is_long_list(value))

@@ -6,7 +6,7 @@ login goes only to units that `GuardedLogins` allows: any device can answer a se
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from leverframe.errors import ErrorForPeople
 from leverframe.recording.replayer import UnitLogin
-from leverframe.recording.unit_client import UnitSilent
+from leverframe.recording.unit_client import UnitError, UnitSilent
 from leverframe.status_files.decoding import keys_in
 from leverframe.status_files.forms import NotReadable
 from leverframe.units.client import SignInNeeded, UnitAnswer, paced_client
@@ -49,6 +49,10 @@ class FoundUnit(Struct, frozen=True):
     is_login_withheld: Annotated[
         bool, Meta(description="Was it not sent the login, because it may be a stranger?")
     ] = False
+    answers: Annotated[bool, Meta(description="Does anything answer at the address?")] = True
+    is_identified: Annotated[bool, Meta(description="Did it say who it is, as a unit does?")] = (
+        False
+    )
     #: What is wrong with it, in a sentence.
     trouble: str = ""
 
@@ -60,17 +64,22 @@ async def look_at(
     ca_file: str | None,
     *,
     wants_digest: bool,
+    expected: Collection[str] = (),
 ) -> list[FoundUnit]:
-    """Query all units that were heard, and every named address; leave out unused addresses."""
+    """Query all units that were heard, and every named address; leave out unused addresses.
+
+    Where a unit is expected, such as at an address that was not named by a range, silence is said.
+    """
     known = {unit.address: unit for unit in heard}
     addresses = list(dict.fromkeys([*known, *named]))
     turns = asyncio.Semaphore(AT_A_TIME)
 
     async def look(address: str) -> FoundUnit | None:
         async with turns:
-            return await _look(
+            found = await _look(
                 address, known.get(address), logins, ca_file, wants_digest=wants_digest
             )
+        return found if found.answers or address in expected else None
 
     looks = []
     async with asyncio.TaskGroup() as group:
@@ -88,7 +97,7 @@ async def _look(
     ca_file: str | None,
     *,
     wants_digest: bool,
-) -> FoundUnit | None:
+) -> FoundUnit:
     found = FoundUnit(address) if heard is None else FoundUnit(*heard)
     try:
         try:
@@ -100,8 +109,8 @@ async def _look(
                 return replace(found, is_login_withheld=logins.withholds)
             return await _asked(found, login, ca_file, wants_digest=wants_digest)
     except UnitSilent as silence:
-        # Nobody is at most addresses of a range; who was heard a moment ago is somebody.
-        return None if heard is None else replace(found, trouble=str(silence))
+        # Most addresses of a range are unused; a unit that was heard a moment ago is there.
+        return replace(found, answers=heard is not None, trouble=str(silence))
     except ErrorForPeople as refusal:
         return replace(found, trouble=str(refusal))
 
@@ -113,7 +122,11 @@ async def _asked(
     async with opened as client:
         found = _identified(found, await client.read(IDENTITY))
         if wants_digest and not found.trouble:
-            pulled = await pull_unit(client, within_s=DIGEST_S)
+            try:
+                pulled = await pull_unit(client, within_s=DIGEST_S)
+            except UnitError as problem:
+                # It said who it is, and then became too slow or went away.
+                return replace(found, trouble=str(problem))
             found = replace(found, digest=pulled.digest)
     return found
 
@@ -130,7 +143,14 @@ def _identified(found: FoundUnit, answer: UnitAnswer) -> FoundUnit:
     if found.mac and found.mac != mac:
         return replace(found, trouble=f"It tells two MAC addresses: {found.mac} and {mac}.")
     name, hardware, software = who
-    return replace(found, name=name or found.name, mac=mac, hardware=hardware, software=software)
+    return replace(
+        found,
+        name=name or found.name,
+        mac=mac,
+        hardware=hardware,
+        software=software,
+        is_identified=True,
+    )
 
 
 def doubles(found: Iterable[FoundUnit]) -> list[str]:

@@ -43,7 +43,7 @@ async def side_of(named: str, login: UnitLogin | None, ca_file: str | None) -> C
     """Read a side that is no unit file; what it is follows from how it is named."""
     if named.startswith(("http://", "https://")):
         async with paced_client(named, login, ca_file) as client:
-            return _pulled(named, await pull_unit(client))
+            return side_of_pulled(named, await pull_unit(client))
     return await asyncio.to_thread(_stored_side, named)
 
 
@@ -63,10 +63,13 @@ def _stored_side(named: str) -> ComparedUnit:
 
 def side_of_file(path: Path, profile: Profile | None = None) -> ComparedUnit:
     """Return what a unit file says; without a version of its own it is of the given one."""
-    file = load_unit_file(path, profile=profile, need_secrets=False)
+    return side_of_unit_file(str(path), load_unit_file(path, profile=profile, need_secrets=False))
+
+
+def side_of_unit_file(title: str, file: UnitFile) -> ComparedUnit:
     unread = dict.fromkeys(file.unread, _NOT_READ) | dict.fromkeys(file.unresolved, _NOT_GIVEN)
     return ComparedUnit(
-        str(path), file.profile, file.settings, unread=unread, speaks=_spoken_about(file)
+        title, file.profile, file.settings, unread=unread, speaks=_spoken_about(file)
     )
 
 
@@ -86,9 +89,9 @@ def _is_backup(path: Path) -> bool:
     return isinstance(document.get("settings"), Mapping) and "hw" in document
 
 
-def _pulled(named: str, pulled: PulledUnit) -> ComparedUnit:
+def side_of_pulled(title: str, pulled: PulledUnit) -> ComparedUnit:
     return ComparedUnit(
-        named, pulled.profile, pulled.settings, unread=pulled.unread, lossy=pulled.lossy
+        title, pulled.profile, pulled.settings, unread=pulled.unread, lossy=pulled.lossy
     )
 
 
@@ -120,4 +123,4 @@ def _recording(named: str, path: Path) -> ComparedUnit:
     pulled = recorded_unit(path, in_the_end=True)
     if not pulled.identity.hardware or not pulled.identity.software:
         raise NotComparable(f"{named} holds no status file that tells the version of the unit.")
-    return _pulled(named, pulled)
+    return side_of_pulled(named, pulled)

@@ -1,6 +1,6 @@
 """What a command did to many units, on one screen: units that are alike share their lines."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from leverframe.units.plan_text import (
@@ -12,25 +12,12 @@ from leverframe.units.plan_text import (
 )
 from leverframe.units.rollout import RolledOut
 from leverframe.units.unit_comparison import UnitDifference
+from leverframe.units.unit_names import count_units, name_units
 from leverframe.units.unit_plan import UnitPlan
 
-#: Names in a line; the others are counted.
-MAX_NAMES = 6
 #: Lines of steps or differences for all groups of units together, and at least for each of them.
 MAX_LINES, MIN_LINES = 16, 3
 _Unit = TypeVar("_Unit")
-
-
-def count_units(count: int) -> str:
-    return f"{count} {'unit' if count == 1 else 'units'}"
-
-
-def name_units(names: Collection[str]) -> str:
-    """Name units in one line; of many the first ones."""
-    if len(names) <= MAX_NAMES:
-        return ", ".join(names)
-    shown = [*names][: MAX_NAMES - 1]
-    return f"{', '.join(shown)} and {len(names) - len(shown)} more"
 
 
 def group_alike(units: Iterable[_Unit], key: Callable[[_Unit], Hashable]) -> list[list[_Unit]]:
@@ -134,18 +121,24 @@ def results_in_words(results: Sequence[RolledOut], *, verbose: bool = False) -> 
 # --- differences ----------------------------------------------------------------------------------
 
 
-def differences_in_words(
-    results: Sequence[UnitDifference], failed: int, lines_of: Callable[[UnitDifference], list[str]]
-) -> Iterator[str]:
+def differences_in_words(results: Sequence[UnitDifference], failed: int) -> Iterator[str]:
     """Yield what differs between units and their files; those with the same lines together."""
-    groups = group_alike(results, lambda one: tuple(lines_of(one)))
-    counts = [sum(not one.is_same for one in results), sum(one.is_same for one in results), failed]
-    words = ("different from their file", "as their file says", "unreachable")
-    yield "; ".join(
-        f"{count_units(count)} {said}" for count, said in zip(counts, words, strict=True) if count
-    )
+    same = sum(one.is_same for one in results)
+    counts = {
+        "different from their file": len(results) - same,
+        "as their file says": same,
+        "unreachable or not comparable": failed,
+    }
+    yield "; ".join(f"{count_units(count)} {words}" for words, count in counts.items() if count)
+    groups = group_alike((one for one in results if not one.is_same), _lines_of)
+    shown = max(MIN_LINES, MAX_LINES // max(1, len(groups)))
     for group in groups:
-        lines = lines_of(group[0])
-        if lines:
-            yield f"{name_units([one.first for one in group])}:"
-            yield from (f"  {line}" for line in lines)
+        lines = _lines_of(group[0])
+        yield f"{name_units([one.first for one in group])}:"
+        yield from (f"  {line}" for line in lines[:shown])
+        if len(lines) > shown:
+            yield f"  and {len(lines) - shown} more"
+
+
+def _lines_of(result: UnitDifference) -> tuple[str, ...]:
+    return tuple(str(one) for one in (*result.differences, *result.cannot_hold))

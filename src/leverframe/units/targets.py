@@ -114,10 +114,7 @@ class Selection(NamedTuple):
             raise BadPlan("A group is one of an inventory; name that with --inventory.")
         if not units:
             raise BadPlan("Name the units, such as http://192.168.1.10, or an inventory.")
-        return [
-            InventoryUnit(name=address, address=address.rstrip("/"))
-            for address in dict.fromkeys(units)
-        ]
+        return units_at(units)
 
     def _wanted(self, unit: InventoryUnit, profile: Profile) -> UnitFile:
         if self.file is not None:
@@ -129,6 +126,33 @@ class Selection(NamedTuple):
         if found is None:
             raise BadPlan(f"The inventory names no file for {unit.name}.")
         return found.restricted(self.only)
+
+
+def units_at(addresses: Iterable[str]) -> list[InventoryUnit]:
+    return [
+        InventoryUnit(name=address, address=address.rstrip("/"))
+        for address in dict.fromkeys(addresses)
+    ]
+
+
+def select_units(
+    words: Sequence[str], group: str | None
+) -> tuple[Inventory | None, list[InventoryUnit]]:
+    """Return the units that are named: by addresses, or by an inventory with names behind it."""
+    if not is_inventory_file(words[0]):
+        if group is not None:
+            raise BadPlan("A group is one of an inventory; name that first.")
+        return None, units_at(words)
+    inventory = load_inventory(Path(words[0]))
+    return inventory, inventory.selected(tuple(words[1:]), group)
+
+
+def is_inventory_file(word: str) -> bool:
+    """Return whether a word names an inventory, and no address or other file."""
+    path = Path(word)
+    if "://" in word or path.suffix != ".toml" or not path.is_file():
+        return False
+    return is_inventory(read_toml(path, BadUnitFile)[1])
 
 
 def inventory_at(path: Path | None) -> Inventory | None:

@@ -28,6 +28,8 @@ from leverframe.units.document_reading import SecretReference, escaped
 from leverframe.units.file_keys import is_part_of, key_of, value_for_file
 from leverframe.units.rule_sentences import sentence_of
 
+#: Of a list that stands in one line.
+MAX_LIST_LETTERS = 88
 #: What an entry is before a file says anything about it.
 NEW_ENTRIES: dict[str, Node] = {
     "rules": Rule(enabled=True),
@@ -71,11 +73,11 @@ def unit_text(
         "complete = true",
     ]
     if unread:
-        lines.append(f"unread = {toml_value(unread_keys(unread))}")
+        lines.append(assignment("unread", unread_keys(unread)))
     secrets: dict[str, str] = {}
     written = list(written_lines(settings, profile, unread, secrets))
     plain = [one for one in written if not one.table]
-    lines += (f"{one.key} = {toml_value(one.value)}" for one in plain)
+    lines += (assignment(one.key, one.value) for one in plain)
     table = ""
     for one in written:
         if not one.table:
@@ -83,7 +85,7 @@ def unit_text(
         if one.table != table:
             table = one.table
             lines += ["", f"[{table}]"]
-        lines.append(f"{one.key} = {toml_value(one.value)}")
+        lines.append(assignment(one.key, one.value))
     return UnitText("\n".join(lines) + "\n", secrets)
 
 
@@ -117,8 +119,9 @@ def written_lines(
 def file_value(path: str, value: Any, secrets: dict[str, str], standard: Any = None) -> Any:
     """Return the value of a setting as a file has it; collect it as a secret if it is one."""
     if is_confidential(path) and value:
-        secrets[path] = value
-        return SecretReference("secret", path)
+        name = key_of(path)
+        secrets[name] = value
+        return SecretReference("secret", name)
     written = value_for_file(path, value)
     if isinstance(written, list) and isinstance(standard, tuple) and standard:
         written = _without_usual_tail(written, list(standard))
@@ -169,6 +172,18 @@ def _with_escaped_texts(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_escaped_texts(item) for item in value]
     return escaped(value) if isinstance(value, str) else value
+
+
+def assignment(key: str, value: Any) -> str:
+    """Write a key with its value; a long list with one item a line, so that changes are seen."""
+    line = f"{key} = {toml_value(value)}"
+    if not is_long_list(value):
+        return line
+    return "\n".join([f"{key} = [", *(f"    {toml_value(item)}," for item in value), "]"])
+
+
+def is_long_list(value: Any) -> bool:
+    return isinstance(value, list) and len(toml_value(value)) > MAX_LIST_LETTERS
 
 
 def toml_value(value: Any) -> str:

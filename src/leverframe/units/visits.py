@@ -33,7 +33,9 @@ class FailedUnit(NamedTuple):
     problem: str
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.problem}"
+        # Many problems begin with the address, which is also the name of a unit without another.
+        where = self.name.partition("://")[2] or self.name
+        return self.problem if where in self.problem else f"{self.name}: {self.problem}"
 
 
 async def visit_units(
