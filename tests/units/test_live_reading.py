@@ -65,4 +65,4 @@ async def test_a_state_that_is_none_is_read_from_the_files() -> None:
 async def test_control_characters_of_a_name_are_escaped() -> None:
     reading = await look(all={"sname": "a\x1b[31m"}, state={"troubles": "none"})
     assert reading.name == r"a\u001b[31m"
-    assert reading.own_troubles == {}
+    assert reading.findings == []

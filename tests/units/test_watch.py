@@ -217,7 +217,7 @@ async def test_one_look_tells_how_each_unit_is(
         path = write(tmp_path, unit=named)
         assert await watch(path, 0, True, None, False) == 1
         told = capsys.readouterr().out
-        assert told.startswith("cellar, HW 3.5 SW 1.49: It is not as its file wants it")
+        assert told.startswith("cellar, HW 3.5 SW 1.49: It differs from its file")
         assert '   -  outputs.OUT0.name is nothing, not "Pump"' in told
         await twin.acommand("/stm.cgi?oname=0Pump")
         assert await watch(path, 0, True, None, False) == 0
@@ -226,7 +226,7 @@ async def test_one_look_tells_how_each_unit_is(
         assert msgspec.json.decode(capsys.readouterr().out)["drift"] == []
     assert not (tmp_path / "watch").exists()
     assert await watch(path, 0, True, None, False) == 1
-    assert capsys.readouterr().out.startswith("cellar, not known: ")
+    assert capsys.readouterr().out.startswith("cellar, version unknown: ")
 
 
 async def test_notices_go_through_every_channel_and_say_what_they_are_about() -> None:
@@ -238,13 +238,14 @@ async def test_notices_go_through_every_channel_and_say_what_they_are_about() ->
     store = PersistentMessageStore(Writer(MemoryStore()))
     alarms = Alarms(channels, store, VirtualClock(), {}, capture=True)
     alarms.start()
-    alarms.send(UnitNotice("cellar", "reach", True, "Nobody answers."))
+    alarms.send(UnitNotice("cellar", "reach", True, "Nobody answers.", "lost"))
     by_channel = {message.channel: message for message in alarms.outbox.report().captured}
     assert set(by_channel) == {"http1", "email", "mqtt"}
     assert msgspec.json.decode(by_channel["http1"].content["body"]) == {
         "unit": "cellar",
         "kind": "reach",
         "active": True,
+        "severity": "lost",
         "text": "Nobody answers.",
     }
     assert "cellar: Nobody answers." in by_channel["email"].content["text"]

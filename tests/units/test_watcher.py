@@ -8,6 +8,7 @@ import pytest
 
 from leverframe.engine.labels import LABELS
 from leverframe.engine.pwm import DUTIES
+from leverframe.recording.replayer import UnitLogin
 from leverframe.testing import Twin, faults
 from leverframe.testing.faults import Fault
 from leverframe.units.drift import DriftedSetting
@@ -16,13 +17,14 @@ from leverframe.units.unit_health import (
     ANSWER,
     DOUBLE,
     DRIFT,
+    FINDING,
     MAC,
-    OWN,
     REACH,
     SIGN_IN,
     STALE,
     VALUES,
     UnitHealth,
+    worst_first,
 )
 from leverframe.units.watch_metrics import unit_families
 from leverframe.units.watcher import WatchedUnit
@@ -33,6 +35,7 @@ from tests.ports import free_port
 from .watch_bench import LOOK_S, as_real_unit, watching
 
 #: What the twins measure; a watcher may tell this, or nothing.
+DRIFTED = DriftedSetting("outputs.1.name", "nothing", '"Pump"')
 TRUTH = {"DS1": 21.5, "T1": -3.0, "CO2": 612.0, "VCC": 12.0}
 
 
@@ -68,15 +71,91 @@ async def test_a_real_unit_is_told_with_all_its_values(unit: Twin) -> None:
         assert health.uptime_s == 60
 
 
-async def test_leverframe_tells_its_values_exactly_and_its_own_troubles() -> None:
+async def test_leverframe_reports_its_values_exactly_and_its_findings_worst_first() -> None:
     async with Twin() as twin:
         await twin.asense(INPA1=1.23456)
         async with watching(WatchedUnit("cellar", twin.url)) as bench:
             health = await bench.look()
             state = await twin.astate()
             assert health.values == {label: state[label] for label in (*LABELS, *DUTIES)}
+            assert (health.troubles, health.health) == ({}, "fine")
+            # Its regulator is on, but drives nothing.
+            await twin.acommand("/stm.cgi?pidvalue=1*0*300*200*0*0*1")
             twin.controller.troubles["store"] = "The disk is full."
-            assert "store" in (await bench.look()).troubles[OWN]
+            await bench.look()
+            health = await bench.look()
+            assert list(health.troubles.values()) == [
+                "Storage: The disk is full.",
+                "The PID regulator is on, but its output PWM1 is off.",
+            ]
+            assert [one.page for one in health.findings] == ["system?open=backup", "pid"]
+            assert health.health == "fault"
+            # One message for each, with its end.
+            assert bench.told() == [
+                (f"{FINDING}trouble.store", True),
+                (f"{FINDING}pid_output_off.PWM1", True),
+            ]
+            assert [notice.severity for notice in bench.notices] == ["fault", "attention"]
+            del twin.controller.troubles["store"]
+            health = await bench.look()
+            assert bench.notices[-1].sentence == "No longer found: Storage: The disk is full."
+            assert health.health == "attention"
+
+
+async def test_a_dead_unit_has_no_findings_and_no_drift() -> None:
+    async with Twin() as unit:
+        watched = WatchedUnit("cellar", unit.url, compare=lambda pulled: [DRIFTED])
+        async with watching(watched) as bench:
+            unit.controller.troubles["store"] = "The disk is full."
+            await bench.look()
+            await bench.look()
+            await bench.watcher.pull("cellar")
+            known = bench.told()
+            assert (len(known), bench.watcher.health["cellar"].health) == (2, "fault")
+            with unit.fault(faults.status(500)):
+                for _ in range(2):
+                    health = await bench.look()
+                    shown = health.shown()
+                    assert list(shown["troubles"]) == [ANSWER]
+                    assert (shown["drift"], shown["differences"]) == (None, None)
+                    assert (shown["findings"], shown["uptime_s"]) == ([], None)
+                    assert health.health == "lost"
+                    text = prometheus_text(unit_families([health])).decode()
+                    assert "leverframe_unit_drift{" not in text
+            # What was known before is known again, and is no news.
+            assert len((await bench.look()).troubles) == 2
+            assert bench.told() == [*known, (ANSWER, True), (ANSWER, False)]
+
+
+@pytest.mark.parametrize("login", [None, UnitLogin("admin", "wrong")])
+@pytest.mark.parametrize("status", [401, 403, 429])
+async def test_a_refused_login_is_reported_as_such(status: int, login: UnitLogin | None) -> None:
+    async with Twin() as unit, watching(WatchedUnit("cellar", unit.url, login)) as bench:
+        with unit.fault(faults.status(status)):
+            (sentence,) = (await bench.look()).troubles.values()
+            await bench.watcher.pull("cellar")
+        health = bench.watcher.health["cellar"]
+        assert list(health.troubles) == [SIGN_IN]
+        assert "login" in sentence
+        assert "--user" not in sentence + health.beside.get("pull", ("", ""))[1]
+
+
+@pytest.mark.parametrize(
+    ("uptime_s", "said"),
+    [(20, "20s"), (310, "5m10s"), (9005, "2h30m"), (86400 * 3 + 4 * 3600 + 59, "3d4h")],
+)
+async def test_a_restart_is_dated_by_the_uptime(uptime_s: int, said: str) -> None:
+    async with Twin() as unit:
+        as_real_unit(unit)
+        async with watching(WatchedUnit("cellar", unit.url)) as bench:
+            await unit.aadvance("5d")
+            await bench.look()
+            unit.reboot()
+            # It needs 5 s to start.
+            await unit.aadvance(uptime_s + 5)
+            health = await bench.look(after_s=uptime_s + 60)
+            assert [one.sentence for one in bench.notices] == [f"It restarted {said} ago."]
+            assert health.restarted == bench.clock.wall() - uptime_s
 
 
 @pytest.fixture(scope="module")
@@ -247,14 +326,16 @@ async def test_two_units_with_one_mac_address_are_told_of() -> None:
 async def test_an_address_where_nobody_is_is_told_and_keeps_nobody_waiting() -> None:
     async with Twin() as unit:
         nobody = WatchedUnit("nobody", f"http://127.0.0.1:{free_port()}")
-        async with watching(nobody, WatchedUnit("cellar", unit.url)) as bench:
+        async with watching(WatchedUnit("cellar", unit.url), nobody) as bench:
+            await bench.look("cellar")
             assert REACH in (await bench.look("nobody")).troubles
-            assert (await bench.look("cellar")).is_up
+            units = bench.watcher.health.values()
+            assert [unit.name for unit in worst_first(units)] == ["nobody", "cellar"]
 
 
 async def test_a_unit_that_differs_from_its_file_is_told_of_by_its_first_difference() -> None:
     async with Twin() as unit:
-        wanted = [DriftedSetting("outputs.1.name", "nothing", '"Pump"')]
+        wanted = [DRIFTED]
         watched = WatchedUnit("cellar", unit.url, compare=lambda pulled: list(wanted))
         async with watching(watched) as bench:
             await bench.look()
@@ -312,13 +393,14 @@ async def test_the_watch_goes_on_by_itself_and_ends_in_order() -> None:
 def test_the_figures_leave_out_what_is_not_known() -> None:
     up = UnitHealth("cellar", "http://192.0.2.1", mac="02:11:22:33:44:55", hardware="3.9")
     up.is_up, up.values, up.uptime_s = True, {"DS1": 21.5, "OUT0": 1, "PWM0.duty": 40.0}, 5.0
-    up.drift = []
-    lost = UnitHealth("attic", "http://192.0.2.2", troubles={REACH: "Nobody answers."})
+    up.compared = []
+    lost = UnitHealth("attic", "http://192.0.2.2")
+    lost.fail(REACH, "Nobody answers.")
     text = prometheus_text(unit_families([up, lost])).decode()
     assert 'leverframe_unit_reading{name="cellar",label="DS1"} 21.5' in text
     assert 'leverframe_unit_state{name="cellar",label="OUT0"} 1' in text
     assert 'leverframe_unit_pwm_duty_percent{name="cellar",label="PWM0"} 40.0' in text
     assert 'leverframe_unit_up{name="attic"} 0' in text
-    assert 'leverframe_unit_trouble{name="attic",kind="reach"} 1' in text
+    assert 'leverframe_unit_trouble{name="attic",kind="reach",severity="lost"} 1' in text
     assert 'leverframe_unit_drift{name="cellar"} 0' in text
     assert not [line for line in text.splitlines() if "attic" in line and "drift" in line]

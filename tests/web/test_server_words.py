@@ -97,9 +97,9 @@ COMPOSED = {
         "what 7 answers arrives damaged; check that it speaks 7, the ends of the wires and that no "
         "other device has its slave ID.",
     ),
-    "It is not as its file wants it: 77.": (
-        "It is not as its file wants it: 7.",
-        "It is not as its file wants it: 7, and 7 more.",
+    "It differs from its file: 77.": (
+        "It differs from its file: 7.",
+        "It differs from its file: 7, and 7 more.",
     ),
     "This moment has passed7.": (
         "This moment has passed.",

@@ -60,6 +60,10 @@ value = "on"
 time = "14:00"
 days = "Mon-Fri"
 """
+FOUND = [
+    "Stockage : The disk is full.",
+    "Le régulateur PID est actif, mais sa sortie Sortie PWM 1 est coupée.",
+]
 TOLD = ("10 perc", "Pump be ekkor: 14:00 H-P")
 
 
@@ -118,7 +122,13 @@ def test_units_are_listed_looked_at_compared_and_changed(tabs: Tabs, site: Site)
         expect(cellar).to_have_attribute("data-health", "fine")
         expect(cellar).to_contain_text("HW 3.9 SW 1.75")
         attic.locator("[data-do=look]").click()
-        expect(attic).to_have_attribute("data-health", "fault")
+        expect(attic).to_have_attribute("data-health", "lost")
+        # Worst first; the button that was pressed moved with its unit and can be pressed again.
+        expect(page.locator("[data-unit]").first).to_contain_text("attic")
+        expect(attic.locator("[data-do=look]")).to_be_enabled()
+        name = cellar.get_by_role("link", name="cellar")
+        expect(name).to_have_attribute("href", f"{site.twin.url}/")
+        expect(name).to_have_attribute("rel", "noopener noreferrer")
         cellar.locator("[data-do=pull]").click()
         expect(cellar).to_have_attribute("data-health", "attention")
         cellar.locator("summary").click()
@@ -146,6 +156,28 @@ def test_a_connection_that_is_lost_is_told_in_the_readers_language(tabs: Tabs, s
         page.route("**/api/units/**", lambda route: route.abort())
         page.locator("[data-unit=cellar] [data-do=look]").click()
         expect(page.locator(".problem")).to_contain_text("A kapcsolat megszakadt.")
+
+
+def test_findings_of_a_unit_lead_to_the_page_that_repairs_them(tabs: Tabs, site: Site) -> None:
+    regulator = "/stm.cgi?pidvalue=1*0*300*200*0*0*1"
+    httpx.get(f"{site.twin.url}{regulator}").raise_for_status()
+    site.twin.controller.troubles["store"] = "The disk is full."
+    with (
+        tabs.fresh(Look("fr", PHONE, "light", False)) as page,
+        watched(page, site.origin, "") as watch,
+    ):
+        page.set_extra_http_headers({"Authorization": LOGIN.header()})
+        page.goto(site.origin)
+        cellar = page.locator("[data-unit=cellar]")
+        cellar.locator("[data-do=look]").click()
+        expect(cellar).to_have_attribute("data-health", "fault")
+        links = cellar.locator(".unit-findings a")
+        expect(links).to_have_text(FOUND)
+        for link, place in zip(links.all(), ("system?open=backup", "pid"), strict=True):
+            expect(link).to_have_attribute("href", f"{site.twin.url}/#/{place}")
+            expect(link).to_have_attribute("rel", "noopener noreferrer")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        assert watch.complaints == []
 
 
 @pytest.mark.thorough

@@ -27,7 +27,7 @@ from leverframe.servers.routes.metrics import families, modbus_families, server_
 from leverframe.storage.fleet.lane import MemoryLane
 from leverframe.storage.fleet.lane_figures import LaneFigures
 from leverframe.storage.store import MemoryStore
-from leverframe.units.unit_health import UnitHealth
+from leverframe.units.unit_health import UnitHealth, UnitProblem
 from leverframe.units.watch_metrics import unit_families
 from leverframe.wire.prometheus import Family
 
@@ -106,9 +106,9 @@ def _rows_of_cluster() -> list[tuple[str, str, str, str]]:
 def _any_unit() -> UnitHealth:
     """Return a unit of which everything is known, so that every family has its labels."""
     unit = UnitHealth("cellar", "http://192.168.1.10", hardware="3.9", software="1.75")
-    unit.is_up, unit.seen, unit.uptime_s, unit.drift = True, 0.0, 0.0, []
+    unit.is_up, unit.seen, unit.uptime_s, unit.compared = True, 0.0, 0.0, []
     unit.values = {"DS1": 20.0, "ENERGY1": 0.0, "OUT0": 0, "PWM0.duty": 0.0}
-    unit.troubles = {"reach": ""}
+    unit.by_look = {"values": UnitProblem("fault", "")}
     return unit
 
 

@@ -4,7 +4,7 @@ A real unit tells it in two status files, Leverframe in `/api/state`. Nothing is
 that is told in a way it cannot be has no value here, but a reason.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -18,14 +18,19 @@ from leverframe.status_files.decoding import keys_in
 from leverframe.status_files.forms import NotReadable
 from leverframe.status_files.states import parse_uptime
 from leverframe.status_files.value_parsing import MISSING, ParsedValue, Unreadable
-from leverframe.units.client import PacedClient, UnitAnswer, UnusableAnswer
+from leverframe.units.client import PacedClient, SignInNeeded, UnitAnswer, UnusableAnswer
 from leverframe.units.mac_addresses import normal_mac
+from leverframe.units.unit_findings import UnitFinding, findings_in
 
 ALL, PERIODIC, STATE = "/json/all.json", "/json/status_per.json", "/api/state"
 _KNOWN = (*LABELS, *DUTIES)
 _MAX_TEXT = 64
 #: What a unit says that has no such path.
 _NOT_THERE = (400, 403, 404, 405, 501)
+
+
+class LoginRefused(SignInNeeded):
+    """The unit knows the login, or too many wrong ones, and answers nothing: one sentence."""
 
 
 class LiveReading(NamedTuple):
@@ -44,8 +49,8 @@ class LiveReading(NamedTuple):
     uptime_s: float
     #: Its time is moved by hand: a twin.
     is_virtual: bool = False
-    #: What Leverframe says of its own troubles.
-    own_troubles: Mapping[str, str] = {}
+    #: What Leverframe finds wrong with itself, worst first; None from a real unit.
+    findings: Sequence[UnitFinding] | None = None
 
 
 class LiveReader:
@@ -69,7 +74,7 @@ class LiveReader:
         found = _object(await self._client.read(ALL), ALL)
         mac = normal_mac(str(found.get("mac", "")))
         if mac is None:
-            raise UnusableAnswer(f"{ALL} tells no MAC address; what answers there is no unit.")
+            raise UnusableAnswer(f"{ALL} has no MAC address; what answers there is not a unit.")
         hardware, software = short_text(found.get("hw")), short_text(found.get("sw"))
         name = short_text(found.get("sname"))
         profile = known_profile(hardware, software)
@@ -97,11 +102,18 @@ def known_profile(hardware: str, software: str) -> Profile:
         return Profile(hardware, software)
     except UnknownProfile:
         raise UnusableAnswer(
-            f"It tells hardware {hardware!r} and software {software!r}, which is no known version."
+            f"It reports hardware {hardware!r} and software {software!r}, which is not a known"
+            " version."
         ) from None
 
 
 def _object(answer: UnitAnswer, path: str) -> dict[str, Any]:
+    if answer.status == 403:
+        raise LoginRefused(f"It does not let this login read {path}; use another account.")
+    if answer.status == 429:
+        raise LoginRefused(
+            "It accepts no login for now, because too many wrong passwords came from this machine."
+        )
     if not answer.is_ok:
         raise UnusableAnswer(f"{path} is answered with status {answer.status}.")
     try:
@@ -124,7 +136,7 @@ def _from_files(reading: LiveReading, file: Mapping[str, Any]) -> LiveReading:
                 found[label] = value
     uptime = parse_uptime(file)
     if isinstance(uptime, Unreadable):
-        raise UnusableAnswer(f"{PERIODIC} tells no uptime: {uptime.why}.")
+        raise UnusableAnswer(f"{PERIODIC} has no usable uptime: {uptime.why}.")
     return reading._replace(
         values={
             label: value for label, value in found.items() if not isinstance(value, Unreadable)
@@ -146,17 +158,18 @@ def _from_state(reading: LiveReading, state: Mapping[str, Any]) -> LiveReading:
             values[label] = state[label]
         else:
             unreadable[label] = f"is {str(state[label])[:40]!r}, which is no value of it"
-    uptime, troubles = state.get("uptime"), state.get("troubles")
+    findings, why = findings_in(state)
+    if why:
+        unreadable["its list of findings"] = why
+    uptime = state.get("uptime")
     if uptime is None or not _is_number(uptime):
-        raise UnusableAnswer(f"{STATE} tells no uptime.")
+        raise UnusableAnswer(f"{STATE} has no uptime.")
     return reading._replace(
         values=values,
         unreadable=unreadable,
         uptime_s=float(uptime),
         is_virtual=state.get("virtual_time") is True,
-        own_troubles={short_text(part): short_text(why) for part, why in troubles.items()}
-        if isinstance(troubles, dict)
-        else {},
+        findings=findings,
     )
 
 

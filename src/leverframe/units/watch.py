@@ -38,11 +38,11 @@ from leverframe.storage.writer import Writer
 from leverframe.units.drift import DriftedSetting, drift_from
 from leverframe.units.inventory import Inventory, InventoryUnit, load_inventory
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.unit_health import UnitHealth, UnitNotice
+from leverframe.units.unit_health import UnitHealth, UnitNotice, worst_first
 from leverframe.units.watch_alarms import Alarms
 from leverframe.units.watch_changes import UnitChanges, Wanted
 from leverframe.units.watch_table import AlarmChannels
-from leverframe.units.watch_web import WatchWeb, without_values
+from leverframe.units.watch_web import WatchWeb
 from leverframe.units.watcher import LOOK_EVERY_S, PULL_EVERY_S, UnitWatcher, WatchedUnit
 
 log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ async def watch(inventory: Path, port: int, once: bool, ca_file: str | None, as_
 
 
 async def look_once(order: WatchOrder, *, as_json: bool = False) -> int:
-    """Print how each unit is; the answer is no where something is wrong with one."""
+    """Print how each unit is, worst first; the answer is no where a unit has a problem."""
     _check(order)
     watcher = UnitWatcher(order.units, SystemClock())
     turns = asyncio.Semaphore(AT_A_TIME)
@@ -101,19 +101,23 @@ async def look_once(order: WatchOrder, *, as_json: bool = False) -> int:
         await asyncio.gather(*map(look, watcher.units))
     finally:
         await watcher.close()
-    for health in watcher.health.values():
+    for health in worst_first(watcher.health.values()):
         _print_health(health, as_json=as_json)
-    return NO if any(health.troubles for health in watcher.health.values()) else DONE
+    return NO if any(health.problems for health in watcher.health.values()) else DONE
 
 
 def _print_health(health: UnitHealth, *, as_json: bool) -> None:
     if as_json:
-        print_json(without_values(health))
+        print_json(health.shown())
         return
-    version = f"HW {health.hardware} SW {health.software}" if health.hardware else "not known"
-    said = " ".join(health.troubles.values()) or "as it should be."
-    drift = (f"   -  {line}" for line in health.drift or ())
-    print_lines([f"{health.name}, {version}: {said}", *drift])
+    version = f"HW {health.hardware} SW {health.software}" if health.hardware else "version unknown"
+    sentences = [*health.troubles.values()] or ["as it should be."]
+    first = f"{health.name}, {version}: "
+    if len(sentences) == 1:
+        sentences = [first + sentences[0]]
+    else:
+        sentences = [f"{first}{len(sentences)} problems", *(f"   {one}" for one in sentences)]
+    print_lines([*sentences, *(f"   -  {line}" for line in health.drift or ())])
 
 
 def order_of(inventory: Inventory, port: int, ca_file: str | None) -> WatchOrder:

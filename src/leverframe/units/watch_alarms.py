@@ -97,5 +97,6 @@ def _as_object(notice: UnitNotice) -> dict[str, Any]:
         "unit": notice.unit,
         "kind": notice.kind,
         "active": notice.active,
+        "severity": notice.severity,
         "text": notice.sentence,
     }

@@ -26,8 +26,8 @@ _GAUGES: _Figures = {
         lambda unit: unit.uptime_s if unit.is_up else None,
     ),
     "drift": (
-        "Differences from the unit's file; left out where they are not known.",
-        lambda unit: None if unit.drift is None else len(unit.drift),
+        "Differences from the unit's file; left out where they are not known now.",
+        lambda unit: None if unit.differences is None else len(unit.differences),
     ),
 }
 _COUNTERS: _Figures = {
@@ -55,8 +55,13 @@ def unit_families(units: Iterable[UnitHealth]) -> Iterator[Family]:
     yield Family(
         "leverframe_unit_trouble",
         GAUGE,
-        "What is wrong with the unit: 1 for each trouble; a lost sensor is `lost` and its label.",
-        [({"name": unit.name, "kind": kind}, 1) for unit in known for kind in unit.troubles],
+        "What is wrong with the unit: 1 for each problem; a lost sensor is `lost` and its label, a "
+        "finding of the unit `finding` and its identifier.",
+        [
+            ({"name": unit.name, "kind": kind, "severity": problem.severity}, 1)
+            for unit in known
+            for kind, problem in unit.problems.items()
+        ],
     )
     yield Family(
         "leverframe_unit_reading",

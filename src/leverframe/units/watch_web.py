@@ -38,7 +38,7 @@ from leverframe.storage.history.reading import answer_pieces
 from leverframe.storage.history.worker import HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 from leverframe.units.drift import DriftedSetting
-from leverframe.units.unit_health import UnitHealth
+from leverframe.units.unit_health import UnitHealth, worst_first
 from leverframe.units.watch_changes import ChangeProgress, ShownPlan, UnitChanges
 from leverframe.units.watch_metrics import unit_families
 from leverframe.units.watcher import UnitWatcher
@@ -53,8 +53,6 @@ PATHS = HEALTH, FIGURES, UNITS, STATE, HISTORY, LOOK, PULL, DIFF, PLAN, APPLY = 
     *("/api/units/diff", "/api/units/plan", "/api/units/apply"),
 )
 _CHALLENGE = (("WWW-Authenticate", 'Basic realm="Leverframe", charset="UTF-8"'),)
-#: What stands in a unit's health for the watch itself, or is answered by `/api/state`.
-_NOT_SHOWN = ("found", "was_there", "looked_at", "values")
 
 
 class NoSuchUnit(Refusal):
@@ -172,13 +170,13 @@ class WatchWeb:
             "version": __version__,
             "time": self._clock.wall(),
             "may_apply": self._accounts is not None,
-            "units": [self._shown(unit) for unit in self._watcher.health.values()],
+            "units": [self._shown(unit) for unit in worst_first(self._watcher.health.values())],
         }
 
     def _shown(self, health: UnitHealth) -> dict[str, Any]:
         changes = self._unit_changes
         return {
-            **without_values(health),
+            **health.shown(),
             "has_file": health.name in changes.wanted,
             "progress": changes.progress.get(health.name),
         }
@@ -192,6 +190,7 @@ class WatchWeb:
             "time": health.seen,
             "uptime": health.uptime_s if health.is_up else None,
             "troubles": health.troubles,
+            "findings": health.findings,
         }
 
     async def _recorded(self, request: Request) -> Reply:
@@ -243,12 +242,6 @@ class WatchWeb:
                 allowed=", ".join(self._watcher.health),
             )
         return health
-
-
-def without_values(health: UnitHealth) -> dict[str, Any]:
-    """Return what is known of a unit besides what it measures."""
-    fields: dict[str, Any] = msgspec.structs.asdict(health)
-    return {key: value for key, value in fields.items() if key not in _NOT_SHOWN}
 
 
 def _as_reply(value: Any) -> Reply:

@@ -20,14 +20,13 @@ from leverframe.recording.unit_client import UnitSilent
 from leverframe.shutdown import is_being_cancelled
 from leverframe.units.client import PacedClient, SignInNeeded, paced_client
 from leverframe.units.drift import DriftedSetting
-from leverframe.units.live_reading import LiveReader
+from leverframe.units.live_reading import LiveReader, LoginRefused
 from leverframe.units.mac_addresses import shared_macs
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
 from leverframe.units.unit_health import (
     ANSWER,
     DOUBLE,
-    DRIFT,
     PULL,
     REACH,
     SIGN_IN,
@@ -130,7 +129,13 @@ class UnitWatcher:
             await self.look(name)
             if self.health[name].is_up and self._clock.now() >= self._next_pull[name]:
                 await self.pull(name)
-            await asyncio.sleep(self._look_every_s)
+            await asyncio.sleep(self._wait_s(name))
+
+    def _wait_s(self, name: str) -> float:
+        """Return when to look next; a refused login is not repeated often, lest it be locked."""
+        if SIGN_IN in self.health[name].by_look and self.units[name].login is not None:
+            return max(self._look_every_s, self._pull_every_s)
+        return self._look_every_s
 
     @asynccontextmanager
     async def turn(self, name: str) -> AsyncIterator[PacedClient]:
@@ -146,7 +151,7 @@ class UnitWatcher:
                 reading = await self._readers[name].look()
                 notices = health.take(reading, self._clock.read())
             except SignInNeeded as refusal:
-                notices = health.fail(SIGN_IN, str(refusal))
+                notices = health.fail(SIGN_IN, self._why_no_sign_in(name, refusal))
             except UnitSilent as silence:
                 notices = health.fail(REACH, str(silence))
             except ErrorForPeople as nonsense:
@@ -154,7 +159,7 @@ class UnitWatcher:
             except Exception:
                 # A fault of ours must not end the watch over this unit.
                 log.exception("%s: a look at the unit failed", name)
-                notices = health.fail(ANSWER, "Its answer could not be taken; see the log.")
+                notices = health.fail(ANSWER, "Its answer could not be processed; see the log.")
         self._record(name)
         self._notify(notices)
         self._compare_macs()
@@ -168,21 +173,35 @@ class UnitWatcher:
             try:
                 pulled = await pull_unit(self._clients[name])
                 self.pulled[name], health.digest = pulled, pulled.digest
-                drift = None if unit.compare is None else list(unit.compare(pulled))
+                differences = None if unit.compare is None else list(unit.compare(pulled))
+            except SignInNeeded as refusal:
+                why = self._why_no_sign_in(name, refusal)
+                problem = f"Its settings cannot be compared: {why}"
             except ErrorForPeople as refusal:
-                health.set_drift(None)
-                self._notify(health.note(PULL, f"Its settings cannot be compared: {refusal}"))
-                return None
+                problem = f"Its settings cannot be compared: {refusal}"
             except Exception:
                 log.exception("%s: reading the settings failed", name)
-                health.set_drift(None)
-                self._notify(health.note(PULL, "Its settings could not be taken; see the log."))
-                return None
-        health.names = given_names(pulled.settings)
-        health.set_drift(drift)
-        self._notify(health.note(PULL, None))
-        self._notify(health.note(DRIFT, _drift_sentence(health.drift)))
-        return pulled
+                problem = "Its settings could not be processed; see the log."
+            else:
+                health.names = given_names(pulled.settings)
+                self._notify(health.note(PULL, None))
+                self._notify(health.compare(differences))
+                return pulled
+        self._notify(health.compare(None))
+        self._notify(health.note(PULL, problem))
+        return None
+
+    def _why_no_sign_in(self, name: str, refusal: SignInNeeded) -> str:
+        """Word a refused login for the inventory, where logins of a watch come from."""
+        login = self.units[name].login
+        if isinstance(refusal, LoginRefused):
+            return str(refusal)
+        if login is None:
+            return "It requires a login; set its `user` and `password` in the inventory."
+        return (
+            f"It rejects the login of {login.name}; check its `user` and `password` in the"
+            " inventory."
+        )
 
     def _notify(self, notices: Sequence[UnitNotice]) -> None:
         for notice in notices:
@@ -203,7 +222,7 @@ class UnitWatcher:
             self._on_values(changed)
 
     def _compare_macs(self) -> None:
-        """Note units that tell the same MAC address: a double, or one that is named twice."""
+        """Note units that report one MAC address: a double, or a unit that is named twice."""
         shared = shared_macs((health.name, health.mac) for health in self.health.values())
         sentences = {
             name: f"It has the MAC address {mac}, as has {_others(sharing, name)}."
@@ -212,15 +231,8 @@ class UnitWatcher:
         }
         for name, health in self.health.items():
             if (sentence := sentences.get(name)) != health.troubles.get(DOUBLE):
-                self._notify(health.note(DOUBLE, sentence))
+                self._notify(health.note(DOUBLE, sentence, "fault"))
 
 
 def _others(names: Sequence[str], name: str) -> str:
     return ", ".join(other for other in names if other != name)
-
-
-def _drift_sentence(drift: Sequence[str] | None) -> str | None:
-    if not drift:
-        return None
-    more = f", and {len(drift) - 1} more" if len(drift) > 1 else ""
-    return f"It is not as its file wants it: {drift[0]}{more}."

@@ -115,7 +115,11 @@ type WatchedUnit = {
   looks: number;
   restarts: number;
   restarted: number | null;
+  health: "lost" | "fault" | "attention" | "waiting" | "fine";
   troubles: Record<string, string>;
+  findings: (Pick<Api.FindingReport, "kind" | "label" | "figures" | "text" | "page"> & {
+    id: string;
+  })[];
   differences: UnitDifference[] | null;
   names: Record<string, string>;
   has_file: boolean;

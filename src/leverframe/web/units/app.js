@@ -3,8 +3,10 @@
 import { html, nothing, render } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { contextOf } from "../lib/foreign_context.js";
+import { findingSaid } from "../lib/findings.js";
 import { icon, mark } from "../lib/icon.js";
 import { closeMenusOutside } from "../lib/menu.js";
+import { moment, shortMoment } from "../lib/moments.js";
 import { ownMenu } from "../lib/own_menu.js";
 import { applyTheme } from "../lib/theme.js";
 import { whyNot } from "../lib/why_not.js";
@@ -13,8 +15,7 @@ import { driftLine, pathsOf, planView, sideBySide, wordsFor } from "./plan.js";
 
 const EVERY_MS = 5000;
 const SHOWN_DRIFT = 20;
-// Troubles that leave nothing known of a unit.
-const LOST = ["reach", "sign-in", "answer", "mac", "stale"];
+const SHOWN_FINDINGS = 8;
 
 class UnitsPage {
   /** @type {WatchedUnits | null} */
@@ -29,6 +30,9 @@ class UnitsPage {
   // What is shown below a unit: how it differs from its file, or a plan.
   /** @type {Map<string, { differences?: UnitDifference[], plan?: UnitPlan }>} */
   #below = new Map();
+  // A part of the table for each unit, which moves with it as units get better and worse.
+  /** @type {Map<string, HTMLElement>} */
+  #bodies = new Map();
 
   async start() {
     applyTheme();
@@ -68,6 +72,7 @@ class UnitsPage {
 
   #draw() {
     document.title = `${t("units")} · Leverframe`;
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement);
     render(
       html`${this.#header()}
         ${this.#lostSince === null
@@ -82,6 +87,8 @@ class UnitsPage {
         </main>`,
       document.body,
     );
+    // What moves in the document loses the focus.
+    if (focused !== document.activeElement && focused?.isConnected) focused.focus();
   }
 
   #header() {
@@ -100,8 +107,8 @@ class UnitsPage {
 
   /** @param {WatchedUnits} watched */
   #list({ units }) {
-    const count = Map.groupBy(units, healthOf);
-    /** @param {ReturnType<typeof healthOf>} health */
+    const count = Map.groupBy(units, ({ health }) => health);
+    /** @param {WatchedUnit["health"]} health */
     const sum = (health) => count.get(health)?.length ?? 0;
     const waiting = sum("waiting");
     return html`<p class="note">
@@ -110,6 +117,7 @@ class UnitsPage {
           fine: sum("fine"),
           attention: sum("attention"),
           fault: sum("fault"),
+          lost: sum("lost"),
         })}${waiting ? `, ${t("waiting", { count: waiting })}` : nothing}
       </p>
       <section class="card list">
@@ -125,28 +133,35 @@ class UnitsPage {
               <th><span class="unseen">${t("do")}</span></th>
             </tr>
           </thead>
-          <tbody>
-            ${units.map((unit) => [this.#row(unit), this.#under(unit)])}
-          </tbody>
+          ${units.map((unit) => this.#body(unit))}
         </table>
       </section>`;
   }
 
   /** @param {WatchedUnit} unit */
+  #body(unit) {
+    const body = this.#bodies.get(unit.name) ?? document.createElement("tbody");
+    this.#bodies.set(unit.name, body);
+    render([this.#row(unit), this.#under(unit)], body);
+    return body;
+  }
+
+  /** @param {WatchedUnit} unit */
   #row(unit) {
-    const health = healthOf(unit);
-    return html`<tr data-health=${health} data-unit=${unit.name}>
-      <td class="health">${icon(ICONS[health], "s")} ${t(`health_${health}`)}</td>
+    return html`<tr data-health=${unit.health} data-unit=${unit.name}>
+      <td class="health">${icon(ICONS[unit.health], "s")} ${healthWord(unit)}</td>
       <td class="unit-place">
-        <span class="unit-name">${unit.name}</span>
+        ${linked(unit, "", unit.name, "unit-name")}
         <small>${[unit.told_name, unit.address, unit.mac].filter(Boolean).join(" · ")}</small>
       </td>
-      <td class="unit-findings">${findings(unit)}</td>
+      <td class="unit-findings">${findings(unit, this.#watched?.time ?? 0)}</td>
       <td data-word=${t("drift")}>${drift(unit)}</td>
       <td data-word=${unit.hardware ? t("version") : nothing}>
         ${unit.hardware ? `HW ${unit.hardware} SW ${unit.software}` : nothing}
       </td>
-      <td data-word=${t("heard")}>${unit.seen === null ? t("never") : clock(unit.seen)}</td>
+      <td data-word=${t("heard")}>${
+          unit.seen === null ? t("never") : moment(unit.seen, this.#watched?.time)
+        }</td>
       <td>
         <div class="doings">
           ${this.#button(unit, "look", t("look"), api.lookAtUnit)}
@@ -216,12 +231,25 @@ class UnitsPage {
   }
 }
 
+// Of a unit without contact: why.
 /** @param {WatchedUnit} unit */
-function healthOf({ looks, troubles }) {
-  if (looks === 0) return "waiting";
-  const kinds = Object.keys(troubles);
-  if (kinds.some((kind) => LOST.includes(kind))) return "fault";
-  return kinds.length ? "attention" : "fine";
+function healthWord({ health, troubles }) {
+  const [worst] = Object.keys(troubles);
+  return t(`health_${health === "lost" ? worst.replace("-", "_") : health}`);
+}
+
+// A place in the pages of a unit: nothing but HTTP is followed, and the unit learns nothing of this
+// page.
+/** @param {WatchedUnit} unit @param {string} place @param {Template} text @param {string} [look] */
+function linked({ address }, place, text, look) {
+  if (!/^https?:\/\//.test(address)) return html`<span class=${look ?? nothing}>${text}</span>`;
+  return html`<a
+    class=${look ?? nothing}
+    href=${`${address}/${place}`}
+    target="_blank"
+    rel="noopener noreferrer"
+    >${text}</a
+  >`;
 }
 
 /** @param {WatchedUnit} unit */
@@ -238,27 +266,53 @@ const ICONS = /** @type {const} */ ({
   fine: "check",
   attention: "attention",
   fault: "attention",
+  lost: "attention",
   waiting: "more",
 });
 
 /** @param {{ path: string }} setting */
 const pathOf = ({ path }) => path;
 
-// What differs from its file is told in the column beside.
-/** @param {WatchedUnit} unit */
-function findings({ troubles, differences, restarts, restarted }) {
-  const said = Object.entries(troubles).map(([kind, sentence]) =>
-    kind === "drift" && differences
-      ? t("drift_found", { count: differences.length })
-      : serverText(sentence),
+// Worst first, the unit's own ones with a way to the page that repairs them.
+/** @param {WatchedUnit} unit @param {number} now */
+function findings(unit, now) {
+  const said = Object.entries(unit.troubles).map(([kind, sentence]) =>
+    findingText(unit, kind, sentence),
   );
-  if (restarts && restarted !== null) {
-    said.push(t("restarted", { restarts, time: clock(restarted) }));
+  if (unit.restarts && unit.restarted !== null) {
+    const time = shortMoment(unit.restarted, now);
+    said.push(t("restarted", { restarts: unit.restarts, time }));
   }
   if (said.length === 0) return html`<span class="quiet">${t("none")}</span>`;
-  return html`<ul>
-    ${said.map((sentence) => html`<li>${sentence}</li>`)}
+  const hidden = said.slice(SHOWN_FINDINGS);
+  return html`${listed(said.slice(0, SHOWN_FINDINGS))}
+  ${hidden.length
+    ? html`<details>
+        <summary>${t("more_findings", { count: hidden.length })}</summary>
+        ${listed(hidden)}
+      </details>`
+    : nothing}`;
+}
+
+/** @param {Template[]} items */
+const listed = (items) =>
+  html`<ul>
+    ${items.map((item) => html`<li>${item}</li>`)}
   </ul>`;
+
+const OF_UNIT = "finding ";
+
+/** @param {WatchedUnit} unit @param {string} kind @param {string} sentence */
+function findingText(unit, kind, sentence) {
+  // What differs is listed in the column beside.
+  if (kind === "drift" && unit.differences) {
+    return t("drift_found", { count: unit.differences.length });
+  }
+  const own =
+    kind.startsWith(OF_UNIT) && unit.findings.find(({ id }) => id === kind.slice(OF_UNIT.length));
+  if (!own) return serverText(sentence);
+  const text = findingSaid(contextOf(unit.names), own);
+  return own.page ? linked(unit, `#/${own.page}`, text) : text;
 }
 
 /** @param {WatchedUnit} unit */
