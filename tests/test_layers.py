@@ -93,7 +93,8 @@ SERVERS_MAY_IMPORT = {
     "source_address": set[str](),
     "descriptors": {"fair_shares", "source_address"},
     "http": SHARING,
-    "modbus": SHARING | {"tried_address"},
+    # What becomes of bytes on their way is the same for both kinds of connection.
+    "modbus": SHARING | {"tried_address", "byte_faults"},
     "http_faults": {"http"},
     "problems": {"http"},
     "accounts": {"http", "problems", "source_address"},

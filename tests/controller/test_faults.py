@@ -398,7 +398,7 @@ async def test_there_is_a_bound(twin: LoopTwin) -> None:
         (lambda: faults.slow(1).within(times=0), "1 to 1000000 times"),
         (lambda: fault_from_text("slow"), "slow needs delay"),
         (lambda: fault_from_text("slow*5s"), "NAME:VALUE"),
-        (lambda: fault_from_fields("raw", {"key": "x", "value": ""}), "any text"),
+        (lambda: fault_from_fields("raw", {"key": "x", "value": "y" * 101}), "any text"),
     ],
 )
 def test_a_fault_that_cannot_be_is_told_at_the_call(make: Any, said: str) -> None:

@@ -29,9 +29,9 @@ from leverframe.fleet.time_words import BadMoment, Duration
 from leverframe.maintenance.readable_backup import write
 from leverframe.profile import Profile, UnknownProfile
 from leverframe.servers.http.messages import Answer, Reply, Request, StreamReply
-from leverframe.servers.http.request_journal import KEPT_REQUESTS, RequestJournal
+from leverframe.servers.http.request_journal import KEPT_REQUESTS, OpenRequest, RequestJournal
 from leverframe.storage.backup import BackupFile, BackupRefused
-from leverframe.testing import LoopTwin, Twin, TwinRefused, faults
+from leverframe.testing import BadCall, LoopTwin, Twin, TwinRefused, faults
 from leverframe.testing.any_twin import TwinNotReached
 from leverframe.testing.explanation import UnknownLabel
 from leverframe.testing.rule_words import BadRule
@@ -128,7 +128,9 @@ def test_readings_are_sensed_and_unplugged(twin: Twin) -> None:
     twin.sense()
     twin.sim("onewire=28:FF:64:1D:61:17:03:8D", "DS2=3")
     assert twin.state["DS2"] == 3
-    with pytest.raises(TwinRefused, match="has no 'DSX'. Allowed: .*DS1"):
+    with pytest.raises(
+        BadCall, match="label 'DSX' is unknown. Did you mean 'DS8'.* Allowed: .*DS1"
+    ):
         twin.sense(DSX=1)
 
 
@@ -505,7 +507,7 @@ def test_requests_are_kept_up_to_a_bound_and_with_what_failed() -> None:
     async def later() -> Reply:
         raise ZeroDivisionError
 
-    journal = RequestJournal(lambda: 7.0, str)
+    journal = RequestJournal(lambda: 7.0, lambda one: OpenRequest(one.path, None, {}, None))
     noting = journal.before(handle)
     for _ in range(KEPT_REQUESTS):
         noting(Request("GET", "/outs.cgi"))

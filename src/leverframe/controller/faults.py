@@ -25,9 +25,9 @@ from leverframe.hardware.simulated import SimulatedBoard
 #: What a DS18B20 reads before its first conversion, and what drivers give for one that is gone.
 POWER_ON_CELSIUS, NO_ANSWER_CELSIUS = 85.0, -127.0
 MAX_FAULTS = 100
-#: Faults of an answer that go with any other: it is late, and says something else.
-LATE, UNTRUE = "slow", "raw"
-BESIDE = (LATE, UNTRUE)
+#: Faults of an answer that go with any other: it is late, says something else, or is an own one.
+LATE, UNTRUE, OWN = "slow", "raw", "reply"
+BESIDE = (LATE, UNTRUE, OWN)
 
 
 class FaultyPort(Protocol):
@@ -159,7 +159,7 @@ class Faults:
 
     def _begin(self, active: ActiveFault) -> None:
         active.is_on = True
-        self._unit.log(active.cause, Fact("fault_begins", figures={"text": active.fault.text}))
+        self._unit.log(active.cause, Fact("fault_begins", figures={"text": active.fault.shown}))
         begin = _BEGIN.get(active.fault.kind)
         if begin is not None:
             begin(self, active)
@@ -258,13 +258,22 @@ class Faults:
         """Return what happens to a request: the newest fault, and all that go with others."""
         met = [one for one in self._on(catalogue.HTTP) if _is_about(path, one["path"])]
         newest = next((one for one in reversed(met) if one.fault.kind not in BESIDE), None)
-        acting = [one for one in met if one.fault.kind in BESIDE or one is newest]
+        # Of own answers, too, only the newest one is given.
+        own = next((one for one in reversed(met) if one.fault.kind == OWN), None)
+        acting = [one for one in met if one in (newest, own) or one.fault.kind in (LATE, UNTRUE)]
         return [one for one in acting if self._acts(one, path)]
 
     def of_modbus(self, function: int) -> ActiveFault | None:
         """Return what happens to a request of the Modbus TCP server."""
-        for active in reversed(self._on(catalogue.MODBUS)):
-            if self._acts(active, f"function {function}"):
+        return self._newest_acting(catalogue.MODBUS, f"function {function}")
+
+    def of_mqtt(self) -> ActiveFault | None:
+        """Return what happens to bytes on their way to the broker."""
+        return self._newest_acting(catalogue.MQTT, "what goes to the broker")
+
+    def _newest_acting(self, where: str, on: str) -> ActiveFault | None:
+        for active in reversed(self._on(where)):
+            if self._acts(active, on):
                 return active
         return None
 

@@ -37,6 +37,8 @@ ANSWER_HEADERS = ("allow", "content-disposition", "content-type", "retry-after")
 #: Of these it is only told that they were there.
 SECRET_REQUEST_HEADERS = ("authorization", "backup-passphrase", "cookie")
 SECRET_ANSWER_HEADERS = ("set-cookie",)
+#: Names of other headers in which clients put logins and keys.
+_SECRET_HEADER = re.compile(r"auth|session|key|passphrase|signature|csrf", re.IGNORECASE)
 
 #: Paths of files that hold everything.
 _BACKUP_PATHS = frozenset(row.form.path for row in TABLE if not row.form.items)
@@ -134,6 +136,22 @@ def masked_headers(
     """Return the headers, by lower-case names, that are written down."""
     found = {name: headers[name] for name in kept if name in headers}
     return found | {name: MASK for name in secret if name in headers}
+
+
+def without_secret_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return all headers, with the values masked that may be, or may hold, a secret."""
+    return {
+        name: MASK if _is_secret_header(name) else _open_value(name, value)
+        for name, value in headers.items()
+    }
+
+
+def _is_secret_header(name: str) -> bool:
+    return _SECRET_HEADER.search(name) is not None or names_secret(name.replace("-", "_"))
+
+
+def _open_value(name: str, value: str) -> str:
+    return masked_address(value) if name in ("location", "referer") else value
 
 
 def masked_address(address: str) -> str:

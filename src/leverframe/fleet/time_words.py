@@ -18,6 +18,11 @@ def seconds_of(duration: Duration) -> float:
     """Return the seconds of `"1h30m"`, of a number of seconds, or of a `timedelta`."""
     if isinstance(duration, str):
         return seconds_from_text(duration)
+    if isinstance(duration, bool) or not isinstance(duration, int | float | timedelta):
+        raise BadDuration(
+            f"{duration!r} is not a duration; write it like 90s or 1h30m, or give seconds or a"
+            " timedelta."
+        )
     seconds = duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
     if not seconds >= 0:
         raise BadDuration(f"{duration!r} is not a duration; time goes forward only.")
@@ -29,7 +34,7 @@ def wall_of(moment: WhenText, zone: tzinfo) -> float:
 
     Without an offset it is local time; a time that the clock shows twice is the first of them.
     """
-    if isinstance(moment, int | float):
+    if isinstance(moment, int | float) and not isinstance(moment, bool):
         return float(moment)
     if isinstance(moment, str):
         try:
@@ -38,6 +43,11 @@ def wall_of(moment: WhenText, zone: tzinfo) -> float:
             raise BadMoment(
                 f"{moment!r} is not a moment; write it like 2026-03-29T00:30."
             ) from None
+    if not isinstance(moment, datetime):
+        raise BadMoment(
+            f"{moment!r} is not a moment; write it like 2026-03-29T00:30, or give a datetime or"
+            " seconds since 1970."
+        )
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone)
     return moment.astimezone(UTC).timestamp()

@@ -6,9 +6,13 @@ of `leverframe.testing.faults` and the page mean the same; all end in `fault_fro
 names the field and what is allowed.
 """
 
+import re
+from base64 import b64decode
+from binascii import Error as NotBase64
 from collections.abc import Mapping
 from math import inf
 from typing import Any
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -28,6 +32,7 @@ from leverframe.hardware.simulated import SETTABLE
 
 HTTP, PORTS, POWER, CLOCK, PINS = "http", "ports", "power", "clock", "pins"
 READINGS, LEVELS, MODBUS, CHANNELS = "readings", "levels", "modbus", "channels"
+MQTT = "mqtt"
 #: Outbox channels by what people call the thing that is down.
 SERVERS = {
     "mail": ("email",),
@@ -38,6 +43,14 @@ SERVERS = {
 #: What a Modbus server does instead of answering.
 EXCEPTION, SILENT, NONSENSE = "exception", "silent", "garbage"
 WRONG_ID, RESET = "wrong id", "reset"
+#: What happens to the bytes of a connection.
+CUT, DELAY, CORRUPT = "cut", "delay", "corrupt"
+#: Paths that answer whatever is set: faults are ended there.
+SPARED_PATHS = ("/sim.cgi", "/api/sim")
+#: Characters of a fault in the journal.
+SHOWN_CHARACTERS = 200
+#: Characters that would end a value, or its line.
+_NOT_IN_VALUES = re.compile(r"[*%\x00-\x1f\x7f]")
 
 
 class BadFault(BadField):
@@ -49,10 +62,11 @@ class FreeText(Struct, frozen=True):
 
     allowed: str
     max_letters: int = 200
+    min_letters: int = 1
 
     def take(self, value: Any) -> str:
         text = str(value)
-        if not 0 < len(text) <= self.max_letters or not text.isprintable():
+        if not self.min_letters <= len(text) <= self.max_letters or not text.isprintable():
             raise BadField(f"{text[:40]!r} is not possible.", self.allowed)
         return text
 
@@ -70,6 +84,57 @@ class RequestPath(Struct, frozen=True):
         if not is_path or not NOT_IN_PATHS.isdisjoint(text):
             raise BadField(f"{text[:40]!r} is no path.", self.allowed)
         return text
+
+
+class OwnPath(RequestPath, frozen=True):
+    def take(self, value: Any) -> str:
+        path = RequestPath.take(self, value)
+        if path.startswith(SPARED_PATHS):
+            spared = " and ".join(SPARED_PATHS)
+            raise BadField(f"{spared} always answer themselves.", self.allowed)
+        return path
+
+
+class BodyText(Struct, frozen=True):
+    """A body as text, or as base64 for bytes that are none."""
+
+    is_base64: bool
+    max_letters: int = 512 << 10
+
+    @property
+    def allowed(self) -> str:
+        return f"{'base64' if self.is_base64 else 'any text'}, up to {self.max_letters} characters"
+
+    def take(self, value: Any) -> bytes:
+        text = str(value)
+        try:
+            if len(text) > self.max_letters:
+                raise ValueError
+            return b64decode(text, validate=True) if self.is_base64 else text.encode()
+        except (NotBase64, ValueError):
+            raise BadField(f"{text[:40]!r} is not possible.", self.allowed) from None
+
+
+#: Headers that follow from the answer itself.
+_OWN_HEADERS = frozenset(("content-length", "content-type", "transfer-encoding", "connection"))
+
+
+class HeaderLines(Struct, frozen=True):
+    allowed: str = (
+        "lines such as Retry-After: 5, except Content-Length, Content-Type (see type),"
+        " Transfer-Encoding and Connection"
+    )
+
+    def take(self, value: Any) -> tuple[tuple[str, str], ...]:
+        return tuple(map(self._header, str(value).splitlines()))
+
+    def _header(self, line: str) -> tuple[str, str]:
+        name, colon, text = (part.strip() for part in line.partition(":"))
+        is_name = re.fullmatch(r"[A-Za-z0-9!#$&'+.^_`|~-]{1,100}", name) is not None
+        is_sent = text.isascii() and text.isprintable() and len(text) <= 1000
+        if not (colon and is_name and is_sent) or name.lower() in _OWN_HEADERS:
+            raise BadField(f"{line[:40]!r} is not possible.", self.allowed)
+        return name, text
 
 
 class FaultKind(Struct, frozen=True):
@@ -108,6 +173,12 @@ _EDGES = {
     "apart": Field(Duration(0.0005, 1.0), "time between two of them", 0.003),
 }
 _SEEDED = ("after", "for", "seed")
+_BYTES = {
+    "delay": Field(Duration(0.0, 3600.0), "how late `delay` makes it, by real time", 1.0),
+    "bytes": Field(
+        Number(0, 1e6, "bytes"), "how many come before the `cut` (half if not given), or are wrong"
+    ),
+}
 
 FAULTS: dict[str, FaultKind] = {
     "slow": FaultKind(
@@ -208,9 +279,24 @@ FAULTS: dict[str, FaultKind] = {
             "key": Field(
                 FreeText("a key of the status files such as ds1", 40), "the key", REQUIRED
             ),
-            "value": Field(FreeText("any text", 100), "the text that stands there", REQUIRED),
+            "value": Field(FreeText("any text", 100, 0), "the text that stands there", REQUIRED),
         },
         _REQUESTS,
+    ),
+    "reply": FaultKind(
+        HTTP,
+        "A path answers this, whether it exists otherwise or not; nothing else is done, and no "
+        "account is asked for. Other faults act on this answer, too.",
+        "Uploaded pages, other firmware and proxies answer paths that no document names.",
+        {
+            "path": Field(OwnPath(), "the path, or one that ends in / for all below it", REQUIRED),
+            "status": Field(Number(200, 599, ""), "the status", 200.0),
+            "type": Field(FreeText("a content type such as text/html"), "the type", "text/plain"),
+            "body": Field(BodyText(is_base64=False), "the body"),
+            "base64": Field(BodyText(is_base64=True), "the body instead, as base64"),
+            "headers": Field(HeaderLines(), "further headers, one in a line"),
+        },
+        _OCCASIONS,
     ),
     "reboot": FaultKind(
         POWER,
@@ -335,9 +421,24 @@ FAULTS: dict[str, FaultKind] = {
         "they are busy; gateways mix up transactions.",
         {
             "what": Field(
-                OneOf((EXCEPTION, SILENT, NONSENSE, WRONG_ID, RESET)), "what it does", EXCEPTION
+                OneOf((EXCEPTION, SILENT, NONSENSE, WRONG_ID, RESET, CUT, DELAY, CORRUPT)),
+                "what it does",
+                EXCEPTION,
             ),
             "code": Field(Number(1, 11, ""), "code of the exception", 4.0),
+            **_BYTES,
+        },
+        _OCCASIONS,
+    ),
+    "mqtt": FaultKind(
+        MQTT,
+        "What goes to the MQTT broker is cut and the connection closed, comes late, has wrong "
+        "bytes, or the connection is reset instead.",
+        "Radio links and routers drop connections, often in the middle of a packet; memory errors "
+        "of cheap routers change bytes after the checksum was looked at.",
+        {
+            "what": Field(OneOf((CUT, DELAY, CORRUPT, RESET)), "what happens", RESET),
+            **_BYTES,
         },
         _OCCASIONS,
     ),
@@ -364,7 +465,15 @@ class Fault(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return "*".join((self.kind, *(f"{name}:{value}" for name, value in self.given.items())))
+        """As `/sim.cgi?fault=` accepts it; in values, `*` and `%` are percent-encoded."""
+        fields = (f"{name}:{_encoded(value)}" for name, value in self.given.items())
+        return "*".join((self.kind, *fields))
+
+    @property
+    def shown(self) -> str:
+        """The same for people, shortened where a whole page stands in it."""
+        text = self.text
+        return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
     def within(self, **scope: Any) -> "Fault":
         """Return the same fault with fields of its scope: path, times, after, for, chance, seed."""
@@ -374,7 +483,12 @@ class Fault(Struct, frozen=True):
 
 def fault_from_text(text: str) -> Fault:
     """Decode `slow*delay:5s*...`."""
-    return fault_from_fields(*fields_from_text(text, BadFault))
+    kind, fields = fields_from_text(text, BadFault)
+    return fault_from_fields(kind, {name: unquote(value) for name, value in fields.items()})
+
+
+def _encoded(value: str) -> str:
+    return _NOT_IN_VALUES.sub(lambda found: f"%{ord(found[0]):02X}", value)
 
 
 def fault_from_fields(kind: str, fields: Mapping[str, Any]) -> Fault:

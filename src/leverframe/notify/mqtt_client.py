@@ -97,8 +97,13 @@ class Unacknowledged(PersistentStorage):  # type: ignore[misc]
         self._waiting.clear()
 
 
+#: Puts something before the transport of a connection.
+WrapTransport = Callable[[asyncio.Transport], asyncio.Transport]
+
+
 class _SingleUse(gmqtt.Client):  # type: ignore[misc]
     way_out: OutgoingChannel
+    wrap_transport: WrapTransport | None = None
 
     async def reconnect(self, delay: bool = False) -> None:
         """Do nothing: the link makes a new connection."""
@@ -122,6 +127,8 @@ class _SingleUse(gmqtt.Client):  # type: ignore[misc]
         except BaseException:
             connected.close()
             raise
+        if self.wrap_transport is not None:
+            transport = protocol._transport = self.wrap_transport(transport)
         return MQTTConnection(
             transport, protocol, clean_session, keepalive, handler, logger=self._logger
         )
@@ -136,6 +143,7 @@ class BrokerConnection:
         on_answer: Callable[[str, int], None],
         turns: LoopTurns,
         way_out: OutgoingChannel,
+        wrap_transport: WrapTransport | None = None,
     ) -> None:
         self._turns = turns
         #: Set when the connection is gone.
@@ -152,6 +160,7 @@ class BrokerConnection:
             persistent_storage=self._unacknowledged,
         )
         self._client.way_out = way_out
+        self._client.wrap_transport = wrap_transport
         # The library drops the reason code of MQTT 5 with which a publish is refused.
         handler = self._client._package_handler
         self._free = handler._handle_puback_packet

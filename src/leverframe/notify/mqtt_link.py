@@ -24,7 +24,7 @@ from leverframe.outgoing.targets import ForbiddenTarget, OutgoingChannel
 from leverframe.shutdown import is_being_cancelled
 
 if TYPE_CHECKING:
-    from leverframe.notify.mqtt_client import BrokerConnection
+    from leverframe.notify.mqtt_client import BrokerConnection, WrapTransport
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,9 @@ class MqttLink:
         chance: Random | None = None,
         turns: LoopTurns | None = None,
         why_held: Callable[[], str | None] = lambda: None,
+        wrap_transport: "WrapTransport | None" = None,
     ) -> None:
+        self._wrap_transport = wrap_transport
         self._turns = turns or turns_alone()
         self._why_held = why_held
         self._client_id = client_id
@@ -246,6 +248,7 @@ class MqttLink:
             self._answered,
             self._turns,
             self._way_out,
+            self._wrap_transport,
         )
         try:
             await connection.open(

@@ -36,12 +36,11 @@ from leverframe.process.services import (
     trap_origin,
 )
 from leverframe.profile import Profile
-from leverframe.servers.http.messages import Handler, Reply, problem_reply
-from leverframe.servers.http.request_journal import RequestJournal
+from leverframe.servers.http.messages import Handler, Reply, Request, problem_reply
+from leverframe.servers.http.request_journal import KEPT_BODY, OpenRequest, RequestJournal
 from leverframe.servers.mqtt.service import MqttService
 from leverframe.servers.routes.bounded_requests import ControllerWork, no_tenant
 from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
-from leverframe.servers.routes.sim_requests import without_secrets
 from leverframe.shutdown import close_all
 from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
 from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
@@ -229,9 +228,23 @@ def _connect_request_journal(controller: Controller) -> tuple[Noting, MakeProble
     """Note what clients ask for where time is virtual, as it is in tests."""
     if not controller.clock.is_virtual:
         return _as_it_is, problem_reply
-    journal = RequestJournal(controller.clock.wall, without_secrets)
+    journal = RequestJournal(controller.clock.wall, _without_secrets)
     controller.request_journal = journal
     return journal.before, journal.before_refusals(problem_reply)
+
+
+def _without_secrets(request: Request) -> OpenRequest:
+    # Imported here: only twins keep requests.
+    from leverframe.exchanges.masking import masked_request, without_secret_headers
+
+    kind, is_large = request.headers.get("content-type", ""), len(request.body) > KEPT_BODY
+    body = b"" if is_large else request.body
+    shown = masked_request(request.path, request.query, kind, body)
+    left_out = "large" if is_large else shown.body.left_out
+    text = shown.body.text if request.body and not left_out else None
+    return OpenRequest(
+        shown.path, shown.query, without_secret_headers(request.headers), text, left_out
+    )
 
 
 def _went_on(controller: Controller, live: "LiveExport") -> bool:

@@ -35,6 +35,7 @@ from leverframe.notify.trust import Trust
 from leverframe.outgoing.targets import Targets
 from leverframe.process.firmware_check import FirmwareCheck
 from leverframe.process.release_check import ask_for_release
+from leverframe.servers.byte_faults import faulty_transport
 from leverframe.servers.mqtt.service import MqttService
 from leverframe.servers.routes.metrics import history_families, outbox_families
 from leverframe.storage.datafolder import DataFolder
@@ -221,7 +222,15 @@ def connect_mqtt(
     trust = Trust(sending.ca_file, sending.mqtt_certificate, sending.mqtt_key)
     client_id = f"leverframe-{mac.replace(':', '')}"
     way_out = sending.targets.channel("mqtt")
-    link = MqttLink(client_id, trust, way_out, turns=turns, why_held=sending.why_held)
+    faults = controller.faults
+    link = MqttLink(
+        client_id,
+        trust,
+        way_out,
+        turns=turns,
+        why_held=sending.why_held,
+        wrap_transport=None if faults is None else faulty_transport(faults),
+    )
     outbox.add("mqtt", MqttMessages(link))
     return MqttService(controller, link, outbox, name=name, mac=mac)
 

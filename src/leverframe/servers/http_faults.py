@@ -8,12 +8,14 @@ a fault over HTTP. What takes time here takes real time, in which clients live.
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
+from time import perf_counter
 from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from leverframe.controller.faults import BESIDE, LATE, UNTRUE, ActiveFault, Faults
+from leverframe.controller.faults import BESIDE, LATE, OWN, UNTRUE, ActiveFault, Faults
 from leverframe.controller.hooks import RequestLog
+from leverframe.hardware.fault_catalogue import SPARED_PATHS
 from leverframe.servers.http.messages import (
     Ending,
     RawReply,
@@ -26,8 +28,6 @@ from leverframe.servers.http.messages import (
 from leverframe.servers.http.request_journal import BENCH_HEADER, note_answer
 from leverframe.servers.http.status_phrases import PHRASES
 
-#: Paths that answer whatever is set.
-SPARED = ("/sim.cgi", "/api/sim")
 #: Of an answer that never comes.
 NO_STATUS = 0
 #: How many answers a stale path remembers, one for each target.
@@ -90,16 +90,17 @@ class HttpFaults(PortFaults):
         self._server.state.handler = self._handle if is_faulty else self._handler
 
     def _handle(self, request: Request) -> SentAnswer:
-        if request.path.startswith(SPARED) or BENCH_HEADER in request.headers:
+        if request.path.startswith(SPARED_PATHS) or BENCH_HEADER in request.headers:
             return self._handler(request)
         met = self._faults.of_request(request.path)
         return self._faulty(request, met) if met else self._handler(request)
 
     async def _faulty(self, request: Request, met: list[ActiveFault]) -> SentReply:
-        entry = None
+        entry, began = None, perf_counter()
         if self._journal is not None:
             # Noted as it comes, not when it is answered at last.
             entry = self._journal.note(request)
+            entry.fault = ", ".join(active.fault.shown for active in met)
             # Headers that a client repeats are the same ones in its next request.
             request = replace(request, headers={**request.headers, BENCH_HEADER: "noted"})
         for active in met:
@@ -109,11 +110,12 @@ class HttpFaults(PortFaults):
         acting = next((active for active in met if active.fault.kind not in BESIDE), None)
         if acting is not None and acting.fault.kind == "status":
             # Whatever was asked for is not done.
-            return _noted(entry, _status(acting))
-        answer = self._handler(request)
+            return _noted(entry, _status(acting), began)
+        own = next((active for active in met if active.fault.kind == OWN), None)
+        answer = self._handler(request) if own is None else _own_answer(own)
         reply = await answer if isinstance(answer, Coroutine) else answer
         if entry is not None:
-            note_answer(entry, reply)
+            note_answer(entry, reply, began)
         if not isinstance(reply, Reply):
             return reply
         for active in met:
@@ -121,14 +123,32 @@ class HttpFaults(PortFaults):
                 reply = _with_raw_value(active, reply)
         if acting is None:
             return reply
-        return _noted(entry, _MADE_FAULTY[acting.fault.kind](acting, request, reply))
+        return _noted(entry, _MADE_FAULTY[acting.fault.kind](acting, request, reply), began)
 
 
-def _noted(entry: Any, reply: SentReply) -> SentReply:
-    """Note what a client really got: no status where that never came."""
-    if entry is not None:
-        entry.status = reply.status or None
+def _noted(entry: Any, reply: SentReply, began: float) -> SentReply:
+    """Note what a client really got: no status, and no duration, where that never came."""
+    if entry is None:
+        return reply
+    entry.status = reply.status or None
+    entry.duration = perf_counter() - began if reply.status else None
+    if isinstance(reply, RawReply) and reply.status:
+        return replace(reply, pieces=_timed(entry, reply.pieces, began))
     return reply
+
+
+async def _timed(entry: Any, pieces: AsyncIterator[bytes], began: float) -> AsyncIterator[bytes]:
+    """Pass on what is written by and by, and note how long all of it took."""
+    async for piece in pieces:
+        yield piece
+        entry.duration = perf_counter() - began
+
+
+def _own_answer(active: ActiveFault) -> Reply:
+    status = int(active["status"])
+    # Such answers end with their head.
+    body = b"" if status in (204, 304) else active["base64"] or active["body"] or b""
+    return Reply(status, active["type"], body, active["headers"] or ())
 
 
 def _raw(reply: Reply, data: bytes, end: Ending) -> RawReply:

@@ -13,6 +13,7 @@ from leverframe.status_files.catalogue import (
     build,
     content_type,
     describe,
+    names_of,
 )
 from leverframe.status_files.reply import bootloader_reply, command_reply
 from leverframe.status_files.view import View
@@ -28,4 +29,5 @@ __all__ = [
     "command_reply",
     "content_type",
     "describe",
+    "names_of",
 ]

@@ -331,6 +331,11 @@ def _names_of(path: str, profile: Profile) -> tuple[str, ...]:
     return tuple(name for keys in keys_of(path, profile) or () for name in keys.names)
 
 
+def names_of(profile: Profile) -> frozenset[str]:
+    """Return all keys that status files have on a profile."""
+    return frozenset(name for path in PATHS for name in _names_of(path, profile))
+
+
 def content_type(path: str) -> str:
     """Return the whole header of a file, which clients compare."""
     return FILES[path].content_type

@@ -14,12 +14,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from leverframe.controller.live_snapshot import LiveSnapshot, NoLiveSnapshot
+    from leverframe.durations import BadDuration
+    from leverframe.fleet.given_settings import BadSettings
     from leverframe.fleet.node_client import NodeRefused
+    from leverframe.fleet.time_words import BadMoment
+    from leverframe.hardware.fault_catalogue import BadFault, Fault
+    from leverframe.profile import UnknownProfile
     from leverframe.testing import faults
     from leverframe.testing.any_fleet import AnyFleet
     from leverframe.testing.any_twin import AnyTwin, TwinAddress, TwinNotReached
-    from leverframe.testing.fleet import Fleet
+    from leverframe.testing.explanation import UnknownLabel
+    from leverframe.testing.fleet import BadFleet, Fleet
+    from leverframe.testing.http_twin import HttpSnapshot
     from leverframe.testing.loop_twin import LoopTwin
+    from leverframe.testing.misuse import BadCall
     from leverframe.testing.node_fleet import NodeFleet
     from leverframe.testing.node_twin import NodeTwin
     from leverframe.testing.outbox import (
@@ -30,8 +39,9 @@ if TYPE_CHECKING:
         SentTrap,
         TwinOutbox,
     )
-    from leverframe.testing.process_twin import ProcessTwin
-    from leverframe.testing.requests import TwinRequest
+    from leverframe.testing.process_twin import ProcessTwin, TwinDidNotStart
+    from leverframe.testing.requests import NotRequested, TwinRequest
+    from leverframe.testing.rule_words import BadRule
     from leverframe.testing.set_fault import TwinFault
     from leverframe.testing.twin import Twin
     from leverframe.testing.twin_client import TwinRefused
@@ -41,11 +51,23 @@ if TYPE_CHECKING:
 __all__ = [
     "AnyFleet",
     "AnyTwin",
+    "BadCall",
+    "BadDuration",
+    "BadFault",
+    "BadFleet",
+    "BadMoment",
+    "BadRule",
+    "BadSettings",
+    "Fault",
     "Fleet",
+    "HttpSnapshot",
+    "LiveSnapshot",
     "LoopTwin",
+    "NoLiveSnapshot",
     "NodeFleet",
     "NodeRefused",
     "NodeTwin",
+    "NotRequested",
     "ProcessTwin",
     "SentEmail",
     "SentHttp",
@@ -55,26 +77,39 @@ __all__ = [
     "Twin",
     "TwinAddress",
     "TwinClock",
+    "TwinDidNotStart",
     "TwinFault",
     "TwinNotReached",
     "TwinOutbox",
     "TwinRefused",
     "TwinRequest",
     "TwinRollout",
+    "UnknownLabel",
+    "UnknownProfile",
     "faults",
 ]
 
 _MODULES = {
+    ".controller.live_snapshot": ("LiveSnapshot", "NoLiveSnapshot"),
+    ".durations": ("BadDuration",),
+    ".fleet.given_settings": ("BadSettings",),
     ".fleet.node_client": ("NodeRefused",),
+    ".fleet.time_words": ("BadMoment",),
+    ".hardware.fault_catalogue": ("BadFault", "Fault"),
+    ".profile": ("UnknownProfile",),
     "any_fleet": ("AnyFleet",),
     "any_twin": ("AnyTwin", "TwinAddress", "TwinNotReached"),
-    "fleet": ("Fleet",),
+    "explanation": ("UnknownLabel",),
+    "fleet": ("BadFleet", "Fleet"),
+    "http_twin": ("HttpSnapshot",),
     "loop_twin": ("LoopTwin",),
+    "misuse": ("BadCall",),
     "node_fleet": ("NodeFleet",),
     "node_twin": ("NodeTwin",),
     "outbox": ("SentEmail", "SentHttp", "SentMqtt", "SentSms", "SentTrap", "TwinOutbox"),
-    "process_twin": ("ProcessTwin",),
-    "requests": ("TwinRequest",),
+    "process_twin": ("ProcessTwin", "TwinDidNotStart"),
+    "requests": ("NotRequested", "TwinRequest"),
+    "rule_words": ("BadRule",),
     "set_fault": ("TwinFault",),
     "twin": ("Twin",),
     "twin_client": ("TwinRefused",),

@@ -8,28 +8,24 @@ Importing this loads neither the controller nor a client: methods import what th
 
 import asyncio
 import operator
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from datetime import datetime, tzinfo
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import quote
 from weakref import WeakSet
 
-import msgspec
-
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
-from leverframe.profile import Profile
 from leverframe.testing.message_setup import missing_setup
 from leverframe.testing.outbox import TwinOutbox
-from leverframe.testing.set_fault import TwinFault
 from leverframe.testing.twin_clock import TwinClock
+from leverframe.testing.twin_faults import FaultyTwin
+from leverframe.testing.twin_requests import RequestedTwin
 
 if TYPE_CHECKING:
     from leverframe.fleet.given_settings import GivenSettings
-    from leverframe.hardware.fault_catalogue import Fault
-    from leverframe.testing.requests import TwinRequest
     from leverframe.units.pulled_unit import PulledUnit
 
 #: Where twins listen.
@@ -64,21 +60,17 @@ class TwinAddress(NamedTuple):
         return f"{self.host}:{self.port}"
 
 
-class AnyTwin(ABC):
+class AnyTwin(RequestedTwin, FaultyTwin):
     """A controller for a test. Start it with `with`, `async with`, or `start` and `close`."""
 
     #: Where clients find it, without a slash at the end.
     url: str
-    #: The time zone of its schedule, and of `now`.
-    zone: tzinfo
     #: Name and password that `get` signs in with, if it does.
     account: tuple[str, str] | None = None
     #: Where it is found by its name, if its own address is no place in the network.
     door: str | None = None
     #: The file with the certificate that clients trust; None without TLS.
     ca_file: str | None = None
-    #: Makes what is random in it the same in every run.
-    seed: int
     #: What a recording that was given as `settings` shows, with what it does not (`unread`).
     recorded_unit: "PulledUnit | None" = None
 
@@ -86,7 +78,6 @@ class AnyTwin(ABC):
         self.outbox = TwinOutbox(lambda: self._json("/api/outbox"), self._clear_outbox)
         #: Its time, for code under test that shall go by it.
         self.clock = TwinClock(lambda: self.now)
-        self._faults_set = 0
         #: What `report` said when the twin was closed because of an error.
         self.last_report: str | None = None
 
@@ -114,16 +105,6 @@ class AnyTwin(ABC):
 
     @property
     @abstractmethod
-    def is_on(self) -> bool:
-        """Whether it was started, and not closed since."""
-
-    @property
-    @abstractmethod
-    def profile(self) -> Profile:
-        """Its hardware and software version."""
-
-    @property
-    @abstractmethod
     def modbus(self) -> TwinAddress:
         """Where its Modbus TCP server listens."""
 
@@ -146,10 +127,6 @@ class AnyTwin(ABC):
 
         The audit trail stays, as it does after a factory reset.
         """
-
-    @abstractmethod
-    def _operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
-        """Do something to it past its port; raises `TwinRefused`."""
 
     def __enter__(self) -> Self:
         return self.start()
@@ -174,8 +151,10 @@ class AnyTwin(ABC):
 
     def get(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
         """Return the text that a client gets; raise `TwinRefused` where it is refused."""
+        from leverframe.testing.misuse import check_texts
         from leverframe.testing.twin_client import fetched
 
+        check_texts("get", [path], "/json/all.json")
         return fetched(self.url, path, auth or self.account, self.ca_file, self.door)
 
     async def aget(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
@@ -187,6 +166,9 @@ class AnyTwin(ABC):
 
         A command with a body has it behind a space: `post.cgi?sched_save s0=...`.
         """
+        from leverframe.testing.misuse import check_texts
+
+        check_texts("command", commands, "outs.cgi?out0=1")
         for command in commands:
             target, _, body = command.partition(" ")
             self._operate("/" + target.lstrip("/"), "POST" if body else "GET", body.encode())
@@ -194,22 +176,6 @@ class AnyTwin(ABC):
     async def acommand(self, *commands: str) -> None:
         """Do the same as `command`, beside the event loop of the test."""
         await asyncio.to_thread(self.command, *commands)
-
-    def requests(
-        self, path: str | None = None, *, method: str | None = None
-    ) -> "list[TwinRequest]":
-        """List the newest 2000 requests of clients, oldest first; of one path or method, if given.
-
-        Each has `time`, `method`, `path`, `query`, `status` and `problem`.
-        """
-        from leverframe.testing.requests import journal_from_json, requests_from
-
-        noted = journal_from_json(self._operate("/api/sim/requests"))
-        return requests_from(noted, self.zone, path, method)
-
-    def clear_requests(self) -> None:
-        """Forget the requests so far."""
-        self._operate("/sim.cgi?requests=clear")
 
     # --- values -----------------------------------------------------------------------------------
 
@@ -266,7 +232,10 @@ class AnyTwin(ABC):
 
         `sense(DS1=21.5)`, or `sense({"PM2.5": 12})` for labels that are no names in Python.
         """
-        items = {**(readings or {}), **more}
+        from leverframe.testing.misuse import as_readings, check_labels
+
+        items = {**as_readings(readings), **more}
+        check_labels(items)
         if items:
             query = "&".join(f"{label}={_sensed(value)}" for label, value in items.items())
             self._operate(f"/sim.cgi?{query}")
@@ -277,10 +246,16 @@ class AnyTwin(ABC):
 
     def unplug(self, *labels: str) -> None:
         """Take sensors away: their readings become absent."""
+        from leverframe.testing.misuse import check_texts
+
+        check_texts("unplug", labels, "DS1")
         self.sense(dict.fromkeys(labels))
 
     def sim(self, *items: str) -> None:
         """Do to the board what `/sim.cgi` takes, at one instant: `sim("ping=router:none")`."""
+        from leverframe.testing.misuse import check_texts
+
+        check_texts("sim", items, "ping=router:none")
         self._operate("/sim.cgi?" + "&".join(items))
         self.clock.was_moved()
 
@@ -351,76 +326,6 @@ class AnyTwin(ABC):
 
         return holds
 
-    # --- faults -----------------------------------------------------------------------------------
-
-    def fault(
-        self,
-        fault: "Fault",
-        *,
-        path: str | None = None,
-        times: int | None = None,
-        after: Duration | None = None,
-        for_: Duration | None = None,
-        chance: float | None = None,
-        seed: int | None = None,
-    ) -> TwinFault:
-        """Let something go wrong from now on: `with twin.fault(faults.slow("5s"), times=2): ...`.
-
-        `path` chooses requests; `times`, `after`, `for_` and `chance` say how often and when it
-        acts, as far as the kind takes them. Chance is the same in every run with the same seed.
-        """
-        from leverframe.hardware.fault_catalogue import FAULTS
-
-        if seed is None and "seed" in FAULTS[fault.kind].scopes and "seed" not in fault.given:
-            seed = (self.seed + self._faults_set) % 2**31
-        self._faults_set += 1
-        whole = fault.within(
-            path=path,
-            times=times,
-            after=None if after is None else seconds_of(after),
-            for_=None if for_ is None else seconds_of(for_),
-            chance=chance,
-            seed=seed,
-        )
-        number = self._set_fault(whole)
-        return TwinFault(whole.text, lambda: self._end_fault(number, whole.text))
-
-    def raw(self, **values: str | None) -> None:
-        """Let the status files say these texts under their keys, whatever is measured.
-
-        `raw(ds1="-1270")`; None lets them tell the truth again.
-        """
-        from leverframe.testing.faults import raw
-
-        for key, value in values.items():
-            for number, text in self._present_faults():
-                if text.startswith("raw*") and f"*key:{key}*" in f"{text}*":
-                    self._end_fault(number, text)
-            if value is not None:
-                self.fault(raw(key, value))
-
-    def reboot(self, takes: Duration = 5) -> None:
-        """Restart it: it is off, and cannot be reached, until that much time has passed."""
-        from leverframe.testing.faults import reboot
-
-        self.fault(reboot(seconds_of(takes)))
-
-    @abstractmethod
-    def _set_fault(self, fault: "Fault") -> int:
-        """Set a fault and return its number."""
-
-    def _end_fault(self, number: int, text: str) -> None:
-        """End a fault; do nothing where it has ended.
-
-        After a restore its number can be that of another one, which was set since.
-        """
-        if self.is_on and (number, text) in self._present_faults():
-            self._operate(f"/sim.cgi?fault=end:{number}")
-
-    def _present_faults(self) -> list[tuple[int, str]]:
-        """Return number and text of the faults that are set."""
-        return [(one["number"], one["text"]) for one in self._json("/api/sim")["faults"]["set"]]
-
     # --- rules ------------------------------------------------------------------------------------
 
     def rule(
@@ -458,9 +363,6 @@ class AnyTwin(ABC):
         return index + 1
 
     # --- inside -----------------------------------------------------------------------------------
-
-    def _json(self, path: str) -> Any:
-        return msgspec.json.decode(self._operate(path))
 
     def _clear_outbox(self) -> None:
         self._operate("/sim.cgi?outbox=clear")

@@ -8,6 +8,9 @@ with what is allowed. How long an answer takes is real time, in which the client
 else goes by the controller's clock.
 """
 
+import json as json_text
+from base64 import b64encode
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -31,12 +34,14 @@ __all__ = [
     "garbage",
     "half_open",
     "modbus",
+    "mqtt",
     "noisy",
     "raw",
     "reads_85",
     "reads_minus_127",
     "reboot",
     "refuse",
+    "reply",
     "reset",
     "reset_after",
     "reversed_output",
@@ -206,9 +211,59 @@ def chatter(label: str, edges: int = 6, apart: Time = 0.003) -> Fault:
     return _fault("input_chatter", label=label, edges=edges, apart=apart)
 
 
-def modbus(what: str = "exception", code: int = 4) -> Fault:
-    """Let the Modbus TCP server give an `exception`, be `silent`, send `garbage`, and the like."""
-    return _fault("modbus", what=what, code=code)
+def modbus(
+    what: str = "exception", code: int = 4, delay: Time | None = None, count: int | None = None
+) -> Fault:
+    """Let the Modbus TCP server give an `exception` with a code, be `silent`, send `garbage` or a
+    `wrong id`, `reset` the connection, `cut` answers after `count` bytes (half of them if not
+    given), `delay` them by real time, or `corrupt` so many bytes of them (one if not given).
+    """
+    return _fault("modbus", what=what, code=code, delay=delay, bytes=count)
+
+
+def mqtt(what: str = "reset", delay: Time | None = None, count: int | None = None) -> Fault:
+    """Let the connection to the MQTT broker `reset` instead of sending, `cut` what it sends after
+    `count` bytes and close, `delay` it by real time, or `corrupt` so many bytes of it.
+    """
+    return _fault("mqtt", what=what, delay=delay, bytes=count)
+
+
+def reply(
+    path: str,
+    body: str | bytes = "",
+    *,
+    status: int = 200,
+    json: Any = None,
+    headers: Mapping[str, str] | None = None,
+    content_type: str | None = None,
+) -> Fault:
+    """Answer a path like this, also one that exists: nothing else is done for it then.
+
+    `json` is the body as a value. Without a content type it is text/plain, or application/json.
+    """
+    if json is not None and body:
+        raise BadFault("reply has a body and json.", "one of body and json", "json")
+    if json is not None:
+        body, content_type = _as_json(json), content_type or "application/json"
+    if body and status in (204, 304):
+        raise BadFault(f"An answer with status {status} has no body.", "an empty body", "body")
+    lines = "\n".join(f"{name}: {value}" for name, value in (headers or {}).items())
+    return _fault(
+        "reply",
+        path=path,
+        status=status,
+        type_=content_type,
+        body=body if isinstance(body, str) and body else None,
+        base64=b64encode(body).decode() if isinstance(body, bytes) and body else None,
+        headers=lines or None,
+    )
+
+
+def _as_json(value: Any) -> str:
+    try:
+        return json_text.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise BadFault(f"json: {error}.", "what JSON can hold", "json") from None
 
 
 def down(server: str) -> Fault:

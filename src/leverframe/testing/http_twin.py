@@ -3,13 +3,14 @@
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import quote
 
 import httpx
+from msgspec import Struct
 
 from leverframe.hardware.fault_catalogue import Fault, time_unreachable_s
 from leverframe.testing.any_twin import AnyTwin
+from leverframe.testing.misuse import BadCall, check_snapshot
 from leverframe.testing.twin_client import ANSWER_S
 
 #: How long to wait before it is tried again to reach one that is off.
@@ -30,6 +31,15 @@ def reached(
             time.sleep(TRY_AGAIN_S)
 
 
+class HttpSnapshot(Struct, frozen=True):
+    """A snapshot that a twin keeps itself: it ends with its process."""
+
+    #: What it is called there.
+    label: str
+    #: Where the twin was when it was taken.
+    url: str
+
+
 class HttpTwin(AnyTwin):
     """A controller that is asked by HTTP for whatever a test does to it."""
 
@@ -42,13 +52,22 @@ class HttpTwin(AnyTwin):
     def _first_label(self) -> str:
         """The snapshot that `reset` goes back to."""
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> HttpSnapshot:
         label = self._new_label()
         self._operate(f"/api/sim/snapshots?take={label}", "POST")
-        return label
+        return HttpSnapshot(label, self.url)
 
-    def restore(self, snapshot: Any) -> None:
-        self._operate(f"/api/sim/snapshots?restore={snapshot}", "POST")
+    def restore(self, snapshot: HttpSnapshot) -> None:
+        check_snapshot(snapshot, HttpSnapshot, "twin that is reached by HTTP")
+        if snapshot.url != self.url:
+            raise BadCall(
+                f"This snapshot was taken of the twin at {snapshot.url}, which keeps it until its"
+                f" process ends; this one is at {self.url}."
+            )
+        self._restore(snapshot.label)
+
+    def _restore(self, label: str) -> None:
+        self._operate(f"/api/sim/snapshots?restore={label}", "POST")
         self.clock.was_moved()
 
     def reset(self) -> None:
@@ -56,14 +75,15 @@ class HttpTwin(AnyTwin):
 
         Uploads, sessions, the history and the audit trail stay.
         """
-        self.restore(self._first_label)
+        self._restore(self._first_label)
         self._operate("/sim.cgi?requests=clear")
 
     def _set_fault(self, fault: Fault) -> int:
         # Afterwards it may be off, and could not be asked.
         number: int = self._json("/api/sim")["faults"]["next"]
         try:
-            self._operate(f"/sim.cgi?fault={quote(fault.text, safe='')}")
+            # As a body: an own answer may be longer than a query.
+            self._operate("/sim.cgi", "POST", f"fault={quote(fault.text, safe='')}".encode())
         except httpx.TransportError:
             # One that is off from now on answers nobody, also not who switched it off.
             if time_unreachable_s(fault) is None:

@@ -15,7 +15,7 @@ from leverframe.fleet.api.reading import MemberReport
 from leverframe.profile import Profile
 from leverframe.servers.http.request_journal import BENCH_HEADER
 from leverframe.testing.any_twin import TwinAddress
-from leverframe.testing.http_twin import HttpTwin, reached
+from leverframe.testing.http_twin import HttpSnapshot, HttpTwin, reached
 from leverframe.testing.twin_client import checked
 
 
@@ -46,7 +46,7 @@ class NodeTwin(HttpTwin):
         self.seed = SystemRandom().getrandbits(31)
         self._report = report
         self._client = client
-        self._first: str | None = None
+        self._first: HttpSnapshot | None = None
         self._taken: list[str] = []
 
     @property
@@ -81,7 +81,7 @@ class NodeTwin(HttpTwin):
     def _first_label(self) -> str:
         if self._first is None:
             raise RuntimeError("There is no start to go back to; begin with `with`, or start().")
-        return self._first
+        return self._first.label
 
     @property
     def modbus(self) -> TwinAddress:
@@ -112,4 +112,4 @@ class NodeTwin(HttpTwin):
             ),
             lambda error: is_reading and not isinstance(error, httpx.ConnectError),
         )
-        return checked(reply.status_code, reply.content)
+        return checked(reply.status_code, reply.content, target)

@@ -38,6 +38,7 @@ from leverframe.testing.any_twin import (
     TwinAddress,
 )
 from leverframe.testing.http_twin import HttpTwin, reached
+from leverframe.testing.misuse import check_parameters
 from leverframe.testing.twin_client import ANSWER_S, TwinRefused, checked
 
 #: How long a start and an end may take, in real seconds.
@@ -78,6 +79,10 @@ class ProcessTwin(HttpTwin):
         recorded: str | Path | None = None,
         seed: int | None = None,
     ) -> None:
+        check_parameters(
+            hw=hw, sw=sw, mac=mac, name=name, timezone=timezone, accounts=accounts, tls=tls,
+            modbus=modbus, snmp=snmp, lenient=lenient, recorded=recorded, seed=seed,
+        )  # fmt: skip
         super().__init__()
         settings, recorded = self._read_recording(settings, recorded)
         self._profile = version_for(hw, sw, settings)
@@ -277,7 +282,7 @@ class ProcessTwin(HttpTwin):
             ),
             lambda error: isinstance(error, httpx.ConnectError) and process.poll() is None,
         )
-        return checked(reply.status_code, reply.content)
+        return checked(reply.status_code, reply.content, target)
 
 
 def _context(ca_file: str | None) -> ssl.SSLContext | bool:

@@ -1,12 +1,24 @@
 """The requests that clients made to a twin, as tests look at them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
+from typing import Any
+from urllib.parse import parse_qsl, unquote_plus
 
 import msgspec
 from msgspec import Struct
 
+from leverframe.errors import ErrorForPeople
 from leverframe.servers.http.request_journal import JournalRequest
+from leverframe.testing.misuse import BadCall, is_below
+
+Query = str | Mapping[str, object] | None
+#: How many requests a failure lists.
+LISTED = 20
+
+
+class NotRequested(ErrorForPeople, AssertionError):
+    """Clients did not request what was asserted: the failure lists what they did request."""
 
 
 class TwinRequest(Struct, frozen=True):
@@ -22,20 +34,41 @@ class TwinRequest(Struct, frozen=True):
     status: int | None
     #: Why it was refused, as the client was told.
     problem: str | None
+    #: The address of the client.
     source: str
+    #: By lower-case names; what may be a secret reads `***`.
+    headers: Mapping[str, str] = {}
+    #: As text, secrets masked; None where there was none, or it was left out.
+    body: str | None = None
+    #: Why a body was left out: `secret`, `file` (no text) or `large` (more than 16 KiB).
+    body_left_out: str = ""
+    #: Seconds of real time until the answer was there; None as long as there is none.
+    duration: float | None = None
+    #: The faults that acted on it, as `/sim.cgi?fault=` has them; None without one.
+    fault: str | None = None
+
+    def json(self) -> Any:
+        """Return the body as the value that its JSON text stands for."""
+        if self.body is None:
+            why = f", it was left out: {self.body_left_out}" if self.body_left_out else ""
+            raise BadCall(f"{self.target} has no body{why}.")
+        try:
+            return msgspec.json.decode(self.body)
+        except msgspec.DecodeError as error:
+            raise BadCall(f"The body of {self.target} is no JSON: {error}.") from None
+
+    @property
+    def target(self) -> str:
+        """Method, path and query, as people write them."""
+        return f"{self.method} {self.path}" + ("" if self.query is None else f"?{self.query}")
 
     def __str__(self) -> str:
-        query = "" if self.query is None else f"?{self.query}"
         detail = f": {self.problem}" if self.problem else ""
-        return (
-            f"{self.time:%Y-%m-%d %H:%M:%S} {self.method} {self.path}{query} {self.status}{detail}"
-        )
+        fault = f" (fault {self.fault})" if self.fault else ""
+        return f"{self.time:%Y-%m-%d %H:%M:%S} {self.target} {self.status}{detail}{fault}"
 
 
-def requests_from(
-    noted: Iterable[JournalRequest], zone: tzinfo, path: str | None, method: str | None
-) -> list[TwinRequest]:
-    """Return those to a path, all for None, and of a method, likewise."""
+def requests_from(noted: Iterable[JournalRequest], zone: tzinfo) -> list[TwinRequest]:
     return [
         TwinRequest(
             datetime.fromtimestamp(one.time, zone),
@@ -45,10 +78,72 @@ def requests_from(
             one.status or None,
             one.problem,
             one.source,
+            one.headers,
+            one.body,
+            one.body_left_out,
+            one.duration,
+            one.fault,
         )
         for one in noted
-        if path in (None, one.path) and method in (None, one.method)
     ]
+
+
+def matching(
+    requests: Iterable[TwinRequest], path: str | None, method: str | None, query: Query
+) -> list[TwinRequest]:
+    """Return those to a path, by a method, with a query; None stands for any."""
+    return [
+        one
+        for one in requests
+        if (path is None or is_below(one.path, path))
+        and method in (None, one.method)
+        and _has_query(one.query, query)
+    ]
+
+
+def _has_query(query: str | None, wanted: Query) -> bool:
+    if wanted is None:
+        return True
+    if isinstance(wanted, str):
+        return query is not None and unquote_plus(query) == unquote_plus(wanted.lstrip("?"))
+    items = parse_qsl(query or "", keep_blank_values=True)
+    return all((str(name), str(value)) in items for name, value in wanted.items())
+
+
+def unmet(
+    requests: Sequence[TwinRequest],
+    found: Sequence[TwinRequest],
+    path: str,
+    method: str | None,
+    query: Query,
+    times: int | None,
+) -> str:
+    """Explain why an assertion about requests fails, with what was requested, nearest first."""
+    wanted = path if query is None else f"{path} with the query {query!r}"
+    expected = "at least once" if times is None else _times(times)
+    lines = [f"{method or 'Any method'} {wanted}: expected {expected}, was {_times(len(found))}."]
+    if not requests:
+        return f"{lines[0]} No client has requested anything."
+    lines.append("What clients requested, the nearest first:")
+    ranked = sorted(requests, key=lambda one: _distance(one, path, method))
+    lines += [f"  {one}" for one in ranked[:LISTED]]
+    if len(ranked) > LISTED:
+        lines.append(f"  and {len(ranked) - LISTED} more; twin.requests() lists all.")
+    if any("***" in (one.query or "") for one in ranked) and query is not None:
+        lines.append("Values that may be secrets are kept as ***.")
+    return "\n".join(lines)
+
+
+def _distance(request: TwinRequest, path: str, method: str | None) -> float:
+    # Imported here: assertions that hold compare nothing.
+    from difflib import SequenceMatcher
+
+    likeness = SequenceMatcher(None, path, request.path).ratio()
+    return -likeness - (0.1 if method in (None, request.method) else 0.0)
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def journal_from_json(text: bytes) -> list[JournalRequest]:

@@ -88,7 +88,12 @@ class Twin(AnyTwin):
         from leverframe.process.build import ConfiguredIdentity
         from leverframe.process.recorded import read_answers
         from leverframe.storage.store import MemoryStore
+        from leverframe.testing.misuse import check_parameters
 
+        check_parameters(
+            hw=hw, sw=sw, mac=mac, name=name, timezone=timezone, accounts=accounts, tls=tls,
+            modbus=modbus, snmp=snmp, mqtt=mqtt, lenient=lenient, recorded=recorded, seed=seed,
+        )  # fmt: skip
         super().__init__()
         settings, recorded = self._read_recording(settings, recorded)
         self._profile = version_for(hw, sw, settings)
@@ -231,8 +236,10 @@ class Twin(AnyTwin):
     @classmethod
     def process(cls, **parameters: Any) -> "ProcessTwin":
         """Return a twin as a process of its own, which can be killed; see `ProcessTwin`."""
+        from leverframe.testing.misuse import check_names
         from leverframe.testing.process_twin import ProcessTwin
 
+        check_names(ProcessTwin, "Twin.process", parameters)
         return ProcessTwin(**parameters)
 
     # --- snapshots --------------------------------------------------------------------------------
@@ -243,8 +250,10 @@ class Twin(AnyTwin):
         return LOOP_THREAD.run(take_snapshot(self._running.controller))
 
     def restore(self, snapshot: "LiveSnapshot") -> None:
-        from leverframe.controller.live_snapshot import go_back
+        from leverframe.controller.live_snapshot import LiveSnapshot, go_back
+        from leverframe.testing.misuse import check_snapshot
 
+        check_snapshot(snapshot, LiveSnapshot, "twin in this process")
         LOOP_THREAD.run(go_back(self._running.controller, snapshot))
         self.clock.was_moved()
 
@@ -361,7 +370,7 @@ class Twin(AnyTwin):
         answer: Any = self._running.web.handle_as(request, UNRESTRICTED)
         if not isinstance(answer, AnyReply):
             answer = await answer
-        return checked(answer.status, answer.body)
+        return checked(answer.status, answer.body, target)
 
 
 def _snmp_leaves() -> dict[str, Any]:

@@ -14,12 +14,16 @@ ANSWER_S = 30.0
 
 
 class TwinRefused(ErrorForPeople):
-    """The twin refused a request: the status, and the sentence that it told."""
+    """The twin refused a request: which one, with which status, and why."""
 
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(f"{status}: {sentence}")
+    def __init__(self, status: int, sentence: str, command: str) -> None:
+        super().__init__(f"{command} was refused with {status}: {sentence}")
+        #: The status of the answer.
         self.status = status
+        #: Why, in a sentence of the twin.
         self.sentence = sentence
+        #: What was refused, such as `/outs.cgi?out9=1`; what may be a secret reads `***`.
+        self.command = command
 
 
 def fetched(
@@ -48,10 +52,10 @@ def fetched(
         text = reply.read()
     finally:
         connection.close()
-    return checked(reply.status, text).decode()
+    return checked(reply.status, text, path).decode()
 
 
-def checked(status: int, body: bytes) -> bytes:
+def checked(status: int, body: bytes, command: str) -> bytes:
     """Return the body of a reply; raise `TwinRefused` where it is a refusal."""
     if status < 400:
         return body
@@ -59,7 +63,15 @@ def checked(status: int, body: bytes) -> bytes:
         sentence = msgspec.json.decode(body)["detail"]
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
         sentence = body.decode(errors="replace")
-    raise TwinRefused(status, sentence)
+    raise TwinRefused(status, sentence, _without_secrets(command))
+
+
+def _without_secrets(command: str) -> str:
+    # Imported here: what is accepted names nothing.
+    from leverframe.commands.table.masked_query import masked_items
+
+    path, mark, query = command.partition("?")
+    return f"/{path.lstrip('/')}{mark}{masked_items(query)[0]}"
 
 
 def _signed(account: tuple[str, str] | None) -> dict[str, str]:

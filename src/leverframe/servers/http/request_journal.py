@@ -1,11 +1,13 @@
-"""The journal of requests: what clients asked for and what they were told, the newest few thousand.
+"""The journal of requests: what clients requested and how they were answered, the newest ones.
 
 It stands before the handler of a server, so it costs those servers nothing that have none; twins
-have one. Queries that may hold a secret are kept without their values.
+have one. What may be a secret is masked before it is kept. Number and size of what is kept are
+bounded.
 """
 
 from collections import deque
 from collections.abc import Callable, Coroutine
+from time import perf_counter
 from typing import Annotated, Any
 
 import msgspec
@@ -23,9 +25,24 @@ from leverframe.servers.http.messages import (
 )
 
 KEPT_REQUESTS = 2000
+#: Characters of all requests that are kept; the oldest are dropped first.
+KEPT_CHARACTERS = 4 << 20
+#: A longer body is not kept.
+KEPT_BODY = 16 << 10
 #: With this header a request is one of the test itself, as through a bench beside the network, or
 #: has been noted before.
 BENCH_HEADER = "x-test-bench"
+
+
+class OpenRequest(Struct, frozen=True):
+    """What may be kept of a request: secrets are masked."""
+
+    path: str
+    query: str | None
+    headers: dict[str, str]
+    body: str | None
+    #: Why the body is not kept.
+    body_left_out: str = ""
 
 
 class JournalRequest(Struct):
@@ -43,13 +60,37 @@ class JournalRequest(Struct):
     problem: Annotated[
         str | None, Meta(description="Why it was refused, as the client was told.")
     ] = None
+    headers: Annotated[
+        dict[str, str], Meta(description="By lower-case names; what may be a secret reads `***`.")
+    ] = {}
+    body: Annotated[
+        str | None, Meta(description="As text, with secrets masked; null where there is none.")
+    ] = None
+    body_left_out: Annotated[
+        str, Meta(description="Why a body is not kept: `secret`, `file` or `large`.")
+    ] = ""
+    duration: Annotated[
+        float | None, Meta(description="Seconds of real time from the request to its answer.")
+    ] = None
+    fault: Annotated[
+        str | None, Meta(description="The faults that acted on it, as `/sim.cgi?fault=` has them.")
+    ] = None
+
+    @property
+    def size(self) -> int:
+        """How many characters are kept of it."""
+        fields = sum(len(name) + len(value) for name, value in self.headers.items())
+        return len(self.path) + len(self.query or "") + len(self.body or "") + fields
 
 
 class RequestJournal:
-    def __init__(self, wall: Callable[[], float], without_secrets: Callable[[str], str]) -> None:
+    def __init__(
+        self, wall: Callable[[], float], without_secrets: Callable[[Request], OpenRequest]
+    ) -> None:
         self._wall = wall
         self._without_secrets = without_secrets
-        self._kept: deque[JournalRequest] = deque(maxlen=KEPT_REQUESTS)
+        self._kept: deque[JournalRequest] = deque()
+        self._size = 0
         #: Requests since the start, kept or not.
         self.count = 0
 
@@ -59,15 +100,15 @@ class RequestJournal:
         def handle(request: Request) -> Answer:
             if BENCH_HEADER in request.headers:
                 return handler(request)
-            entry = self.note(request)
+            entry, began = self.note(request), perf_counter()
             try:
                 answer = handler(request)
             except Exception as error:
                 entry.status = _status_of(error)
                 raise
             if isinstance(answer, Coroutine):
-                return self._awaited(entry, answer)
-            note_answer(entry, answer)
+                return self._awaited(entry, answer, began)
+            note_answer(entry, answer, began)
             return answer
 
         return handle
@@ -79,7 +120,7 @@ class RequestJournal:
             # A fault of the handler is noted with its request.
             if status != 500:
                 self.count += 1
-                self._kept.append(
+                self._keep(
                     JournalRequest(self.count, self._wall(), "", "", None, "", status, detail)
                 )
             return problem(status, detail)
@@ -87,28 +128,37 @@ class RequestJournal:
         return refuse
 
     def note(self, request: Request) -> JournalRequest:
-        query = request.query
+        shown = self._without_secrets(request)
         self.count += 1
         entry = JournalRequest(
             self.count,
             self._wall(),
             request.method,
-            request.path,
-            query and self._without_secrets(query),
+            shown.path,
+            shown.query,
             request.peer,
+            headers=shown.headers,
+            body=shown.body,
+            body_left_out=shown.body_left_out,
         )
-        self._kept.append(entry)
+        self._keep(entry)
         return entry
 
+    def _keep(self, entry: JournalRequest) -> None:
+        self._kept.append(entry)
+        self._size += entry.size
+        while len(self._kept) > KEPT_REQUESTS or self._size > KEPT_CHARACTERS:
+            self._size -= self._kept.popleft().size
+
     async def _awaited(
-        self, entry: JournalRequest, answer: Coroutine[Any, Any, AnyReply]
+        self, entry: JournalRequest, answer: Coroutine[Any, Any, AnyReply], began: float
     ) -> AnyReply:
         try:
             reply = await answer
         except Exception as error:
             entry.status = _status_of(error)
             raise
-        note_answer(entry, reply)
+        note_answer(entry, reply, began)
         return reply
 
     def entries(self) -> list[JournalRequest]:
@@ -117,6 +167,7 @@ class RequestJournal:
 
     def clear(self) -> None:
         self._kept.clear()
+        self._size = 0
 
 
 def _status_of(error: Exception) -> int:
@@ -124,8 +175,9 @@ def _status_of(error: Exception) -> int:
     return 503 if lacks_descriptors(error) else 500
 
 
-def note_answer(entry: JournalRequest, reply: SentReply) -> None:
-    """Note how a request was answered, and why it was refused."""
+def note_answer(entry: JournalRequest, reply: SentReply, began: float) -> None:
+    """Note how a request was answered, why it was refused, and how long the answer took."""
     entry.status = reply.status
+    entry.duration = perf_counter() - began
     if isinstance(reply, Reply) and reply.content_type == PROBLEM_TYPE:
         entry.problem = msgspec.json.decode(reply.body).get("detail")

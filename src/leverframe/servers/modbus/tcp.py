@@ -17,13 +17,14 @@ from typing import Any, cast
 
 from leverframe.commands.table.refusals import Conflict
 from leverframe.controller import Controller
-from leverframe.controller.faults import Faults
+from leverframe.controller.faults import ActiveFault, Faults
 from leverframe.engine.settings import Settings
 from leverframe.hardware import fault_catalogue
 from leverframe.hardware.troubles import Troubles
 from leverframe.log_throttle import LogThrottle
 from leverframe.loop_shares import LoopTurns, turns_alone
 from leverframe.outgoing.own_connections import peer_of
+from leverframe.servers.byte_faults import corrupt_bytes, cut_bytes
 from leverframe.servers.descriptors import SHARE, DescriptorBudget, Lease
 from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.modbus.listening_place import ListeningPlace
@@ -51,6 +52,10 @@ SWEEP_S = 2.0
 NAME = "Modbus TCP server"
 #: As `/metrics` calls it.
 SERVER = "modbus"
+#: Transaction, protocol, length and unit, before what is answered.
+HEADER_BYTES = 7
+#: Faults of a right answer on its way; the others are instead of it.
+ON_THE_WAY = (fault_catalogue.CUT, fault_catalogue.DELAY, fault_catalogue.CORRUPT)
 
 Network = IPv4Network | IPv6Network
 
@@ -328,19 +333,23 @@ class _Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _take(self, request: TcpRequest) -> None:
-        if self._server.faults is not None and self._apply_fault(request, self._server.faults):
+        faults = self._server.faults
+        active = None if faults is None else faults.of_modbus(request.pdu[0])
+        if active is not None and active["what"] not in ON_THE_WAY:
+            self._answer_wrongly(request, active)
             return
         answer = self._server.answer(request.pdu, self)
+        if active is not None and active["what"] == fault_catalogue.DELAY:
+            answer = _delayed(answer, active["delay"])
         if isinstance(answer, bytes):
-            self._send(request, answer)
+            self._send(request, answer, active)
         else:
-            self._waiting = self._loop.create_task(self._send_later(request, answer))
+            self._waiting = self._loop.create_task(self._send_later(request, answer, active))
 
-    def _apply_fault(self, request: TcpRequest, faults: Faults) -> bool:
-        """Apply a fault instead of an answer, if one is set; return whether it was."""
-        active = faults.of_modbus(request.pdu[0])
-        if active is None or self._transport is None:
-            return False
+    def _answer_wrongly(self, request: TcpRequest, active: ActiveFault) -> None:
+        """Do what a fault says instead of what was requested."""
+        if self._transport is None:
+            return
         answer = exception_answer(request.pdu[0], int(active["code"]))
         match active["what"]:
             case fault_catalogue.EXCEPTION:
@@ -352,18 +361,39 @@ class _Connection(asyncio.Protocol):
                 self._transport.write(bytes([frame[0] ^ 0xFF]) + frame[1:])
             case fault_catalogue.RESET:
                 self.drop()
-        return True
 
-    async def _send_later(self, request: TcpRequest, answer: Coroutine[Any, Any, bytes]) -> None:
+    async def _send_later(
+        self,
+        request: TcpRequest,
+        answer: Coroutine[Any, Any, bytes],
+        active: ActiveFault | None,
+    ) -> None:
         try:
             pdu = await answer
         except Exception:
             log.exception("%s: a write failed", NAME)
             pdu = exception_answer(request.pdu[0], DEVICE_FAILURE)
         self._waiting = None
-        self._send(request, pdu)
+        self._send(request, pdu, active)
         self._serve()
 
-    def _send(self, request: TcpRequest, pdu: bytes) -> None:
-        if self._transport is not None:
-            self._transport.write(request.answer(pdu))
+    def _send(self, request: TcpRequest, pdu: bytes, active: ActiveFault | None = None) -> None:
+        if self._transport is None:
+            return
+        frame = request.answer(pdu)
+        what = None if active is None else active["what"]
+        if active is not None and what == fault_catalogue.CORRUPT:
+            # Behind the header: with another length the client would only wait.
+            frame = corrupt_bytes(active, frame, spared=HEADER_BYTES)
+        if active is not None and what == fault_catalogue.CUT:
+            self._transport.write(cut_bytes(active, frame))
+            self._transport.close()
+        else:
+            self._transport.write(frame)
+
+
+async def _delayed(answer: bytes | Coroutine[Any, Any, bytes], seconds: float) -> bytes:
+    """Return an answer late; what was requested is done first."""
+    pdu = answer if isinstance(answer, bytes) else await answer
+    await asyncio.sleep(seconds)
+    return pdu

@@ -116,7 +116,10 @@ async def front_page(context: Context) -> Reply:
 async def simulate(context: Context) -> Reply:
     if context.handlers.sim is None:
         raise NoSuchPath("This board is not simulated.")
-    await context.handlers.sim.run(context.request.query or "")
+    # What is too long for a query is in the body.
+    await context.handlers.sim.run(
+        context.request.query or context.request.body.decode(errors="replace")
+    )
     return context.handlers.commands.status_reply()
 
 
@@ -365,7 +368,8 @@ VALUES = (
         function=sim_requests,
         in_bootloader=True,
         doc="List the newest 2000 requests of clients with their answers, oldest first, on virtual "
-        "time, where tests run. Values that may be secrets read `***`. 404 on real time.",
+        "time, where tests run: headers, body, duration and faults, too. Values that may be "
+        "secrets read `***`. At most 4 MiB are kept. 404 on real time.",
     ),
     Endpoint(
         "/health",
@@ -485,6 +489,8 @@ OTHERS = (
         content_type=XML,
         methods=("GET", "POST"),
         query=sim.PARAMETERS,
+        body=Annotated[str, Meta(description="The items, where a query would be too long.")],
+        body_is_optional=True,
         function=simulate,
         changes=True,
         in_bootloader=True,

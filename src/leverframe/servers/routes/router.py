@@ -76,7 +76,7 @@ from leverframe.storage.store import StoreUnavailable
 _BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
 _SLASHES = re.compile("//+")
 #: What is asked for many times a second, and told from all the rest by one look-up.
-_OWN_PATHS = COMMAND_PATHS | _BY_PATH.keys()
+OWN_PATHS = COMMAND_PATHS | _BY_PATH.keys()
 #: Paths that are answered without sign-in.
 _OPEN_PATHS = {*OPEN_FILES, *(x.path for x in ENDPOINTS if x.role == ANYBODY)}
 #: Paths at which a query changes something, whatever the method.
@@ -191,7 +191,7 @@ class Web:
                 self._controller.check_that_it_is_here()
                 return self._in_bootloader(request, bootloader_until)
             self._names.check_host(request)
-            if request.path not in _OWN_PATHS and request.path.startswith(site_session.PREFIX):
+            if request.path not in OWN_PATHS and request.path.startswith(site_session.PREFIX):
                 if only_head:
                     raise NotAllowed("A page of an uploaded site sends commands without a body.")
                 return self._of_site(request)
@@ -351,7 +351,7 @@ class Web:
 
     def _refused(self, request: Request, refusal: Refusal) -> Reply:
         """Give the reason; redirect browsers to the sign-in page, ask programs for HTTP Basic."""
-        is_file = isinstance(refusal, NoSuchPath) and request.path not in _OWN_PATHS
+        is_file = isinstance(refusal, NoSuchPath) and request.path not in OWN_PATHS
         if is_file and wants_page(request):
             return missing_page(request)
         reply = reply_to_refusal(refusal)

@@ -1,6 +1,5 @@
 """`/api/sim/requests`: what clients asked a twin for, where that is noted."""
 
-from leverframe.commands.table.masked_query import masked_items
 from leverframe.servers.http.request_journal import JournalRequest
 from leverframe.servers.problems import NoSuchPath
 from leverframe.servers.routes.context import Context
@@ -11,7 +10,3 @@ def sim_requests(context: Context) -> list[JournalRequest]:
         raise NoSuchPath("Requests are noted on virtual time only; start with --virtual-time.")
     entries: list[JournalRequest] = context.controller.request_journal.entries()
     return entries
-
-
-def without_secrets(query: str) -> str:
-    return masked_items(query)[0]

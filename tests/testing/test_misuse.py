@@ -1,0 +1,161 @@
+"""Calls that cannot be meant: each is an error that lists what is allowed."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import leverframe.testing
+from leverframe.errors import ErrorForPeople
+from leverframe.testing import (
+    AnyTwin,
+    BadCall,
+    BadDuration,
+    BadFault,
+    BadMoment,
+    HttpSnapshot,
+    NodeTwin,
+    ProcessTwin,
+    Twin,
+    TwinRefused,
+    faults,
+)
+from leverframe.testing.member_twin import MemberTwin
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda twin: twin.raw(ds11="1"), "raw: key 'ds11' is unknown. Did you mean 'ds1'"),
+        (lambda twin: twin.fault(faults.raw("dsl", "1")), "raw: key 'dsl' is unknown.*Allowed: ds"),
+        (lambda twin: twin.sense(advance=60), "label 'advance' is unknown.*Allowed: .*DS1"),
+        (lambda twin: twin.sense({1: 2}), "label 1 is unknown.*Allowed: "),
+        (lambda twin: twin.sense([("DS1", 1)]), "readings by label"),
+        (lambda twin: twin.unplug(["DS1"]), "unplug takes texts such as 'DS1'"),
+        (lambda twin: twin.requests("json/all.json"), "is no path; write one like"),
+        (lambda twin: twin.requests("/outs.cgi?out0=1"), "behind a question mark is the query"),
+        (lambda twin: twin.requests("/json/al.json"), "Did you mean '/json/all.json'.*Allowed: "),
+        (lambda twin: twin.requests("/jsn/"), "Path '/jsn/' is unknown"),
+        (lambda twin: twin.requests(5), "5 is no path"),
+        (lambda twin: twin.requests("/outs.cgi", query=5), "query is a text or a mapping"),
+        (lambda twin: twin.requests(method="FETCH"), "Method 'FETCH' is unknown.*Allowed: .*PATCH"),
+        (lambda twin: twin.assert_requested("/outs.cgi", times="1"), "times is a number"),
+        (
+            lambda twin: twin.fault(faults.status(), path="/json/al.json"),
+            "fault: path '/json/al.json' is unknown. Did you mean '/json/all.json'",
+        ),
+        (lambda twin: twin.fault("slow"), "not 'slow'. Allowed: absent, .*slow"),
+        (lambda twin: twin.fault(faults.refuse), "takes a fault such as faults.slow"),
+        (lambda twin: twin.command("outs.cgi?out0=1", 5), "command takes texts.*not 5"),
+        (lambda twin: twin.command(["outs.cgi?out0=1"]), "command takes texts"),
+        (lambda twin: twin.command(""), "command takes texts"),
+        (lambda twin: twin.get(None), "get takes texts"),
+        (lambda twin: twin.sim(5), "sim takes texts"),
+        (lambda twin: twin.restore({}), "takes a LiveSnapshot.*not a dict"),
+        (lambda twin: twin.restore(HttpSnapshot("1", twin.url)), "not a HttpSnapshot"),
+    ],
+)
+def test_misuse_is_an_error_that_says_what_is_allowed(
+    call: Callable[[Any], object], said: str, twin: Twin
+) -> None:
+    with pytest.raises(BadCall, match=said):
+        call(twin)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"modbus": 5020}, "modbus is True or False, not 5020; the port is then in twin.modbus"),
+        ({"snmp": 1}, "snmp is True or False"),
+        ({"tls": "yes"}, "tls is True or False"),
+        ({"lenient": None}, "lenient is True or False"),
+        ({"hw": 3.5}, "hw is a text such as '3.5', not 3.5"),
+        ({"mqtt": 1883}, "mqtt is a text such as '1883'"),
+        ({"seed": "x"}, "seed is a whole number"),
+        ({"seed": True}, "seed is a whole number"),
+        ({"recorded": 5}, "recorded is the name of a file"),
+        ({"accounts": ["keeper"]}, "accounts are passwords by name"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Twin, ProcessTwin])
+def test_a_twin_cannot_be_made_of_the_wrong_type(
+    kind: Any, parameters: dict[str, Any], said: str
+) -> None:
+    if kind is ProcessTwin and "mqtt" in parameters:
+        kind = Twin.process
+        said = "Twin.process: parameter 'mqtt' is unknown.*Allowed: .*modbus"
+    with pytest.raises(BadCall, match=said):
+        kind(**parameters)
+
+
+def test_times_are_durations_and_moments(twin: Twin) -> None:
+    for duration in (None, True, [1]):
+        with pytest.raises(BadDuration, match="is not a duration; write it like 90s"):
+            twin.advance(duration)  # type: ignore[arg-type]
+    for moment in (None, True, [1]):
+        with pytest.raises(BadMoment, match="is not a moment; write it like 2026"):
+            twin.advance_to(moment)  # type: ignore[arg-type]
+        with pytest.raises(BadMoment):
+            Twin(start=moment or [])  # type: ignore[arg-type]
+
+
+def test_an_empty_raw_text_and_one_with_stars_are_shown(twin: Twin) -> None:
+    twin.raw(ds1="", ds2="1*2%", oname0="")
+    shown = twin.get("/json/all.json")
+    assert '"ds1":""' in shown
+    assert '"ds2":"1*2%"' in shown
+    twin.raw(ds1=None, ds2=None)
+    assert '"ds1":""' not in twin.get("/json/all.json")
+
+
+def test_what_a_client_requested_is_no_unknown_path(twin: Twin) -> None:
+    with pytest.raises(TwinRefused):
+        twin.get("/nothing/here")
+    assert len(twin.requests("/nothing/here")) == 1
+    assert twin.requests("/nothing/here", method="post") == []
+    assert twin.requests("/json/all.json") == []
+    assert len(twin.requests("/nothing/")) == 1
+
+
+def test_a_raw_text_of_one_path_may_have_any_key(twin: Twin) -> None:
+    with twin.fault(faults.raw("OUT0", "7"), path="/api/state"):
+        assert '"OUT0":7' in twin.get("/api/state")
+
+
+def test_a_refusal_names_the_command_without_its_secrets(twin: Twin) -> None:
+    with pytest.raises(
+        TwinRefused, match=r"/outs\.cgi\?out9=1 was refused with 4\d\d: "
+    ) as refused:
+        twin.command("outs.cgi?out0=1", "outs.cgi?out9=1")
+    assert refused.value.command == "/outs.cgi?out9=1"
+    with pytest.raises(TwinRefused) as refused:
+        twin.get("/stm.cgi?em4=secret&nonsense=1")
+    assert refused.value.command == "/stm.cgi?em4=***&nonsense=***"
+    assert "secret" not in str(refused.value)
+
+
+def test_all_errors_and_snapshots_can_be_imported_from_the_kit(twin: Twin) -> None:
+    kit = leverframe.testing
+    assert isinstance(twin.snapshot(), kit.LiveSnapshot)
+    assert isinstance(faults.slow(1), kit.Fault)
+    for name in kit.__all__:
+        value = getattr(kit, name)
+        if name.startswith("Bad") or name in ("TwinRefused", "NotRequested", "TwinDidNotStart"):
+            assert issubclass(value, ErrorForPeople | BadFault), name
+    missing = {
+        error.__name__
+        for module in [*vars(kit).values()]
+        if inspect.ismodule(module)
+        for error in vars(module).values()
+        if inspect.isclass(error) and issubclass(error, ErrorForPeople)
+        if error.__module__.startswith("leverframe.testing") and error.__name__ not in kit.__all__
+    }
+    assert missing == set()
+
+
+def test_what_all_twins_can_do_is_declared_for_any_twin() -> None:
+    kinds: list[type] = [Twin, MemberTwin, ProcessTwin, NodeTwin]
+    shared = set.intersection(*({one for one in dir(kind) if one[0] != "_"} for kind in kinds))
+    declared = {*dir(AnyTwin), *AnyTwin.__annotations__}
+    assert shared - declared == set()
