@@ -3,11 +3,15 @@
 import asyncio
 import json
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from leverframe.__main__ import main
+from leverframe.commands.table.rules import event_query
+from leverframe.engine.settings import Rule
+from leverframe.profile import Profile
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds, Compactor
@@ -110,6 +114,73 @@ def test_plants_of_a_scenario_give_their_readings(
     assert any(
         entry["only"] == "with" and entry["text"] == "OUT1 on" for entry in found["differing"]
     )
+
+
+TWO_ROOMS = """
+start = 2026-03-20T00:00:00
+commands = ["%s"]
+
+[[plants]]
+kind = "room"
+heater = "OUT0"
+reading = "DS1"
+outside = %s
+power = 20
+time_constant = "30m"
+
+[[plants]]
+kind = "room"
+heater = "OUT5"
+reading = "DS2"
+outside = 10
+power = 0
+time_constant = "1h"
+"""
+
+
+def command_for(rule: Rule) -> str:
+    return f"/inpa.cgi?{event_query(1, rule, Profile())}&eventon=1*1"
+
+
+HEAT = command_for(
+    Rule(source="DS1", compare="<", reference=18, hysteresis=1, action="OUT0", value=1)
+)
+
+
+@pytest.mark.parametrize("outside", ["10", '"DS2"'])
+def test_entries_on_plants_are_those_of_a_simulation_of_the_same_scenario(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], outside: str
+) -> None:
+    scenario, change = tmp_path / "rooms.toml", tmp_path / "heat.txt"
+    scenario.write_text(TWO_ROOMS % (HEAT, outside), "utf-8")
+    change.write_text(HEAT, "utf-8")
+    assert main(["simulate", str(scenario), "--for", "2h"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if " OUT0 o" in line]
+    folder = fill(tmp_path / "data", history=False)
+    options = ("--commands", change, "--plants", scenario, "--for", "2h", "--json")
+    assert run(folder, *options) == 1
+    found = json.loads(capsys.readouterr().out)
+    entries = [one for one in found["differing"] if one["text"].startswith("OUT0 ")]
+    times = [timedelta(seconds=int(one["time"] - found["first"])) for one in entries]
+    assert [f"0{time}" for time in times] == [time for time, *_ in lines]
+    assert len(entries) > 5
+
+
+def test_plants_follow_readings_that_were_recorded(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario, change = tmp_path / "room.toml", tmp_path / "cool.txt"
+    scenario.write_text(
+        '[[plants]]\nkind = "room"\nheater = "OUT0"\nreading = "DS2"\noutside = "DS1"\n'
+        'power = 0\ntime_constant = "1m"\n',
+        "utf-8",
+    )
+    warm = Rule(source="DS2", compare=">=", reference=30, action="OUT0", value=1)
+    change.write_text(command_for(warm), "utf-8")
+    assert run(folder, "--commands", change, "--plants", scenario, "--json") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["with"]["OUT0"]["changes"] == 2
+    assert 9_000 < found["with"]["OUT0"]["on_s"] < 11_000
 
 
 def test_a_folder_without_history_has_no_readings(

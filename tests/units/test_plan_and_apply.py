@@ -256,6 +256,13 @@ def test_a_plan_is_tried_on_plants_and_on_recorded_readings(
         == 0
     )
     assert msgspec.json.decode(capsys.readouterr().out.splitlines()[1])["differing"]
+    # Plants at rest have a first reading, too: nothing else would ever wake the rule.
+    Path("rest.toml").write_text(
+        '[[plants]]\nkind = "room"\nreading = "DS1"\nheater = "OUT1"\noutside = 5\npower = 0\n'
+        'time_constant = "1h"\n'
+    )
+    assert run("plan", "always.toml", twin.url, "--plants", "rest.toml", "--for", "1h") == 0
+    assert "OUT1 on " in capsys.readouterr().out
     Path("hot.toml").write_text('[rules]\n1 = "when DS1 >= 30, then OUT1 on"\n')
     folder = fill(Path("recorded"))
     assert run("plan", "hot.toml", twin.url, "--readings", folder) == 0

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct, field
 from leverframe.engine import effects
 from leverframe.engine.actions import Action
 from leverframe.engine.effects import Effect
-from leverframe.engine.engine import Engine
+from leverframe.engine.engine import NOTHING_SENSED, Engine
 from leverframe.engine.journal import Cause, Entry, EntryReport, report_of
 from leverframe.engine.labels import (
     DIFFERENTIALS,
@@ -128,17 +128,28 @@ class _Future:
         while (due := self._due()) is not None and due <= now:
             self._now = max(due, self._now)
             if self._world is not None:
-                readings = self._world.tick(self._now)
-                if readings:
-                    self._take(self.engine.sense(readings, self.at))
+                self.sense(self._world.tick(self._now))
             self._take(self.engine.tick(self.at))
         self._now = now
+
+    def sense(self, readings: Mapping[str, float]) -> None:
+        """Sense what plants show; plants that follow a reading of another one see it, too."""
+        for label, value in readings.items():
+            self._show(label, value)
+        if readings:
+            self._take(self.engine.sense(readings, self.at))
 
     def give(self, readings: Iterable[tuple[str, float | int | None]]) -> None:
         """Show readings as they were recorded."""
         for label, value in readings:
             self.engine.machine.put(label, value)
+            if value is not None:
+                self._show(label, value)
         self._take(self.engine.sense({}, self.at))
+
+    def _show(self, label: str, value: float) -> None:
+        if self._world is not None:
+            self._world.put(label, value, self._now)
 
     def end(self) -> None:
         for label, since in self._on_since.items():
@@ -232,9 +243,15 @@ def what_if(
     change: TriedChange,
     courses: Mapping[str, Course],
     worlds: tuple[World | None, World | None] = (None, None),
+    first: Mapping[str, float] = NOTHING_SENSED,
 ) -> WhatIf:
-    """Simulate two futures of an engine, and compare them; courses are by wall time."""
+    """Simulate two futures of an engine, and compare them; courses are by wall time.
+
+    `first` are readings of the worlds that the engine has not sensed yet.
+    """
     futures = [_Future(imported(state), at, world) for world in worlds]
+    for future in futures:
+        future.sense(first)
     futures[1].apply(change)
     comparison = _Comparison(futures[0], futures[1])
     stops = [at.now + for_s * number / STOPS for number in range(1, STOPS + 1)]

@@ -7,6 +7,8 @@ can be tried out. Here is what any plant does, and all plants of a board togethe
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from leverframe.engine.labels import READINGS
+
 Values = Mapping[str, float]
 
 
@@ -40,6 +42,11 @@ class Plants:
     def fed(self) -> set[str]:
         """Return the readings that plants give."""
         return {label for plant in self.wired for label in plant.feeds}
+
+    @property
+    def followed(self) -> set[str]:
+        """Return the readings that plants follow."""
+        return {label for plant in self.wired for label in plant.inputs if label in READINGS}
 
     def wire(self, plant: Plant, now: float, values: Values) -> dict[str, float]:
         """Add a plant; it takes its readings over from those that fed them before."""

@@ -21,8 +21,10 @@ from leverframe.commands.table.stage import Stage
 from leverframe.commands.table.written_commands import perform_written, written_commands
 from leverframe.config import Config
 from leverframe.durations import text_from_seconds
-from leverframe.engine.engine import Engine
-from leverframe.engine.labels import LABELS
+from leverframe.engine import effects
+from leverframe.engine.effects import Effect
+from leverframe.engine.engine import NOTHING_SENSED, Engine
+from leverframe.engine.labels import LABELS, OUTPUTS, PWMS
 from leverframe.engine.live_state import exported
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
@@ -102,11 +104,17 @@ def futures(
     recorded = history if history is not None and history.exists() else None
     wall, values = (time.time(), dict[str, Value]()) if recorded is None else _last(recorded)
     at = Moment(0.0, wall)
-    engine.start(at)
+    emitted = engine.start(at)
     for label, value in values.items():
         engine.machine.put(label, value)
-    engine.sense({}, at)
-    return _compared(recorded, engine, at, for_s, change, scenario)
+    emitted += engine.sense({}, at)
+    if scenario is None:
+        return _compared(recorded, engine, at, for_s, change)
+    pins = _driven(emitted)
+    # Each future has plants of its own; both begin with the same readings.
+    first, ours = _wired(scenario, engine, pins, at)
+    _, theirs = _wired(scenario, engine, pins, at)
+    return _compared(recorded, engine, at, for_s, change, (ours, theirs), first)
 
 
 def _last(history: Path) -> tuple[float, dict[str, Value]]:
@@ -132,28 +140,41 @@ def _compared(
     at: Moment,
     for_s: float,
     change: TriedChange,
-    scenario: Path | None,
+    worlds: tuple[Plants | None, Plants | None] = (None, None),
+    first: Mapping[str, float] = NOTHING_SENSED,
 ) -> WhatIf:
-    worlds: tuple[Plants | None, Plants | None] = (None, None)
-    if scenario is not None:
-        worlds = (_plants(scenario, engine, at), _plants(scenario, engine, at))
-    state = exported(engine)
-    fed = set() if worlds[0] is None else worlds[0].fed
+    state, plants = exported(engine), worlds[0] or Plants()
     courses: Mapping[str, Course] = {}
     if history is not None:
         with closing(ChunkStore(history, Bounds().max_bytes)) as chunk_store:
-            labels = tuple(sorted(labels_needed(state, change) - fed))
+            needed = labels_needed(state, change) | plants.followed
+            labels = tuple(sorted(needed - plants.fed))
             span = TimeSpan(labels, at.wall - for_s, at.wall, 1, at.wall)
             courses = courses_from(raw_pieces(Compactor(chunk_store, Bounds()), span), for_s)
-    return what_if(state, at, for_s, change, courses, worlds)
+    return what_if(state, at, for_s, change, courses, worlds, first)
 
 
-def _plants(scenario: Path, engine: Engine, at: Moment) -> Plants:
-    plants = Plants()
+def _driven(emitted: list[Effect]) -> dict[str, float]:
+    """Return what each output does after these effects."""
+    pins = dict.fromkeys((*OUTPUTS, *PWMS), 0.0)
+    for effect in emitted:
+        match effect:
+            case effects.DriveOutput(index, on):
+                pins[OUTPUTS[index]] = float(on)
+            case effects.DrivePwm(index, level):
+                pins[PWMS[index]] = level
+    return pins
+
+
+def _wired(
+    scenario: Path, engine: Engine, pins: Mapping[str, float], at: Moment
+) -> tuple[dict[str, float], Plants]:
+    """Return the plants of a scenario with their first readings."""
+    plants, first = Plants(), dict[str, float]()
     known = {label: float(value) for label, value in engine.values.items() if value is not None}
     for table in read_scenario(scenario).plants:
-        plants.wire(plant_from_table(table), at.now, known)
-    return plants
+        first |= plants.wire(plant_from_table(table), at.now, {**known, **first, **pins})
+    return first, plants
 
 
 def print_futures(result: WhatIf, zone: tzinfo) -> None:

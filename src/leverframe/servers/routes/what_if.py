@@ -50,8 +50,9 @@ async def tried_commands(context: Context) -> Reply:
     bench = controller.board.bench
     plants = None if bench is None else exported(bench.plants)
     fed = set() if bench is None else bench.plants.fed
+    followed = set() if bench is None else bench.plants.followed
     state, at = exported(controller.engine), controller.clock.read()
-    labels = await asyncio.to_thread(labels_needed, state, change) - fed
+    labels = (await asyncio.to_thread(labels_needed, state, change) | followed) - fed
     span = TimeSpan(tuple(sorted(labels)), at.wall - for_s, at.wall, 1, at.wall)
     body = await context.handlers.work.run(
         encode_what_if,
