@@ -18,7 +18,7 @@ MADE := .venv/.made-with-python-$(VERSION)
 
 # The mark of a finished installation is named after what was installed and where: a changed list,
 # or a copied folder, is installed again; nothing else is.
-KEY := $(shell { cat requirements/{run,test}.txt pyproject.toml; pwd; } | cksum | tr -d ' ')
+KEY := $(shell { cat requirements/{run,test}.txt pyproject.toml packaging/*/pyproject.toml; pwd; } | cksum | tr -d ' ')
 RUN_READY := .venv/.ready-run-$(KEY)
 TEST_READY := .venv/.ready-test-$(KEY)
 

@@ -2,10 +2,8 @@
 
 import subprocess
 import sys
-import tomllib
 from collections.abc import MutableMapping
 from datetime import UTC
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -166,13 +164,6 @@ async def test_a_board_that_nobody_brings_is_told_with_those_that_are_there() ->
 def test_the_board_of_another_package_is_not_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
     assert check_board(Config(board=Wiring(kind="own")), Sources(None, {}, {}), None) == DONE
     assert "The board own comes from another package" in capsys.readouterr().out
-
-
-def test_an_installation_brings_the_pytest_plugin_by_its_module_name() -> None:
-    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
-    ((name, module),) = project["project"]["entry-points"]["pytest11"].items()
-    assert name == module
-    assert import_module(module).twin
 
 
 def test_the_page_of_the_library_tells_every_name_with_what_it_does() -> None:

@@ -1,16 +1,22 @@
 """What the package brings besides the program: man page, completion, examples, the unit file."""
 
+import runpy
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from leverframe import __version__
 from leverframe.command_line.table import COMMANDS
+from leverframe.testing import pytest_plugin
 
 PROJECT = Path(__file__).parent.parent
 PACKAGING = PROJECT / "packaging"
+PLUGIN = PACKAGING / "pytest-leverframe"
 
 
 def completed(*words: str) -> list[str]:
@@ -55,16 +61,20 @@ def test_the_man_page_is_sound_troff() -> None:
     assert done.stderr == ""
 
 
-def test_the_wheel_holds_types_pages_examples_and_the_unit_file(tmp_path: Path) -> None:
+def names_in_wheel(source: Path, folder: Path) -> set[str]:
     subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
-        cwd=PROJECT,
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=source,
         capture_output=True,
         check=True,
     )
-    (wheel,) = tmp_path.glob("*.whl")
+    (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        names = {name.partition(".data/")[2] or name for name in archive.namelist()}
+        return {name.partition(".data/")[2] or name for name in archive.namelist()}
+
+
+def test_the_wheel_holds_types_pages_examples_and_the_unit_file(tmp_path: Path) -> None:
+    names = names_in_wheel(PROJECT, tmp_path)
     assert {
         "leverframe/py.typed",
         "leverframe/web/index.html",
@@ -74,3 +84,31 @@ def test_the_wheel_holds_types_pages_examples_and_the_unit_file(tmp_path: Path) 
         "data/share/bash-completion/completions/leverframe",
     } <= names
     assert not [name for name in names if "tests/" in name or ".ci/" in name]
+
+
+def project_in(folder: Path) -> dict[str, Any]:
+    text = (folder / "pyproject.toml").read_text(encoding="utf-8")
+    project: dict[str, Any] = tomllib.loads(text)["project"]
+    return project
+
+
+def test_pytest_finds_no_plugin_in_the_package_itself() -> None:
+    # It would rewrite the assertions of the whole package.
+    assert "entry-points" not in project_in(PROJECT)
+
+
+def test_the_wheel_for_pytest_holds_the_entry_point_alone(tmp_path: Path) -> None:
+    names = {name for name in names_in_wheel(PLUGIN, tmp_path) if ".dist-info/" not in name}
+    assert names == {"pytest_leverframe.py"}
+    assert project_in(PLUGIN)["entry-points"]["pytest11"] == {
+        "pytest_leverframe": "pytest_leverframe"
+    }
+    module = runpy.run_path(str(PLUGIN / "pytest_leverframe.py"))
+    assert module["pytest_plugins"] == [pytest_plugin.__name__]
+
+
+def test_both_packages_have_one_version() -> None:
+    project = project_in(PLUGIN)
+    assert project["version"] == __version__
+    assert f"leverframe=={__version__}" in project["dependencies"]
+    assert project["requires-python"] == project_in(PROJECT)["requires-python"]

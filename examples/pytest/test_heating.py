@@ -1,6 +1,6 @@
 """What tests with twins look like: no conftest, no process, no waiting. Run with `pytest`.
 
-The fixtures `twin`, `twin_factory` and `fleet` come with the package `leverframe`.
+The fixtures `twin`, `twin_factory` and `fleet` come with the package `pytest-leverframe`.
 """
 
 import asyncio

@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,26 +65,6 @@ def test_prometheus_takes_the_rules() -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{RULES.read_text('utf-8').count('- alert:')} rules found" in done.stdout
-
-
-@pytest.mark.thorough
-def test_the_project_with_twins_passes_without_a_conftest() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-c", "/dev/null", "-p", "no:cacheprovider"]
-    # In an installation the plugin is there by itself.
-    command += ["-p", "leverframe.testing.pytest_plugin", "-W", "ignore"]
-    folder = EXAMPLES / "pytest"
-    done = subprocess.run(
-        [*command, f"--rootdir={folder}", "."],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    passed = re.search(r"(\d+) passed", done.stdout)
-    assert passed is not None
-    assert int(passed[1]) >= 20
 
 
 @pytest.mark.parametrize("path", DASHBOARDS, ids=lambda it: it.stem)

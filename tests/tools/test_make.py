@@ -29,7 +29,7 @@ def copy(tmp_path: Path) -> Path:
     """The project as far as make looks at it, and a path with nothing but `PROGRAMS`."""
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(PROJECT / name, tmp_path)
-    for name in ("requirements", "tools"):
+    for name in ("packaging", "requirements", "tools"):
         shutil.copytree(PROJECT / name, tmp_path / name)
     (tmp_path / "bin").mkdir()
     for program in PROGRAMS:

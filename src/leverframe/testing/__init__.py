@@ -7,7 +7,8 @@
         twin.advance("10min")
         assert twin.state["OUT0"] == 0
 
-With pytest nothing needs to be imported: the fixtures `twin`, `twin_factory` and `fleet` are there.
+With pytest nothing needs to be imported: the package `pytest-leverframe` brings the fixtures
+`twin`, `twin_factory` and `fleet`.
 """
 
 from importlib import import_module
