@@ -7,7 +7,7 @@ _leverframe() {
     else
         case "$first" in
             fleet) words="run migrate nodes drain forget move simulate add list show remove rename place start tag send rollout drift changes advance snapshot snapshots remove-snapshot restore fork fault export tenant account protect map adopt release" ;;
-            unit) words="find pull diff check schema plan apply rollback watch take-over give-back" ;;
+            unit) words="find pull diff check schema plan show apply rollback watch take-over give-back" ;;
             config) words="check example" ;;
             board) words="check" ;;
             site) words="build reset" ;;
@@ -55,13 +55,14 @@ _leverframe() {
             "what-if "*) words="--commands --for --plants --json --config --data --timezone -h --help" ;;
             "record "*) words="--out --port --ca-file --json -h --help" ;;
             "replay "*) words="--against --exclude --strict --tolerance --pace --user --ca-file --json -h --help" ;;
-            "unit find") words="--inventory --user --listen --quick --ca-file --json -h --help" ;;
-            "unit pull") words="--out --user --ca-file --json -h --help" ;;
-            "unit diff") words="--user --ca-file --json -h --help" ;;
+            "unit find") words="--inventory --user --listen --quick --out --ca-file --json -h --help" ;;
+            "unit pull") words="--group --out --user --ca-file --json -v --verbose -h --help" ;;
+            "unit diff") words="--group --files --only --user --ca-file --json -v --verbose -h --help" ;;
             "unit check") words=" -h --help" ;;
             "unit schema") words="--hw --sw -h --help" ;;
-            "unit plan") words="--inventory --group --user --ca-file --curl --json --out --plants --readings --for -h --help" ;;
-            "unit apply") words="--inventory --group --user --ca-file --yes --canary --canary-group --batch --journal --resume --json -h --help" ;;
+            "unit plan") words="--inventory --group --user --ca-file --only -v --verbose --curl --json --out --plants --readings --for -h --help" ;;
+            "unit show") words="--user --curl --json -h --help" ;;
+            "unit apply") words="--inventory --group --user --ca-file --yes --canary --canary-group --batch --journal --resume --only -v --verbose --json -h --help" ;;
             "unit rollback") words="--inventory --user --ca-file --yes -h --help" ;;
             "unit watch") words="--port --once --ca-file --json -h --help" ;;
             "unit take-over") words="--data --config-out --host --port --file --user --ca-file -h --help" ;;
