@@ -1,9 +1,9 @@
-# Completion of leverframe for bash. Written by make docs from the program itself.
+# Completion of leverframe for bash, written by the program itself.
 _leverframe() {
     local word=${COMP_WORDS[COMP_CWORD]} words
     local first=${COMP_WORDS[1]:-} second=${COMP_WORDS[2]:-}
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data help -V --version -h --help"
+        words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data completion help -V --version -h --help"
     else
         case "$first" in
             fleet) words="run migrate nodes drain forget move simulate add list show remove rename place start tag send rollout drift changes advance snapshot snapshots remove-snapshot restore fork fault export tenant account protect map adopt release" ;;
@@ -14,11 +14,11 @@ _leverframe() {
             firmware) words="keygen build sign show" ;;
             backup) words="create show diff convert restore" ;;
             data) words="check repair show export reset" ;;
-            help) words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data" ;;
+            help) words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data completion" ;;
         esac
         case "$first $second" in
-            "run "*) words="--verbose --config --host --port --data --history-days --history-max-mb --timezone --hosts --proxies --tls --no-tls --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --capture --no-capture --allow-local-targets --no-allow-local-targets --ca-file --modbus-port --modbus-writers --snmp-port --tftp-port --log-level --log-format --syslog --discovery --no-discovery --mdns --no-mdns --hw --sw --name --mac --cors-origins --trusted --trusted-role --redirect-port --recorded --mqtt-certificate --mqtt-key --serial-port --serial-modbus --udp-bootloader --no-udp-bootloader --firmware-key --firmware-check-url --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address -h --help" ;;
-            "fleet run") words="--database --node --inner --capacity --config --host --port --data --timezone --hosts --tls --no-tls --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --capture --no-capture --modbus-port --snmp-port --log-level --log-format --discovery --no-discovery --mdns --no-mdns -h --help" ;;
+            "run "*) words="--verbose --config --host --port --hosts --proxies --redirect-port --modbus-port --snmp-port --tftp-port --discovery --no-discovery --mdns --no-mdns --hw --sw --name --mac --data --history-days --history-max-mb --recorded --timezone --virtual-time --no-virtual-time --virtual-start --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address --serial-port --serial-modbus --tls --no-tls --tls-certificate --tls-key --cors-origins --trusted --trusted-role --modbus-writers --allow-local-targets --no-allow-local-targets --ca-file --mqtt-certificate --mqtt-key --firmware-key --firmware-check-url --udp-bootloader --no-udp-bootloader --lenient --no-lenient --capture --no-capture --log-level --log-format --syslog --json --no-json -h --help" ;;
+            "fleet run") words="--database --node --inner --capacity --config --host --port --hosts --tls --no-tls --tls-certificate --tls-key --data --timezone --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --capture --no-capture --modbus-port --snmp-port --discovery --no-discovery --mdns --no-mdns --json --no-json --log-level --log-format -h --help" ;;
             "fleet migrate") words="--database -h --help" ;;
             "fleet nodes") words="--node --user --ca-file --json -h --help" ;;
             "fleet drain") words="--node --user --ca-file --undo -h --help" ;;
@@ -69,7 +69,7 @@ _leverframe() {
             "unit give-back") words="--data --to --out --user --ca-file -h --help" ;;
             "commands "*) words="--hw --sw -h --help" ;;
             "passwd "*) words="--generate --controller --database --node --config --data -h --help" ;;
-            "config check") words="--config --host --port --data --history-days --history-max-mb --timezone --hosts --proxies --tls --no-tls --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --capture --no-capture --allow-local-targets --no-allow-local-targets --ca-file --modbus-port --modbus-writers --snmp-port --tftp-port --log-level --log-format --syslog --discovery --no-discovery --mdns --no-mdns --hw --sw --name --mac --cors-origins --trusted --trusted-role --redirect-port --recorded --mqtt-certificate --mqtt-key --serial-port --serial-modbus --udp-bootloader --no-udp-bootloader --firmware-key --firmware-check-url --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address -h --help" ;;
+            "config check") words="--config --host --port --hosts --proxies --redirect-port --modbus-port --snmp-port --tftp-port --discovery --no-discovery --mdns --no-mdns --hw --sw --name --mac --data --history-days --history-max-mb --recorded --timezone --virtual-time --no-virtual-time --virtual-start --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address --serial-port --serial-modbus --tls --no-tls --tls-certificate --tls-key --cors-origins --trusted --trusted-role --modbus-writers --allow-local-targets --no-allow-local-targets --ca-file --mqtt-certificate --mqtt-key --firmware-key --firmware-check-url --udp-bootloader --no-udp-bootloader --lenient --no-lenient --capture --no-capture --log-level --log-format --syslog --json --no-json -h --help" ;;
             "config example") words=" -h --help" ;;
             "board check") words="--account --config -h --help" ;;
             "site build") words="--output -h --help" ;;
@@ -88,6 +88,7 @@ _leverframe() {
             "data show") words="--config --data -h --help" ;;
             "data export") words="--labels --from --to -o --output --config --data -h --help" ;;
             "data reset") words="--accounts --config --data -h --help" ;;
+            "completion "*) words=" -h --help" ;;
         esac
     fi
     # As bash and zsh both understand it; no word of ours has a space in it.

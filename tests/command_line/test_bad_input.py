@@ -32,7 +32,6 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("", "COMMAND; see leverframe --help"),
         ("rum", "unknown command rum (did you mean run?); there are run,"),
         ("run --prot 8081", "unknown option --prot (did you mean --port?); see leverframe run"),
         ("run --prot=8081", "unknown option --prot (did you mean --port?)"),

@@ -8,11 +8,15 @@ import pytest
 
 from leverframe import __version__
 from leverframe.__main__ import main
+from leverframe.command_line.configured import SECTIONS
 from leverframe.command_line.entry import MADE
 from leverframe.command_line.parser import command_line_parser
 from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group, Task
+from leverframe.config.described import keys
+from leverframe.exit_codes import DONE, NOT_DONE
 from leverframe.fleet.api.endpoints import ENDPOINTS
+from leverframe.reference.completion import completions
 from tests.cases import for_each
 
 
@@ -51,6 +55,27 @@ def test_the_parameters_of_a_function_are_the_arguments_of_its_task(task: Task) 
     assert taken <= given
     # The options of `run` are keys of the configuration, also where they have another name.
     assert given - taken - set(MADE) <= {"log_level"}
+
+
+@pytest.mark.parametrize("words", [[], ["fleet"], ["unit"], ["config"]])
+def test_command_line_without_a_task_prints_its_help_as_an_error(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = help_of([*words, "--help"], capsys)
+    assert main(words) == NOT_DONE
+    assert capsys.readouterr() == ("", asked)
+
+
+def test_every_key_stands_in_one_section_of_the_help() -> None:
+    assert sorted(sum(SECTIONS.values(), ())) == sorted(key.name for key in keys())
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_the_script_that_is_installed(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", shell]) == DONE
+    assert capsys.readouterr().out in completions().values()
 
 
 def help_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:

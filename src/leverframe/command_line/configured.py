@@ -2,13 +2,36 @@
 
 import argparse
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from leverframe.config import Config, read_config
 from leverframe.config.described import Key, keys
 from leverframe.config.sources import Sources
+
+#: The groups of the help, each with its keys in the order of the help.
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "network": (
+        *("host", "port", "hosts", "proxies", "redirect_port", "modbus_port", "snmp_port"),
+        *("tftp_port", "discovery", "mdns"),
+    ),
+    "controller and storage": (
+        *("hw", "sw", "name", "mac", "data", "history_days", "history_max_mb", "recorded"),
+    ),
+    "time": ("timezone", "virtual_time", "virtual_start"),
+    "board": (
+        *("board.kind", "board.sysfs", "board.onewire.extra", "board.i2c.bus", "board.oled.bus"),
+        *("board.oled.address", "serial_port", "serial_modbus"),
+    ),
+    "security": (
+        *("tls", "tls_certificate", "tls_key", "cors_origins", "trusted", "trusted_role"),
+        *("modbus_writers", "allow_local_targets", "ca_file", "mqtt_certificate", "mqtt_key"),
+        *("firmware_key", "firmware_check_url", "udp_bootloader"),
+    ),
+    "tests": ("lenient", "capture"),
+    "logs and output": ("log_level", "log_format", "syslog", "json"),
+}
 
 
 def add_config(
@@ -22,18 +45,24 @@ def add_config(
         required=required,
         help="TOML file with the configuration; leverframe config example prints one",
     )
-    for key in keys():
-        if only is None or key.name in only:
-            _add_flag(parser, key)
+    known = {key.name: key for key in keys()}
+    if only is not None:
+        for name in only:
+            _add_flag(parser, known[name])
+        return
+    for title, names in SECTIONS.items():
+        group = parser.add_argument_group(title)
+        for name in names:
+            _add_flag(group, known[name])
 
 
-def _add_flag(parser: argparse.ArgumentParser, key: Key) -> None:
+def _add_flag(options: argparse.ArgumentParser | argparse._ArgumentGroup, key: Key) -> None:
     if key.is_switch:
-        parser.add_argument(
+        options.add_argument(
             key.flag, dest=key.name, action=argparse.BooleanOptionalAction, help=_help(key)
         )
     else:
-        parser.add_argument(key.flag, dest=key.name, metavar=key.metavar, help=_help(key))
+        options.add_argument(key.flag, dest=key.name, metavar=key.metavar, help=_help(key))
 
 
 def _help(key: Key) -> str:

@@ -34,7 +34,7 @@ MADE: dict[str, Callable[[Namespace], Any]] = {
     "client": _client_of,
 }
 #: What the parser notes, and what a client is made from.
-_NOT_GIVEN = ("parser", "task", "node", "user", "ca_file")
+_NOT_GIVEN = ("parser", "task", "is_asked", "node", "user", "ca_file")
 _ADVICE = {
     errno.ENOENT: "check the name",
     errno.EACCES: "use an account that may, or another place",
@@ -60,7 +60,7 @@ def carry_out(arguments: Sequence[str] | None) -> int:
     if unknown:
         options.parser.refuse(unknown, arguments)
     if options.task is None:
-        return _help(parser, options.words)
+        return _show_help(parser, options)
     if options.task.needed is not None:
         options.parser.check(options.task.needed, options)
     try:
@@ -122,8 +122,12 @@ def _in_arguments(error: ErrorForPeople, parser: OneLineParser) -> str:
     return text if shown is None else f"{shown}: {text.removeprefix(about)}"
 
 
-def _help(parser: OneLineParser, words: Sequence[str]) -> int:
-    parser.parse_args([*words, "--help"])
+def _show_help(parser: OneLineParser, options: Namespace) -> int:
+    """Show the help that was asked for, or that of a command line without a command or task."""
+    if not options.is_asked:
+        options.parser.print_help(sys.stderr)
+        return NOT_DONE
+    parser.parse_args([*options.words, "--help"])
     return DONE
 
 

@@ -14,6 +14,20 @@ from leverframe.command_line.task import (
 )
 from leverframe.profile import HARDWARE
 
+COMPLETION = Task(
+    "completion",
+    "reference.completion:print_completion",
+    "print the completion script of a shell",
+    (argument("shell", choices=("bash", "zsh", "fish"), help="the shell that completes"),),
+    description="""\
+Print the script that completes commands, tasks and options.
+
+  source <(leverframe completion bash)          in this shell; or as a line of ~/.bashrc
+  leverframe completion zsh > ~/.zfunc/_leverframe
+  leverframe completion fish > ~/.config/fish/completions/leverframe.fish
+""",
+)
+
 CONFIG = Group(
     "config",
     "check a configuration, or print one",

@@ -148,13 +148,12 @@ def command_line_parser(words: Sequence[str] = ()) -> OneLineParser:
     parser = OneLineParser(
         prog=_PROGRAM,
         description="A networked controller in software.",
-        epilog="leverframe help COMMAND tells more about a command.",
+        epilog="leverframe help COMMAND shows the help of a command.",
     )
+    _expect_command(parser)
     parser.add_argument("-V", "--version", action="version", version=f"leverframe {__version__}")
     # Told its name: to find that out it would make a help text.
-    commands = parser.add_subparsers(
-        title="commands", metavar="COMMAND", required=True, prog=_PROGRAM
-    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog=_PROGRAM)
     for command in _commands(first_word):
         if isinstance(command, Task):
             _add_task(commands, command)
@@ -163,8 +162,13 @@ def command_line_parser(words: Sequence[str] = ()) -> OneLineParser:
             _add_group(commands, command, _named(command.tasks, second_word if known else ""))
     help_parser = commands.add_parser("help", help="show the help of a command", add_help=False)
     help_parser.add_argument("words", nargs="*", metavar="COMMAND")
-    help_parser.set_defaults(parser=help_parser, task=None)
+    help_parser.set_defaults(parser=help_parser, task=None, is_asked=True)
     return parser
+
+
+def _expect_command(parser: OneLineParser) -> None:
+    """Let a command line that ends before its command or task be answered by help."""
+    parser.set_defaults(parser=parser, task=None, is_asked=False)
 
 
 def _commands(first_word: str) -> Sequence[Task | Group]:
@@ -183,7 +187,8 @@ def _named(things: Sequence[_Named], name: str) -> Sequence[_Named]:
 
 def _add_group(commands: "_SubParsers[OneLineParser]", group: Group, among: Sequence[Task]) -> None:
     parser = commands.add_parser(group.name, help=group.help, description=group.description)
-    tasks = parser.add_subparsers(title="tasks", metavar="TASK", required=True)
+    _expect_command(parser)
+    tasks = parser.add_subparsers(title="tasks", metavar="TASK")
     for task in among:
         _add_task(tasks, task)
 

@@ -13,6 +13,7 @@ from leverframe.command_line.fleet_group import FLEET
 from leverframe.command_line.maintenance_groups import (
     BACKUP,
     BOARD,
+    COMPLETION,
     CONFIG,
     DATA_FOLDER,
     FIRMWARE,
@@ -37,4 +38,5 @@ COMMANDS: tuple[Task | Group, ...] = (
     FIRMWARE,
     BACKUP,
     DATA_FOLDER,
+    COMPLETION,
 )

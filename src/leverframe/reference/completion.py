@@ -2,10 +2,11 @@
 
 from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group
+from leverframe.plain_text import print_lines
 from leverframe.reference.command_line_options import all_documented_tasks
 
 _BASH = """\
-# Completion of leverframe for bash. Written by make docs from the program itself.
+# Completion of leverframe for bash, written by the program itself.
 _leverframe() {{
     local word=${{COMP_WORDS[COMP_CWORD]}} words
     local first=${{COMP_WORDS[1]:-}} second=${{COMP_WORDS[2]:-}}
@@ -26,9 +27,15 @@ complete -o default -F _leverframe leverframe
 """
 _ZSH = """\
 #compdef leverframe
-# Completion of leverframe for zsh, by that of bash. Written by make docs from the program itself.
+# Completion of leverframe for zsh, by that of bash, written by the program itself.
 autoload -U +X bashcompinit && bashcompinit
 {bash}"""
+
+
+def print_completion(shell: str) -> None:
+    """Print the script for a shell; a shell that is starting evaluates it."""
+    scripts = {"bash": "leverframe.bash", "zsh": "_leverframe", "fish": "leverframe.fish"}
+    print_lines(completions()[scripts[shell]].splitlines())
 
 
 def completions() -> dict[str, str]:
@@ -58,7 +65,7 @@ def bash_completion() -> str:
 
 def fish_completion() -> str:
     lines = [
-        "# Completion of leverframe for fish. Written by make docs from the program itself.",
+        "# Completion of leverframe for fish, written by the program itself.",
         "complete -c leverframe -n __fish_use_subcommand -s V -l version -d 'Show the version'",
     ]
     for command in COMMANDS:
