@@ -21,7 +21,7 @@ MAX_JSON_SIGNS = 50_000
 MAX_XML_BYTES = 256 * 1024
 MAX_XML_ELEMENTS = 5_000
 #: A text as a whole, also one without an end, or a sign that is outside of texts. The quantifiers
-#: give nothing back, so that every byte is looked at once.
+#: give nothing back, so that every byte is read only once.
 _TEXT_OR_SIGN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{},:]', re.DOTALL)
 
 

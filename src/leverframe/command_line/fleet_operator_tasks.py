@@ -75,8 +75,8 @@ leaves them as they are.
         ),
         """\
 Accounts at the node itself; each controller has its own. Passwords are made by the node and shown
-once; `password` makes another one, of one's own account without NAME. From the first account on
-everybody has to sign in, with --user. With it, controllers that are open to everybody on the
+once; `password` makes another one, of one's own account without NAME. From the first account
+on all users have to sign in, with --user. With it, controllers that are open to every user of the
 machine get an administrator each, and the password is shown once; --open leaves them as they are.
 """,
     ),

@@ -24,7 +24,7 @@ def digital_level(compare: str, reference: float) -> float:
     """Return the state of a digital source that a condition asks for.
 
     `< 1` is 0. Reference 0 is 0 with any comparison: the numbers alone would say always (`>= 0`)
-    or never (`< 0`), which nobody writes. `=` is stored as `>=`.
+    or never (`< 0`), which no one writes. `=` is stored as `>=`.
     """
     return 0.0 if compare == "<" else reference
 

@@ -162,7 +162,7 @@ class GroupTime:
             await asyncio.sleep(PACE_S)
             now = loop.time()
             members = tuple(self._node.members.values())
-            # A tenant whose controllers are being moved by hand keeps nobody's time waiting.
+            # A tenant whose controllers are being moved by hand keeps no other time waiting.
             moved = {one.record.tenant for one in members if self._is_moved(one.record.tenant)}
             free = [one for one in members if one.record.tenant not in moved]
             async with self._held_for(free):

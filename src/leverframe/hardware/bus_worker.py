@@ -237,7 +237,7 @@ class BusWorker:
     def _expire(self, now: float) -> None:
         for slot in self._slots.values():
             if slot.expire(now):
-                # Whoever sees that readings are absent also sees why.
+                # Where readings are shown as absent, the reason is shown, too.
                 self._troubles.note(slot.trouble, slot.problem())
                 self._report_slot(slot)
 

@@ -266,7 +266,7 @@ class Outbox:
         key = (message.channel, message.state)
         self._counts[key] = self._counts.get(key, 0) + 1
         if message.state != CAPTURED:
-            # It holds addresses and texts that are needed no more, and are shown to nobody.
+            # It holds addresses and texts that are needed no more, and are never shown.
             message.content = {}
         rows: dict[int, Message | None] = {message.number: message}
         gone = self._remember(message)

@@ -2,8 +2,8 @@
 
 Each receiver has a channel, so that a dead one holds up no other. A trap carries the source, its
 value, a sentence and the rule, then which controller sends it: many may send from one address.
-Nobody acknowledges traps: sent is all that can be said of one, so the outbox keeps only those that
-cannot even be sent. An inform is sent once it is acknowledged.
+No receiver acknowledges traps: sent is all that can be said of one, so the outbox keeps only those
+that cannot even be sent. An inform is sent once it is acknowledged.
 """
 
 import asyncio

@@ -90,7 +90,7 @@ def is_own_address(address: IPv4Address | IPv6Address) -> bool:
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     if not _can_bind(family, str(address)):
         return False
-    # With net.ipv4.ip_nonlocal_bind any address can be bound to; then the route tells.
+    # With net.ipv4.ip_nonlocal_bind any address can be bound to; then the route shows it.
     return not _can_bind(family, _NOBODYS[family]) or _source_for(family, address) == address
 
 

@@ -73,7 +73,7 @@ def zones_of_examples() -> None:
     _ZONES.extend(zone_named(name) for name in TIME_ZONE.fitting if name)
 
 
-#: Kept here: zones that nobody holds are read again.
+#: Kept here: zones without a reference are read again.
 _ZONES: list[object] = []
 #: Some 100 ms and 8 MB together.
 SMALL: tuple[Load, ...] = (

@@ -84,8 +84,8 @@ async def _report_reversed(
         return
     for one in found:
         log.warning("%s", one.reason)
-    told = changes.blobs.get(RESTORE_REPORT) or await store.blob(RESTORE_REPORT) or b"[]"
-    earlier = msgspec.json.decode(told, type=tuple[NotCarriedOver, ...])
+    report = changes.blobs.get(RESTORE_REPORT) or await store.blob(RESTORE_REPORT) or b"[]"
+    earlier = msgspec.json.decode(report, type=tuple[NotCarriedOver, ...])
     changes.blobs[RESTORE_REPORT] = msgspec.json.encode((*earlier, *found))
     changed = [(one.path, "met at 1", "met at 0") for one in found]
     changes.audit |= trail.rows(time.time(), UPDATE, changed, {})

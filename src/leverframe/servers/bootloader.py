@@ -3,8 +3,8 @@
 An image that the owner has signed for this hardware is installed: its version, and its site if it
 has one, are on disk before the client gets its last answer, in one step. Anything else is refused
 with the reason, and the old version starts again immediately; without the owner's key that is every
-image. Nothing keeps the bootloader waiting longer than its time: the outputs are off meanwhile, and
-anybody can begin a transfer.
+image. Nothing keeps the bootloader waiting longer than its time: the outputs are off until
+then, and any client can begin a transfer.
 """
 
 import asyncio

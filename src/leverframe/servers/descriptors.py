@@ -42,7 +42,7 @@ def lacks_descriptors(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, OSError) and error.errno in _NONE_LEFT:
             return True
-        # The linker tells it in words only.
+        # The linker reports it in words only.
         if isinstance(error, ImportError) and os.strerror(errno.EMFILE) in str(error):
             return True
         error = error.__cause__ or error.__context__

@@ -231,7 +231,7 @@ class Sealer:
 
 
 def load() -> None:
-    """Load what sealing takes, in a thread, before somebody sets a secret or seals a backup."""
+    """Load what sealing takes, in a thread, before a secret is set or a backup sealed."""
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305  # noqa: F401
 
 

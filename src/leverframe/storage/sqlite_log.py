@@ -1,7 +1,7 @@
 """SQLite's write-ahead log as bytes: what of it SQLite would recover, and what was written to it.
 
 After an unclean stop SQLite silently drops everything behind the first frame whose checksum is
-wrong. An interrupted write leaves such a frame at the end, and no client was told that it is saved.
+wrong. An interrupted write leaves such a frame at the end, and its change was not acknowledged.
 A damaged frame in the middle takes along changes that were acknowledged.
 
 The index of the log (`-shm`) shows the difference. It outlives a killed process, and SQLite writes

@@ -43,7 +43,7 @@ def checked_picture(file: bytes) -> bytes:
 
 
 def load() -> None:
-    """Load the decoders, in a thread, before somebody sends a picture."""
+    """Load the decoders, in a thread, before a picture is uploaded."""
     from PIL import Image, ImageOps, WebPImagePlugin  # noqa: F401
 
     Image.preinit()

@@ -430,7 +430,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         while_starting=True,
         function=tenancy.account_added,
         doc="Make an account, with a password that is shown this once. From the first one on "
-        "everybody has to sign in, and controllers that are open to every user of the machine get "
+        "all users have to sign in, and controllers that are open to every user of the machine get "
         "an administrator each, unless `open` is set.",
     ),
     tenancy.PROTECT,

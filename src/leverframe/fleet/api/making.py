@@ -117,7 +117,7 @@ async def added(context: FleetContext) -> MadeReport:
 
 
 def is_left_open(context: FleetContext) -> bool:
-    """Return whether controllers shall ask nobody to sign in; refuse it where strangers come."""
+    """Return whether controllers shall not require sign-in; refuse it where strangers come."""
     if context.given.get("open") and context.node.options.must_sign_in:
         raise Conflict(
             "Other machines can reach this node, so its controllers always require sign-in.",

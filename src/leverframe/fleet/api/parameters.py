@@ -134,7 +134,7 @@ def check_body(body: bytes, hint: Any) -> None:
 
 
 def _allowed(hint: Any) -> str:
-    """Describe for people what a parameter takes; a pattern tells them nothing."""
+    """Describe for people what a parameter accepts; a pattern means nothing to them."""
     _, metas = taken_apart(hint)
     in_words = (meta.description for meta in metas if meta.pattern is not None)
     return next(in_words, None) or describe_type(hint)

@@ -39,7 +39,7 @@ CAREFULNESS = (
     QueryParameter(
         "groups",
         list_of_texts(MAX_GROUPS, 8 * MAX_GROUPS),
-        f"Sizes of the groups: {GROUPS}. All at once if not given.",
+        f"Sizes of the groups: {GROUPS}. All together if not given.",
     ),
     QueryParameter(
         "success",
@@ -47,7 +47,7 @@ CAREFULNESS = (
         "Percentage of a group that must have done it for the next one to begin, 100.",
     ),
     QueryParameter(
-        "errors", ShortText, f"So many failures stop it at once: {ERRORS}, or none; 10%."
+        "errors", ShortText, f"The number of failures that stops it: {ERRORS}, or none; 10%."
     ),
     QueryParameter("pause", ShortText, "How long to wait after each group, such as `10m`."),
     QueryParameter("check_health", bool, "Count a new finding of a controller as a failure; yes."),

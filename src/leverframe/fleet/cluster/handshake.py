@@ -9,8 +9,8 @@ The proof is an HMAC over the challenge and the header, with a key that is deriv
 the fleet. So a stranger gets nobody's requests and can ask for nothing; what was heard on the way
 is of no use later, since no challenge comes twice; and no clocks are compared.
 
-Everything has a direction. A header is for the node that it names, so whoever stands between the
-nodes cannot have it answered by the node that sent it; and verdicts, questions and answers are
+Everything has a direction. A header is for the node that it names, so a machine between the nodes
+cannot have it answered by the node that sent it; and verdicts, questions and answers are
 proven in different ways, so none of them can be taken for another.
 
 Fields that a node does not know are refused. Programs before directions send a header without the
@@ -177,7 +177,7 @@ def length_of(begin: bytes) -> int | None:
 
 def _addresses(client: Client) -> tuple[int, bytes]:
     target = _address(client.local_host)
-    # A controller of the node that asks has no address here; nobody can connect from this one.
+    # A controller of the node that asks has no address here; no client can connect from this one.
     source = type(target)(0) if client.host == OWN_PEER else _address(client.host)
     family = _BY_VERSION[source.version]
     shape, _ = _ADDRESSES[family]

@@ -108,7 +108,7 @@ class OwnNames:
         Proxies need not say what they are. So everything has to speak for a browser here: both ends
         are loopback, the configuration names no proxy and no name for others, and HTTP/1.1, which
         the proxies that ask in their own name by default do not speak. A proxy that passes on the
-        client's `Host` and nothing else cannot be told from a browser: clients may send any `Host`.
+        client's `Host` and nothing else looks like a browser: clients may send any `Host`.
         The guides say so.
         """
         headers = request.headers

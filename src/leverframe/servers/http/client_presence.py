@@ -3,7 +3,7 @@
 A request that changes something runs to its end, whatever becomes of its client. Work that only
 takes time, such as hours of virtual time, says so with `ends_with_client`: when the client closes
 its connection, the task of the request is cancelled. A client that closes only its sending side
-counts as gone for such work, because the two cannot be told apart; it gets a 503.
+counts as gone for such work, because the two look the same; it gets a 503.
 """
 
 import asyncio

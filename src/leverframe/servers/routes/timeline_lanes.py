@@ -53,7 +53,7 @@ class LaneBar(Struct, frozen=True, omit_defaults=True):
     end: WallTime
     value: Value
     cause: LaneCause | None = None
-    count: Annotated[int, Meta(description="Bars that are too fine to be told one by one.")] = 1
+    count: Annotated[int, Meta(description="Bars that are too fine to be listed one by one.")] = 1
     planned: Annotated[bool, Meta(description="It is to come.")] = False
     readings: Annotated[
         dict[str, Value], Meta(description="Of a rule: what its sources were at the beginning.")

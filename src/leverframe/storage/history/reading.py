@@ -287,7 +287,7 @@ def _axis_pieces(
     held_from, held = start, compactor.held_before(label, start)
     numbers = (VALUE, VALUE, VALUE, VALUE) if tier is RAW else (LOW, MEAN, HIGH, LAST)
     for rows in _row_windows(compactor, replace(span, first=start), label, tier):
-        # A raw value takes no time by itself; the time it held is added with the next one.
+        # A raw value has no duration of its own; the time it held is added with the next one.
         weights = repeat(0.0) if tier is RAW else rows[PRESENT_S]
         columns = (rows[number] for number in numbers)
         for begin, weight, low, mean, high, last in zip(
