@@ -99,8 +99,10 @@ async def test_a_change_that_is_killed_at_any_step_ends_in_the_same_state_when_r
 ) -> None:
     async with told_twin(OLD, before(OLD), is_real=number % 3 == 0) as unit:
         plan = await plan_of(unit, after(OLD))
-        assert len(plan.steps) == 10
-        unit.fate = lambda count, _: fate if count == number else None
+        # Leverframe gets all commands for a rule in one request.
+        assert len(plan.steps) == (10 if number % 3 == 0 else 7)
+        fatal = min(number, len(plan.steps))
+        unit.fate = lambda count, _: fate if count == fatal else None
         with pytest.raises(Killed):
             await applied(unit, plan, tmp_path)
         unit.fate = lambda count, _: None
@@ -158,7 +160,7 @@ async def test_a_unit_that_somebody_changed_during_an_interruption_is_not_gone_o
         with pytest.raises(Killed):
             await applied(unit, plan, tmp_path)
         await unit.twin.ok("/stm.cgi?oname=3Valve")
-        with pytest.raises(ApplyStopped, match="after 2 of 10 steps.*Somebody else changed"):
+        with pytest.raises(ApplyStopped, match="after 2 of 7 steps.*Somebody else changed"):
             await resumed(unit, tmp_path)
 
 
@@ -179,7 +181,7 @@ async def test_it_stops_at_the_first_difference_with_a_sentence(
     async with told_twin(NEW, before(NEW), is_real=fate == "swallowed") as unit:
         plan = await plan_of(unit, after(NEW))
         unit.fate = lambda count, _: fate if count == 4 else None
-        with pytest.raises(ApplyStopped, match=f"after 3 of 10 steps.*{sentence}"):
+        with pytest.raises(ApplyStopped, match=f"after 3 of .* steps.*{sentence}"):
             await applied(unit, plan, tmp_path)
         assert len(unit.carried_out) == 3
         (path,) = unfinished(tmp_path)
@@ -199,7 +201,7 @@ async def test_nonsense_in_place_of_settings_stops_it(tmp_path: Path, is_real: b
                 unit.told_instead = b"\x00nonsense"
 
         unit.fate = garble
-        with pytest.raises(ApplyStopped, match="after 1 of 10 steps"):
+        with pytest.raises(ApplyStopped, match="after 1 of .* steps"):
             await applied(unit, plan, tmp_path)
         assert len(unit.carried_out) == 2
         unit.told_instead = None
@@ -221,14 +223,14 @@ async def test_a_file_that_is_gone_in_the_middle_stops_it(tmp_path: Path) -> Non
     async with told_twin(NEW, before(NEW), is_real=True) as unit:
         plan = await plan_of(unit, after(NEW))
 
-        def lose_a_file(count: int, _: str) -> None:
-            if count == 1:
+        def lose_a_file(count: int, target: str) -> None:
+            if "event" in target and not unit.missing_file:
                 unit.missing_file = "/xml/eve2.xml"
 
         unit.fate = lose_a_file
         with pytest.raises(ApplyStopped, match=r"no longer shows .*/xml/eve2.xml is not there"):
             await applied(unit, plan, tmp_path)
-        assert len(unit.carried_out) == 1
+        assert unit.carried_out[-1] == "/inpa.cgi?eventon=1*0"
 
 
 async def test_a_duty_that_is_on_its_way_and_late_fields_of_rules_stop_nothing(

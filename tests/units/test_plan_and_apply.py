@@ -75,7 +75,7 @@ def test_a_plan_is_shown_in_words_without_secrets_and_nothing_is_sent(
 ) -> None:
     assert run("plan", "unit.toml", twin.url) == 0
     told = capsys.readouterr().out
-    assert f"{twin.url}, {Profile()}: 5 steps, proven on a twin." in told
+    assert f"{twin.url}, {Profile()}: 4 steps, proven on a twin." in told
     assert 'Name an output\n      outputs.OUT0.name: "" -> "Pump"\n' in told
     assert "GET /stm.cgi?em4=***" in told
     assert "hidden" not in told
@@ -92,7 +92,7 @@ def test_a_plan_is_written_as_curl_and_as_json(
     assert run("plan", "unit.toml", twin.url, "--json") == 0
     (line,) = capsys.readouterr().out.splitlines()
     shown = msgspec.json.decode(line)
-    assert (shown["hw"], len(shown["steps"]), shown["left_out"]) == ("3.9", 5, [])
+    assert (shown["hw"], len(shown["steps"]), shown["left_out"]) == ("3.9", 4, [])
     assert "hidden" not in line
 
 

@@ -11,6 +11,7 @@ from leverframe.commands.table import codes
 from leverframe.commands.table import rules as rule_rows
 from leverframe.commands.table import schedule as schedule_rows
 from leverframe.commands.table.codes import HW35_ANY, HW35_SW
+from leverframe.commands.table.params import has_field
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.schedule import day_number, days_mask
 from leverframe.engine.labels import DIGITAL
@@ -65,6 +66,13 @@ def _action_code(rule: Rule, profile: Profile) -> int:
 
 def late_letters(profile: Profile) -> list[str]:
     return [letter for letter, when in _LATE_LETTERS.items() if offered(when, profile)]
+
+
+def unshown_letters(profile: Profile) -> list[str]:
+    """Return the fields that `event` sets and that no status file of the version shows."""
+    shown = {*_LETTERS, *late_letters(profile)}
+    params = rule_rows.EVENT_ROW.params
+    return [x for x in rule_rows.SETTINGS if x not in shown and has_field(params[x], profile)]
 
 
 def _late_fields(rule: Rule, profile: Profile) -> list[int]:
@@ -127,7 +135,7 @@ def _day(entry: ScheduleEntry) -> int:
 
 # --- the way back ---------------------------------------------------------------------------------
 
-OFF_DELAY_UNTOLD = "HW 3.0 does not tell the off delay of an event entry"
+FIELD_NOT_SHOWN = "no status file of this version shows it"
 
 
 def read_rules(texts: Sequence[object], profile: Profile) -> Iterator[ReadSetting | UnreadSetting]:
@@ -144,8 +152,9 @@ def read_rules(texts: Sequence[object], profile: Profile) -> Iterator[ReadSettin
             unread.append(UnreadSetting(f"rules.{place}", _why(place, problem)))
             rule = Rule()
         rules.append(rule)
-        if rule is not None and "L" not in late_letters(profile):
-            unread.append(UnreadSetting(f"rules.{place}.off_delay", OFF_DELAY_UNTOLD))
+        for letter in unshown_letters(profile) if rule is not None else ():
+            name = rule_rows.SETTINGS[letter]
+            unread.append(UnreadSetting(f"rules.{place}.{name}", FIELD_NOT_SHOWN))
     yield ReadSetting("rules", without_trailing_gaps(rules))
     yield from unread
 

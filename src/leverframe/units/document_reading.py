@@ -145,7 +145,9 @@ class DocumentReader:
             self._wrong(place, f"{key_of(path)} {error}.")
             return
         for name, value in asdict(rule).items():
-            self.entries[f"{path}.{name}"] = FileEntry(value, self._line_at(place))
+            # A sentence without an off delay does not say what one is that the unit does not show.
+            is_said = name != "off_delay" or bool(value)
+            self.entries[f"{path}.{name}"] = FileEntry(value, self._line_at(place), is_said)
 
     def _leaf(self, path: str, given: Any, place: TomlPath) -> None:
         reference, line = reference_in(given), self._line_at(place)

@@ -5,14 +5,15 @@ from collections.abc import Collection, Iterable, Iterator
 from msgspec import UNSET
 
 from leverframe.commands.plan.planning import Plan, plan_between
+from leverframe.commands.plan.written import leaf_or_missing
 from leverframe.commands.table.matching import REAL_UNIT_ROWS, TABLE
 from leverframe.commands.table.rules import SETTINGS as RULE_SETTINGS
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import MAX_RULES, Settings
 from leverframe.engine.tree import difference, is_secret, leaves
-from leverframe.status_files.entries import late_letters
+from leverframe.status_files.entries import FIELD_NOT_SHOWN, late_letters, unshown_letters
 from leverframe.units.changed_login import follow_accounts
-from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.pulled_unit import PulledUnit, reason_at
 from leverframe.units.pulling import pull_unit
 from leverframe.units.state_reading import is_leverframe
 from leverframe.units.trial_twin import trial_twin
@@ -33,9 +34,19 @@ async def plan_for_file(unit: str, pulled: PulledUnit, file: UnitFile) -> UnitPl
     """Plan what leads a unit to a unit file; what its version cannot hold of it is told."""
     for_unit, lost = file.for_version(pulled.profile)
     wanted = for_unit.over(pulled.settings)
-    named = [path for path, _ in leaves(wanted) if for_unit.names(path)]
+    named = [path for path, _ in leaves(wanted) if _is_wanted(path, for_unit, pulled)]
     left_out = [LeftOutSetting(one.path, one.reason) for one in lost]
     return await plan_for_settings(unit, pulled, wanted, named, left_out)
+
+
+def _is_wanted(path: str, file: UnitFile, pulled: PulledUnit) -> bool:
+    """Return whether a file says what a setting should be.
+
+    The rules are named as a whole, but what a file leaves out of one and the unit does not show is
+    no reason to write the rule.
+    """
+    is_said = path in file.settings_named or path not in _unread(pulled)
+    return file.names(path) and is_said
 
 
 async def plan_for_settings(
@@ -49,12 +60,12 @@ async def plan_for_settings(
 
     `named` are the settings that are wanted although they could not be read.
     """
-    own = is_leverframe(pulled)
+    own, unread = is_leverframe(pulled), _unread(pulled)
     plan = plan_between(
         pulled.profile,
         pulled.settings,
         wanted,
-        unread=pulled.unread,
+        unread=unread,
         named=named,
         rows=TABLE if own else REAL_UNIT_ROWS,
     )
@@ -70,7 +81,7 @@ async def plan_for_settings(
         is_leverframe=own,
         digest=pulled.digest,
         before=_before(pulled),
-        unread=tuple(sorted(pulled.unread)),
+        unread=tuple(sorted(unread)),
         lossy=tuple(sorted({*pulled.lossy, *_unproven(pulled)})),
         steps=steps,
         left_out=(
@@ -83,17 +94,45 @@ async def plan_for_settings(
     return made
 
 
+def _unread(pulled: PulledUnit) -> dict[str, str]:
+    """Return why settings cannot be read, also those of rules that the unit will have."""
+    if is_leverframe(pulled):
+        return dict(pulled.unread)
+    names = [RULE_SETTINGS[letter] for letter in unshown_letters(pulled.profile)]
+    every = {
+        f"rules.{place}.{name}": FIELD_NOT_SHOWN for place in range(MAX_RULES) for name in names
+    }
+    return every | dict(pulled.unread)
+
+
 def _unreadable(pulled: PulledUnit, steps: Iterable[UnitStep]) -> Iterator[UnreadableSetting]:
-    """Yield what the steps set or remove although the unit does not show it."""
+    """Yield what the steps set, remove or leave in a rule although the unit does not show it."""
+    unread = _unread(pulled)
     last = {change.path: change.new for step in steps for change in step.changes}
+    for path in _beside(last, unread):
+        yield UnreadableSetting(path, reason_at(unread, path) or "", "kept")
     for path, value in last.items():
-        reason = pulled.why_unread(path)
+        reason = reason_at(unread, path)
         if reason is None:
             continue
-        if value is UNSET:
+        was_there = leaf_or_missing(pulled.settings, path) is not UNSET
+        if value is not UNSET:
+            yield UnreadableSetting(path, reason, "set", value, was_there)
+        elif was_there:
             yield UnreadableSetting(path, reason, "removed")
-        else:
-            yield UnreadableSetting(path, reason, "set", value)
+
+
+def _beside(changed: Collection[str], unread: Collection[str]) -> Iterator[str]:
+    """Yield what is unread of rules that are enabled, disabled or made permanent alone."""
+    for path in unread:
+        rule = path.rpartition(".")[0]
+        found = {one for one in changed if one.startswith(f"{rule}.")}
+        if (
+            rule.startswith("rules.")
+            and found
+            and found <= {f"{rule}.enabled", f"{rule}.permanent"}
+        ):
+            yield path
 
 
 def _unproven(pulled: PulledUnit) -> Iterator[str]:

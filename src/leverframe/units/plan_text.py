@@ -18,6 +18,8 @@ _MAX_CHANGES = 8
 _MAX_LETTERS = 100
 #: Commands that change the places of several rules.
 _SHIFTS = {"eventdel": "Delete", "rulemove": "Move"}
+#: Commands that name the place of a rule.
+_PLACED = ("event=", "eventdel=", "rulemove=")
 
 
 class DescribedChange(Struct, frozen=True):
@@ -55,11 +57,13 @@ def describe_steps(plan: UnitPlan) -> Iterator[DescribedStep]:
 
 def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[DescribedChange]:
     """Yield what a step changes: a rule as a sentence, anything else by its settings."""
-    name, _, value = step.request.query.partition("=")
-    if name in ("event", "eventdel"):
-        index = int(value.partition("*")[0])
+    name = step.request.query.partition("=")[0]
+    if name in ("event", "eventdel") or "&event=" in step.request.query:
+        index = _place_of_rule(step)
         old, new = (rule_numbered(one.rules, index + 1) for one in (before, after))
-        now = sentence_about(new) if new and name == "event" else NOTHING
+        if "rulemove=" in step.request.query:
+            old = None
+        now = sentence_about(new) if new and name != "eventdel" else NOTHING
         yield DescribedChange(f"rules.{index}", sentence_about(old) if old else NOTHING, now)
         return
     entries = sorted(
@@ -73,6 +77,13 @@ def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[Desc
             continue
         old_text = None if change.old == change.new else _short(change.shown(change.old))
         yield DescribedChange(change.path, old_text, _short(change.shown(change.new)))
+
+
+def _place_of_rule(step: UnitStep) -> int:
+    """Return the place of the rule that a step deletes or writes; a new one may be moved there."""
+    *_, last = (item for item in step.request.query.split("&") if item.startswith(_PLACED))
+    fields = last.partition("=")[2].split("*")
+    return int(fields[1 if last.startswith("rulemove=") else 0])
 
 
 def _is_entry(change: SettingChange) -> bool:
@@ -148,6 +159,9 @@ def _rule_step(
         rule = rule_numbered(before.rules, int(index) + 1)
         where = f" to place {int(target) + 1}" if target.isdecimal() else ""
         return f"{_SHIFTS[name]} rule {int(index) + 1}{where}{_said(rule)}", ()
+    if "rulemove=" in step.request.query:
+        number = _place_of_rule(step) + 1
+        return f"Insert rule {number}{_said(rule_numbered(after.rules, number))}", ()
     numbers = [
         number
         for number in range(1, max(len(before.rules), len(after.rules)) + 1)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import difference, settings_from_leaves, value_at, with_value
+from leverframe.engine.tree import MISSING, difference, settings_from_leaves, with_value
 from leverframe.profile import Profile
 from leverframe.units.apply_journal import JournalLine
 from leverframe.units.file_keys import is_part_of
@@ -32,17 +32,11 @@ def settings_to_restore(begun: JournalLine, pulled: PulledUnit) -> Restorable:
             "another version are not put back."
         )
     before, _ = settings_from_leaves(profile, dict(begun.before))
-    wanted = pulled.settings
-    for branch in type(before).__struct_fields__:
-        if branch == "profile":
-            continue
-        hidden = [path for path in begun.unread if path.partition(".")[0] == branch]
-        if not hidden:
-            wanted = with_value(wanted, branch, value_at(before, branch))
-            continue
-        for path, _, value in difference(wanted, before):
-            if path.partition(".")[0] == branch and not is_part_of(path, hidden):
-                wanted = with_value(wanted, path, value)
+    wanted = with_value(before, "profile", pulled.settings.profile)
+    for path, old, value in difference(wanted, pulled.settings):
+        is_there = old is not MISSING and value is not MISSING
+        if is_there and is_part_of(path, begun.unread):
+            wanted = with_value(wanted, path, value)
     unknown = [path for path in begun.changed if is_part_of(path, begun.unread)]
     return Restorable(
         wanted,

@@ -53,6 +53,8 @@ class FileEntry(NamedTuple):
 
     value: Any
     line: FileLine
+    #: False where it only follows from what the file says.
+    is_said: bool = True
 
 
 class UnitFile(Struct, frozen=True):
@@ -187,7 +189,13 @@ def unit_file_of(
         profile=profile,
         names_version=names_version,
         settings=settings,
-        settings_named=frozenset({*sound, *entries.lists, *_pages_named(settings, sound)}),
+        settings_named=frozenset(
+            {
+                *(path for path, entry in sound.items() if entry.is_said),
+                *entries.lists,
+                *_pages_named(settings, sound),
+            }
+        ),
         lines={**entries.lists, **{path: entry.line for path, entry in sound.items()}},
         complete=complete,
         unread=tuple(unread),
@@ -198,7 +206,7 @@ def unit_file_of(
 
 def _too_long(given: Mapping[str, FileEntry], profile: Profile) -> Iterator[FileProblem]:
     standard = dict(leaves(defaults(profile)))
-    for path, (value, line) in given.items():
+    for path, (value, line, _) in given.items():
         usual = standard.get(path)
         if isinstance(value, tuple) and usual and len(value) > len(usual):
             key = key_of(path)
@@ -238,7 +246,7 @@ def _not_allowed(
     given: Mapping[str, FileEntry], settings: Settings, profile: Profile
 ) -> Iterator[FileProblem]:
     standard = dict(leaves(defaults(profile)))
-    for path, (_, line) in given.items():
+    for path, (_, line, _) in given.items():
         if path.startswith(ENTRIES):
             continue
         value = value_at(settings, path)

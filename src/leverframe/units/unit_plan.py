@@ -20,16 +20,18 @@ from leverframe.engine.tree import (
     is_confidential,
     is_secret,
     leaves,
+    pattern_of,
     settings_from_leaves,
     with_value,
 )
 from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
 from leverframe.storage.private_file import write_private
-from leverframe.units.file_keys import is_part_of, key_of
+from leverframe.units.file_keys import DURATIONS, is_part_of, key_of, value_for_file
 
 FORMAT = 1
-_DELETES = "/inpa.cgi?eventdel="
+#: What a second request would do to another rule.
+_NOT_TWICE = ("eventdel=", "rulemove=")
 #: Instead of a value, in words: no text in a unit file is without quotes.
 NOTHING = "nothing"
 
@@ -72,7 +74,7 @@ class UnitStep(Struct, frozen=True):
     @property
     def is_repeatable(self) -> bool:
         """Return whether sending it twice does the same as sending it once."""
-        return not self.request.target.startswith(_DELETES)
+        return not any(item.startswith(_NOT_TWICE) for item in items_of(self.request.query))
 
     def shown_request(self, profile: Profile) -> PlannedRequest:
         """Return the request as others may see it."""
@@ -120,8 +122,14 @@ class UnreadableSetting(Struct, frozen=True, omit_defaults=True):
     @property
     def fate_in_words(self) -> str:
         if self.fate == "set":
-            return f"will be set to {SettingChange(self.path).shown(self.becomes)}"
+            return f"will be set to {self._shown}"
         return "kept as it is" if self.fate == "kept" else "removed with its entry"
+
+    @property
+    def _shown(self) -> str:
+        if pattern_of(self.path) in DURATIONS:
+            return str(value_for_file(self.path, self.becomes))
+        return SettingChange(self.path).shown(self.becomes)
 
 
 class UnitPlan(Struct, frozen=True, kw_only=True):
