@@ -379,7 +379,7 @@ def test_a_plan_file_is_shown_in_full_for_the_units_that_are_named(
     capsys.readouterr()
     assert run("show", "plan.json", urls[1]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(f"{urls[1]}, {Profile()}: 5 steps, proven on a twin.")
+    assert shown.startswith(f"{urls[1]}, {Profile()}: 4 steps, proven on a twin.")
     assert "GET /stm.cgi?oname=0Pump" in shown
     assert urls[0] not in shown
     assert "hidden words" not in shown
