@@ -156,9 +156,11 @@ def test_an_interrupted_change_must_be_resumed_or_taken_back_before_another(
     (plan,) = read_plans(Path("plan.json"))
     ApplyJournal.begin(Path("unit-journal"), plan).close()
     assert run("apply", "plan.json", "--yes") == 2
-    assert "is not finished: go on with `leverframe unit apply --resume`" in (
-        capsys.readouterr().err
-    )
+    (journal,) = journals()
+    assert (
+        f"{journal} is not finished: continue with `leverframe unit apply --resume --journal "
+        f"unit-journal`, or revert with `leverframe unit rollback {journal}`."
+    ) in capsys.readouterr().err
     assert run("apply", "plan.json", "--resume") == 2
     assert run("apply", "--resume") == 2
     assert run("apply", "--resume", "--yes") == 0

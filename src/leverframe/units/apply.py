@@ -1,5 +1,6 @@
 """`leverframe unit apply` and `unit rollback`: plans carried out on units, and taken back."""
 
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -7,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from leverframe.exit_codes import DONE, NO, NOT_DONE
+from leverframe.exit_codes import DONE, INTERRUPTED, NO, NOT_DONE
 from leverframe.plain_text import print_line, print_lines, print_warnings
 from leverframe.process.json_lines import print_json
 from leverframe.process.progress_bar import progress_bar
@@ -28,6 +29,7 @@ from leverframe.units.plan_text import overview
 from leverframe.units.pulling import pull_unit
 from leverframe.units.rolling_back import settings_to_restore
 from leverframe.units.rollout import Canary, RolledOut, choose_canaries, roll_out
+from leverframe.units.stop_report import speaks_when_interrupted
 from leverframe.units.summaries import results_in_words
 from leverframe.units.targets import Logins, Selection, inventory_at
 from leverframe.units.unit_plan import BadPlan, UnitPlan, read_plans
@@ -51,7 +53,14 @@ class ApplyOrder(Struct, frozen=True):
     #: Each unit in full, also where there are several.
     verbose: bool = False
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Return the options of a command that continues or reverts this."""
+        certificate = () if self.ca_file is None else ("--ca-file", str(self.ca_file))
+        return (*self.logins.options, *certificate)
 
+
+@speaks_when_interrupted
 async def apply_plans(
     file: Path | None,
     units: list[str],
@@ -115,6 +124,7 @@ def _units_in(group: str, inventory: Inventory | None, plans: Sequence[UnitPlan]
     return units
 
 
+@speaks_when_interrupted
 async def roll_back(
     journal: Path, inventory: Path | None, user: str | None, ca_file: str | None, yes: bool
 ) -> int:
@@ -180,7 +190,8 @@ async def _apply_all(
             try:
                 login = order.logins.at(plan.address)
                 async with paced_client(plan.address, login, order.ca_file) as client:
-                    await Applier(plan, client, journal, partial(advance, 1)).run()
+                    step_done = partial(advance, 1)
+                    await Applier(plan, client, journal, step_done, order.options).run()
             finally:
                 journal.close()
 
@@ -220,10 +231,20 @@ def _print_results(results: Sequence[RolledOut], order: ApplyOrder) -> int:
     stopped = [one for one in results if one.is_begun and one.trouble]
     if stopped:
         print_warnings([*(one.trouble for one in stopped), f"the journals are in {order.folder}."])
+    if any(one.is_interrupted for one in results):
+        return INTERRUPTED
     return NOT_DONE if stopped else DONE if all(one.is_begun for one in results) else NO
 
 
 def _agrees(question: str) -> bool:
     if not sys.stdin.isatty():
         raise BadPlan("Nobody can be asked here; say --yes to send it.")
-    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    # By asyncio's own handler Ctrl-C would only take effect after the answer.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    except KeyboardInterrupt:
+        print_line("")
+        return False
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -6,7 +6,8 @@ is done, so that it can be resumed: that file is for its owner alone.
 """
 
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -154,9 +155,21 @@ def unfinished(folder: Path) -> list[Path]:
 def refuse_unfinished(folder: Path) -> None:
     if left := unfinished(folder):
         raise BadPlan(
-            f"{left[0]} is not finished: go on with `leverframe unit apply --resume`, or take it "
-            "back with `leverframe unit rollback`."
+            f"{left[0]} is not finished: continue with `{resume_command(folder)}`, or revert with "
+            f"`{rollback_command(left[0])}`."
         )
+
+
+def resume_command(folder: Path, options: Sequence[str] = ()) -> str:
+    """Return the command that continues what is unfinished in a folder of journals."""
+    return shlex.join(
+        ["leverframe", "unit", "apply", "--resume", "--journal", str(folder), *options]
+    )
+
+
+def rollback_command(journal: Path, options: Sequence[str] = ()) -> str:
+    """Return the command that reverts the change of a journal."""
+    return shlex.join(["leverframe", "unit", "rollback", str(journal), *options])
 
 
 def reopened(path: Path) -> ApplyJournal:

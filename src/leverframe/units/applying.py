@@ -6,6 +6,7 @@ seen the work stops, unless sending it again does the same as sending it once. A
 difference the work stops with a sentence; the journal says how far it came.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from leverframe.units.file_keys import key_of
 from leverframe.units.pulled_unit import PulledUnit, reason_at
 from leverframe.units.pulling import pull_unit
 from leverframe.units.state_reading import is_leverframe, read_settings
+from leverframe.units.stop_report import report_stop
 from leverframe.units.unit_plan import (
     SettingChange,
     UnitPlan,
@@ -36,6 +38,15 @@ _MAX_TOLD = 200
 class ApplyStopped(UnitError):
     """Why a plan was not carried through, and how far it came: one sentence or two."""
 
+    def __init__(self, sentence: str, *, can_resume: bool = True) -> None:
+        super().__init__(sentence)
+        #: The same plan may be continued.
+        self.can_resume = can_resume
+
+
+class ApplyInterrupted(ApplyStopped):
+    """The operator stopped the work."""
+
 
 class Applier:
     """Carries a plan out on the unit of a client."""
@@ -46,11 +57,14 @@ class Applier:
         client: PacedClient,
         journal: ApplyJournal,
         advance: Callable[[], None] = lambda: None,
+        options: Sequence[str] = (),
     ) -> None:
         self._plan = plan
         self._client = client
         self._journal = journal
         self._advance = advance
+        #: Of the command that continues or reverts the work.
+        self._options = options
 
     async def run(self) -> None:
         """Carry out what is not known to be done; raise `ApplyStopped` where that is not right."""
@@ -69,12 +83,21 @@ class Applier:
                 uncertain = False
                 self._advance()
             await self._check_unchanged(len(plan.steps), uncertain=False)
+        except asyncio.CancelledError:
+            interrupted = ApplyInterrupted(f"{self._where()}: interrupted.")
+            raise self._stop(interrupted) from None
+        except ApplyStopped as error:
+            raise self._stop(error) from error
         except ErrorForPeople as error:
-            journal.stop(str(error))
-            if isinstance(error, ApplyStopped):
-                raise
-            raise ApplyStopped(f"{self._where()}: {error}") from error
+            raise self._stop(ApplyStopped(f"{self._where()}: {error}")) from error
         journal.finish()
+
+    def _stop(self, why: ApplyStopped) -> ApplyStopped:
+        """Record why the work stops; return it with what is half done now."""
+        report = report_stop(self._plan, self._journal, self._options, can_resume=why.can_resume)
+        self._journal.stop(str(why))
+        is_said = report in str(why) or "Nothing was sent" in str(why)
+        return type(why)(str(why) if is_said else f"{why} {report}", can_resume=why.can_resume)
 
     def _where(self) -> str:
         return (
@@ -122,7 +145,7 @@ class Applier:
                 )
             if was == should or path in open_paths or not self._can_tell(path, pulled):
                 continue
-            raise ApplyStopped(self._unlike(path, should, was, done))
+            raise ApplyStopped(self._unlike(path, should, was, done), can_resume=False)
 
     def _can_tell(self, path: str, pulled: PulledUnit) -> bool:
         is_profile = path.startswith("profile.")
@@ -148,7 +171,8 @@ class Applier:
             if seen != "old" and not step.is_repeatable:
                 raise ApplyStopped(
                     f"{self._where()}: it is not known whether {self._shown(step)} was carried out,"
-                    " and it must not be sent twice. Look at the unit and make a new plan."
+                    " and it must not be sent twice. Look at the unit and make a new plan.",
+                    can_resume=False,
                 )
         answer = await self._send(number, step)
         if answer is None and await self._look_with_any(step) == "old" and step.is_repeatable:

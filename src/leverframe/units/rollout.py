@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from leverframe.profile import Profile
-from leverframe.units.applying import ApplyStopped
+from leverframe.units.applying import ApplyInterrupted, ApplyStopped
 from leverframe.units.unit_plan import UnitPlan
 
 #: So many units that are tried first, or one of each version.
@@ -18,6 +18,8 @@ class RolledOut(NamedTuple):
     unit: str
     trouble: str
     is_begun: bool = True
+    #: The operator stopped it.
+    is_interrupted: bool = False
 
 
 def choose_canaries(
@@ -54,16 +56,38 @@ async def roll_out(
 ) -> list[RolledOut]:
     """Carry plans out; after a wave in which one failed, the others are not begun."""
     found: list[RolledOut] = []
+    is_stopped = False
     tried_first = {plan.unit for plan in canaries}
     rest = [plan for plan in plans if plan.unit not in tried_first]
     for wave, is_last_canary in waves(canaries, rest, batch):
-        results = await asyncio.gather(*map(apply_one, wave), return_exceptions=True)
+        results, is_stopped = await _results(apply_one, wave)
         for plan, result in zip(wave, results, strict=True):
             if isinstance(result, BaseException) and not isinstance(result, ApplyStopped):
                 raise result
-            found.append(RolledOut(plan.unit, str(result or "")))
+            is_interrupted = isinstance(result, ApplyInterrupted)
+            found.append(RolledOut(plan.unit, str(result or ""), is_interrupted=is_interrupted))
         left = len(plans) - len(found)
-        if any(one.trouble for one in found) or (is_last_canary and left and not may_go_on(left)):
+        failed = is_stopped or any(one.trouble for one in found)
+        if failed or (is_last_canary and left and not may_go_on(left)):
             break
     left_over = [*canaries, *rest][len(found) :]
-    return found + [RolledOut(plan.unit, "not begun", False) for plan in left_over]
+    return found + [RolledOut(plan.unit, "not begun", False, is_stopped) for plan in left_over]
+
+
+async def _results(
+    apply_one: Callable[[UnitPlan], Awaitable[None]], wave: Sequence[UnitPlan]
+) -> tuple[list[BaseException | None], bool]:
+    """Carry out the plans of a wave; return why each ended, and whether the operator stopped it."""
+    tasks = [asyncio.ensure_future(apply_one(plan)) for plan in wave]
+    is_stopped = False
+    try:
+        await asyncio.gather(*tasks, return_exceptions=True)
+    except asyncio.CancelledError:
+        is_stopped = True
+    results = [
+        ApplyInterrupted(f"{plan.unit}: interrupted. Nothing was sent to it.")
+        if task.cancelled()
+        else task.exception()
+        for plan, task in zip(wave, tasks, strict=True)
+    ]
+    return results, is_stopped

@@ -31,6 +31,11 @@ class Logins:
 
     def __init__(self, user: str | None, inventory: Inventory | None) -> None:
         self._named = asked_login(user)
+        #: What a further command needs to sign in the same way.
+        self.options = (
+            *(() if inventory is None else ("--inventory", str(inventory.path))),
+            *(() if user is None else ("--user", user)),
+        )
         self._units = {} if inventory is None else {unit.address: unit for unit in inventory.units}
 
     def at(self, address: str) -> UnitLogin | None:

@@ -1,0 +1,89 @@
+"""What is half done where a change of a unit stopped, and the commands that continue or revert."""
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import islice
+from typing import ParamSpec
+
+from msgspec.structs import replace
+
+from leverframe.engine.settings import Settings, numbered_rules, rule_numbered
+from leverframe.exit_codes import INTERRUPTED
+from leverframe.plain_text import print_line
+from leverframe.units.apply_journal import ApplyJournal, resume_command, rollback_command
+from leverframe.units.rule_sentences import sentence_about
+from leverframe.units.unit_plan import UnitPlan
+
+P = ParamSpec("P")
+_OK = 200
+
+
+def speaks_when_interrupted(function: Callable[P, Awaitable[int]]) -> Callable[P, Awaitable[int]]:
+    """Make a command say that nothing was sent where Ctrl-C ends it before it sends anything.
+
+    What interrupts the sending is reported for each unit, by `rollout.py`.
+    """
+
+    @functools.wraps(function)
+    async def command(*given: P.args, **named: P.kwargs) -> int:
+        try:
+            return await function(*given, **named)
+        except asyncio.CancelledError:
+            print_line("Interrupted. Nothing was sent to any unit.")
+            return INTERRUPTED
+
+    return command
+
+
+def report_stop(
+    plan: UnitPlan, journal: ApplyJournal, options: Sequence[str], *, can_resume: bool
+) -> str:
+    """Describe the state of a unit after a stop; `options` say how to sign in there again."""
+    if all(line.event != "sending" for line in journal.lines):
+        return "Nothing was sent to it."
+    commands = [f"revert with `{rollback_command(journal.path, options)}`"]
+    if can_resume:
+        commands.insert(0, f"continue with `{resume_command(journal.path.parent, options)}`")
+    said = ", or ".join(commands)
+    return " ".join((*_half_done(plan, journal), f"{said[0].upper()}{said[1:]}."))
+
+
+def _half_done(plan: UnitPlan, journal: ApplyJournal) -> Iterator[str]:
+    """Yield a sentence for everything that is neither as before nor as wanted."""
+    done = journal.confirmed
+    now, end = _settings_after(plan, done), plan.settings_after()
+    off = _rules_off(now, end)
+    for number, said in off.items():
+        yield f"Rule {number} is off now: {said}."
+    if end.output_flags.lock and not now.output_flags.lock:
+        yield "The outputs are not locked now."
+    if _is_uncertain(journal):
+        after = _rules_off(_settings_after(plan, done + 1), end)
+        for number in after.keys() - off.keys():
+            yield f"Rule {number} may be off: {after[number]}."
+        yield f"Step {done + 1} may be carried out or not."
+
+
+def _settings_after(plan: UnitPlan, steps: int) -> Settings:
+    settings = plan.settings_before()
+    for _, _, after in islice(plan.walked(), steps):
+        settings = after
+    return settings
+
+
+def _rules_off(now: Settings, end: Settings) -> dict[int, str]:
+    """Return the rules that are disabled and will be enabled, as sentences by number."""
+    wanted = {number for number, rule in numbered_rules(end.rules) if rule.enabled}
+    return {
+        number: sentence_about(replace(rule, enabled=True))
+        for number in sorted(wanted)
+        if (rule := rule_numbered(now.rules, number)) is not None and not rule.enabled
+    }
+
+
+def _is_uncertain(journal: ApplyJournal) -> bool:
+    """Return whether a step was sent that the unit neither confirmed nor refused."""
+    last = next(line for line in reversed(journal.lines) if line.event != "stopped")
+    is_refused = last.event == "answered" and last.status not in (0, _OK)
+    return journal.is_uncertain and not is_refused
