@@ -50,8 +50,9 @@ async def test_a_step_about_a_rule_says_the_rule_by_its_number() -> None:
 async def test_units_with_the_same_steps_share_their_lines() -> None:
     present = defaults(PROFILE)
     named = with_value(present, "outputs.0.name", "Pump")
-    plans = [await plan_of(f"unit{n}", present, named) for n in range(27)]
-    done = [await plan_of(f"done{n}", named, named) for n in range(2)]
+    to_do, nothing = await plan_of("", present, named), await plan_of("", named, named)
+    plans = [replace(to_do, unit=f"unit{n}") for n in range(27)]
+    done = [replace(nothing, unit=f"done{n}") for n in range(2)]
     assert lines([*plans, *done], failed=3) == [
         "27 units: the same step; 2 units: nothing to send; 3 unreachable or without a plan",
         "unit0, unit1, unit2, unit3, unit4 and 22 more:",
@@ -68,7 +69,7 @@ async def test_a_value_of_its_own_is_said_and_no_reason_to_repeat_the_steps() ->
     ]
     assert lines(plans)[1:] == [
         "a, b:",
-        '   1. Name an output: outputs.OUT0.name: "" -> "Pump a" (on a; each has its own value)',
+        '   1. Name an output: outputs.OUT0.name: "" -> "Pump a" (on a; differs by unit)',
     ]
 
 

@@ -46,7 +46,7 @@ def test_no_secret_stands_in_the_text() -> None:
         settings = with_value(settings, path, f"hush-{path}")
     written_text = unit_text(settings, NEWEST)
     assert "hush" not in written_text.text
-    assert written_text.secrets == {path: f"hush-{path}" for path in paths}
+    assert written_text.secrets == {key_of(path): f"hush-{path}" for path in paths}
 
 
 def test_what_was_not_read_is_not_spoken_about(tmp_path: Path) -> None:

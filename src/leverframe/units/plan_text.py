@@ -1,5 +1,6 @@
 """Plans for people: in words, and as commands of curl."""
 
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -103,17 +104,13 @@ def plan_in_words(plan: UnitPlan) -> Iterator[str]:
         yield f"{head}: nothing to send."
     else:
         yield f"{head}: {_counted(len(plan.steps), 'step')}, proven on a twin."
-    yield from unreadable_in_words(plan)
+    for unknown in plan.unreadable:
+        yield f"   ?  not readable on {plan.profile}: {unknown}"
     for number, step in enumerate(steps_in_words(plan), start=1):
         yield f"{number:4}. {step.does}"
         yield from (f"      {line}" for line in step.details)
         yield f"      {step.request}"
     yield from left_out_in_words(plan)
-
-
-def unreadable_in_words(plan: UnitPlan) -> Iterator[str]:
-    for unknown in plan.unreadable:
-        yield f"   ?  not readable on {plan.profile}: {unknown}"
 
 
 def left_out_in_words(plan: UnitPlan) -> Iterator[str]:
@@ -145,7 +142,9 @@ def steps_in_words(plan: UnitPlan) -> Iterator[StepWords]:
         lines = [line for change in described.changes for line in _lines(change)]
         if described.more:
             lines.append(f"and {_counted(described.more, 'setting')} more")
-        yield StepWords(step.words(plan.profile), tuple(lines), described.request)
+        # Without the list of its fields and what single values mean.
+        does = re.split(r"[:;] ", step.words(plan.profile))[0]
+        yield StepWords(does, tuple(lines), described.request)
 
 
 def _rule_step(

@@ -102,7 +102,8 @@ def summary(found: Sequence[_Pulled]) -> Iterator[str]:
             parts.append(f"{len(pulled.unread)} parts not readable")
         if one.referred:
             parts.append(f"{len(one.referred)} secrets left out")
-        parts += [f"remark: {remark}" for remark in pulled.remarks]
+        if pulled.remarks:
+            parts.append(f"{len(pulled.remarks)} notes (--verbose)")
         yield f"{one.name:{width}}  {', '.join(parts)}"
     folders = {str(one.file.parent) for one in found if one.file is not None}
     where = f", written to {', '.join(sorted(folders))}" if folders else ""

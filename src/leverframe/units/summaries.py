@@ -8,7 +8,6 @@ from leverframe.units.plan_text import (
     left_out_in_words,
     plan_in_words,
     steps_in_words,
-    unreadable_in_words,
 )
 from leverframe.units.rollout import RolledOut
 from leverframe.units.unit_comparison import UnitDifference
@@ -81,14 +80,20 @@ def _group_in_words(group: Sequence[UnitPlan], shown: int) -> Iterator[str]:
             yield f"      and {len(group[0].steps) - shown} more"
             break
         yield f"{number:4}. {_step_of_all(alike, group[0].unit)}"
-    for lines_of in (unreadable_in_words, left_out_in_words):
+    for lines_of in (_unreadable_in_words, left_out_in_words):
         yield from _notes(group, lines_of)
+
+
+def _unreadable_in_words(plan: UnitPlan) -> Iterator[str]:
+    # Without the version: it is the same for units of several.
+    for unknown in plan.unreadable:
+        yield f"   ?  not readable: {unknown}"
 
 
 def _step_of_all(steps: Sequence[StepWords], first: str) -> str:
     line = steps[0].line
     is_same = all(step.line == line for step in steps)
-    return line if is_same else f"{line} (on {first}; each has its own value)"
+    return line if is_same else f"{line} (on {first}; differs by unit)"
 
 
 def _notes(

@@ -1,0 +1,191 @@
+"""An operator with many units of several versions: find, pull, diff, plan, apply, roll back.
+
+One unit is dead, one slow, one has another password, one device is no unit, two have one name, and
+some are seen through a front without anything of Leverframe's own.
+"""
+
+import io
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from leverframe.command_line.entry import carry_out
+from leverframe.testing import Twin
+from leverframe.units import client, plan, visits
+from leverframe.units.client import paced_client
+from leverframe.units.inventory import load_inventory
+from leverframe.units.unit_plan import read_plans
+from tests.ports import free_port
+from tests.units.plain_front import PlainFront, plain_front
+
+VERSIONS = ["3.5/1.30", "3.7/1.49", "3.8/1.60a", "3.9/1.75", "3.0/1.58a"]
+#: Two of them have one name.
+NAMES = ("Boiler", "boiler")
+PASSWORD, OTHER = "the password of most", "another password"
+FILE = """\
+[outputs.OUT0]
+name = "Pump"
+
+[rules]
+1 = "when DS1 >= 20, then OUT0 on"
+"""
+
+
+class Site(NamedTuple):
+    twins: list[Twin]
+    fronts: list[PlainFront]
+    locked: Twin
+    foreign: PlainFront
+    #: Of all units and devices, in this order; the last three are of no use.
+    urls: list[str]
+
+
+def site(stack: ExitStack, units: int, fronts: int) -> Site:
+    """Start units: the first ones behind a front, the very first of them slow."""
+    twins = []
+    for number in range(units):
+        hw, sw = VERSIONS[number % len(VERSIONS)].split("/")
+        name = NAMES[number] if number < len(NAMES) else f"zone {number}"
+        twins.append(
+            stack.enter_context(Twin(hw=hw, sw=sw, name=name, mac=f"02:00:00:00:01:{number:02X}"))
+        )
+    served = [stack.enter_context(plain_front(twin)) for twin in twins[:fronts]]
+    served[0].delay_s = 0.02
+    locked = stack.enter_context(Twin(accounts={"admin": OTHER}))
+    foreign = stack.enter_context(plain_front(locked))
+    foreign.bodies = {"/xml/stat.xml": b"<html>a printer</html>"}
+    dead = f"http://127.0.0.1:{free_port()}"
+    urls = [front.url for front in served] + [twin.url for twin in twins[fronts:]]
+    return Site(twins, served, locked, foreign, [*urls, dead, locked.url, foreign.url])
+
+
+@pytest.fixture
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(client, "MAX_REQUESTS_PER_S", 1000)
+    # A dead unit is not waited for.
+    for module in (plan, visits):
+        monkeypatch.setattr(module, "paced_client", partial(paced_client, retry_waits_s=()))
+    monkeypatch.setenv("UNIT_PASSWORD", PASSWORD)
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{PASSWORD}\n"))
+    Path("all.toml").write_text(FILE)
+
+
+def run(*words: str) -> int:
+    return carry_out(["unit", *words])
+
+
+def add_what_is_common(inventory: Path) -> None:
+    """Name a file and a login for all, as the inventory says, and take in what was left out."""
+    text = inventory.read_text().replace(
+        "[groups.all]\n",
+        '[groups.all]\nfile = "all.toml"\nuser = "admin"\npassword = { env = "UNIT_PASSWORD" }\n',
+    )
+    lines = text.splitlines()
+    begin = next(place for place, line in enumerate(lines) if line.startswith("# Left out"))
+    taken_in = [
+        line.removeprefix("# ") if line.startswith(("# [", "# a", "# g")) else line
+        for line in lines[begin:]
+    ]
+    inventory.write_text("\n".join([*lines[:begin], *taken_in]) + "\n")
+
+
+def look_at_the_story(units: int, fronts: int, capsys: pytest.CaptureFixture[str]) -> None:
+    with ExitStack() as stack:
+        world = site(stack, units, fronts)
+        find_them(world, units, capsys)
+        add_what_is_common(Path("units.toml"))
+        dead = world.urls[units]
+        with Path("units.toml").open("a") as file:
+            file.write(f'\n[units.dead]\naddress = "{dead}"\ngroups = ["all"]\n')
+        pull_and_compare(world, units, capsys)
+        change_and_roll_back(world, units, capsys)
+
+
+def find_them(world: Site, units: int, capsys: pytest.CaptureFixture[str]) -> None:
+    found = ("find", *world.urls, "--quick", "--user", "admin", "--out", "units.toml")
+    assert run(*found) == 1
+    said = capsys.readouterr()
+    dead = world.urls[units]
+    assert f"{dead}: " in said.out
+    assert f"{units} units written to units.toml." in said.out
+    assert "not as a unit does" in said.out
+    first, second = (world.urls[place] for place in range(2))
+    assert f"numbered in the inventory: {first} is Boiler, {second} is boiler-2." in said.err
+    assert "left out of the inventory" in said.err
+    assert "does not take the login" in said.err
+    assert run("check", "units.toml") == 0
+    known = load_inventory(Path("units.toml")).units
+    assert [unit.address for unit in known] == world.urls[:units]
+    assert [unit.mac for unit in known] == [twin.mac for twin in world.twins]
+    assert run(*found) == 2
+    assert "is there already" in capsys.readouterr().err
+
+
+def pull_and_compare(world: Site, units: int, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run("pull", "units.toml", "--out", "monday") == 2
+    said = capsys.readouterr()
+    assert f"{units} units read, written to monday." in said.out
+    assert f"3 of {units + 3} units could not be read:" in said.err
+    assert "dead: " in said.err
+    assert len(list(Path("monday").glob("*.toml"))) == units
+    assert max(front.most_at_once for front in world.fronts) == 1
+    world.twins[1].command("stm.cgi?oname=3Valve")
+    assert run("diff", "units.toml", "--files", "monday") == 2
+    said = capsys.readouterr()
+    assert said.out.splitlines() == [
+        f"1 unit different from their file; {units - 1} units as their file says;"
+        " 3 units unreachable or not comparable",
+        "boiler-2:",
+        '  OUT3 name: "Valve" -> nothing',
+    ]
+    assert run("diff", "units.toml", "boiler-2", "--files", "monday", "--only", "rules") == 0
+
+
+def change_and_roll_back(world: Site, units: int, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run("plan", "units.toml", "--out", "plan.json") == 2
+    said = capsys.readouterr().out
+    assert len(said.splitlines()) <= 24
+    assert "3 unreachable or without a plan" in said
+    assert f"{units} units: the same 3 steps" in said
+    assert "Add rule 1: when DS1 >= 20, then OUT0 on" in said
+    assert "rules." not in said
+    plans = read_plans(Path("plan.json"))
+    assert len(plans) == units
+    # An operator changes a unit of the second version: its plan is stale, and it is a canary.
+    world.twins[1].command("stm.cgi?oname=4Fan")
+    assert run("apply", "plan.json", "--canary", "versions", "--batch", "10", "--yes") == 2
+    said = capsys.readouterr().out
+    assert "Boiler: done." in said
+    assert f"{units - 2} units not begun: " in said
+    assert run("plan", "units.toml", "--out", "plan.json") == 2
+    assert "1 unit: nothing to send" in capsys.readouterr().out
+    assert run("apply", "--canary", "versions", "--batch", "10", "--yes", "plan.json") == 0
+    said = capsys.readouterr().out
+    assert f"{units - 1} units done: " in said
+    assert len(said.splitlines()) <= 24
+    assert all(twin.settings["outputs"][0]["name"] == "Pump" for twin in world.twins)
+    assert run("diff", "units.toml", "--group", "all") == 2
+    assert f"{units} units as their file says" in capsys.readouterr().out
+    (journal,) = Path("unit-journal").glob("zone-2-*.jsonl")
+    assert run("rollback", str(journal), "--yes") == 0
+    assert run("diff", "units.toml", "zone-2", "zone-3") == 1
+    assert "1 unit different from their file; 1 unit as their file says" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_an_operator_with_five_units_and_three_useless_ones(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    look_at_the_story(5, 2, capsys)
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("in_a_folder")
+def test_an_operator_with_thirty_units(capsys: pytest.CaptureFixture[str]) -> None:
+    look_at_the_story(27, 4, capsys)
