@@ -66,3 +66,45 @@ async def test_control_characters_of_a_name_are_escaped() -> None:
     reading = await look(all={"sname": "a\x1b[31m"}, state={"troubles": "none"})
     assert reading.name == r"a\u001b[31m"
     assert reading.findings == []
+
+
+def finding(**changes: Any) -> dict[str, Any]:
+    sound = {"id": "pid_output_off.PWM1", "kind": "pid_output_off", "severity": "attention"}
+    rest = {"text": "It is off.", "label": "PWM1", "figures": {}, "page": "pid", "since": 1.0}
+    return {**sound, **rest, **changes}
+
+
+async def test_findings_of_a_unit_are_read_worst_first_and_can_do_nothing() -> None:
+    hostile = finding(
+        id="x\x1b[2J",
+        severity="fault",
+        text="\x07" + "y" * 5000,
+        label="<b>",
+        figures={"rule": "a\u202eb", **{f"f{number}": number for number in range(1000)}},
+        page="//elsewhere.example/",
+    )
+    reading = await look(state={"findings": [finding(), hostile]})
+    assert reading.unreadable.get("its list of findings") is None
+    first, second = reading.findings or ()
+    assert (first.id, first.label, first.page) == (r"x\u001b[2J", None, "")
+    assert first.text.isprintable()
+    assert len(first.text) < 400
+    assert first.figures["rule"] == r"a\u202eb"
+    assert len(first.figures) < 50
+    assert (second.label, second.page) == ("PWM1", "pid")
+
+
+@for_each(
+    "findings",
+    [{}, 5, [5], [finding(severity="grave")], [finding(text=None)], [finding()] * 1_000],
+)
+async def test_findings_that_cannot_be_read_are_reported(findings: Any) -> None:
+    reading = await look(state={"findings": findings})
+    assert "its list of findings" in reading.unreadable
+    assert len(reading.findings or ()) <= 250
+
+
+async def test_a_controller_without_findings_reports_the_parts_in_trouble() -> None:
+    reading = await look(state={"findings": "gone", "troubles": {"store": "The disk\x1b is full."}})
+    (found,) = reading.findings or ()
+    assert (found.severity, found.text) == ("fault", r"store: The disk\u001b is full.")

@@ -225,8 +225,22 @@ async def test_one_look_tells_how_each_unit_is(
         assert await watch(path, 0, True, None, True) == 0
         assert msgspec.json.decode(capsys.readouterr().out)["drift"] == []
     assert not (tmp_path / "watch").exists()
-    assert await watch(path, 0, True, None, False) == 1
-    assert capsys.readouterr().out.startswith("cellar, version unknown: ")
+    async with Twin() as twin:
+        with path.open("a") as file:
+            file.write(f'\n[units.attic]\naddress = "{twin.url}"\n[units.shed]\n')
+            file.write(f'address = "http://127.0.0.1:{free_port()}"\n')
+        await twin.acommand("/stm.cgi?pidvalue=1*0*300*200*0*0*1")
+        twin.controller.troubles["store"] = "The disk is full."
+        assert await watch(path, 0, True, None, False) == 1
+    first, second, *others = capsys.readouterr().out.splitlines()
+    # Worst first, then in the order of the inventory.
+    assert first.startswith("cellar, version unknown: ")
+    assert second.startswith("shed, version unknown: ")
+    assert others == [
+        "attic, HW 3.9 SW 1.75: 2 problems",
+        "   Storage: The disk is full.",
+        "   The PID regulator is on, but its output PWM1 is off.",
+    ]
 
 
 async def test_notices_go_through_every_channel_and_say_what_they_are_about() -> None:

@@ -14,7 +14,7 @@ from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory
-from leverframe.testing import Twin
+from leverframe.testing import Twin, faults
 from leverframe.units.apply_journal import PLAN_SUFFIX, SUFFIX
 from leverframe.units.loading import load_unit_file
 from leverframe.units.watch_changes import UnitChanges, Wanted
@@ -236,6 +236,9 @@ async def test_without_a_password_or_a_file_nothing_is_changed(tmp_path: Path) -
         assert refused.status == 403
         assert not (await bench.json("/api/units"))["may_apply"]
         assert {request.method for request in twin.requests()} == {"GET"}
+        with twin.fault(faults.status(401)):
+            refused = await bench.ask("/api/units/plan?unit=cellar", "POST")
+        assert b"in the inventory" in refused.body
     async with web_bench() as (bench, _):
         refused = await bench.ask("/api/units/plan?unit=cellar", "POST")
         assert refused.status == 409

@@ -115,11 +115,11 @@ def _object(answer: UnitAnswer, path: str) -> dict[str, Any]:
             "It accepts no login for now, because too many wrong passwords came from this machine."
         )
     if not answer.is_ok:
-        raise UnusableAnswer(f"{path} is answered with status {answer.status}.")
+        raise UnusableAnswer(f"The answer to {path} has the status {answer.status}.")
     try:
         return keys_in(ALL, answer.body)
     except NotReadable as error:
-        raise UnusableAnswer(f"What {path} is answered with {error}.") from None
+        raise UnusableAnswer(f"The answer to {path} {error}.") from None
 
 
 def short_text(text: Any) -> str:

@@ -139,27 +139,32 @@ class UnitWatcher:
 
     @asynccontextmanager
     async def turn(self, name: str) -> AsyncIterator[PacedClient]:
-        """Lend the client of a unit; nobody else asks the unit meanwhile."""
+        """Lend the client of a unit, to which nothing else is sent in the meantime."""
         async with self._turns[name]:
-            yield self._clients[name]
+            try:
+                yield self._clients[name]
+            except LoginRefused:
+                raise
+            except SignInNeeded:
+                raise LoginRefused(_why_no_sign_in(self.units[name])) from None
 
     async def look(self, name: str) -> UnitHealth:
         """Look at a unit once."""
         health = self.health[name]
-        async with self._turns[name]:
-            try:
+        try:
+            async with self.turn(name):
                 reading = await self._readers[name].look()
                 notices = health.take(reading, self._clock.read())
-            except SignInNeeded as refusal:
-                notices = health.fail(SIGN_IN, self._why_no_sign_in(name, refusal))
-            except UnitSilent as silence:
-                notices = health.fail(REACH, str(silence))
-            except ErrorForPeople as nonsense:
-                notices = health.fail(ANSWER, str(nonsense))
-            except Exception:
-                # A fault of ours must not end the watch over this unit.
-                log.exception("%s: a look at the unit failed", name)
-                notices = health.fail(ANSWER, "Its answer could not be processed; see the log.")
+        except LoginRefused as refusal:
+            notices = health.fail(SIGN_IN, str(refusal))
+        except UnitSilent as silence:
+            notices = health.fail(REACH, str(silence))
+        except ErrorForPeople as nonsense:
+            notices = health.fail(ANSWER, str(nonsense))
+        except Exception:
+            # A fault of ours must not end the watch over this unit.
+            log.exception("%s: a look at the unit failed", name)
+            notices = health.fail(ANSWER, "Its answer could not be processed; see the log.")
         self._record(name)
         self._notify(notices)
         self._compare_macs()
@@ -169,39 +174,24 @@ class UnitWatcher:
         """Read the settings of a unit and compare them; None where they cannot be read."""
         health, unit = self.health[name], self.units[name]
         self._next_pull[name] = self._clock.now() + self._pull_every_s
-        async with self._turns[name]:
-            try:
-                pulled = await pull_unit(self._clients[name])
+        try:
+            async with self.turn(name) as client:
+                pulled = await pull_unit(client)
                 self.pulled[name], health.digest = pulled, pulled.digest
                 differences = None if unit.compare is None else list(unit.compare(pulled))
-            except SignInNeeded as refusal:
-                why = self._why_no_sign_in(name, refusal)
-                problem = f"Its settings cannot be compared: {why}"
-            except ErrorForPeople as refusal:
-                problem = f"Its settings cannot be compared: {refusal}"
-            except Exception:
-                log.exception("%s: reading the settings failed", name)
-                problem = "Its settings could not be processed; see the log."
-            else:
-                health.names = given_names(pulled.settings)
-                self._notify(health.note(PULL, None))
-                self._notify(health.compare(differences))
-                return pulled
+        except ErrorForPeople as refusal:
+            problem = f"Its settings cannot be compared: {refusal}"
+        except Exception:
+            log.exception("%s: reading the settings failed", name)
+            problem = "Its settings could not be processed; see the log."
+        else:
+            health.names = given_names(pulled.settings)
+            self._notify(health.note(PULL, None))
+            self._notify(health.compare(differences))
+            return pulled
         self._notify(health.compare(None))
         self._notify(health.note(PULL, problem))
         return None
-
-    def _why_no_sign_in(self, name: str, refusal: SignInNeeded) -> str:
-        """Word a refused login for the inventory, where logins of a watch come from."""
-        login = self.units[name].login
-        if isinstance(refusal, LoginRefused):
-            return str(refusal)
-        if login is None:
-            return "It requires a login; set its `user` and `password` in the inventory."
-        return (
-            f"It rejects the login of {login.name}; check its `user` and `password` in the"
-            " inventory."
-        )
 
     def _notify(self, notices: Sequence[UnitNotice]) -> None:
         for notice in notices:
@@ -232,6 +222,16 @@ class UnitWatcher:
         for name, health in self.health.items():
             if (sentence := sentences.get(name)) != health.troubles.get(DOUBLE):
                 self._notify(health.note(DOUBLE, sentence, "fault"))
+
+
+def _why_no_sign_in(unit: WatchedUnit) -> str:
+    """Word a refused login for the inventory, where the logins of a watch come from."""
+    if unit.login is None:
+        return "It requires a login; set its `user` and `password` in the inventory."
+    return (
+        f"It rejects the login of {unit.login.name}; check its `user` and `password` in the"
+        " inventory."
+    )
 
 
 def _others(names: Sequence[str], name: str) -> str:

@@ -316,7 +316,8 @@ function findingText(unit, kind, sentence) {
 }
 
 /** @param {WatchedUnit} unit */
-function drift({ differences: found, names }) {
+function drift({ differences: found, names, has_file: hasFile }) {
+  if (!hasFile) return html`<span class="quiet">${t("drift_no_file")}</span>`;
   if (found === null) return html`<span class="quiet">${t("drift_unknown")}</span>`;
   if (found.length === 0) return html`<span class="quiet">${t("drift_none")}</span>`;
   const hidden = found.length - SHOWN_DRIFT;
