@@ -31,9 +31,10 @@ def test_a_mark_at_the_start_and_either_line_end_are_fine(
     [
         (b"a = 1\nb = \xff\n", "{}, line 2 is not text in UTF-8; save it as UTF-8."),
         ("a = 1\n".encode("utf-16"), "{}, line 1 is not text in UTF-8; save it as UTF-8."),
-        (b"a = \n", "{} is not valid TOML: Invalid value (at line 1, column 5)."),
-        (b"a = 1\na = 2\n", "{} is not valid TOML: Cannot overwrite a value"),
-        (b"a = " + b"[" * 100_000, "{} is not valid TOML: "),
+        (b"a = \n", "{}, line 1 is not valid TOML: Invalid value (column 5)."),
+        (b"a = 1\na = 2\n", "{}, line 2 is not valid TOML: Cannot overwrite a value (column "),
+        (b"a = 1\nb = [\n", "{}, line 2 is not valid TOML: Invalid value (at end of document)."),
+        (b"a = " + b"[" * 100_000, "{} is not valid TOML: too many brackets within brackets."),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(file: Path, content: bytes, sentence: str) -> None:
@@ -52,3 +53,8 @@ def test_links_in_a_circle_are_told(file: Path) -> None:
 def test_a_device_that_never_ends_is_not_read_for_ever() -> None:
     with pytest.raises(Refused, match="/dev/zero is not read: it has more than 1048576 bytes"):
         read_toml(Path("/dev/zero"), Refused)
+
+
+def test_a_name_that_no_file_can_have_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="a file name has no NUL character"):
+        read_toml(tmp_path / "a\0b", Refused)

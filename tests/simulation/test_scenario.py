@@ -104,7 +104,7 @@ def test_a_body_stands_behind_a_space(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("x = [", "run.toml is not valid TOML: Invalid value (at end of document)."),
+        ("x = [", "run.toml, line 1 is not valid TOML: Invalid value (at end of document)."),
         ("\n\nx = 1", "run.toml, line 3: x is unknown. Known are start, timezone, profile,"),
         ("\nstart = 5", "line 2: start must be a local date and time such as 2026-06-01T05:00:00"),
         ("start = 2026-06-01T05:00:00Z", "line 1: start must be a local date and time"),

@@ -14,6 +14,7 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import leaves, pattern_of
 from leverframe.exit_codes import DONE, NO, NOT_DONE
 from leverframe.profile import Profile
+from leverframe.testing import Twin
 from leverframe.units.allowed_values import JsonSchema, schema_at, words_of
 from leverframe.units.file_schema import file_schema
 from leverframe.units.unit_text import unit_text
@@ -46,7 +47,82 @@ def test_every_mistake_is_printed_with_its_file(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"{unit}, line 2: pwm.PWM0.duty must be")
     assert lines[1].startswith(f"a: {unit}, line 2: pwm.PWM0.duty must be")
-    assert "is not valid TOML" in lines[2]
+    assert lines[2].startswith(f"{broken}, line 1 is not valid TOML")
+
+
+@for_each(
+    ("content", "said"),
+    [
+        (
+            b"[outputs.OUT0]\nnmae = 'a'\n",
+            ", line 2: outputs.OUT0.nmae is unknown; did you mean name?",
+        ),
+        (b"[outputs.OUT0]\nname = 5\n", ", line 2: outputs.OUT0.name must be a text."),
+        (b"[outputs.OUT0]\nname = 'a\n", ", line 2 is not valid TOML: "),
+        (b"[outputs.OUT0]\nname = 'a\x1b'\n", ", line 2 is not valid TOML: "),
+        (
+            b'[outputs.OUT0]\nname = "a\\u001b"\n',
+            ", line 2: outputs.OUT0.name must be a text: 0 to",
+        ),
+        (b"\n'K\xfcche' = 1\n", ", line 2 is not text in UTF-8"),
+        (b"a = " + b"[" * 9000, " is not valid TOML: too many brackets"),
+        (b"include = ['missing.toml']\n", ", line 1: "),
+        (b"secrets = 'missing.toml'\n", ", line 1: "),
+        (b'secrets = "a\\u0000b"\n', ", line 1: "),
+        (None, " cannot be read: Is a directory."),
+    ],
+)
+def test_each_mistake_in_a_file_is_one_sentence(
+    content: bytes | None, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    unit = tmp_path / ("folder.toml" if content is None else "north.toml")
+    unit.mkdir() if content is None else unit.write_bytes(content)
+    table = f'[units.a]\naddress = "http://a"\nfile = "{unit.name}"\n'
+    for file in (unit, written(tmp_path, table, "units.toml")):
+        assert main(["unit", "check", str(file)]) == NO
+        (line,) = printed(capfd, unit)
+        assert said in line.partition(str(unit))[2]
+
+
+@for_each("content", [b"[outputs.OUT0]\nnmae = 'a'\n", b"a = [", b"\xff"])
+def test_a_file_with_a_mistake_changes_no_unit(
+    content: bytes, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    unit = tmp_path / "north.toml"
+    unit.write_bytes(content)
+    with Twin() as twin:
+        table = f'[units.a]\naddress = "{twin.url}"\nfile = "north.toml"\n'
+        units = written(tmp_path, table, "units.toml")
+        for words in (
+            f"plan {unit} {twin.url}",
+            f"apply {units} --yes",
+            f"watch {units} --once",
+        ):
+            assert main(["unit", *words.split()]) != DONE, words
+            assert len(printed(capfd, unit)) == 1
+        assert {request.method for request in twin.requests()} <= {"GET"}
+        assert not [one for one in twin.requests() if ".cgi" in one.path]
+
+
+def printed(capfd: pytest.CaptureFixture[str], file: Path) -> list[str]:
+    """Return the lines that name a file, of an output in which nothing is raw."""
+    output = "".join(capfd.readouterr())
+    assert "Traceback" not in output
+    assert output.replace("\n", "").isprintable()
+    return [line for line in output.splitlines() if str(file) in line]
+
+
+def test_a_mistake_in_a_shared_file_is_printed_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unit = written(tmp_path, "[pwm.PWM0]\nduty = 200\n", "north.toml")
+    tables = (
+        f'[units.{name}]\naddress = "http://{name}"\nfile = "north.toml"\n' for name in "abcde"
+    )
+    units = written(tmp_path, "".join(tables), "units.toml")
+    assert main(["unit", "check", str(units)]) == NO
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"a, b, c and 2 more: {unit}, line 2: ")
 
 
 def test_the_schema_of_a_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -147,25 +147,28 @@ def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
         ("outputs = 3", "outputs must be a table, such as [outputs]."),
         ("outputs.OUT0 = 3", "outputs.OUT0 must be a table, such as [outputs.OUT0]."),
         ("[profile]", "The version is written as hardware and software."),
-        ("[outputs.OUT0]\nname = 1", "outputs.OUT0.name is a text."),
-        ('[pwm.PWM0]\nduty = "much"', "pwm.PWM0.duty is a whole number."),
+        ("[outputs.OUT0]\nname = 1", "outputs.OUT0.name must be a text."),
+        ('[pwm.PWM0]\nduty = "much"', "pwm.PWM0.duty must be a whole number."),
         ("[pwm.PWM0]\nduty = 200", "must be a whole number from 0 to 100 in HW 3.9 SW 1.75, not"),
         ('[analog_inputs.INPA1]\nsensor = "PT100"', "must be one of off, vin=3.3V/5V,"),
-        ('[outputs.OUT0]\nreturn_time = "soon"', 'is a duration such as "90s"'),
-        ('[outputs.OUT0]\nreturn_time = "0.5s"', "is a duration in whole seconds"),
-        ('[email]\non_texts = "x"', "email.on_texts is a list, each item a text."),
+        ('[outputs.OUT0]\nreturn_time = "soon"', 'must be a duration such as "90s"'),
+        ('[outputs.OUT0]\nreturn_time = "0.5s"', "must be a duration in whole seconds"),
+        ('[email]\non_texts = "x"', "email.on_texts must be a list, each item a text."),
         ('[email]\non_texts = ["1","2","3","4","5"]', "has 5 items; HW 3.9 SW 1.75 has 4 places"),
-        ('[schedule.1]\ntime = "25:00"', 'is a time of the day such as "06:30"'),
-        ('[schedule.1]\ndays = "Someday"', "is weekdays such as"),
-        ("[schedule.1]\ndays = 3", "is weekdays such as"),
-        ('[schedule.1]\nvalue = "up"', "schedule.1.value is one of off, on, reverse."),
+        ('[schedule.1]\ntime = "25:00"', 'must be a time of the day such as "06:30"'),
+        ('[schedule.1]\ndays = "Someday"', "must be weekdays such as"),
+        ("[schedule.1]\ndays = 3", "must be weekdays such as"),
+        ('[schedule.1]\nvalue = "up"', "schedule.1.value must be one of off, on, reverse."),
         ('[schedule.1]\naction = "OUT9"', "HW 3.9 SW 1.75 has no action 'OUT9' there."),
         ('[schedule.1]\nname = "a name that is long"', "has no such time, date, days or name"),
         ('[rules]\n1 = "when it rains"', "rules.1 is no rule; write it like"),
         ('[rules.1]\nsource = "DS9"', "rules.1: HW 3.9 SW 1.75 has no source 'DS9' there."),
         ('[email]\npassword = "hush"', "email.password is a secret, which does not stand in"),
         ('[email]\npassword = { env = "NOT_SET" }', "environment variable NOT_SET, which is not"),
-        ('[email]\npassword = { secret = "no" }', "email.password is the secret 'no', which is"),
+        (
+            '[email]\npassword = { secret = "no" }',
+            "email.password refers to the secret 'no', which no secrets file holds",
+        ),
         ('[email]\nport = { env = "HOME" }', "email.port is no secret; write it here, or ${name}"),
         ("values = { a = [1] }", "values must be a table such as"),
         ('[outputs.OUT0]\nname = "${zone}"', "uses ${zone}, which has no value; give it as values"),
@@ -187,11 +190,11 @@ def test_a_mistake_is_told_with_its_line(line: str, told: str, tmp_path: Path) -
     found = mistakes(written(tmp_path, text))
     assert len(found) == 1
     assert told in found[0]
-    number = 1 if "valid TOML" in told else 2 + len(line.splitlines())
+    number = 2 + len(line.splitlines())
     at_header = {"there is no rules.1", "such time, date"}
-    assert found[0].startswith(f"unit.toml, line {number}: ") or any(
-        words in told for words in at_header
-    )
+    assert found[0].startswith(
+        f"unit.toml, line {number}{' is' if 'valid TOML' in told else ':'} "
+    ) or any(words in told for words in at_header)
     assert "hush" not in found[0]
 
 

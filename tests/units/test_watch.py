@@ -80,7 +80,10 @@ def test_the_inventory_orders_the_watch(tmp_path: Path, monkeypatch: pytest.Monk
         ("[watch]\nevery = 30", "watch.every must be a duration"),
         ("[watch]\nspeed = 1", "speed"),
         ('[watch]\npassword = "open"', "watch.password must be"),
-        ('[watch]\npassword = { env = "NO_SUCH" }', "watch.password is"),
+        (
+            '[watch]\npassword = { env = "NO_SUCH" }',
+            "watch.password refers to the environment variable NO_SUCH",
+        ),
         ('[watch.email]\nhost = "a"', "watch.email lacks recipient"),
         ('[watch.http]\nurl = "ftp://x/secret-token"', "watch.http.url must be"),
         ('[watch.mqtt]\nhost = "a"\nport = 0', "watch.mqtt.port must be"),
@@ -132,7 +135,6 @@ async def test_drift_is_what_the_file_names_and_the_unit_tells_otherwise(
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"units": ()}, "names no unit"),
         ({"port": 70000}, "no port 70000"),
         ({"host": "0.0.0.0"}, "configure a password"),
         ({"host": "0.0.0.0", "password": "short"}, "at least 12"),
@@ -146,6 +148,13 @@ async def test_a_watch_that_would_not_be_safe_does_not_begin(
     with pytest.raises(ErrorForPeople, match=said):
         await serve_watch(order, asyncio.Event())
     assert not (tmp_path / "data").exists()
+
+
+async def test_an_inventory_without_units_is_not_watched(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.toml"
+    empty.write_text("[units]\n")
+    with pytest.raises(ErrorForPeople, match=r"empty\.toml names no unit"):
+        await watch(empty, 0, True, None, False)
 
 
 async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Reading of a TOML file that a person wrote; any mistake in it is reported as a sentence."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,23 @@ def read_toml(path: Path, refused: type[ErrorForPeople]) -> tuple[str, dict[str,
     except UnicodeDecodeError as error:
         line = 1 + error.object.count(b"\n", 0, error.start)
         raise refused(f"{path}, line {line} is not text in UTF-8; save it as UTF-8.") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise refused(f"{path} is not valid TOML: {error}.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise refused(_invalid(path, text, str(error))) from None
+    except RecursionError:
+        raise refused(f"{path} is not valid TOML: too many brackets within brackets.") from None
+    except ValueError:
+        # What the operating system never gets to see.
+        raise refused(f"{str(path)!r} cannot be read: a file name has no NUL character.") from None
+
+
+def _invalid(path: Path, text: str, error: str) -> str:
+    """Put the line, which the parser names last, where all other mistakes have it."""
+    found = re.fullmatch(r"(.*) \(at line (\d+), (column \d+)\)", error, re.DOTALL)
+    if found is None:
+        line = 1 + text.rstrip("\n").count("\n")
+        return f"{path}, line {line} is not valid TOML: {error}."
+    reason, line_number, column = found.groups()
+    return f"{path}, line {line_number} is not valid TOML: {reason} ({column})."
 
 
 def _content(path: Path, refused: type[ErrorForPeople]) -> bytes:

@@ -13,6 +13,9 @@ from leverframe.units.inventory import is_inventory, load_inventory
 from leverframe.units.loading import load_unit_file
 from leverframe.units.problems import BadUnitFile
 
+#: Units that are named before one mistake of a file that they share.
+SHOWN_NAMES = 3
+
 
 def check(files: list[Path]) -> int:
     """Print every mistake in unit files and inventories; return whether there are any."""
@@ -37,10 +40,17 @@ def _mistakes(file: Path) -> list[str]:
         inventory = load_inventory(file, need_secrets=False)
     except BadUnitFile as error:
         return str(error).splitlines()
-    found = []
+    # Many units can share a file with a mistake.
+    found: dict[str, list[str]] = {}
     for unit in inventory.units:
         try:
             inventory.wanted(unit, need_secrets=False)
         except BadUnitFile as error:
-            found += [f"{unit.name}: {line}" for line in str(error).splitlines()]
-    return found
+            for line in str(error).splitlines():
+                found.setdefault(line, []).append(unit.name)
+    return [f"{_listed(names)}: {line}" for line, names in found.items()]
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    return ", ".join(names[:SHOWN_NAMES]) + more

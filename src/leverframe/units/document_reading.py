@@ -32,10 +32,11 @@ class SecretReference(NamedTuple):
     kind: str
     name: str
 
-    def __str__(self) -> str:
+    @property
+    def why_missing(self) -> str:
         if self.kind == "env":
-            return f"the environment variable {self.name}"
-        return f"the secret {self.name!r}"
+            return f"refers to the environment variable {self.name}, which is not set"
+        return f"refers to the secret {self.name!r}, which no secrets file holds"
 
 
 def reference_in(given: Any) -> SecretReference | None:
@@ -160,7 +161,7 @@ class DocumentReader:
         if reference is not None:
             found = self._secret(reference)
             if found is None:
-                sentence = f"{key_of(path)} is {reference}, which is not there."
+                sentence = f"{key_of(path)} {reference.why_missing}."
                 self.unresolved[path] = FileProblem(line, key_of(path), sentence)
             else:
                 self.entries[path] = FileEntry(found, line)

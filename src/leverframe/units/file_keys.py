@@ -158,7 +158,7 @@ def value_from_file(path: str, given: Any) -> Any:
         return _days(given)
     if pattern in SWITCHED_TO and isinstance(given, str):
         if given not in SWITCH_WORDS:
-            raise BadEntry(f"is one of {', '.join(SWITCH_WORDS)}")
+            raise BadEntry(f"must be one of {', '.join(SWITCH_WORDS)}")
         return SWITCH_WORDS.index(given)
     return _of_type(type_at(pattern), given)
 
@@ -214,11 +214,11 @@ def _of_type(hint: Any, given: Any) -> Any:
     items = get_args(hint)
     if items and hint != str | None:
         if not isinstance(given, list) or any(type(item) is not items[0] for item in given):
-            raise BadEntry(f"is a list, each item {_KINDS[items[0]]}")
+            raise BadEntry(f"must be a list, each item {_KINDS[items[0]]}")
         return tuple(given)
     allowed = get_args(hint) or (hint,)
     if type(given) not in allowed:
-        raise BadEntry(f"is {_KINDS[allowed[0]]}")
+        raise BadEntry(f"must be {_KINDS[allowed[0]]}")
     return given
 
 
@@ -226,11 +226,11 @@ def _seconds(text: str, hint: Any) -> float | int:
     try:
         seconds = seconds_from_text(text)
     except BadDuration:
-        raise BadEntry('is a duration such as "90s" or "1h30m"') from None
+        raise BadEntry('must be a duration such as "90s" or "1h30m"') from None
     if hint is float:
         return seconds
     if seconds != int(seconds):
-        raise BadEntry("is a duration in whole seconds")
+        raise BadEntry("must be a duration in whole seconds")
     return int(seconds)
 
 
@@ -239,7 +239,7 @@ def _time(text: str) -> int:
         hours, minutes, seconds = (int(part or 0) for part in found.groups())
         return hours * 3600 + minutes * 60 + seconds
     if ":" in text:
-        raise BadEntry('is a time of the day such as "06:30" or "06:30:15"')
+        raise BadEntry('must be a time of the day such as "06:30" or "06:30:15"')
     return int(_seconds(text, int))
 
 
@@ -248,12 +248,12 @@ def _days(given: Any) -> tuple[str, ...]:
         return WEEKDAYS
     items = [given] if isinstance(given, str) else given
     if not isinstance(items, list):
-        raise BadEntry(f"is {kind_words('schedule.*.days')}")
+        raise BadEntry(f"must be {kind_words('schedule.*.days')}")
     found: list[str] = []
     for item in items:
         first, dash, last = str(item).partition("-")
         if first not in WEEKDAYS or (dash and last not in WEEKDAYS):
-            raise BadEntry(f"is {kind_words('schedule.*.days')}")
+            raise BadEntry(f"must be {kind_words('schedule.*.days')}")
         begin = WEEKDAYS.index(first)
         end = WEEKDAYS.index(last) if dash else begin
         found += (

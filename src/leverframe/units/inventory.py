@@ -213,20 +213,24 @@ class _Reading:
 
     def _address(self, given: str | None, name: str, place: TomlPath) -> str:
         if given is None:
-            self.wrong(place, f"units.{name} lacks address, such as http://192.168.1.10.")
+            # One of the wrong type has been reported already.
+            if not any(problem.key == f"units.{name}.address" for problem in self.problems):
+                self.wrong(place, f"units.{name} lacks address, such as http://192.168.1.10.")
             return ""
         try:
             parts = urlsplit(given)
             is_usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-            is_usable = is_usable and parts.username is None
+            is_usable = is_usable and parts.username is None and given.isprintable()
+            is_usable = is_usable and " " not in given
+            is_usable = is_usable and f"{parts.path.strip('/')}{parts.query}{parts.fragment}" == ""
         except ValueError:
             is_usable = False
         if not is_usable:
             # An address may hold a password, which is not repeated.
             self.wrong(
                 (*place, "address"),
-                f"units.{name}.address is no address; write it like http://192.168.1.10, without a"
-                " name and password.",
+                f"units.{name}.address is not an address of a unit; write it like"
+                " http://192.168.1.10, without a name, a password or a path.",
             )
         return given.rstrip("/")
 
@@ -244,7 +248,7 @@ class _Reading:
     def _found(self, reference: SecretReference, key: str, place: TomlPath) -> str | None:
         found = self._secrets.find(reference)
         if found is None and self._need_secrets:
-            self.wrong(place, f"{key} is {reference}, which is not there.")
+            self.wrong(place, f"{key} {reference.why_missing}.")
         return found
 
     def _password(self, given: dict[str, str] | None, name: str, place: TomlPath) -> str | None:

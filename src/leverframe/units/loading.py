@@ -148,7 +148,9 @@ class _Loading:
         try:
             return read_toml(path, BadUnitFile)
         except BadUnitFile as error:
-            self.problems.append(FileProblem(at or FileLine(str(path), 1), "include", str(error)))
+            if at is None:
+                raise
+            self._wrong(at, "include", str(error))
             return "", None
 
     def _own_keys(

@@ -79,6 +79,8 @@ class WatchOrder(Struct, frozen=True):
 async def watch(inventory: Path, port: int, once: bool, ca_file: str | None, as_json: bool) -> int:
     """Watch the units of an inventory until SIGTERM or SIGINT, or look at each of them once."""
     order = order_of(load_inventory(inventory), port, ca_file)
+    if not order.units:
+        raise CannotWatch(f"{inventory} names no unit to watch.")
     if once:
         return await look_once(order, as_json=as_json)
     await serve_watch(order, stop_by_signal(), as_json=as_json)
@@ -208,8 +210,6 @@ async def serve_watch(order: WatchOrder, stop: asyncio.Event, *, as_json: bool =
 
 
 def _check(order: WatchOrder) -> None:
-    if not order.units:
-        raise CannotWatch("The inventory names no unit to watch.")
     check_port(order.port)
     if order.password is None and not is_loopback(order.host):
         raise CannotWatch(
