@@ -100,7 +100,7 @@ def test_units_are_chosen_by_name_address_or_group(folder: Path) -> None:
         ('[units.x]\naddress = "http://a"\ngroups = ["al"]', 3, "units.x: al is unknown; did"),
         ('[units.x]\naddress = "http://a"\nmac = "12"', 3, "must be six bytes such as"),
         ('[units.x]\naddress = "http://a"\npassword = "hush"', 3, 'must be { env = "NAME" }'),
-        ('[units.x]\naddress = "http://a"\npassword = { env = "NO" }', 1, "variable NO, which"),
+        ('[units.x]\naddress = "http://a"\npassword = { env = "NO" }', 3, "variable NO, which"),
         ("[groups.b]\nfile = 3", 2, "groups.b.file must be the name of a unit file"),
         ('secrets = "nowhere.toml"\n[units]', 1, "nowhere.toml cannot be read"),
     ],

@@ -16,6 +16,8 @@ JSON = "application/json"
 class AnsweringClient(PacedClient):
     """Gives the answers of a twin, some of them changed."""
 
+    login = None
+
     def __init__(self, twin: LoopTwin, changes: dict[str, Any]) -> None:
         self._twin = twin
         self._changes = changes

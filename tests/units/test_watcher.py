@@ -127,8 +127,12 @@ async def test_a_dead_unit_has_no_findings_and_no_drift() -> None:
             assert bench.told() == [*known, (ANSWER, True), (ANSWER, False)]
 
 
-@pytest.mark.parametrize("login", [None, UnitLogin("admin", "wrong")])
-@pytest.mark.parametrize("status", [401, 403, 429])
+WRONG = UnitLogin("admin", "wrong")
+
+
+@pytest.mark.parametrize(
+    ("status", "login"), [(401, None), (401, WRONG), (403, WRONG), (429, WRONG)]
+)
 async def test_a_refused_login_is_reported_as_such(status: int, login: UnitLogin | None) -> None:
     async with Twin() as unit, watching(WatchedUnit("cellar", unit.url, login)) as bench:
         with unit.fault(faults.status(status)):

@@ -206,7 +206,7 @@ class _Reading:
             file=None if file is None else self._path.parent / file,
             mac=self._mac(own.get("mac"), name, (*place, "mac")),
             user=merged.get("user"),
-            password=self._password(merged.get("password"), name, place),
+            password=self._password(merged.get("password"), name, (*place, "password")),
             values=values,
             line=self._line_at(place),
         )
@@ -253,9 +253,9 @@ class _Reading:
 
     def _password(self, given: dict[str, str] | None, name: str, place: TomlPath) -> str | None:
         reference = reference_in(given)
-        # The group that names it may stand elsewhere.
-        key = f"units.{name}.password"
-        return None if reference is None else self._found(reference, key, place)
+        return (
+            None if reference is None else self._found(reference, f"units.{name}.password", place)
+        )
 
     def _note_duplicates(self, units: tuple[InventoryUnit, ...], field: str) -> None:
         first: dict[str, InventoryUnit] = {}

@@ -71,7 +71,7 @@ class LiveReader:
             raise
 
     async def _look(self) -> LiveReading:
-        found = _object(await self._client.read(ALL), ALL)
+        found = await self._object(ALL)
         mac = normal_mac(str(found.get("mac", "")))
         if mac is None:
             raise UnusableAnswer(f"{ALL} has no MAC address; what answers there is not a unit.")
@@ -84,8 +84,19 @@ class LiveReader:
             self._tells_state = state is not None
             if state is not None:
                 return _from_state(reading, state)
-        periodic = _object(await self._client.read(PERIODIC), PERIODIC)
+        periodic = await self._object(PERIODIC)
         return _from_files(reading, {**found, **periodic})
+
+    async def _object(self, path: str) -> dict[str, Any]:
+        answer = await self._client.read(path)
+        if self._client.login is not None and answer.status == 403:
+            raise LoginRefused(f"It does not let this login read {path}; use another account.")
+        if self._client.login is not None and answer.status == 429:
+            raise LoginRefused(
+                "It accepts no login for now, because too many wrong passwords came from this"
+                " machine."
+            )
+        return _object(answer, path)
 
     async def _state(self) -> Mapping[str, Any] | None:
         answer = await self._client.read(STATE)
@@ -108,12 +119,6 @@ def known_profile(hardware: str, software: str) -> Profile:
 
 
 def _object(answer: UnitAnswer, path: str) -> dict[str, Any]:
-    if answer.status == 403:
-        raise LoginRefused(f"It does not let this login read {path}; use another account.")
-    if answer.status == 429:
-        raise LoginRefused(
-            "It accepts no login for now, because too many wrong passwords came from this machine."
-        )
     if not answer.is_ok:
         raise UnusableAnswer(f"The answer to {path} has the status {answer.status}.")
     try:
