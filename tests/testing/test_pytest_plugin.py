@@ -224,10 +224,13 @@ def test_a_failure_tells_the_last_requests_the_journal_and_the_seed(
             "  2026-01-05 00:00:00 GET /outs.cgi[?]out1=1 200",
             "What happened last:",
             "  2026-01-05 00:00:00 command 127.0.0.1: OUT1 on",
-            "The same again: pytest '*::test_fixture', or seed=*.",
+            "The same twin again: Twin(seed=*)",
+            "The same test again: pytest '*::test_fixture'",
             "*GET /outs.cgi[?]out2=1 200",
-            "The same again: *::test_own', or seed=7.",
-            "*could not tell what happened*",
+            "The same twin again: Twin(seed=7)",
+            "The same test again: *::test_own'",
+            "*could not say what happened*",
+            "The same twin again: Twin.process(seed=*)",
         ]
     )
 
@@ -245,6 +248,156 @@ def test_the_seeds_of_a_test_are_the_same_in_every_run(pytester: pytest.Pytester
         result.assert_outcomes(passed=1)
         lines.append([line for line in result.outlines if "seeds" in line])
     assert lines[0] == lines[1]
+
+
+def test_a_failure_reports_every_twin_however_it_was_made(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        from leverframe.testing import Fleet, Twin
+
+        @pytest.fixture(scope="module")
+        def shared():
+            with Twin(hw="3.0") as twin: yield twin
+
+        @pytest.fixture
+        def own():
+            with Twin(hw="3.5", accounts={"keeper": "secretly"}) as twin: yield twin
+
+        def test_fixtures(shared, own):
+            assert False
+
+        def test_closed_before_it_fails(shared):
+            twin = Twin(hw="3.6").start()
+            try:
+                twin.get("/outs.cgi?out3=1")
+                raise ValueError
+            finally:
+                twin.close()
+
+        def test_member_of_a_fleet(fleet):
+            fleet(12)[3].command("outs.cgi?out1=1")
+            assert False
+
+        @pytest.fixture
+        def broken():
+            with Twin(hw="3.7"):
+                raise ValueError
+            yield
+
+        def test_setup(broken): pass
+    """)
+    result = run(pytester)
+    result.assert_outcomes(failed=3, errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*ERROR at setup of test_setup*",
+            "*leverframe twin 1*",
+            "<Twin HW 3.7*",
+            "*test_fixtures*",
+            "*leverframe twin 1*",
+            "The same twin again: Twin(hw='3.0', seed=*)",
+            "*leverframe twin 2*",
+            "The same twin again: Twin(hw='3.5', accounts=..., seed=*)",
+            "*test_closed_before_it_fails*",
+            "*leverframe twin 1*",
+            "*GET /outs.cgi[?]out3=1 200",
+            "The same twin again: Twin(hw='3.6', seed=*)",
+            "*leverframe twin 2*",
+            "The same twin again: Twin(hw='3.0', seed=*)",
+            "*leverframe twin 10*",
+            "*leverframe twins*",
+            "3 more twins; twin.report() shows each.",
+        ]
+    )
+
+
+def test_seeds_do_not_depend_on_which_tests_run(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        from leverframe.testing import Twin
+
+        @pytest.fixture(scope="module")
+        def shared():
+            with Twin() as twin: yield twin
+
+        def test_first(shared): pass
+        def test_seeds(shared, twin):
+            with Twin() as own, Twin() as other:
+                print("seeds", shared.mac, twin.mac, own.mac, other.mac)
+                assert len({shared.mac, twin.mac, own.mac, other.mac}) == 4
+    """)
+    lines = []
+    for options in ((), ("-k", "test_seeds")):
+        result = run(pytester, "-s", *options)
+        lines.append(
+            [line[line.index("seeds") :] for line in result.outlines if "seeds 02" in line]
+        )
+    assert lines[0] == lines[1]
+    assert len(lines[0]) == 1
+
+
+def test_a_module_and_a_run_can_share_a_twin(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        test_one="""
+            import pytest
+            pytestmark = pytest.mark.leverframe(versions=["3.0", "3.5"])
+
+            @pytest.fixture(scope="module")
+            def cellar(module_twin_factory):
+                return module_twin_factory(name="cellar")
+
+            def test_first(module_twin, session_twin, cellar):
+                assert module_twin.state["OUT0"] == 0
+                module_twin.command("outs.cgi?out0=1")
+                session_twin.command("outs.cgi?out0=1")
+                cellar.command("outs.cgi?out1=1")
+                print("seed", module_twin.profile, module_twin.seed)
+
+            def test_second(module_twin, cellar, session_twin_factory):
+                assert module_twin.state["OUT0"] == 1
+                assert cellar.state["OUT1"] == 1
+                module_twin.reset()
+        """,
+        test_two="""
+            def test_third(session_twin, module_twin):
+                assert session_twin.state["OUT0"] == 1
+                assert module_twin.state["OUT0"] == 0
+                assert session_twin.profile.hw == module_twin.profile.hw == "3.9"
+        """,
+    )
+    run(pytester, "-s").assert_outcomes(passed=5, warnings=0)
+
+
+def test_a_mark_with_a_misspelt_parameter_names_the_right_one(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        @pytest.mark.leverframe(modbsu=True)
+        def test_mark(twin): pass
+    """)
+    result = run(pytester)
+    result.assert_outcomes(errors=1)
+    said = "*@pytest.mark.leverframe: parameter 'modbsu' is unknown. Did you mean 'modbus'*"
+    result.stdout.fnmatch_lines([said])
+    result.stdout.no_fnmatch_line("*pytest_plugin.py:*")
+
+
+def test_a_factory_refuses_what_no_twin_has(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        def test_factory(twin_factory): twin_factory(modbsu=True)
+        def test_process(twin_factory): twin_factory(process=True, mqtt="127.0.0.1:1")
+        @pytest.mark.leverframe(modbus=5020)
+        def test_type(twin): pass
+    """)
+    result = run(pytester)
+    result.assert_outcomes(failed=2, errors=1)
+    result.stdout.fnmatch_lines_random(
+        [
+            "*BadCall: twin_factory: parameter 'modbsu' is unknown. Did you mean 'modbus'*",
+            "*BadCall: Twin.process: parameter 'mqtt' is unknown.*",
+            "*modbus is True or False, not 5020; the port is then in twin.modbus.*",
+        ]
+    )
 
 
 def test_a_twin_that_was_left_on_is_closed_and_told(pytester: pytest.Pytester) -> None:
@@ -299,7 +452,8 @@ def test_without_a_twin_the_plugin_loads_nothing(pytester: pytest.Pytester) -> N
         def test_nothing():
             loaded = [name for name in sys.modules if name.startswith("leverframe")]
             assert sorted(loaded) == [
-                "leverframe", "leverframe.testing", "leverframe.testing.pytest_plugin"
+                "leverframe", "leverframe.testing", "leverframe.testing.pytest_plugin",
+                "leverframe.testing.seeds",
             ]
     """)
     pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)

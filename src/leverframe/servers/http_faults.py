@@ -140,8 +140,8 @@ def _noted(entry: Any, reply: SentReply, began: float) -> SentReply:
 async def _timed(entry: Any, pieces: AsyncIterator[bytes], began: float) -> AsyncIterator[bytes]:
     """Pass on what is written by and by, and note how long all of it took."""
     async for piece in pieces:
-        yield piece
         entry.duration = perf_counter() - began
+        yield piece
 
 
 def _own_answer(active: ActiveFault) -> Reply:

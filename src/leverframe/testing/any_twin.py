@@ -8,9 +8,12 @@ Importing this loads neither the controller nor a client: methods import what th
 
 import asyncio
 import operator
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import quote
@@ -37,6 +40,7 @@ DAY = "1d"
 REPORTED = 20
 #: All twins that were started and are not yet forgotten.
 STARTED_TWINS: "WeakSet[AnyTwin]" = WeakSet()
+_NUMBERS = count(1)
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<": operator.lt,
@@ -73,8 +77,14 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     ca_file: str | None = None
     #: What a recording that was given as `settings` shows, with what it does not (`unread`).
     recorded_unit: "PulledUnit | None" = None
+    #: Whether a test has to close it; a controller of a node that runs elsewhere stays.
+    ends_with_test = True
 
-    def __init__(self) -> None:
+    def __init__(self, **given: Any) -> None:
+        #: What it was made with, for the line that makes the same one again.
+        self._given = given
+        #: Counts the twins of this process in the order in which they were made.
+        self.number = next(_NUMBERS)
         self.outbox = TwinOutbox(lambda: self._json("/api/outbox"), self._clear_outbox)
         #: Its time, for code under test that shall go by it.
         self.clock = TwinClock(lambda: self.now)
@@ -147,6 +157,13 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         finally:
             self.close()
 
+    def _keep_report(self) -> None:
+        """Keep what happened where an error is the reason of being closed, as in `finally`."""
+        if self.is_on and self.last_report is None and sys.exc_info()[1] is not None:
+            # What cannot be reported must not hide the error, or keep the twin on.
+            with suppress(Exception):
+                self.last_report = self.report()
+
     # --- requests ---------------------------------------------------------------------------------
 
     def get(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
@@ -203,8 +220,21 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
         return explain(label, self.state, self._json("/api/rules"), self.journal, self.zone)
 
+    @property
+    def recipe(self) -> str:
+        """The call that makes the same twin again, with its seed; without passwords."""
+        from leverframe.testing.recipe import written_call
+
+        return written_call(self._made_by, {**self._given, "seed": self.seed})
+
+    #: The call that makes such a twin.
+    _made_by = "Twin"
+
     def report(self) -> str:
-        """List the last requests and journal entries, for people who look for a mistake."""
+        """List the last requests and journal entries, for people who look for a mistake.
+
+        The last line is the call that makes the same twin again, with its seed.
+        """
         requests = [str(request) for request in self.requests()[-REPORTED:]]
         happened = [
             f"{datetime.fromtimestamp(entry['time'], self.zone):%Y-%m-%d %H:%M:%S}"
@@ -218,6 +248,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
                 *(f"  {line}" for line in requests or ["none"]),
                 "What happened last:",
                 *(f"  {line}" for line in happened or ["nothing"]),
+                f"The same twin again: {self.recipe}",
             ]
         )
 

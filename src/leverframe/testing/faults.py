@@ -14,7 +14,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from leverframe.hardware.fault_catalogue import BadFault, Fault, fault_from_fields
+from leverframe.hardware.fault_catalogue import (
+    BadFault,
+    Fault,
+    HeaderLines,
+    fault_from_fields,
+)
 
 __all__ = [
     "BadFault",
@@ -247,7 +252,10 @@ def reply(
         body, content_type = _as_json(json), content_type or "application/json"
     if body and status in (204, 304):
         raise BadFault(f"An answer with status {status} has no body.", "an empty body", "body")
-    lines = "\n".join(f"{name}: {value}" for name, value in (headers or {}).items())
+    headers = headers or {}
+    lines = [f"{name}: {value}" for name, value in headers.items()]
+    if broken := [line for line in lines if len(line.splitlines()) > 1]:
+        raise BadFault(f"{broken[0]!r} has a line break.", HeaderLines().allowed, "headers")
     return _fault(
         "reply",
         path=path,
@@ -255,7 +263,7 @@ def reply(
         type_=content_type,
         body=body if isinstance(body, str) and body else None,
         base64=b64encode(body).decode() if isinstance(body, bytes) and body else None,
-        headers=lines or None,
+        headers="\n".join(lines) or None,
     )
 
 

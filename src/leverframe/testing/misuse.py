@@ -42,19 +42,19 @@ def unknown(what: str, given: object, allowed: Collection[str]) -> BadCall:
     return BadCall(f"{what} {given!r} is unknown.{guess} Allowed: {', '.join(nearest)}.")
 
 
-def check_names(call: Callable[..., object], what: str, given: Iterable[str]) -> None:
+def check_names(
+    call: Callable[..., object], what: str, given: Iterable[str], also: Iterable[str] = ()
+) -> None:
     """Refuse parameters that a call does not have."""
-    known = [
-        one.name
-        for one in inspect.signature(call).parameters.values()
-        if one.kind is inspect.Parameter.KEYWORD_ONLY
-    ]
+    parameters = inspect.signature(call).parameters.values()
+    known = [one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
+    known += also
     for name in given:
         if name not in known:
             raise unknown(f"{what}: parameter", name, known)
 
 
-def check_parameters(**given: Any) -> None:
+def check_parameters(given: Mapping[str, Any]) -> None:
     """Refuse what a twin cannot be made of because of its type, such as `modbus=5020`."""
     for name, value in given.items():
         if name in _FLAGS and not isinstance(value, bool):

@@ -14,8 +14,9 @@ import httpx
 from leverframe.fleet.api.reading import MemberReport
 from leverframe.profile import Profile
 from leverframe.servers.http.request_journal import BENCH_HEADER
-from leverframe.testing.any_twin import TwinAddress
+from leverframe.testing.any_twin import STARTED_TWINS, TwinAddress
 from leverframe.testing.http_twin import HttpSnapshot, HttpTwin, reached
+from leverframe.testing.seeds import new_seed
 from leverframe.testing.twin_client import checked
 
 
@@ -43,11 +44,18 @@ class NodeTwin(HttpTwin):
         self.zone = zone
         self.account = account
         self.ca_file = ca_file
-        self.seed = SystemRandom().getrandbits(31)
+        self.seed = new_seed()
         self._report = report
         self._client = client
         self._first: HttpSnapshot | None = None
         self._taken: list[str] = []
+
+    ends_with_test = False
+
+    @property
+    def recipe(self) -> str:
+        """The same controller, with the seed of its faults; what it was before is its node's."""
+        return f"twin = Fleet.connect({self.door!r})[{self.name!r}]; twin.seed = {self.seed}"
 
     @property
     def is_on(self) -> bool:
@@ -100,6 +108,7 @@ class NodeTwin(HttpTwin):
         return TwinAddress(self._report.address, port)
 
     def _operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
+        STARTED_TWINS.add(self)
         # The node resets connections to one that is off; what only reads may be asked again.
         is_reading = method == "GET" and target.startswith("/api/")
         reply = reached(

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from random import SystemRandom
 from tempfile import TemporaryDirectory
 from typing import Self
 
@@ -39,6 +38,7 @@ from leverframe.testing.any_twin import (
 )
 from leverframe.testing.http_twin import HttpTwin, reached
 from leverframe.testing.misuse import check_parameters
+from leverframe.testing.seeds import new_seed
 from leverframe.testing.twin_client import ANSWER_S, TwinRefused, checked
 
 #: How long a start and an end may take, in real seconds.
@@ -79,14 +79,16 @@ class ProcessTwin(HttpTwin):
         recorded: str | Path | None = None,
         seed: int | None = None,
     ) -> None:
-        check_parameters(
-            hw=hw, sw=sw, mac=mac, name=name, timezone=timezone, accounts=accounts, tls=tls,
-            modbus=modbus, snmp=snmp, lenient=lenient, recorded=recorded, seed=seed,
-        )  # fmt: skip
-        super().__init__()
+        given = {
+            **{"data": data, "hw": hw, "sw": sw, "mac": mac, "name": name, "start": start},
+            **{"timezone": timezone, "settings": settings, "accounts": accounts, "tls": tls},
+            **{"modbus": modbus, "snmp": snmp, "lenient": lenient, "recorded": recorded},
+        }
+        check_parameters({**given, "seed": seed})
+        super().__init__(**given)
         settings, recorded = self._read_recording(settings, recorded)
         self._profile = version_for(hw, sw, settings)
-        self.seed = SystemRandom().getrandbits(32) if seed is None else seed
+        self.seed = new_seed() if seed is None else seed
         self.zone = Config(timezone=timezone).zone()
         self._temporary: TemporaryDirectory[str] | None = None
         if data is None:
@@ -122,6 +124,8 @@ class ProcessTwin(HttpTwin):
         self._was_set_up = False
         self._snapshots = 0
         self.ca_file = str(self.data / "tls-certificate.pem") if tls else None
+
+    _made_by = "Twin.process"
 
     @property
     def is_on(self) -> bool:
@@ -179,6 +183,7 @@ class ProcessTwin(HttpTwin):
         return msgspec.json.decode(told.content)["time"] if told.is_success else None
 
     def close(self) -> None:
+        self._keep_report()
         if self._process is not None:
             self._process.terminate()
             self._end()

@@ -3,6 +3,10 @@
 `@pytest.mark.leverframe(hw="3.0", sw="1.58a", ...)` says what the fixture `twin` starts; several
 marks on one test, or `versions=[...]` in one, run it once for each. Marks of a class or module hold
 for all its tests. `--leverframe-versions` names the versions for tests that name none themselves.
+`module_twin` and `session_twin` are one twin for a module or a run, which tests share as it is.
+
+A test that fails shows what happened in all twins that it started or could use. Seeds come from the
+names of tests and fixtures, so that the same test does the same again.
 
 Importing this loads nothing of the kit: every run of pytest imports it, also those without a twin.
 """
@@ -12,9 +16,11 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
+from weakref import WeakSet
 
 import pytest
+
+from leverframe.testing.seeds import seeds_from
 
 if TYPE_CHECKING:
     from leverframe.testing.any_twin import AnyTwin
@@ -24,6 +30,12 @@ MARK = "leverframe"
 OPTION = "--leverframe-versions"
 #: The fixture whose parameter says what the `twin` of a test is.
 VARIANT = "leverframe_variant"
+#: The twin that the tests of a module share.
+MODULE_TWIN = "module_twin"
+#: Keywords of a mark beside the parameters of twins.
+MARK_ONLY = ("versions", "process")
+#: A failure reports no more twins than these: a fleet may have a thousand.
+MAX_REPORTED = 10
 #: Keywords that say which version it is, beside `versions`.
 NAMES_VERSION = frozenset(("hw", "sw", "settings"))
 
@@ -34,7 +46,11 @@ class LeakedTwin(UserWarning):
     """A test started a twin and did not close it."""
 
 
-_MADE = pytest.StashKey["list[AnyTwin]"]()
+#: Twins that fixtures started, and close.
+_MANAGED: "WeakSet[AnyTwin]" = WeakSet()
+#: Twins that were started before a test and its fixtures.
+_BEFORE = pytest.StashKey["WeakSet[AnyTwin]"]()
+#: Twins that a test itself started.
 _LEFT = pytest.StashKey["list[AnyTwin]"]()
 
 
@@ -74,14 +90,19 @@ def _versions(config: pytest.Config) -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if VARIANT not in metafunc.fixturenames:
-        return
-    variants = _variants(metafunc.definition)
-    if len(variants) > 1:
-        metafunc.parametrize(VARIANT, variants, ids=_names(variants), indirect=True)
+    if VARIANT in metafunc.fixturenames:
+        variants = _variants(metafunc.definition)
+        if len(variants) > 1:
+            metafunc.parametrize(VARIANT, variants, ids=_names(variants), indirect=True)
+    module = metafunc.definition.getparent(pytest.Module)
+    if MODULE_TWIN in metafunc.fixturenames and module is not None:
+        variants = _variants(module)
+        if len(variants) > 1:
+            names = _names(variants)
+            metafunc.parametrize(MODULE_TWIN, variants, ids=names, indirect=True, scope="module")
 
 
-def _variants(test: pytest.Item) -> list[Variant]:
+def _variants(test: pytest.Item | pytest.Module) -> list[Variant]:
     own = [mark for mark in test.own_markers if mark.name == MARK]
     outer: Variant = {}
     for mark in test.iter_markers(MARK):
@@ -112,15 +133,23 @@ def _by_version(variant: Variant, config: pytest.Config) -> list[Variant]:
     elif isinstance(versions, str):
         versions = versions_from(versions)
     if not versions:
-        raise pytest.UsageError(f"@pytest.mark.{MARK} has no version in `versions`.")
+        raise pytest.Collector.CollectError(f"@pytest.mark.{MARK} has no version in `versions`.")
     return [{**variant, **version_parameters(version)} for version in versions]
 
 
 def _keywords(mark: pytest.Mark) -> Variant:
     if mark.args:
-        raise pytest.UsageError(
+        raise pytest.Collector.CollectError(
             f"@pytest.mark.{MARK} takes keywords such as hw='3.0', not {mark.args!r}."
         )
+    from leverframe.testing import BadCall, ProcessTwin, Twin
+    from leverframe.testing.misuse import check_names
+
+    kind = ProcessTwin if mark.kwargs.get("process") else Twin
+    try:
+        check_names(kind, f"@pytest.mark.{MARK}", mark.kwargs, MARK_ONLY)
+    except BadCall as error:
+        raise pytest.Collector.CollectError(str(error)) from None
     return dict(mark.kwargs)
 
 
@@ -145,18 +174,20 @@ def leverframe_variant(request: pytest.FixtureRequest) -> Variant:
 # --- fixtures -------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def twin_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., "AnyTwin"]]:
-    """Start twins by `twin_factory(hw=..., process=True, ...)`; they are closed after the test."""
-    made: list[AnyTwin] = request.node.stash.setdefault(_MADE, [])
+def _factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., "AnyTwin"]]:
+    """Start twins, and close them when the fixture ends."""
+    made: list[AnyTwin] = []
 
     def make(*, process: bool = False, **parameters: Any) -> "AnyTwin":
         from leverframe.testing import Twin
+        from leverframe.testing.misuse import check_names
 
-        _place_files(parameters, request.path.parent)
-        parameters.setdefault("seed", _seed(request.node.nodeid, len(made)))
+        _place_files(parameters, request)
+        if not process:
+            check_names(Twin, "twin_factory", parameters, MARK_ONLY)
         twin = Twin.process(**parameters) if process else Twin(**parameters)
         made.append(twin)
+        _MANAGED.add(twin)
         return twin.start()
 
     yield make
@@ -165,25 +196,56 @@ def twin_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., "AnyT
 
 
 @pytest.fixture
+def twin_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., "AnyTwin"]]:
+    """Start twins by `twin_factory(hw=..., process=True, ...)`; they are closed after the test."""
+    yield from _factory(request)
+
+
+@pytest.fixture(scope="module")
+def module_twin_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., "AnyTwin"]]:
+    """Start twins as `twin_factory` does; they are closed after the last test of the module."""
+    yield from _factory(request)
+
+
+@pytest.fixture(scope="session")
+def session_twin_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., "AnyTwin"]]:
+    """Start twins as `twin_factory` does; they are closed at the end of the run."""
+    yield from _factory(request)
+
+
+@pytest.fixture
 def twin(leverframe_variant: Variant, twin_factory: Callable[..., "AnyTwin"]) -> "AnyTwin":
     """Provide a controller on virtual time, of the newest version or as the mark says."""
     return twin_factory(**leverframe_variant)
 
 
+@pytest.fixture(scope="module")
+def module_twin(
+    request: pytest.FixtureRequest, module_twin_factory: Callable[..., "AnyTwin"]
+) -> "AnyTwin":
+    """Provide one controller to all tests of a module, as the mark of the module says."""
+    variant = request.param if hasattr(request, "param") else _variants(request.node)[0]
+    return module_twin_factory(**variant)
+
+
+@pytest.fixture(scope="session")
+def session_twin(session_twin_factory: Callable[..., "AnyTwin"]) -> "AnyTwin":
+    """Provide one controller of the newest version to all tests of a run."""
+    return session_twin_factory()
+
+
 @pytest.fixture
 def fleet(request: pytest.FixtureRequest) -> Iterator[Callable[..., "Fleet"]]:
     """Start many twins that share one time, by `fleet(10, versions=[...])`."""
-    made: list[AnyTwin] = request.node.stash.setdefault(_MADE, [])
     fleets: list[Fleet] = []
 
     def make(count: int, versions: Any = (), **parameters: Any) -> "Fleet":
         from leverframe.testing import Fleet
 
-        _place_files(parameters, request.path.parent)
-        parameters.setdefault("seed", _seed(request.node.nodeid, len(made)))
+        _place_files(parameters, request)
         one = Fleet(count, versions, **parameters)
         fleets.append(one)
-        made.extend(one)
+        _MANAGED.update(one)
         return one.start()
 
     yield make
@@ -191,17 +253,27 @@ def fleet(request: pytest.FixtureRequest) -> Iterator[Callable[..., "Fleet"]]:
         one.close()
 
 
-def _seed(nodeid: str, number: int) -> int:
-    """Return a seed that is the same in every run, and another one for every twin."""
-    return crc32(f"{nodeid} {number}".encode())
-
-
-def _place_files(parameters: dict[str, Any], folder: Path) -> None:
+def _place_files(parameters: dict[str, Any], request: pytest.FixtureRequest) -> None:
     """Take the name of a settings file or recording as one beside the test, if it is there."""
+    # A fixture of the whole run stands beside no test.
+    folder = request.config.rootpath if request.scope == "session" else request.path.parent
     for key in ("settings", "recorded"):
         name = parameters.get(key)
         if isinstance(name, str) and (folder / name).exists():
-            parameters[key] = folder / name
+            parameters[key] = Path(folder / name)
+
+
+# --- seeds ----------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Iterator[None]:
+    # By its own place: which test needs a shared fixture first depends on which tests run.
+    variant = getattr(request, "param_index", 0)
+    with seeds_from(f"{request.node.nodeid} {fixturedef.argname} {variant}"):
+        return (yield)
 
 
 # --- leaks and reports ----------------------------------------------------------------------------
@@ -214,13 +286,19 @@ def _started() -> "set[AnyTwin]":
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    item.stash[_BEFORE] = WeakSet(_started())
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     before = _started()
     try:
-        return (yield)
+        with seeds_from(item.nodeid):
+            return (yield)
     finally:
-        own = item.stash.get(_MADE, [])
-        item.stash[_LEFT] = [twin for twin in _started() - before if twin not in own]
+        item.stash[_LEFT] = [twin for twin in _started() - before if twin not in _MANAGED]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -228,9 +306,11 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     try:
         return (yield)
     finally:
-        leaked = [twin for twin in item.stash.get(_LEFT, []) if twin.is_on]
+        left = item.stash.get(_LEFT, [])
+        leaked = [twin for twin in left if twin.is_on and twin.ends_with_test]
         for twin in leaked:
             twin.close()
+        left.clear()
         if leaked:
             warnings.warn(
                 LeakedTwin(
@@ -244,19 +324,25 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report: Any = yield
-    if report.when == "call" and report.failed:
-        twins = [*item.stash.get(_MADE, []), *item.stash.get(_LEFT, [])]
-        for number, twin in enumerate(twins, start=1):
-            text = _report_of(twin)
-            if text is not None:
-                repeat = f"The same again: pytest {item.nodeid!r}, or seed={twin.seed}."
-                report.sections.append((f"leverframe twin {number}", f"{text}\n{repeat}"))
+    if report.failed:
+        before = item.stash.get(_BEFORE, WeakSet())
+        # Those of the test first, then those that it shares with others.
+        twins = sorted(_started(), key=lambda twin: (twin in before, twin.number))
+        texts = [text for twin in twins if (text := _report_of(twin, twin in before)) is not None]
+        for number, text in enumerate(texts[:MAX_REPORTED], start=1):
+            again = f"The same test again: pytest {item.nodeid!r}"
+            report.sections.append((f"leverframe twin {number}", f"{text}\n{again}"))
+        if len(texts) > MAX_REPORTED:
+            more = f"{len(texts) - MAX_REPORTED} more twins; twin.report() shows each."
+            report.sections.append(("leverframe twins", more))
     return report  # type: ignore[no-any-return]
 
 
-def _report_of(twin: "AnyTwin") -> str | None:
+def _report_of(twin: "AnyTwin", is_shared: bool) -> str | None:
+    """Return what happened in a twin; None for one that was closed before the test."""
     try:
-        return twin.report() if twin.is_on else twin.last_report
+        return twin.report() if twin.is_on else None if is_shared else twin.last_report
     except Exception as error:
         # A twin that was killed, or is frozen by a fault, must not hide the failure itself.
-        return f"{twin!r} could not tell what happened: {error}"
+        again = f"The same twin again: {twin.recipe}"
+        return f"{twin!r} could not say what happened: {error}\n{again}"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from copy import copy
 from pathlib import Path
-from random import Random, SystemRandom
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote, urlsplit
@@ -27,6 +27,7 @@ from leverframe.testing.any_twin import (
     TwinAddress,
 )
 from leverframe.testing.loop_thread import LOOP_THREAD
+from leverframe.testing.seeds import new_seed
 
 if TYPE_CHECKING:
     from leverframe.controller import Controller
@@ -90,11 +91,13 @@ class Twin(AnyTwin):
         from leverframe.storage.store import MemoryStore
         from leverframe.testing.misuse import check_parameters
 
-        check_parameters(
-            hw=hw, sw=sw, mac=mac, name=name, timezone=timezone, accounts=accounts, tls=tls,
-            modbus=modbus, snmp=snmp, mqtt=mqtt, lenient=lenient, recorded=recorded, seed=seed,
-        )  # fmt: skip
-        super().__init__()
+        given = {
+            **{"hw": hw, "sw": sw, "mac": mac, "name": name, "start": start, "timezone": timezone},
+            **{"settings": settings, "accounts": accounts, "tls": tls, "modbus": modbus},
+            **{"snmp": snmp, "mqtt": mqtt, "lenient": lenient, "recorded": recorded, "seed": seed},
+        }
+        check_parameters(given)
+        super().__init__(**given)
         settings, recorded = self._read_recording(settings, recorded)
         self._profile = version_for(hw, sw, settings)
         self._config = Config(
@@ -111,7 +114,7 @@ class Twin(AnyTwin):
             virtual_time=True,
         )
         self._config.check_name()
-        self.seed = SystemRandom().getrandbits(32) if seed is None else seed
+        self.seed = new_seed() if seed is None else seed
         self.zone = self._config.zone()
         self._wall = VirtualClock.START if start is None else wall_of(start, self.zone)
         self._leaves = {
@@ -142,6 +145,7 @@ class Twin(AnyTwin):
         return self
 
     def close(self) -> None:
+        self._keep_report()
         for fork in self._forks:
             fork.close()
         self._forks.clear()
@@ -263,7 +267,7 @@ class Twin(AnyTwin):
         It stays away from a broker: there it would be taken for this one, and push it out.
         """
         other = copy(self)
-        AnyTwin.__init__(other)
+        AnyTwin.__init__(other, **self._given)
         other._built = None
         other._uses_mqtt = False
         other._forks = []
