@@ -96,6 +96,7 @@ SERVERS_MAY_IMPORT = {
     # What becomes of bytes on their way is the same for both kinds of connection.
     "modbus": SHARING | {"tried_address", "byte_faults"},
     "http_faults": {"http"},
+    "byte_faults": {"http"},
     "problems": {"http"},
     "accounts": {"http", "problems", "source_address"},
     "routes": {"http", "problems", "accounts", "sms_commands"} | SHARING,

@@ -1,5 +1,6 @@
 """The library: what `leverframe` exports, and boards that other packages bring."""
 
+import inspect
 import subprocess
 import sys
 from collections.abc import MutableMapping
@@ -173,3 +174,21 @@ def test_the_page_of_the_library_tells_every_name_with_what_it_does() -> None:
             assert name == "__version__" or f"### `{module.__name__}.{name}`" in page
     assert "- `await open(settings, troubles)`: Open the devices;" in page
     assert "VirtualClock(wall=1767571200.0)" in page
+
+
+def test_the_page_of_the_library_lists_every_attribute() -> None:
+    page = library_page()
+    for module in (leverframe, testing):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if not inspect.isclass(value) or not value.__module__.startswith("leverframe"):
+                continue
+            begin = page.index(f"### `{module.__name__}.{name}`")
+            about = page[begin : page.find("### ", begin + 4)]
+            fields = getattr(value, "__struct_fields__", ())
+            own = [one for one in (*fields, *vars(value).get("__annotations__", ()))]
+            for attribute in own:
+                assert attribute[0] == "_" or f"- `{attribute}" in about, f"{name}.{attribute}"
+    assert "- `clock`: Its time, for code under test that shall go by it." in page
+    assert "- `command`: What was refused, such as" in page
+    assert "- `method`: `str`." in page

@@ -422,6 +422,7 @@ EVERY = (
     *(faults.slow(1), faults.drip(), faults.refuse(), faults.reset(), faults.reset_after(3)),
     *(faults.cut(), faults.wrong_length(), faults.status(), faults.garbage(), faults.stale()),
     *(faults.content_type(), faults.half_open(), faults.frozen(), faults.raw("ds1", "x")),
+    *(faults.mqtt(), faults.reply("/own", "x", headers={"A": "b"})),
     *(faults.reboot(), faults.brown_out(), faults.clock_wrong(), faults.clock_jumps()),
     *(faults.stuck_output("OUT0"), faults.reversed_output("OUT0"), faults.bounce("OUT0")),
     *(faults.stuck("DS1"), faults.noisy("DS1"), faults.drifting("DS1"), faults.spikes("DS1")),

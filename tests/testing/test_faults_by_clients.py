@@ -1,6 +1,7 @@
 """Faults of a twin as clients see them from outside: httpx, requests and the makers' library.
 
-What answers look like is in `tests/servers/test_faulty_answers.py`, Modbus with the server.
+What answers look like is in `tests/servers/test_faulty_answers.py`, Modbus and MQTT in
+`test_byte_faults.py`.
 """
 
 import json
@@ -12,7 +13,7 @@ import pytest
 import requests
 from tinytoolslib.models import get_version
 
-from leverframe.hardware.fault_catalogue import FAULTS, HTTP, MODBUS
+from leverframe.hardware.fault_catalogue import FAULTS, HTTP, MODBUS, MQTT
 from leverframe.testing import Twin, faults
 from tests.patience import PATIENCE_S
 
@@ -175,5 +176,5 @@ def test_every_kind_is_seen_by_a_client_somewhere() -> None:
     here = {"refuse", "reboot", "brown_out", "clock_wrong", "clock_jumps", "down", "input_chatter"}
     here |= {"output_stuck", "output_reversed", "relay_bounce", "sensor_stuck", "sensor_noisy"}
     here |= {"sensor_drifting", "sensor_spikes", "sensor_absent", "sensor_85", "sensor_minus_127"}
-    elsewhere = {name for name, kind in FAULTS.items() if kind.where in (HTTP, MODBUS)}
+    elsewhere = {name for name, kind in FAULTS.items() if kind.where in (HTTP, MODBUS, MQTT)}
     assert here | elsewhere == FAULTS.keys()

@@ -254,5 +254,5 @@ def test_pins_show_what_is_driven_not_what_is_wanted(twin: Twin) -> None:
     shown = twin.pins["PWM0"]
     with twin.fault(faults.stuck_output("OUT0", "off")):
         assert (twin.state["OUT0"], twin.pins["OUT0"]) == (1, 0)
-    twin.command("stm.cgi?pwmp=10000000")
+    twin.command("stm.cgi?pwmp=1")
     assert (twin.state["PWM0"], twin.pins["PWM0"]) == (1, 100 - shown)

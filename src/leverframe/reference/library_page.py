@@ -1,6 +1,8 @@
 """The page of the library: what packages may import, told by its docstrings and signatures."""
 
+import ast
 import inspect
+import textwrap
 from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
@@ -33,8 +35,10 @@ def _about(module: ModuleType) -> Iterator[str]:
         if inspect.isclass(value):
             yield f"### `{module.__name__}.{name}`\n\n{_signature(name, value)}{_doc(value)}"
             members = [_member(owner, member) for owner, member in _members(value)]
+            attributes = attributes_of(value).items()
+            members += [f"- `{one}`: {doc}" if doc else f"- `{one}`" for one, doc in attributes]
             if members:
-                yield "\n".join(members)
+                yield "\n".join(sorted(members, key=_by_kind))
         elif inspect.ismodule(value):
             yield f"### `{module.__name__}.{name}`\n\n{_doc(value)}"
             functions = ((key, getattr(value, key)) for key in sorted(value.__all__))
@@ -94,6 +98,72 @@ def _members(cls: type) -> Iterator[tuple[str, Any]]:
                 # What has no docstring does what the protocol says.
                 if _summary(value) and not _summary(value).startswith("Do nothing"):
                     yield name, value
+
+
+def attributes_of(cls: type) -> dict[str, str]:
+    """Return the public attributes that are no properties, each with the comment before it."""
+    found: dict[str, str] = {}
+    for owner in cls.__mro__:
+        if owner.__module__.startswith("leverframe"):
+            for name, doc in _attributes_in(owner):
+                is_member = callable(getattr(cls, name, None)) and name not in _fields_of(owner)
+                if not found.get(name) and not is_member:
+                    found[name] = doc
+    shown = {name for name, _ in _members(cls)}
+    return {name: doc for name, doc in found.items() if name not in shown}
+
+
+def _fields_of(cls: type) -> frozenset[str]:
+    return frozenset(vars(cls).get("__annotations__", ()))
+
+
+def _attributes_in(cls: type) -> Iterator[tuple[str, str]]:
+    """Yield what a class declares and what its constructor sets."""
+    source = textwrap.dedent(inspect.getsource(cls))
+    (tree,), lines = ast.parse(source).body, source.splitlines()
+    assert isinstance(tree, ast.ClassDef)
+    for statement in tree.body:
+        yield from _declared(statement, lines, ast.Name)
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            for inner in statement.body:
+                yield from _declared(inner, lines, ast.Attribute)
+
+
+def _declared(
+    statement: ast.stmt, lines: list[str], kind: type[ast.Name | ast.Attribute]
+) -> Iterator[tuple[str, str]]:
+    """Yield what a statement declares: names in a class, attributes of `self` in a constructor."""
+    if not isinstance(statement, ast.AnnAssign | ast.Assign):
+        return
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    for target in targets:
+        if isinstance(target, kind):
+            name = target.id if isinstance(target, ast.Name) else target.attr
+            if not name.startswith("_"):
+                doc = _comment_before(statement.lineno - 1, lines)
+                yield name, doc or _type_of(statement)
+
+
+def _type_of(statement: ast.AnnAssign | ast.Assign) -> str:
+    """Return the declared type, where nothing else is said."""
+    if isinstance(statement, ast.Assign):
+        return ""
+    return f"`{ast.unparse(statement.annotation)}`."
+
+
+def _comment_before(line: int, lines: list[str]) -> str:
+    """Return the comment that begins with `#:` and ends before a line."""
+    begin = line
+    while begin and lines[begin - 1].strip().startswith("#"):
+        begin -= 1
+    words = [one.strip().lstrip("#:").strip() for one in lines[begin:line]]
+    return " ".join(words) if begin < line and lines[begin].strip().startswith("#:") else ""
+
+
+def _by_kind(line: str) -> tuple[bool, str]:
+    """Sort attributes and properties first, then methods."""
+    name = line.partition("`")[2].partition("`")[0]
+    return "(" in name, name.removeprefix("await ")
 
 
 def _member(name: str, value: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from leverframe.controller.faults import ActiveFault, Faults
 from leverframe.hardware import fault_catalogue
+from leverframe.servers.http.connection import reset_at_close
 
 
 def cut_bytes(active: ActiveFault, data: bytes) -> bytes:
@@ -27,6 +28,12 @@ def corrupt_bytes(active: ActiveFault, data: bytes, spared: int = 0) -> bytes:
     for place in active.random.sample(places, min(count, len(places))):
         corrupted[place] ^= active.random.randint(1, 255)
     return bytes(corrupted)
+
+
+def reset_connection(transport: asyncio.Transport) -> None:
+    """End a connection without an orderly end."""
+    reset_at_close(transport)
+    transport.abort()
 
 
 class FaultyTransport:
@@ -49,7 +56,7 @@ class FaultyTransport:
             return
         match active["what"]:
             case fault_catalogue.RESET:
-                self._transport.abort()
+                reset_connection(self._transport)
             case fault_catalogue.CUT:
                 self._pass_on(cut_bytes(active, data))
                 self.close()

@@ -85,6 +85,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         self._given = given
         #: Counts the twins of this process in the order in which they were made.
         self.number = next(_NUMBERS)
+        #: What it would have sent: e-mails, SMS, HTTP, MQTT and traps.
         self.outbox = TwinOutbox(lambda: self._json("/api/outbox"), self._clear_outbox)
         #: Its time, for code under test that shall go by it.
         self.clock = TwinClock(lambda: self.now)

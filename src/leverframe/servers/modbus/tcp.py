@@ -24,7 +24,7 @@ from leverframe.hardware.troubles import Troubles
 from leverframe.log_throttle import LogThrottle
 from leverframe.loop_shares import LoopTurns, turns_alone
 from leverframe.outgoing.own_connections import peer_of
-from leverframe.servers.byte_faults import corrupt_bytes, cut_bytes
+from leverframe.servers.byte_faults import corrupt_bytes, cut_bytes, reset_connection
 from leverframe.servers.descriptors import SHARE, DescriptorBudget, Lease
 from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.modbus.listening_place import ListeningPlace
@@ -360,7 +360,7 @@ class _Connection(asyncio.Protocol):
                 frame = request.answer(answer)
                 self._transport.write(bytes([frame[0] ^ 0xFF]) + frame[1:])
             case fault_catalogue.RESET:
-                self.drop()
+                reset_connection(self._transport)
 
     async def _send_later(
         self,
