@@ -160,7 +160,7 @@ def test_a_file_that_is_not_there_is_one_sentence(folder: Path) -> None:
     [
         ("DS9=1", "line 3: Field DS9: The simulated board has no 'DS9'."),
         ("DS1=warm", "line 3: Field DS1: 'warm' is not a number."),
-        ("advance=5", "line 3: advance is not for scenarios"),
+        ("advance=5", "line 3: advance and until are not for scenarios"),
         ("plant=sun", "line 3: Field plant: There is no plant 'sun'."),
     ],
 )

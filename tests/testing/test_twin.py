@@ -150,6 +150,39 @@ def test_time_passes_until_a_condition_holds(twin: Twin) -> None:
         twin.until("DSX >= 3")
 
 
+def test_conditions_have_names_and_are_joined_and_a_wrong_one_says_what_is_allowed(
+    twin: Twin,
+) -> None:
+    twin.command("stm.cgi?oname=0Pump", "outs.cgi?ortime=0600", "outs.cgi?out0=1&out1=1")
+    begin = twin.now
+    twin.until("Pump != on and OUT1 == on or DS1 > 3")
+    assert twin.now - begin == timedelta(minutes=10)
+    for wrong in ("OUT0 is on", "OUT0 => 1", "and"):
+        with pytest.raises(BadRule, match=r"is not a condition. Allowed: a label or a name, then"):
+            twin.until(wrong)
+    assert twin.now - begin == timedelta(minutes=10)
+
+
+class CountingTwin(Twin):
+    """Counts what is done to it past its port."""
+
+    operated = 0
+
+    def _operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
+        self.operated += 1
+        return super()._operate(target, method, body)
+
+
+def test_a_wait_is_one_operation_however_much_is_due_on_the_way() -> None:
+    with CountingTwin() as twin:
+        # Something is due every second.
+        twin.command("outs.cgi?atout=0*1&atout=6*1&aout=01")
+        before = twin.operated
+        with pytest.raises(TwinNotReached):
+            twin.until("DS1 >= 30", "66min")
+        assert twin.operated - before == 1
+
+
 def test_what_is_no_number_cannot_be_waited_for(twin: Twin) -> None:
     for label in ("DSX", "rules", "profile"):
         with pytest.raises(BadRule, match=f"There is no value '{label}'"):

@@ -557,6 +557,12 @@ class Controller(Hooks):
         await self.time.advance(seconds)
         self._call_watchers()
 
+    async def advance_until(self, holds: Callable[[], bool], within_s: float) -> bool:
+        """Move virtual time until a condition holds; return whether it does."""
+        is_reached = await self.time.advance_until(holds, within_s)
+        self._call_watchers()
+        return is_reached
+
 
 def _waits(bootloader_until: float | None) -> bool:
     """Return whether the bootloader waits; a controller without power has no end of its wait."""

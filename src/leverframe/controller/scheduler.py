@@ -92,6 +92,21 @@ class Scheduler:
                 if turns.is_over():
                     await turns.wait()
 
+    async def advance_until(self, holds: Callable[[], bool], within_s: float) -> bool:
+        """Move virtual time until a condition holds, at most so far; return whether it does.
+
+        It is judged now, after every deadline that was served, and at the end.
+        """
+        if holds():
+            return True
+        turns = bulk_turns()
+        for _ in self.live_until(self._clock.read().now + within_s):
+            if holds():
+                return True
+            if turns.is_over():
+                await turns.wait()
+        return holds()
+
     def live_until(self, target: float) -> Iterator[None]:
         """Move virtual time to a moment; yield after every deadline served on the way.
 

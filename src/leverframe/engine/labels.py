@@ -4,6 +4,9 @@ A label (`INPA1`) names a reading or a state everywhere inside the program. The 
 commands, which differ by command and version, exist only in `commands/table/codes.py`.
 """
 
+from collections.abc import Iterable
+from itertools import groupby
+
 OUTPUTS = tuple(f"OUT{n}" for n in range(6))
 PWMS = tuple(f"PWM{n}" for n in range(4))
 EVENT_VARIABLES = tuple(f"EVENT{n}" for n in range(1, 9))
@@ -41,3 +44,12 @@ STATES = (*DIGITAL_INPUTS, *EVENT_VARIABLES, *OUTPUTS, *PWMS, "MQTT")
 LABELS = (*READINGS, *STATES)
 
 DIGITAL = frozenset(STATES)
+
+
+def joined_labels(labels: Iterable[str]) -> list[str]:
+    """Shorten a list for people: labels that are only counted are one entry, `DS1 to DS8`."""
+    joined = []
+    for _, group in groupby(labels, key=lambda label: label.rstrip("0123456789")):
+        counted = list(group)
+        joined.append(counted[0] if len(counted) == 1 else f"{counted[0]} to {counted[-1]}")
+    return joined

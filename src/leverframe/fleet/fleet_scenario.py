@@ -36,7 +36,8 @@ from leverframe.fleet.serve import node_of, start_controllers
 from leverframe.process.json_lines import print_json
 from leverframe.process.serve import clock_of
 from leverframe.profile import Profile
-from leverframe.servers.routes.sim import Advance, SimCommands
+from leverframe.servers.routes.sim import SimCommands
+from leverframe.servers.routes.sim_time import Advance
 from leverframe.simulation.scenario import BadScenario, seconds_after
 from leverframe.storage.fleet.lane import MemoryLane
 
@@ -186,7 +187,7 @@ def _mistakes(node: FleetNode, happening: FleetHappening) -> Iterator[str]:
 
 def _check_sim(text: str, member: Member) -> None:
     if any(isinstance(step, Advance) for step in _bench(member).steps(text)):
-        raise Malformed("advance is not for scenarios: the run moves the time.")
+        raise Malformed("advance and until are not for scenarios: the run moves the time.")
 
 
 def _check_command(text: str, profiles: set[Profile]) -> None:

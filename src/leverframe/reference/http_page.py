@@ -1,12 +1,11 @@
 """The reference page of requests, replies and paths; the commands have a page of their own."""
 
-from collections.abc import Iterator
-from itertools import groupby
-
 from leverframe.commands.describe.refusal_statuses import REFUSALS
 from leverframe.commands.table.row import ADMIN, ANYBODY, CONTROL
+from leverframe.engine.labels import joined_labels
 from leverframe.fleet.api.context import FleetEndpoint
 from leverframe.fleet.api.endpoints import ENDPOINTS as FLEET_ENDPOINTS
+from leverframe.naming.awaited_conditions import COMPARISONS
 from leverframe.reference.markdown import code, prose, table
 from leverframe.servers.routes.endpoints import (
     RULE_TRIAL,
@@ -182,7 +181,7 @@ def _simulated_board() -> str:
 `&`; all are checked before the first is carried out.
 
 - `DS1=21.5` makes the board sense something in real units (volts at the pin for INPA1 to INPA6,
-  0 or 1 for INPD1 to INPD4), `DS1=none` unplugs it. It senses {", ".join(_sensed())}.
+  0 or 1 for INPD1 to INPD4), `DS1=none` unplugs it. It senses {", ".join(joined_labels(SENSED))}.
 - `onewire=28:FF:64:1E:8C:16:03:5A` attaches a sensor to the 1-Wire bus, `onewire=none` clears the
   bus. `28:FF:64:1E:8C:16:03:5A=21.5` lets one sensor of it measure something, `=none` unplugs it.
 - `i2c=BME280` says which sensor answers on the I2C bus, `barcode=...` what was scanned.
@@ -195,12 +194,10 @@ def _simulated_board() -> str:
   only with `--virtual-time`. On real time pings are real.
 - `advance=3600` moves virtual time by seconds, `advance=next` to the next moment at which something
   is due; only with `--virtual-time`. All that is due in between happens before the answer.
+- `until=DS1 >= 30 and "Pump room" != on*within:2h`, percent-encoded, moves virtual time until a
+  condition holds; 409 if it does not hold within that time (a day if not given). It is judged now
+  and whenever something was due. A comparison is a label or a name; then
+  {", ".join(map(code, COMPARISONS))}; then a number, `on`, `off` or `none` for what is absent.
+  Comparisons are joined with `and`, `or` and parentheses.
 
 `/api/sim` tells all of this as data, with limits and units."""
-
-
-def _sensed() -> Iterator[str]:
-    """Join labels that are only counted: `DS1 to DS8`."""
-    for _, group in groupby(SENSED, key=lambda label: label.rstrip("0123456789")):
-        labels = list(group)
-        yield labels[0] if len(labels) == 1 else f"{labels[0]} to {labels[-1]}"

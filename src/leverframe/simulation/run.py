@@ -25,7 +25,8 @@ from leverframe.process.build import BuiltController, build
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.commands import CommandEndpoint
-from leverframe.servers.routes.sim import Advance, SimCommands
+from leverframe.servers.routes.sim import SimCommands
+from leverframe.servers.routes.sim_time import Advance
 from leverframe.simulation.scenario import (
     Happening,
     Order,
@@ -118,7 +119,7 @@ class Simulation:
         except Refusal as refusal:
             raise self.scenario.mistake(order, sentence_of(refusal)) from None
         if any(isinstance(step, Advance) for step in steps):
-            why = "advance is not for scenarios: the run moves the time, up to each [[at]]."
+            why = "advance and until are not for scenarios: the run moves the time to each [[at]]."
             raise self.scenario.mistake(order, why)
 
     async def _happen(self, happening: Happening) -> None:

@@ -7,7 +7,6 @@ Importing this loads neither the controller nor a client: methods import what th
 """
 
 import asyncio
-import operator
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -41,11 +40,9 @@ REPORTED = 20
 #: All twins that were started and are not yet forgotten.
 STARTED_TWINS: "WeakSet[AnyTwin]" = WeakSet()
 _NUMBERS = count(1)
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    "<": operator.lt,
-    "=": operator.eq,
-}
+#: What the title of a refusal is where a condition did not come to hold; else it is bad.
+CONDITION_NOT_MET = "The condition did not come to hold"
+BAD_REQUEST = 400
 
 Awaited = str | Callable[[], object]
 
@@ -325,38 +322,54 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     def until(self, condition: Awaited, limit: Duration = DAY) -> None:
         """Let time pass until a condition holds; raise `TwinNotReached` after the limit.
 
-        A condition is `"DS1 >= 30"`, `"OUT0 = 1"`, or a function without arguments. It is looked at
-        now and whenever something was due.
+        `"DS1 >= 30"`, `"Pump = on or DS2 < -5"`: labels or names, compared by `>`, `<`, `>=`, `<=`,
+        `==`, `=` and `!=` with a number, `on`, `off` or `none`, joined with `and`, `or` and
+        parentheses. Or a function without arguments, which takes longer. It is judged now and
+        whenever something was due.
         """
-        holds = self._judge(condition) if isinstance(condition, str) else condition
-        left_s = seconds_of(limit)
+        limit_s = seconds_of(limit)
+        if not isinstance(condition, str):
+            is_reached = self._wait_for(condition, limit_s)
+        else:
+            is_reached = self._wait_in_twin(condition, limit_s)
+        if not is_reached:
+            raise TwinNotReached(f"{condition!r} did not hold within {limit}.")
+
+    def _wait_in_twin(self, condition: str, limit_s: float) -> bool:
+        """Let the twin itself judge a condition, beside its engine; return whether it held."""
+        from leverframe.testing.rule_words import BadRule
+        from leverframe.testing.twin_client import TwinRefused
+
+        awaited = quote(f"{condition}*within:{limit_s:.6f}", safe="")
+        try:
+            self._operate(f"/sim.cgi?until={awaited}")
+        except TwinRefused as refused:
+            if refused.title == CONDITION_NOT_MET:
+                return False
+            if refused.status == BAD_REQUEST:
+                raise BadRule(refused.sentence.removeprefix("Field until: ")) from None
+            raise
+        finally:
+            self.clock.was_moved()
+        return True
+
+    def _wait_for(self, holds: Callable[[], object], limit_s: float) -> bool:
         while not holds():
-            if left_s <= 0:
-                raise TwinNotReached(f"{condition!r} did not hold within {limit}.")
-            due_in_s = self._json("/api/sim")["due_in"]
-            if due_in_s is None or due_in_s > left_s:
-                due_in_s = left_s
-            self.advance(max(due_in_s, 0.0))
-            left_s -= max(due_in_s, 0.0)
+            if limit_s <= 0:
+                return False
+            limit_s -= self._step(limit_s)
+        return True
+
+    def _step(self, limit_s: float) -> float:
+        """Let time pass to what is due next, at most so far; return the seconds that passed."""
+        due_in_s = self._json("/api/sim")["due_in"]
+        passed_s = limit_s if due_in_s is None else min(max(due_in_s, 0.0), limit_s)
+        self.advance(passed_s)
+        return passed_s
 
     async def auntil(self, condition: Awaited, limit: Duration = DAY) -> None:
         """Do the same as `until`, beside the event loop of the test."""
         await asyncio.to_thread(self.until, condition, limit)
-
-    def _judge(self, text: str) -> Callable[[], bool]:
-        from leverframe.testing.rule_words import BadRule, condition_from_words
-
-        label, compare, number = condition_from_words(text)
-        if not isinstance(self.state.get(label, ""), float | int | None):
-            raise BadRule(f"There is no value {label!r}.")
-
-        def holds() -> bool:
-            value = self.state[label]
-            if value is None:
-                return False
-            return _COMPARE[compare](value, number)
-
-        return holds
 
     # --- rules ------------------------------------------------------------------------------------
 

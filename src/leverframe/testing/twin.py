@@ -307,6 +307,18 @@ class Twin(AnyTwin):
             controller.request_journal.clear()
         built.web.access.sessions.close_all()
 
+    def _step(self, limit_s: float) -> float:
+        passed_s: float = LOOP_THREAD.run(self._advance_step(limit_s))
+        self.clock.was_moved()
+        return passed_s
+
+    async def _advance_step(self, limit_s: float) -> float:
+        controller = self.controller
+        now, deadline = controller.clock.read().now, controller.next_deadline()
+        passed_s = limit_s if deadline is None else min(max(deadline - now, 0.0), limit_s)
+        await controller.advance(passed_s)
+        return passed_s
+
     def _set_fault(self, fault: "Fault") -> int:
         async def set_it() -> int:
             assert self.controller.faults is not None

@@ -16,7 +16,7 @@ ANSWER_S = 30.0
 class TwinRefused(ErrorForPeople):
     """The twin refused a request: which one, with which status, and why."""
 
-    def __init__(self, status: int, sentence: str, command: str) -> None:
+    def __init__(self, status: int, sentence: str, command: str, title: str = "") -> None:
         super().__init__(f"{command} was refused with {status}: {sentence}")
         #: The status of the answer.
         self.status = status
@@ -24,6 +24,8 @@ class TwinRefused(ErrorForPeople):
         self.sentence = sentence
         #: What was refused, such as `/outs.cgi?out9=1`; what may be a secret reads `***`.
         self.command = command
+        #: The title of the problem, which is the same for all refusals of one kind.
+        self.title = title
 
 
 def fetched(
@@ -60,10 +62,11 @@ def checked(status: int, body: bytes, command: str) -> bytes:
     if status < 400:
         return body
     try:
-        sentence = msgspec.json.decode(body)["detail"]
+        problem = msgspec.json.decode(body)
+        sentence, title = problem["detail"], problem["title"]
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
-        sentence = body.decode(errors="replace")
-    raise TwinRefused(status, sentence, _without_secrets(command))
+        sentence, title = body.decode(errors="replace"), ""
+    raise TwinRefused(status, sentence, _without_secrets(command), title)
 
 
 def _without_secrets(command: str) -> str:

@@ -1,6 +1,7 @@
 """The test bench at `/sim.cgi`."""
 
 from datetime import UTC
+from urllib.parse import quote
 
 import pytest
 
@@ -306,4 +307,49 @@ async def test_one_request_moves_time_by_a_year_at_most(twin: LoopTwin, query: s
     before = (await twin.state())["time"]
     refused = await twin.refused(f"/sim.cgi?{query}", 400)
     assert "0 to 31622400 in one request, or next" in refused["detail"]
+    assert (await twin.state())["time"] == before
+
+
+def until_query(condition: str) -> str:
+    return f"/sim.cgi?until={quote(condition, safe='')}"
+
+
+async def test_time_moves_until_a_condition_holds(twin: LoopTwin) -> None:
+    await twin.ok("/stm.cgi?oname=0Pump")
+    await twin.ok("/outs.cgi?ortime=0600&out0=1")
+    before = (await twin.state())["time"]
+    await twin.ok(until_query("OUT0 = on"))
+    assert (await twin.state())["time"] == before
+    await twin.ok(f"/sim.cgi?DS1=20&{until_query('Pump = off and DS1 > 1')[9:]}&DS1=30")
+    state = await twin.state()
+    assert (state["time"], state["DS1"]) == (before + 600, 30)
+
+
+async def test_a_condition_that_does_not_hold_in_time_is_a_conflict(twin: LoopTwin) -> None:
+    before = (await twin.state())["time"]
+    problem = await twin.refused(until_query("OUT0 = 1*within:1h30m"), 409)
+    assert problem["title"] == "The condition did not come to hold"
+    assert problem["detail"] == "'OUT0 = 1' did not hold within 1h30m."
+    assert (await twin.state())["time"] == before + 5400
+    await twin.refused(until_query("OUT0 = 1"), 409)
+    assert (await twin.state())["time"] == before + 5400 + 86_400
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("OUT0 is on", "a label or a name, then >="),
+        ("OUT9 = 1", "OUT0 to OUT5"),
+        ("OUT0 = 1*within:soon", "CONDITION*within:TIME"),
+        ("OUT0 = 1*within:367d", "0 to 31622400 in one request"),
+        ("OUT0 = 1*within:200d&advance=20000000", "0 to 31622400 in one request"),
+    ],
+)
+async def test_a_wait_that_cannot_be_is_refused_before_time_moves(
+    twin: LoopTwin, condition: str, said: str
+) -> None:
+    before = (await twin.state())["time"]
+    first, mark, more = condition.partition("&")
+    problem = await twin.refused(until_query(first) + mark + more, 400)
+    assert said in problem["detail"]
     assert (await twin.state())["time"] == before

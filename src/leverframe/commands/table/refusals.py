@@ -108,6 +108,11 @@ class Conflict(Refusal):
     title = "The command contradicts the present state"
 
 
+class ConditionNotMet(Refusal):
+    status = 409
+    title = "The condition did not come to hold"
+
+
 class Locked(Refusal):
     status = 423
     title = "The outputs are locked"

@@ -9,7 +9,8 @@ again what a plant gives there. `outbox=clear` forgets the messages that were ca
 `requests=clear` the requests that were noted. `fault=slow*delay:5s*path:/json/all.json*times:2`
 sets a fault (see `hardware/fault_catalogue.py`), `fault=end:3` ends the one with that number,
 `fault=none` all of them. On virtual time `ping=HOST:MILLISECONDS` and `ping=HOST:none` say which
-hosts answer, and `advance=SECONDS` or `advance=next` moves the time. All items are checked first,
+hosts answer, `advance=SECONDS` or `advance=next` moves the time, and `until=CONDITION*within:TIME`
+moves it until a condition holds (see `naming/awaited_conditions.py`). All items are checked first,
 then carried out in order; readings that are joined are sensed at one instant.
 
 A value outside what can be sensed there is refused; `DS1=raw:200` lets the board deliver it all the
@@ -39,7 +40,6 @@ from leverframe.commands.table.refusals import (
 from leverframe.controller import Controller
 from leverframe.controller.faults import MAX_FAULTS, Faults
 from leverframe.controller.hindrance import ControllerElsewhere
-from leverframe.durations import MAX_ADVANCE_S
 from leverframe.engine.labels import DIGITAL_INPUTS, LIGHTING, ONEWIRE, READINGS
 from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS
 from leverframe.hardware.fault_catalogue import (
@@ -50,7 +50,12 @@ from leverframe.hardware.fault_catalogue import (
 )
 from leverframe.hardware.plant_wiring import BadPlant, plant_from_text
 from leverframe.hardware.simulated import SETTABLE, ReceivedSms, SimulatedBoard
-from leverframe.servers.http.client_presence import ends_with_client
+from leverframe.servers.routes.sim_time import (
+    Advance,
+    advance_from_text,
+    check_distance,
+    wait_from_text,
+)
 from leverframe.servers.sms_commands import SmsCommands
 
 NONE = "none"
@@ -76,6 +81,11 @@ PARAMETERS = (
         Annotated[float, Meta(ge=0)] | Literal["next"],
         "Move virtual time by seconds, or to the next due moment.",
     ),
+    QueryParameter(
+        "until",
+        str,
+        "Move virtual time until a condition holds: CONDITION*within:TIME, a day if not given.",
+    ),
     QueryParameter("onewire", str, "Attach a sensor to the 1-Wire bus; none clears the bus."),
     QueryParameter("i2c", str, "Choose the sensor that answers on the I2C bus."),
     QueryParameter("sms", str, "Let an SMS arrive: NUMBER:TEXT."),
@@ -94,11 +104,6 @@ PARAMETERS = (
         for label in SENSED
     ),
 )
-
-
-class Advance(Struct, frozen=True):
-    #: None: to the next deadline.
-    seconds: float | None
 
 
 class Arrival(Struct, frozen=True):
@@ -129,7 +134,7 @@ class SimCommands:
         """Parse the items of a query; refuse the first bad one."""
         try:
             steps = [self._step(item) for item in query.split("&") if item]
-            _check_distance(sum(one.seconds or 0 for one in steps if isinstance(one, Advance)))
+            check_distance(steps)
             return steps
         except Refusal as refusal:
             if any(map(_may_hold_secret, query.split("&"))):
@@ -164,9 +169,7 @@ class SimCommands:
         if isinstance(step, Arrival):
             await step.receive()
         elif isinstance(step, Advance):
-            # Time stands where it got to when the client leaves.
-            with ends_with_client():
-                await self._controller.advance(step.seconds)
+            await step.carry_out(self._controller)
         elif isinstance(step, FaultChange):
             step.do()
         else:
@@ -191,7 +194,9 @@ class SimCommands:
     def _parse(self, name: str, raw: str) -> Step:
         text = decoded(raw)
         if name == "advance":
-            return self._advance(text)
+            return advance_from_text(text, self._controller)
+        if name == "until":
+            return wait_from_text(text, self._controller)
         if name == PLANT:
             return self._plant(text)
         if name == "fault":
@@ -247,7 +252,7 @@ class SimCommands:
             f"The simulated board has no {name[:40]!r}.",
             command=name[:40],
             discreet="The simulated board has no such reading.",
-            allowed="advance, plant, fault, ping, onewire, a 1-Wire ID, i2c, barcode, sms, "
+            allowed="advance, until, plant, fault, ping, onewire, a 1-Wire ID, i2c, barcode, sms, "
             + ", ".join(sorted(SETTABLE)),
         )
 
@@ -338,31 +343,6 @@ class SimCommands:
     def _require_virtual_time(self, otherwise: str) -> None:
         if not self._controller.clock.is_virtual:
             raise Conflict(otherwise)
-
-    def _advance(self, text: str) -> Advance:
-        self._require_virtual_time(
-            "Time runs by itself here; start with --virtual-time to move it by hand."
-        )
-        if text == "next":
-            return Advance(None)
-        seconds = _number(text)
-        if seconds < 0:
-            raise _no_distance(text)
-        return Advance(seconds)
-
-
-def _check_distance(seconds: float) -> None:
-    """Refuse to move time further than one request may, with all of its items."""
-    if seconds > MAX_ADVANCE_S:
-        raise _no_distance(f"{seconds:.0f}")
-
-
-def _no_distance(seconds: str) -> BadValue:
-    return BadValue(
-        f"{seconds} seconds cannot be advanced.",
-        value=seconds,
-        allowed=f"0 to {MAX_ADVANCE_S:.0f} in one request, or next",
-    )
 
 
 def _may_hold_secret(item: str) -> bool:
