@@ -12,7 +12,7 @@ REFUSALS: dict[int, str] = {
     "the versions that do.",
     405: "The path or command takes another method, named in `Allow`.",
     409: "The command contradicts the present state, such as enabling an entry that does not "
-    "exist.",
+    "exist; or a condition that virtual time was moved to did not come to hold.",
     410: "This version no longer has the command.",
     411: "A body was announced without its length.",
     413: "The body is too large: 1 MiB for lists and forms (8 KiB to sign in), 16 MiB for files.",

@@ -21,6 +21,7 @@ from leverframe.servers.http.client_presence import ends_with_client
 
 #: Between a condition and how long it is waited for.
 WITHIN = "*within:"
+DISTANCE = f"0 to {MAX_ADVANCE_S:.0f} in one request, or next"
 
 
 class AwaitedCondition(Struct, frozen=True):
@@ -56,7 +57,7 @@ def advance_from_text(text: str, controller: Controller) -> Advance:
     except ValueError:
         seconds = math.nan
     if not math.isfinite(seconds):
-        raise BadValue(f"{text!r} is not a number.", value=text, allowed="a number, or next")
+        raise BadValue(f"{text!r} is not a number.", value=text, allowed=DISTANCE)
     if seconds < 0:
         raise _no_distance(text)
     # Adding 0.0 makes minus zero zero.
@@ -96,7 +97,7 @@ def _no_distance(seconds: str) -> BadValue:
     return BadValue(
         f"{seconds} seconds cannot be advanced.",
         value=seconds,
-        allowed=f"0 to {MAX_ADVANCE_S:.0f} in one request, or next",
+        allowed=DISTANCE,
     )
 
 
