@@ -769,17 +769,34 @@ def test_why_a_value_is_what_it_is_is_told_in_sentences(twin: Twin) -> None:
     assert twin.explain("OUT2").splitlines() == [
         "OUT2 is 0.",
         "Nothing has switched it since the start.",
-        "Rule 1, DS1 >= 30 OR DS2 >= 40, then OUT2: Source DS1 is absent.",
+        "Rule 1, DS1 >= 30 OR DS2 >= 40, then OUT2 on: Source DS1 is absent.",
     ]
     twin.sense(DS1=31, DS2=3)
     twin.command("outs.cgi?ortime=060", "outs.cgi?out0=1")
     assert "2026-01-05 00:00:00, rule 1: OUT2 on" in twin.explain("OUT2")
-    assert "It acts." in twin.explain("OUT2")
+    assert twin.explain("OUT2").splitlines()[-1] == (
+        "Rule 1, DS1 >= 30 OR DS2 >= 40, then OUT2 on: Its conditions hold: DS1 is 31 °C (at least"
+        " 30 °C: yes), DS2 is 3 °C (at least 40 °C: no)."
+    )
     assert "It returns in 1m." in twin.explain("OUT0")
     twin.unplug("DS1")
     assert twin.explain("DS1").startswith("DS1 is absent since 2026-01-05 00:00:00.")
     with pytest.raises(UnknownLabel, match="There is no 'OUT9'; there are VCC"):
         twin.explain("OUT9")
+
+
+def test_pulses_of_rules_are_explained(twin: Twin) -> None:
+    twin.rule(when="DS1 >= 30", then="PULSE OUT3", off_delay=10)
+    twin.sense(DS1=31)
+    assert twin.explain("OUT3").splitlines() == [
+        "OUT3 is 1.",
+        "It returns in 10s.",
+        "2026-01-05 00:00:00, rule 1: OUT3 on",
+        "Rule 1, DS1 >= 30, then OUT3 on for 10 s: Its conditions hold: DS1 is 31 °C"
+        " (at least 30 °C: yes).",
+    ]
+    twin.command("inpa.cgi?eventon=0*0")
+    assert twin.explain("OUT3").endswith("OUT3 on for 10 s: The rule is disabled.")
 
 
 def test_refusals_of_commands_are_raised_with_their_sentence(twin: Twin) -> None:

@@ -1,4 +1,4 @@
-"""The report on one rule: what it looks at, what it does, and why it is not active."""
+"""The report on one rule: what it looks at, what it does, and why it acts or does not."""
 
 from collections.abc import Callable, Sequence
 
@@ -45,7 +45,7 @@ class Dependence(Struct, frozen=True):
 
 
 class Why(Struct, frozen=True):
-    """The reason why a rule is not active: an obstacle, or `waits` and `not_met`."""
+    """Why a rule acts (`met`, `ceases`) or does not (`waits`, `not_met`, an obstacle)."""
 
     kind: str
     rule: int | None
@@ -62,8 +62,7 @@ class RuleReport(Struct, frozen=True):
     #: True if it has begun to act and not ceased yet.
     active: bool
     depends: Dependence | None
-    #: Missing while it is active.
-    why: Why | None
+    why: Why
     when_met: RuleEffect | None
     when_ceasing: RuleEffect | None
     firings: list[Firing]
@@ -89,7 +88,7 @@ def report(
         units=units,
         active=active,
         depends=_depends(rule, explanation),
-        why=None if active and explanation.obstacle is None else _why(rule, explanation, units),
+        why=_why(rule, explanation, units),
         when_met=None if rule.mode == ONLY_WHEN_IT_STOPS else _when_met(rule),
         when_ceasing=None if rule.mode == ONLY_WHEN_IT_STARTS else _when_ceasing(rule),
         firings=firings,
@@ -105,17 +104,22 @@ def _depends(rule: Rule, explanation: RuleExplanation) -> Dependence | None:
     return Dependence(number, must_be_met, explanation.dependence_agrees)
 
 
-def _why(rule: Rule, explanation: RuleExplanation, units: dict[str, str]) -> Why | None:
+def _why(rule: Rule, explanation: RuleExplanation, units: dict[str, str]) -> Why:
     if (obstacle := explanation.obstacle) is not None:
         text = explanation.blocked_by or ""
         return Why(obstacle.kind, obstacle.rule, obstacle.label, text)
-    if explanation.pending_action == ACTIVATE:
-        text = f"It acts in {explanation.pending:.0f} s."
-        return Why("waits", None, rule.action, text)
-    listed = ", ".join(
+    readings = ", ".join(
         _condition_text(condition, units[condition.label]) for condition in explanation.conditions
     )
-    return Why("not_met", None, None, f"Its conditions do not hold: {listed}.")
+    if explanation.pending_action == ACTIVATE:
+        text = f"It acts in {explanation.pending:.0f} s: {readings}."
+        return Why("waits", None, rule.action, text)
+    if explanation.pending is not None:
+        text = f"It ceases to act in {explanation.pending:.0f} s: {readings}."
+        return Why("ceases", None, rule.action, text)
+    if explanation.met:
+        return Why("met", None, None, f"Its conditions hold: {readings}.")
+    return Why("not_met", None, None, f"Its conditions do not hold: {readings}.")
 
 
 def _condition_text(condition: ConditionExplanation, unit: str) -> str:

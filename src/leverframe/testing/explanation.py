@@ -50,18 +50,22 @@ def _sentences(
         yield "Nothing has switched it since the start."
     for rule in rules:
         settings = rule["settings"]
-        if settings["action"] == label or label in (settings["source"], settings["source2"]):
+        # Of `PULSE OUT0`, `AutoSwitch OUT0` or `RESET ENERGY1`, too.
+        acts_on = settings["action"].split()
+        if label in (*acts_on, settings["source"], settings["source2"]):
             yield _rule(rule)
 
 
 def _rule(rule: Mapping[str, Any]) -> str:
-    settings, why = rule["settings"], rule["why"]
+    settings = rule["settings"]
     words = f" {settings['operator']} ".join(
         f"{one['label']} {one['compare']} {one['reference']:g}"
         for one in rule["explanation"]["conditions"]
     )
-    acts = "It acts." if why is None else why["text"]
-    return f"Rule {settings['name'] or rule['number']}, {words}, then {settings['action']}: {acts}"
+    effect = rule["when_met"] or rule["when_ceasing"]
+    does = effect["text"] if rule["when_met"] else f"{effect['text']} as soon as this ceases"
+    name = settings["name"] or rule["number"]
+    return f"Rule {name}, {words}, then {does}: {rule['why']['text']}"
 
 
 def _cause(entry: Mapping[str, Any]) -> str:

@@ -53,15 +53,23 @@ async def test_a_delay_counts_down_and_the_firings_follow() -> None:
     assert (told["active"], told["why"]["kind"], told["why"]["text"]) == (
         False,
         "waits",
-        "It acts in 2 s.",
+        "It acts in 2 s: DS1 is 22 °C (at least 21 °C: yes).",
     )
     assert told["explanation"]["pending"] == 2.0
     await twin.ok("/sim.cgi?advance=2")
     (told,) = await rules(twin)
-    assert (told["active"], told["why"]) == (True, None)
+    assert (told["active"], told["why"]["kind"], told["why"]["text"]) == (
+        True,
+        "met",
+        "Its conditions hold: DS1 is 22 °C (at least 21 °C: yes).",
+    )
     await twin.ok("/sim.cgi?DS1=20&advance=4")
     (told,) = await rules(twin)
     assert (told["active"], told["explanation"]["pending"]) == (True, 1.0)
+    assert (told["why"]["kind"], told["why"]["text"]) == (
+        "ceases",
+        "It ceases to act in 1 s: DS1 is 20 °C (at least 21.5 °C: no).",
+    )
     await twin.ok("/sim.cgi?advance=1")
     (told,) = await rules(twin)
     assert told["active"] is False

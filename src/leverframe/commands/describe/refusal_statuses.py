@@ -1,7 +1,7 @@
 """Every status that a request can be refused with, and when."""
 
-#: Status -> when it is the answer. After any of them but 504, and a 503 that says so, nothing has
-#: changed.
+#: Status -> when it is the answer. After any of them but 504, a 503 that says so, and a 409
+#: for a condition that was waited for, nothing has changed.
 REFUSALS: dict[int, str] = {
     400: "The command or its body is malformed, a value is out of range, a list has the wrong "
     "length, or a text is too long. Texts are never cut.",
@@ -12,7 +12,7 @@ REFUSALS: dict[int, str] = {
     "the versions that do.",
     405: "The path or command takes another method, named in `Allow`.",
     409: "The command contradicts the present state, such as enabling an entry that does not "
-    "exist; or a condition that virtual time was moved to did not come to hold.",
+    "exist; or virtual time has moved as far as was allowed, and no condition came to hold.",
     410: "This version no longer has the command.",
     411: "A body was announced without its length.",
     413: "The body is too large: 1 MiB for lists and forms (8 KiB to sign in), 16 MiB for files.",

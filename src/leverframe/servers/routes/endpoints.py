@@ -196,8 +196,8 @@ VALUES = (
         role=ADMIN,
         reply=list[RuleReport],
         function=rule_reports,
-        doc="List every rule: its settings and state, what it does, why it does not act, when it "
-        "did, and advice about rules that fight, loop or can never act.",
+        doc="List every rule: its settings and state, what it does, why it acts or does not, when "
+        "it did, and advice about rules that fight, loop or can never act.",
     ),
     Endpoint(
         "/api/history",

@@ -1,4 +1,4 @@
-"""`/api/rules`: every rule with its state, why it does not act, when it did, and advice."""
+"""`/api/rules`: every rule with its state, why it acts or not, when it did, and advice."""
 
 import asyncio
 from functools import lru_cache
