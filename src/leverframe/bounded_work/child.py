@@ -8,7 +8,6 @@ what the function needs and little more: each import delays every answer.
 import ctypes
 import os
 import pickle
-import resource
 import signal
 import struct
 import sys
@@ -75,10 +74,13 @@ def _end_with(parent: int) -> None:
 
 
 def _limit(cpu_s: int, memory_bytes: int) -> None:
+    import resource  # not on Windows, where no child is started
+
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # The processor ends the process at the first limit, whatever it does.
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    if sys.platform != "darwin":  # macOS refuses this limit
+        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     os.nice(_NICENESS)
     try:
         with open("/proc/self/oom_score_adj", "wb", buffering=0) as score:

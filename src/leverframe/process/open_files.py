@@ -1,7 +1,6 @@
 """The limit of open files that the system sets: each connection is one of them."""
 
 import logging
-import resource
 
 from leverframe.servers.descriptors import MAX_CLIENTS, RESERVED, DescriptorBudget
 
@@ -12,6 +11,8 @@ ENOUGH = MAX_CLIENTS + RESERVED
 
 def descriptor_budget() -> DescriptorBudget:
     """Raise the limit as far as it is useful and allowed; tell if it stays too low for all."""
+    import resource  # not on Windows, where twins need no such limit
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = ENOUGH if hard == resource.RLIM_INFINITY else min(ENOUGH, hard)
     if soft != resource.RLIM_INFINITY and soft < allowed:

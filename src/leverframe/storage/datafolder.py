@@ -13,10 +13,10 @@ everybody could put a store of their own into it, with an administrator of their
 """
 
 import errno
-import fcntl
 import logging
 import os
 import stat
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -77,6 +77,11 @@ class DataFolder:
     def __init__(self, path: Path, *, reading_will_do: bool = False) -> None:
         self.path = path
         self.refuse_what_is_of_others()
+        if sys.platform == "win32":
+            raise FolderUnusable(
+                f"The data folder {path} cannot be used: Windows locks and protects no folder as "
+                f"this needs it. Use Linux or macOS; a twin within a test needs no folder."
+            )
         try:
             _create(path)
             _check_others(path)
@@ -232,6 +237,8 @@ def _check_others(path: Path) -> None:
 
 def _open_lock(path: Path, reading_will_do: bool) -> int:
     """Open and lock the lock file; return -1 where it cannot be made and reading is enough."""
+    import fcntl
+
     try:
         lock_fd = open_private(path / "lock")
     except OSError:

@@ -120,7 +120,7 @@ def write_sums(store_path: Path, sums: PageSums) -> None:
             content = sums.encode()
             # A disk that is full may take a part: what follows is cut off, and counts as none.
             os.ftruncate(descriptor, os.pwrite(descriptor, content, 0))
-            os.fdatasync(descriptor)
+            getattr(os, "fdatasync", os.fsync)(descriptor)  # macOS has the second one alone
         finally:
             os.close(descriptor)
     except OSError as error:

@@ -6,7 +6,11 @@ beside its files.
 """
 
 import os
+import sys
 from pathlib import Path
+
+#: Without it Windows changes the ends of lines.
+_BINARY = getattr(os, "O_BINARY", 0)
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -19,7 +23,9 @@ def write_private(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(descriptor)
-    beside.rename(path)
+    beside.replace(path)
+    if sys.platform == "win32":
+        return  # opens no folders
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -29,7 +35,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 def create_private(path: Path) -> int:
     """Create a file for the owner of its folder alone; return it open to read and write."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
     try:
         hand_to_folder_owner(path)
     except BaseException:
@@ -67,7 +73,7 @@ def hand_to_folder_owner(path: Path) -> None:
 
 def _folder_owner(path: Path) -> tuple[int, int] | None:
     """Return user and group of the folder if we are root and it is somebody else's."""
-    if os.geteuid() != 0:
+    if sys.platform == "win32" or os.geteuid() != 0:
         return None
     folder = path.parent.stat()
     return (folder.st_uid, folder.st_gid) if folder.st_uid != 0 else None

@@ -8,7 +8,6 @@ removed, so that no restart hides it. Then the files are made such that a second
 A stop that was merely unclean, as by `kill -9` or a power cut, leaves nothing to report.
 """
 
-import fcntl
 import os
 from pathlib import Path
 
@@ -257,6 +256,8 @@ def _leave_sound_log(store_path: Path, found: SqliteLog | None, verdict: LogVerd
 
 def _is_in_use(store_path: Path) -> bool:
     """Return whether another program has the store open: then SQLite relies on the index."""
+    import fcntl  # not on Windows, where twins have no such files
+
     try:
         with index_path(store_path).open("rb+") as file:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCK_OF_USERS)

@@ -45,7 +45,8 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     try:
         import uvloop
     except ImportError:
-        return asyncio.new_event_loop()
+        # Not the usual one of Windows, which watches no sockets: the HTTP server does.
+        return asyncio.SelectorEventLoop()
     return uvloop.new_event_loop()
 
 

@@ -13,19 +13,25 @@ import logging
 import re
 from enum import Enum
 
-from httptools import HttpRequestParser
-from httptools.parser.errors import (
-    HttpParserCallbackError,
-    HttpParserError,
-    HttpParserInvalidMethodError,
-    HttpParserUpgrade,
-)
-
 from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.http.forwarded import NamedProxies
 from leverframe.servers.http.limits import KIB, HttpLimits
 from leverframe.servers.http.messages import Headers, Request
 from leverframe.servers.source_address import source_of
+
+try:
+    from httptools import HttpRequestParser
+    from httptools.parser.errors import (
+        HttpParserCallbackError,
+        HttpParserError,
+        HttpParserInvalidMethodError,
+        HttpParserUpgrade,
+    )
+except ModuleNotFoundError:
+    # It is compiled for a system. A twin without it, as in a browser, is for its test alone.
+    HAS_LLHTTP = False
+else:
+    HAS_LLHTTP = True
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +128,8 @@ class RequestParser:
         self._proxies = proxies
         self._client = peer  # for whom the peer asks, else the peer itself
         self._budget = budget
-        self._http = HttpRequestParser(self)
+        if HAS_LLHTTP:
+            self._http = HttpRequestParser(self)
         self._found: list[Request | BadRequest] = []
         self._unfinished = 0  # bytes since the last complete request or piece of a body
         self._max_target = limits.path_bytes + limits.query_bytes + _AUTHORITY_BYTES
@@ -173,6 +180,9 @@ class RequestParser:
 
     def _feed_llhttp(self, data: bytes) -> list[Request | BadRequest]:
         self._last_block = None
+        if not HAS_LLHTTP:
+            self.end()
+            return [BadRequest(501, "Requests cannot be read: httptools is not installed.")]
         if self.reading is NOTHING:
             self.reading = HEAD
         try:
@@ -383,7 +393,7 @@ def _method_not_allowed(verb: bytes) -> BadRequest:
     return BadRequest(405, f"The method {verb.decode()} is not served here, only {allowed}.", ALLOW)
 
 
-def _bad_request(error: HttpParserError, data: bytes) -> BadRequest:
+def _bad_request(error: "HttpParserError", data: bytes) -> BadRequest:
     """Return what is wrong when llhttp has stopped, by itself or because a callback raised."""
     if isinstance(error, HttpParserCallbackError):
         cause = error.__context__

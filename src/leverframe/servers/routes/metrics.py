@@ -4,8 +4,9 @@ Absent readings have no sample, as Prometheus wants it. Parts around the control
 HTTP server) add theirs by the functions in `controller.figures`.
 """
 
-import resource
+import sys
 from collections.abc import Iterable, Mapping
+from time import process_time
 from typing import Protocol
 
 from leverframe import __version__
@@ -258,14 +259,16 @@ def stream_families(streams: StreamShares) -> Iterable[Family]:
 
 
 def process_families() -> Iterable[Family]:
-    used = resource.getrusage(resource.RUSAGE_SELF)
     yield counter(
-        "process_cpu_seconds_total",
-        "Processor time that the process has used.",
-        used.ru_utime + used.ru_stime,
+        "process_cpu_seconds_total", "Processor time that the process has used.", process_time()
     )
+    try:
+        import resource
+    except ModuleNotFoundError:
+        return  # Windows
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     yield gauge(
         "process_max_resident_memory_bytes",
         "The most memory that the process has had.",
-        used.ru_maxrss * 1024,
+        most if sys.platform == "darwin" else most * 1024,
     )
