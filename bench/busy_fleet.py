@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
-from bench.engine_speed import Subject, make_busy, reference_all, walk
+from bench.engine_speed import Subject, make_busy, reference_round_s
 from bench.figure import Figure, listed, progress
 from bench.fleet import Node
 from leverframe.clock import SystemClock, VirtualClock
@@ -31,7 +31,6 @@ GOAL_LATE_MS = 20.0
 #: of the goal. The program of that time (174749b) took 0.97 s for a day there, and takes as long as
 #: 344,000 rounds on another machine (median of 288 hours in alternation); so 1.2 s are 426,000.
 GOAL_DAY_ROUNDS = 426_000
-REFERENCE_ROUNDS = 3_000
 MANY = 1_000
 READINGS_EACH_S = 4
 #: The hour is lived in parts, with the reference before and after each.
@@ -147,12 +146,12 @@ async def _live(subjects: Sequence[Subject], span_s: float, window_s: float = WI
 async def _day(count: int) -> Figure:
     """Let all live one hour; a day has 24 like it."""
     node, subjects = await _busy_group(count)
-    taken_s, rounds_s = [], [_reference_round_s()]
+    taken_s, rounds_s = [], [reference_round_s()]
     for _ in range(PARTS):
         began = time.process_time()
         await _live(subjects, HOUR_S / PARTS)
         taken_s.append(time.process_time() - began)
-        rounds_s.append(_reference_round_s())
+        rounds_s.append(reference_round_s())
     progress()
     await node.close()
     minutes = sum(taken_s) * HOURS_A_DAY / 60
@@ -168,13 +167,6 @@ async def _day(count: int) -> Figure:
         median < GOAL_DAY_ROUNDS,
         f"{listed(in_rounds)} rounds",
     )
-
-
-def _reference_round_s() -> float:
-    readings = walk([f"DS{number}" for number in range(1, 9)], REFERENCE_ROUNDS)
-    began = time.process_time()
-    reference_all(readings)
-    return (time.process_time() - began) / REFERENCE_ROUNDS
 
 
 async def _orders(count: int) -> Figure:

@@ -30,6 +30,8 @@ from leverframe.storage.store import MemoryStore
 
 NEWEST = Profile()
 RULES = 20
+#: Changes by which the reference is timed as a unit.
+REFERENCE_ROUNDS = 3_000
 HOUR_S, YEAR_S = 3600.0, 365 * 86400.0
 
 
@@ -97,6 +99,14 @@ def reference_all(readings: list[dict[str, float]]) -> float:
         for number, check in enumerate(checks):
             results[number] = check(values)
     return len(readings) / (time.perf_counter() - began)
+
+
+def reference_round_s() -> float:
+    """Return the processor time of one change of the reference: the unit of other figures."""
+    readings = walk([f"DS{number}" for number in range(1, 9)], REFERENCE_ROUNDS)
+    began = time.process_time()
+    reference_all(readings)
+    return (time.process_time() - began) / REFERENCE_ROUNDS
 
 
 def measure_changes(kind: str, labels: list[str], count: int, rounds: int) -> Figure:

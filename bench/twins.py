@@ -1,9 +1,11 @@
-"""What a twin costs a test: its start, a reset, a fork, its memory, and tests with twins.
+"""What a twin costs a test: its import, start, reset, fork, waiting, memory, and tests with twins.
 
-Beside it, in turns: a twin as a process, the server of pytest-httpserver, which answers what it is
-told and has no machine behind it, and a device of lewis, as a process because it has no other form.
-References that are not installed are left out. What happens in one process is told as processor
-time, which other work on the machine does not lengthen.
+What happens in one process is told as processor time, which other work on the machine does not
+lengthen, and as a ratio to a reference that is measured in turns with it: the import to a bare
+Python, `until` to `advance` over the same time, the rest to a dict and twenty comparisons. Beside
+it: a twin as a process, the server of pytest-httpserver, which answers what it is told and has no
+machine behind it, and a device of lewis, as a process because it has no other form. Those of the
+last two that are not installed are left out.
 """
 
 import re
@@ -17,15 +19,24 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
+from bench.engine_speed import RULES, reference_round_s
 from bench.figure import Figure, listed, progress
 from bench.serving import free_port
 from leverframe.testing import Twin
 
-GOAL_START_MS, GOAL_HUNDRED_S, GOAL_RESET_MS, GOAL_FORK_MS, GOAL_TESTS_S = 5.0, 1.0, 1.0, 10.0, 5.0
+GOAL_IMPORT_MS, GOAL_HUNDRED_S, GOAL_TESTS_S = 250.0, 1.0, 5.0
+#: Processor times on the machine of the goal, where a change of the reference takes so long
+#: (`GOAL_DAY_ROUNDS` of busy_fleet.py, which are 1.2 s).
+GOAL_START_MS, GOAL_RESET_MS, GOAL_FORK_MS = 5.0, 1.0, 10.0
+GOAL_ROUND_MS = 1_200 / 426_000
+GOAL_UNTIL = 2.0
 MANY = 100
 EXAMPLE = Path(__file__).parent.parent / "examples" / "pytest"
 LEWIS_DEVICE = ("-k", "lewis.examples", "example_motor")
 START_S = 30.0
+#: Takes more than an hour to warm up; the plant moves every few seconds.
+ROOM = "plant=room*heater:OUT0*reading:DS1*outside:5*power:30*time_constant:1h"
+WARM = "DS1 >= 25"
 
 
 def measure(quick: bool) -> list[Figure]:
@@ -33,7 +44,8 @@ def measure(quick: bool) -> list[Figure]:
     with Twin() as twin:
         # The first one also loads the program. Memory comes first: what others gave back is reused.
         figures = [_memory(), _start(rounds), _hundred(), _reset(twin, rounds), _fork(twin, rounds)]
-    return [*figures, _processes(1 if quick else 5), _tests(1 if quick else 3)]
+    imported, until = _import(3 if quick else 9), _until(1 if quick else 3)
+    return [imported, *figures, until, _processes(1 if quick else 5), _tests(1 if quick else 3)]
 
 
 def _timed(work: Callable[[], object]) -> float:
@@ -43,24 +55,63 @@ def _timed(work: Callable[[], object]) -> float:
     return time.process_time() - began
 
 
-def _start(rounds: int) -> Figure:
-    ours, theirs = [], []
+def _import(rounds: int) -> Figure:
+    ours, bare = [], []
+    for _ in range(rounds + 1):
+        bare.append(_time_of_python("pass"))
+        ours.append(_time_of_python("from leverframe.testing import Twin"))
+        progress()
+    # The first one may have to compile.
+    took, start = statistics.median(ours[1:]), statistics.median(bare[1:])
+    return Figure(
+        "import of Twin",
+        f"{took - start:.0f} ms, with it {took / start:.1f} times a bare Python",
+        f"a bare Python {start:.0f} ms",
+        f"under {GOAL_IMPORT_MS:g} ms",
+        took - start < GOAL_IMPORT_MS,
+        f"{listed(ours[1:], 'ms')}; bare {listed(bare[1:], 'ms')}",
+    )
+
+
+def _time_of_python(program: str) -> float:
+    began = _time_of_children()
+    subprocess.run([sys.executable, "-c", program], check=True)
+    return (_time_of_children() - began) * 1e3
+
+
+def _in_rounds(
+    what: str, rounds: int, goal_ms: float, spend: Callable[[], float], beside: str = ""
+) -> Figure:
+    """Measure what `spend` returns in seconds, in changes of the reference before it."""
+    took, ratios, references = [], [], []
     for _ in range(rounds):
         progress()
-        twin = Twin()
-        ours.append(_timed(twin.start) * 1e3)
-        twin.close()
-        if find_spec("pytest_httpserver"):
-            theirs.append(_http_server() * 1e3)
-    took = statistics.median(ours)
+        references.append(reference_round_s())
+        took.append(spend())
+        ratios.append(took[-1] / references[-1])
+    median_ms, ratio = statistics.median(took) * 1e3, statistics.median(ratios)
+    goal = goal_ms / GOAL_ROUND_MS
     return Figure(
-        "start of a twin",
-        f"{took:.1f} ms",
-        f"pytest-httpserver {statistics.median(theirs):.1f} ms" if theirs else "",
-        f"under {GOAL_START_MS:g} ms",
-        took < GOAL_START_MS,
-        f"{listed(ours)}; {listed(theirs, 'ms')}",
+        what,
+        f"{median_ms:.2f} ms, {ratio:,.0f} rounds of the reference",
+        f"a dict and {RULES} comparisons {statistics.median(references) * 1e6:.2f} us{beside}",
+        f"under {goal:,.0f} rounds ({goal_ms:g} ms on the machine of the goal)",
+        ratio < goal,
+        listed(ratios, "rounds"),
     )
+
+
+def _start(rounds: int) -> Figure:
+    theirs = [_http_server() * 1e3 for _ in range(rounds) if find_spec("pytest_httpserver")]
+    beside = f", pytest-httpserver {statistics.median(theirs):.1f} ms" if theirs else ""
+
+    def start() -> float:
+        twin = Twin()
+        took = _timed(twin.start)
+        twin.close()
+        return took
+
+    return _in_rounds("start of a twin", rounds, GOAL_START_MS, start, beside)
 
 
 def _http_server() -> float:
@@ -83,26 +134,47 @@ def _hundred() -> Figure:
 
 
 def _reset(twin: Twin, rounds: int) -> Figure:
-    took = []
-    for _ in range(rounds):
+    def reset() -> float:
         twin.command("outs.cgi?out0=1")
         twin.sense(DS1=21.5)
-        took.append(_timed(twin.reset) * 1e3)
-    median = statistics.median(took)
-    goal = f"under {GOAL_RESET_MS:g} ms"
-    return Figure("reset", f"{median:.2f} ms", "", goal, median < GOAL_RESET_MS, listed(took, "ms"))
+        return _timed(twin.reset)
+
+    return _in_rounds("reset", rounds, GOAL_RESET_MS, reset)
 
 
 def _fork(twin: Twin, rounds: int) -> Figure:
-    took = []
-    for _ in range(rounds):
-        began = time.process_time()
-        other = twin.fork()
-        took.append((time.process_time() - began) * 1e3)
-        other.close()
-    median = statistics.median(took)
-    goal = f"under {GOAL_FORK_MS:g} ms"
-    return Figure("fork", f"{median:.1f} ms", "", goal, median < GOAL_FORK_MS, listed(took, "ms"))
+    def fork() -> float:
+        forks: list[Twin] = []
+        took = _timed(lambda: forks.append(twin.fork()))
+        forks[0].close()
+        return took
+
+    return _in_rounds("fork", rounds, GOAL_FORK_MS, fork)
+
+
+def _until(rounds: int) -> Figure:
+    """Wait for a heated room, and let the same time pass without looking."""
+    waited, advanced = [], []
+    with Twin() as twin:
+        twin.sim(ROOM)
+        twin.command("outs.cgi?out0=1")
+        cold, began = twin.snapshot(), twin.now
+        for _ in range(rounds):
+            waited.append(_timed(lambda: twin.until(WARM)))
+            span = twin.now - began
+            twin.restore(cold)
+            advanced.append(_timed(lambda span=span: twin.advance(span)))
+            twin.restore(cold)
+            progress()
+    ratio = statistics.median(w / a for w, a in zip(waited, advanced, strict=True))
+    return Figure(
+        f"until {WARM}, after {span.total_seconds() / 60:.0f} min",
+        f"{statistics.median(waited):.2f} s, {ratio:.1f} times advance",
+        f"advance {statistics.median(advanced) * 1e3:.0f} ms",
+        f"under {GOAL_UNTIL:g} times",
+        ratio < GOAL_UNTIL,
+        f"{listed(waited)}; {listed(advanced, 's')}",
+    )
 
 
 def _memory() -> Figure:
