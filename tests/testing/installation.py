@@ -36,13 +36,17 @@ class Installation:
     def python(self) -> Path:
         return self.folder / "bin" / "python"
 
-    def run(self, *arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    @property
+    def packages(self) -> Path:
+        return self.folder / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
+
+    def run(self, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         """Run its Python, which knows nothing of the clone; return how it ended."""
         own = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         return subprocess.run(
             [self.python, *arguments],
             cwd=cwd,
-            env={**own, **variables},
+            env=own,
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
@@ -55,10 +59,9 @@ def install_wheels(folder: Path) -> Installation:
     wheels = [_build(source, folder / "wheels") for source in SOURCES]
     installation = Installation(folder / "environment")
     venv.create(installation.folder, with_pip=False, symlinks=True)
-    packages = installation.folder / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
     required = {requirement for wheel in wheels for requirement in _requirements_of(wheel)}
     for found in _with_dependencies({*required, *BESIDE}):
-        _link(found, packages)
+        _link(found, installation.packages)
     pip = [sys.executable, "-m", "pip", "--python", str(installation.python), "install"]
     # Without --no-deps: what a wheel requires and is not there ends this.
     subprocess.run(

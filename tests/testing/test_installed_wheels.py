@@ -43,8 +43,7 @@ def test_pytest_rewrites_the_assertions_of_the_plugin_alone(
 ) -> None:
     (tmp_path / "conftest.py").write_text(LISTS_THE_PLUGIN_ITSELF)
     (tmp_path / "test_one.py").write_text(ONE_TEST)
-    cache = tmp_path / "cache"
-    done = installation.run("-m", "pytest", "-q", cwd=tmp_path, PYTHONPYCACHEPREFIX=str(cache))
+    done = installation.run("-m", "pytest", "-q", cwd=tmp_path)
     assert done.stdout.splitlines()[-1].startswith("1 passed"), done.stdout + done.stderr
-    rewritten = [file.name for file in cache.rglob("leverframe/**/*-pytest-*.pyc")]
+    rewritten = [file.name for file in installation.packages.glob("leverframe/**/*-pytest-*.pyc")]
     assert [name.partition(".")[0] for name in rewritten] == ["pytest_plugin"]
