@@ -1,23 +1,25 @@
 """Settings that a unit does not show: a plan names them and overwrites none of them unseen."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from leverframe.command_line.entry import carry_out
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import with_value
+from leverframe.engine.settings import Rule, RulePlaces, Settings, numbered_rules
+from leverframe.engine.tree import difference, with_value
 from leverframe.profile import Profile
 from leverframe.testing import Twin
+from leverframe.units.apply_journal import ApplyJournal
+from leverframe.units.applying import Applier
 from leverframe.units.loading import load_unit_file
 from leverframe.units.plan_making import plan_for_file
 from leverframe.units.plan_text import plan_in_words
+from leverframe.units.pull import written as pulled_to_file
 from leverframe.units.pulling import pull_unit
 from leverframe.units.secrets_file import KnownSecrets
 from leverframe.units.unit_plan import UnitPlan, read_plans, write_plans
-from tests.units.plain_front import PlainFront, plain_front
+from tests.units.plain_front import plain_front
 from tests.units.told_twin import ToldTwin, told_twin
 from tests.units.unit_files import written
 
@@ -59,35 +61,25 @@ async def test_a_secret_that_was_not_set_can_be_undone(tmp_path: Path) -> None:
 
 # --- hardware 3.0 shows no off delay ----------------------------------------------------------
 
-WARM = "/inpa.cgi?event=0*10*0*6000*0*0*3*0*0*0*0*300"
-KEPT = "/inpa.cgi?event=1*11*0*3000*0*0*1*0*0*0*0*120"
+OLD = Profile("3.0", "1.58a")
 SHOWN = "not readable on HW 3.0 SW 1.58a: rules."
 
 
-@pytest.fixture(scope="module")
-def twin_30() -> Iterator[Twin]:
-    with Twin(hw="3.0", sw="1.58a") as twin:
-        yield twin
+def two_rules() -> Settings:
+    """Two rules whose off delays the unit does not show."""
+    warm = Rule(source="DS1", reference=60.0, action="OUT1", enabled=True, off_delay=300)
+    kept = Rule(source="DS2", reference=30.0, enabled=True, off_delay=120)
+    return tree(OLD, rules=(warm, kept))
 
 
-@pytest.fixture
-def front(twin_30: Twin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlainFront]:
-    """Serve a unit with two rules that have an off delay."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("leverframe.units.client.MAX_REQUESTS_PER_S", 1000)
-    twin_30.reset()
-    for command in (WARM, KEPT, "/inpa.cgi?eventon=0*1", "/inpa.cgi?eventon=1*1"):
-        twin_30.command(command)
-    with plain_front(twin_30) as front:
-        yield front
+def off_delays(rules: RulePlaces) -> list[int]:
+    return [rule.off_delay for _, rule in numbered_rules(rules)]
 
 
-def off_delays(twin: Twin) -> list[int]:
-    return [rule["off_delay"] for rule in twin.settings["rules"]]
-
-
-def run(*words: str | Path) -> int:
-    return carry_out(["unit", *map(str, words)])
+def lines_of(plan: UnitPlan) -> list[str]:
+    """Return what the plan says of settings that the unit does not show."""
+    lines = (line.strip() for line in plan_in_words(plan))
+    return [line.partition(SHOWN)[2] for line in lines if line.startswith("?")]
 
 
 RULES = """
@@ -97,65 +89,75 @@ RULES = """
 """
 
 
-def test_rule_is_added_on_hardware_30_and_the_others_keep_what_is_not_shown(
-    front: PlainFront, twin_30: Twin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("old", "new", "said", "after"),
+    [
+        ("", "", [], [300, 120]),
+        ("60, then OUT1 on", "55, then OUT1 on", ["1.off_delay; will be set to 0s"], [0, 120]),
+        (
+            *("60, then OUT1 on", "55, then OUT1 on, off delay 5m"),
+            *(["1.off_delay; will be set to 5m"], [300, 120]),
+        ),
+        (
+            *("OUT1 on", "OUT1 on, off delay 4m"),
+            *(["1.off_delay; will be set to 4m"], [240, 120]),
+        ),
+        ('"when DS1', '"disabled: when DS1', ["1.off_delay; kept as it is"], [300, 120]),
+        (
+            *('1 = "when DS1 >= 60, then OUT1 on"', ""),
+            *(["1.off_delay; removed with its entry"], [120]),
+        ),
+        (
+            *('OUT0 on"', 'OUT0 on"\n    3 = "when DS3 >= 5, then OUT2 on, off delay 7s"'),
+            *(["3.off_delay; will be set to 7s"], [300, 120, 7]),
+        ),
+    ],
+)
+async def test_plan_for_hardware_30_names_the_off_delays_that_it_touches_and_no_other_changes(
+    tmp_path: Path, old: str, new: str, said: list[str], after: list[int]
 ) -> None:
-    more = f'{RULES}    3 = "when DS3 >= 5, then OUT2 on, off delay 7s"\n'
-    assert run("apply", written(tmp_path, RULES), front.url, "--yes") == 0
-    assert "nothing to send" in capsys.readouterr().out
-    assert run("apply", written(tmp_path, more), front.url, "--yes") == 0
-    assert f"{SHOWN}3.off_delay; will be set to 7s\n" in capsys.readouterr().out
-    assert off_delays(twin_30) == [300, 120, 7]
+    text = RULES.replace(old, new)
+    if len(after) == 1:
+        text = text.replace("2 = ", "1 = ")
+    async with told_twin(OLD, two_rules(), is_real=True) as unit:
+        plan = await plan_of(unit, tmp_path, text)
+        assert lines_of(plan) == said
+        journal = ApplyJournal.begin(tmp_path, plan)
+        await Applier(plan, unit.client(), journal).run()
+        assert off_delays(unit.settings.rules) == after
 
 
-@pytest.mark.parametrize(("said", "seconds"), [("", 0), (", off delay 5m", 300)])
-def test_changed_rule_on_hardware_30_gets_the_off_delay_that_the_plan_names(
-    front: PlainFront,
-    twin_30: Twin,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    said: str,
-    seconds: int,
+async def test_off_delay_that_is_added_to_a_pulled_file_is_sent(tmp_path: Path) -> None:
+    async with told_twin(OLD, two_rules(), is_real=True) as unit:
+        pulled = await pull_unit(unit.client())
+        file = tmp_path / "pulled.toml"
+        pulled_to_file(pulled, file)
+        plan = await plan_of(unit, tmp_path, file.read_text())
+        assert (plan.steps, lines_of(plan)) == ((), [])
+        more = file.read_text().replace("OUT1 on", "OUT1 on, off delay 4m")
+        plan = await plan_of(unit, tmp_path, more)
+        assert lines_of(plan) == ["1.off_delay; will be set to 4m"]
+
+
+def test_rule_that_is_added_on_hardware_30_is_resumed_and_rolled_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = written(tmp_path, RULES.replace('60, then OUT1 on"', f'55, then OUT1 on{said}"'))
-    assert run("plan", file, front.url) == 0
-    shown = capsys.readouterr().out
-    assert f"{SHOWN}1.off_delay; will be set to {'5m' if seconds else '0s'}\n" in shown
-    assert "rules.2" not in shown
-    assert run("apply", file, front.url, "--yes") == 0
-    assert off_delays(twin_30) == [seconds, 120]
-    assert run("rollback", *Path("unit-journal").glob("*.jsonl"), "--yes") in (0, 1)
-    assert [rule["reference"] for rule in twin_30.settings["rules"]] == [60.0, 30.0]
-    assert off_delays(twin_30)[1] == 120
-
-
-def test_rule_that_is_disabled_alone_keeps_what_is_not_shown(
-    front: PlainFront, twin_30: Twin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = written(tmp_path, RULES.replace('"when DS1', '"disabled: when DS1'))
-    assert run("apply", file, front.url, "--yes") == 0
-    assert f"{SHOWN}1.off_delay; kept as it is\n" in capsys.readouterr().out
-    assert off_delays(twin_30) == [300, 120]
-
-
-def test_deleted_rule_is_named_with_what_is_lost_and_the_later_one_keeps_its_own(
-    front: PlainFront, twin_30: Twin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = written(tmp_path, '[rules]\n1 = "when DS2 >= 30, then OUT0 on"\n')
-    assert run("apply", file, front.url, "--yes") == 0
-    shown = capsys.readouterr().out
-    assert f"{SHOWN}1.off_delay; removed with its entry\n" in shown
-    assert "rules.2.off_delay" not in shown
-    assert off_delays(twin_30) == [120]
-
-
-def test_interrupted_change_of_hardware_30_is_resumed(
-    front: PlainFront, twin_30: Twin, tmp_path: Path
-) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("leverframe.units.client.MAX_REQUESTS_PER_S", 1000)
     file = written(tmp_path, f'{RULES}    3 = "when DS3 >= 5, then OUT2 on"\n')
-    front.fate = lambda _, target: 503 if "eventon=2" in target else None
-    assert run("apply", file, front.url, "--yes") == 2
-    front.fate = lambda _, target: None
-    assert run("apply", "--resume", "--yes") == 0
-    assert off_delays(twin_30) == [300, 120, 0]
-    assert twin_30.settings["rules"][2]["enabled"] is True
+    given = {path: value for path, _, value in difference(defaults(OLD), two_rules())}
+    with Twin(hw="3.0", sw="1.58a", settings=given) as twin, plain_front(twin) as front:
+        front.fate = lambda _, target: 503 if "eventon=2" in target else None
+        assert run("apply", file, front.url, "--yes") == 2
+        front.fate = lambda _, target: None
+        assert run("apply", "--resume", "--yes") == 0
+        assert f"{SHOWN}3.off_delay; will be set to 0s\n" in capsys.readouterr().out
+        added = twin.controller.engine.settings.rules
+        assert run("rollback", *Path("unit-journal").glob("*.jsonl"), "--yes") in (0, 1)
+        rules = twin.controller.engine.settings.rules
+    assert (off_delays(added), added[2] and added[2].enabled) == ([300, 120, 0], True)
+    assert off_delays(rules) == [300, 120]
+
+
+def run(*words: str | Path) -> int:
+    return carry_out(["unit", *map(str, words)])

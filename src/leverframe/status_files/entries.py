@@ -135,7 +135,7 @@ def _day(entry: ScheduleEntry) -> int:
 
 # --- the way back ---------------------------------------------------------------------------------
 
-FIELD_NOT_SHOWN = "no status file of this version shows it"
+FIELD_NOT_SHOWN = "does not show it on this version"
 
 
 def read_rules(texts: Sequence[object], profile: Profile) -> Iterator[ReadSetting | UnreadSetting]:

@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 
 from leverframe.config.described import nearest
 from leverframe.config.toml_lines import TomlPath
-from leverframe.engine.settings import Node, Settings
+from leverframe.engine.settings import Node, Rule, Settings
 from leverframe.engine.tree import branch_of, is_confidential, is_secret, pattern_of
 from leverframe.units.file_keys import PLACES, BadEntry, hints, key_of, value_from_file
 from leverframe.units.problems import FileLine, FileProblem, unknown
@@ -73,6 +73,10 @@ def _value(name: str, values: Mapping[str, Value]) -> Value:
     meant = nearest(name, values)
     advice = f"did you mean ${{{meant}}}?" if meant else "give it as values or in the inventory"
     raise BadEntry(f"uses ${{{name}}}, which has no value; {advice}")
+
+
+#: What a sentence leaves out.
+_PLAIN_RULE = Rule()
 
 
 class DocumentReader:
@@ -147,7 +151,7 @@ class DocumentReader:
             return
         for name, value in asdict(rule).items():
             # A sentence without an off delay does not say what one is that the unit does not show.
-            is_said = name != "off_delay" or bool(value)
+            is_said = value != getattr(_PLAIN_RULE, name)
             self.entries[f"{path}.{name}"] = FileEntry(value, self._line_at(place), is_said)
 
     def _leaf(self, path: str, given: Any, place: TomlPath) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from leverframe.commands.plan.planning import Plan, plan_between
 from leverframe.commands.plan.written import leaf_or_missing
@@ -11,7 +12,7 @@ from leverframe.commands.table.rules import SETTINGS as RULE_SETTINGS
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import MAX_RULES, Settings
 from leverframe.engine.tree import difference, is_secret, leaves
-from leverframe.status_files.entries import FIELD_NOT_SHOWN, late_letters, unshown_letters
+from leverframe.status_files.entries import late_letters, unshown_letters
 from leverframe.units.changed_login import follow_accounts
 from leverframe.units.pulled_unit import PulledUnit, reason_at
 from leverframe.units.pulling import pull_unit
@@ -90,8 +91,10 @@ async def plan_for_settings(
         ),
         unreadable=tuple(_unreadable(pulled, steps)),
     )
-    await _prove(made, pulled, plan)
-    return made
+    result = await _prove(made, pulled, plan)
+    # What the plan makes unreadable, such as the duty of an output that is regulated from then on.
+    hidden = {path for path in result.unread if pulled.why_unread(path) is None}
+    return replace(made, lossy=tuple(sorted({*made.lossy, *hidden})))
 
 
 def _unread(pulled: PulledUnit) -> dict[str, str]:
@@ -99,9 +102,8 @@ def _unread(pulled: PulledUnit) -> dict[str, str]:
     if is_leverframe(pulled):
         return dict(pulled.unread)
     names = [RULE_SETTINGS[letter] for letter in unshown_letters(pulled.profile)]
-    every = {
-        f"rules.{place}.{name}": FIELD_NOT_SHOWN for place in range(MAX_RULES) for name in names
-    }
+    reason = f"no status file of {pulled.profile} shows it"
+    every = {f"rules.{place}.{name}": reason for place in range(MAX_RULES) for name in names}
     return every | dict(pulled.unread)
 
 
@@ -152,7 +154,7 @@ def _before(pulled: PulledUnit) -> dict[str, object]:
     }
 
 
-async def _prove(made: UnitPlan, pulled: PulledUnit, plan: Plan) -> None:
+async def _prove(made: UnitPlan, pulled: PulledUnit, plan: Plan) -> PulledUnit:
     """Carry a plan out on a twin and read that; raise `BadPlan` where it does not lead there."""
     touches_accounts = any(
         change.path.startswith(_ACCESS) for step in made.steps for change in step.changes
@@ -172,6 +174,7 @@ async def _prove(made: UnitPlan, pulled: PulledUnit, plan: Plan) -> None:
             follow_accounts(twin, step, made)
         result = await pull_unit(twin, by_files=not made.is_leverframe)
     _compare(made, pulled, result, plan.settings)
+    return result
 
 
 def _compare(made: UnitPlan, pulled: PulledUnit, result: PulledUnit, expected: Settings) -> None:

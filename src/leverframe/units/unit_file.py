@@ -89,12 +89,17 @@ class UnitFile(Struct, frozen=True):
         """Return whether the file speaks about a setting; what it does not name stays as it is."""
         if self.only and not is_part_of(path, self.only):
             return False
-        if path.startswith(_PROFILE) or is_part_of(path, self.unread):
+        is_unread = is_part_of(path, self.unread) and not self._says_unread(path)
+        if path.startswith(_PROFILE) or is_unread:
             return False
         whole = path.partition(".")[0]
         if path in self.settings_named or (whole in WHOLE_LISTS and whole in self.settings_named):
             return True
         return self.complete and not is_confidential(path) and not path.startswith(_ACCESS)
+
+    def _says_unread(self, path: str) -> bool:
+        """Return whether a value was added of a setting that was not read."""
+        return path in self.unread and path in self.settings_named
 
     def over(self, present: Settings) -> Settings:
         """Return the settings of a unit of the file's version with what the file names."""
@@ -104,7 +109,7 @@ class UnitFile(Struct, frozen=True):
                 taken = taken_with(path, present, self.settings)
                 wanted = with_value(wanted, taken, value_at(self.settings, taken))
         for path in self.unread:
-            if path.startswith(ENTRIES):
+            if path.startswith(ENTRIES) and not self._says_unread(path):
                 wanted = with_part_of(present, wanted, path)
         return wanted
 

@@ -140,7 +140,7 @@ class RuleWriter:
         for item in query.split("&"):
             command, _, fields = item.partition("=")
             place = fields.partition("*")[0]
-            names = _SET_BY.get(command, ())
+            names: tuple[str, ...] = _SET_BY.get(command, ())
             if command == "event":
                 params = EVENT_ROW.params
                 has = (x for x in SETTINGS if has_field(params[x], self._making.profile))
