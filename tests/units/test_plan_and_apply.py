@@ -88,7 +88,8 @@ def test_a_plan_is_written_as_curl_and_as_json(
     assert run("plan", "unit.toml", twin.url, "--curl") == 0
     told = capsys.readouterr().out
     assert f"/dev/null '{twin.url}/stm.cgi?oname=0Pump'\n" in told
-    assert "# put the secret in the place of ***" in told
+    assert "# Replace <email.password>, encoded as the command expects it:\n" in told
+    assert f"'{twin.url}/stm.cgi?em4=<email.password>'\n" in told
     assert run("plan", "unit.toml", twin.url, "--json") == 0
     (line,) = capsys.readouterr().out.splitlines()
     shown = msgspec.json.decode(line)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from leverframe.commands.plan.masked_request import masked_request
 from leverframe.engine.settings import Rule, ScheduleEntry, Settings, rule_numbered
-from leverframe.engine.tree import MASK
 from leverframe.units.file_keys import key_of
 from leverframe.units.rule_sentences import sentence_about
 from leverframe.units.setting_words import words_of_entry
@@ -205,14 +205,20 @@ def plan_as_curl(plan: UnitPlan, user: str | None) -> Iterator[str]:
 
 
 def _as_curl(plan: UnitPlan, step: UnitStep, user: str | None) -> Iterator[str]:
-    request = step.shown_request(plan.profile)
+    secrets: list[str] = []
+
+    def name_secret(path: str) -> str:
+        secrets.append(f"<{key_of(path) if path else 'secret'}>")
+        return secrets[-1]
+
+    request = masked_request(step.request, plan.profile, name_secret)
     words = ["curl", "--fail", "--silent", "--show-error", "--output", "/dev/null"]
     if user is not None:
         words += ["--user", user]
     if request.method == "POST":
         words += ["--data-binary", request.body]
-    if MASK in request.target or MASK in request.body:
-        yield f"# put the secret in the place of {MASK}"
+    if secrets:
+        yield f"# Replace {', '.join(dict.fromkeys(secrets))}, encoded as the command expects it:"
     yield shlex.join([*words, f"{plan.address}{request.target}"])
 
 

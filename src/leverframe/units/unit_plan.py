@@ -11,8 +11,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from leverframe.commands.plan.masked_request import masked_request
 from leverframe.commands.plan.written import PlannedRequest, tried
-from leverframe.commands.table.masked_query import masked_items
 from leverframe.commands.table.matching import Call, find, items_of
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import (
@@ -78,14 +78,7 @@ class UnitStep(Struct, frozen=True):
 
     def shown_request(self, profile: Profile) -> PlannedRequest:
         """Return the request as others may see it."""
-        request = self.request
-        query, _ = masked_items(request.query)
-        target = f"{request.path}?{query}"
-        found = find(request.method, request.path, items_of(request.query), profile)
-        is_secret = any(isinstance(call, Call) and call.row.secret for call in found)
-        return PlannedRequest(
-            request.method, target, MASK if request.body and is_secret else request.body
-        )
+        return masked_request(self.request, profile)
 
     def doc(self, profile: Profile) -> str:
         """Return what the command does, as the reference says it."""
