@@ -5,6 +5,7 @@ some are seen through a front without anything of Leverframe's own.
 """
 
 import io
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -18,9 +19,12 @@ from leverframe.units import client, plan, visits
 from leverframe.units.client import paced_client
 from leverframe.units.inventory import load_inventory
 from leverframe.units.unit_plan import read_plans
+from tests.docs.blocks import PROJECT, blocks
 from tests.ports import free_port
 from tests.units.plain_front import PlainFront, plain_front
 
+PAGE = PROJECT / "docs" / "how-to" / "units.md"
+Run = Callable[..., int]
 VERSIONS = ["3.5/1.30", "3.7/1.49", "3.8/1.60a", "3.9/1.75", "3.0/1.58a"]
 #: Two of them have one name.
 NAMES = ("Boiler", "boiler")
@@ -74,8 +78,16 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("all.toml").write_text(FILE)
 
 
-def run(*words: str) -> int:
-    return carry_out(["unit", *words])
+class Operator:
+    """Runs commands of the program, and remembers them without the addresses of a search."""
+
+    def __init__(self) -> None:
+        self.commands: list[str] = []
+
+    def run(self, *words: str) -> int:
+        named = [word for word in words if not word.startswith("http://")]
+        self.commands.append(" ".join(["leverframe unit", *named]))
+        return carry_out(["unit", *words])
 
 
 def add_what_is_common(inventory: Path) -> None:
@@ -93,19 +105,28 @@ def add_what_is_common(inventory: Path) -> None:
     inventory.write_text("\n".join([*lines[:begin], *taken_in]) + "\n")
 
 
+def documented() -> list[str]:
+    """The commands of the story as the document has them, without the addresses of the search."""
+    told = [block for block in blocks(PAGE) if "test_inventory_story" in block.not_run]
+    (block,) = told
+    return [line.replace(" 192.168.1.10-39", "") for line in block.text.splitlines()]
+
+
 def look_at_the_story(units: int, fronts: int, capsys: pytest.CaptureFixture[str]) -> None:
+    operator = Operator()
     with ExitStack() as stack:
         world = site(stack, units, fronts)
-        find_them(world, units, capsys)
+        find_them(operator.run, world, units, capsys)
         add_what_is_common(Path("units.toml"))
         dead = world.urls[units]
         with Path("units.toml").open("a") as file:
             file.write(f'\n[units.dead]\naddress = "{dead}"\ngroups = ["all"]\n')
-        pull_and_compare(world, units, capsys)
-        change_and_roll_back(world, units, capsys)
+        pull_and_compare(operator.run, world, units, capsys)
+        change_and_roll_back(operator.run, world, units, capsys)
+    assert set(documented()) <= set(operator.commands)
 
 
-def find_them(world: Site, units: int, capsys: pytest.CaptureFixture[str]) -> None:
+def find_them(run: Run, world: Site, units: int, capsys: pytest.CaptureFixture[str]) -> None:
     found = ("find", *world.urls, "--quick", "--user", "admin", "--out", "units.toml")
     assert run(*found) == 1
     said = capsys.readouterr()
@@ -125,17 +146,17 @@ def find_them(world: Site, units: int, capsys: pytest.CaptureFixture[str]) -> No
     assert "is there already" in capsys.readouterr().err
 
 
-def pull_and_compare(world: Site, units: int, capsys: pytest.CaptureFixture[str]) -> None:
+def pull_and_compare(run: Run, world: Site, units: int, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
-    assert run("pull", "units.toml", "--out", "monday") == 2
+    assert run("pull", "units.toml", "--out", "before") == 2
     said = capsys.readouterr()
-    assert f"{units} units read, written to monday." in said.out
+    assert f"{units} units read, written to before." in said.out
     assert f"3 of {units + 3} units could not be read:" in said.err
     assert "dead: " in said.err
-    assert len(list(Path("monday").glob("*.toml"))) == units
+    assert len(list(Path("before").glob("*.toml"))) == units
     assert max(front.most_at_once for front in world.fronts) == 1
     world.twins[1].command("stm.cgi?oname=3Valve")
-    assert run("diff", "units.toml", "--files", "monday") == 2
+    assert run("diff", "units.toml", "--files", "before") == 2
     said = capsys.readouterr()
     assert said.out.splitlines() == [
         f"1 unit different from their file; {units - 1} units as their file says;"
@@ -143,10 +164,12 @@ def pull_and_compare(world: Site, units: int, capsys: pytest.CaptureFixture[str]
         "boiler-2:",
         '  OUT3 name: "Valve" -> nothing',
     ]
-    assert run("diff", "units.toml", "boiler-2", "--files", "monday", "--only", "rules") == 0
+    assert run("diff", "units.toml", "boiler-2", "--files", "before", "--only", "rules") == 0
 
 
-def change_and_roll_back(world: Site, units: int, capsys: pytest.CaptureFixture[str]) -> None:
+def change_and_roll_back(
+    run: Run, world: Site, units: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     capsys.readouterr()
     assert run("plan", "units.toml", "--out", "plan.json") == 2
     said = capsys.readouterr().out
@@ -170,7 +193,7 @@ def change_and_roll_back(world: Site, units: int, capsys: pytest.CaptureFixture[
     assert f"{units - 1} units done: " in said
     assert len(said.splitlines()) <= 24
     assert all(twin.settings["outputs"][0]["name"] == "Pump" for twin in world.twins)
-    assert run("diff", "units.toml", "--group", "all") == 2
+    assert run("diff", "units.toml") == 2
     assert f"{units} units as their file says" in capsys.readouterr().out
     (journal,) = Path("unit-journal").glob("zone-2-*.jsonl")
     assert run("rollback", str(journal), "--yes") == 0

@@ -61,12 +61,12 @@ async def find_units(
 def _write_inventory(out: Path, found: list[FoundUnit], *, as_json: bool) -> list[str]:
     """Write the found units to a new file; return what is to be said about it."""
     inventory = found_inventory(found)
-    if not inventory.count:
+    if not inventory.size:
         return [f"{out} is not written: no unit was found.", *inventory.remarks]
     with out.open("x", encoding="utf-8") as file:
         file.write(inventory.text)
     if not as_json:
-        print_line(f"{count_units(inventory.count)} written to {out}.")
+        print_line(f"{count_units(inventory.size)} written to {out}.")
     return inventory.remarks
 
 

@@ -34,7 +34,7 @@ class CannotWriteInventory(ErrorForPeople):
 class FoundInventory(NamedTuple):
     text: str
     #: Units in it.
-    count: int
+    size: int
     #: Sentences about names that were changed and units that were left out.
     remarks: list[str]
 

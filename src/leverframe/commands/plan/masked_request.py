@@ -60,15 +60,15 @@ def _masked_call(call: Call, request: PlannedRequest, profile: Profile, mask: Ma
 
 def _masked_body(call: Call, request: PlannedRequest, profile: Profile, mask: Mask) -> str:
     body, known = call.row.body, _settings_given(call, request, profile)
-    content = None if body is None else body.read(request.body.encode(), "", profile)
     if isinstance(body, ListBody):
+        items = body.read(request.body.encode(), "", profile)
         holes, params = body.item.holes, body.params
-        return body.write(
-            [_masked_texts(holes, params, one, known, profile, mask) for one in content]
-        ).decode()
+        texts = [_masked_texts(holes, params, one, known, profile, mask) for one in items]
+        return body.write([*texts]).decode()
     if isinstance(body, FormBody):
-        texts = _masked_texts([*content], body.fields, content, known, profile, mask)
-        return "&".join(f"{name}={text}" for name, text in texts.items())
+        form = body.read(request.body.encode(), "", profile)
+        shown = _masked_texts([*form], body.fields, form, known, profile, mask)
+        return "&".join(f"{name}={text}" for name, text in shown.items())
     return mask("")
 
 
