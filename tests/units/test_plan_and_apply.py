@@ -336,6 +336,16 @@ def test_apply_writes_a_json_object_for_each_plan_and_each_result(
     assert results[2]["journal"] is None
 
 
+def test_a_unit_without_steps_is_done_for_scripts_too(
+    twin: Twin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("names.toml").write_text('[outputs.OUT0]\nname = ""\n')
+    assert run("apply", "names.toml", twin.url, "--yes", "--json") == 0
+    planned, result = map(msgspec.json.decode, capsys.readouterr().out.splitlines())
+    assert (planned["event"], planned["steps"]) == ("planned", [])
+    assert (result["event"], result["steps"], result["journal"]) == ("done", 0, None)
+
+
 def test_a_canary_group_is_one_of_the_inventory(
     twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:

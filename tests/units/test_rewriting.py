@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Rule, ScheduleEntry
 from leverframe.engine.tree import difference, with_value
 from leverframe.profile import Profile
@@ -192,3 +193,15 @@ def test_what_an_included_file_says_against_it_is_refused(tmp_path: Path) -> Non
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadUnitFile, match="cannot be written: No such file"):
         save_unit_file(tmp_path / "no" / "u.toml", random_settings(NEWEST, Random(1)), NEWEST)
+
+
+def test_a_long_list_keeps_its_lines_and_their_comments(tmp_path: Path) -> None:
+    unread = ["email", "gsm", "http", "mqtt", "snmp", "watchdog", "oled", "power", "serial", "ui"]
+    unread += ["modbus_slots", "modbus_devices"]
+    text = unit_text(defaults(NEWEST), NEWEST, unread).text
+    path = written(tmp_path, text.replace('"gsm",', '"gsm", # no modem'))
+    save_unit_file(path, defaults(NEWEST), NEWEST, [*unread, "weather"])
+    said = path.read_text(encoding="utf-8")
+    assert '    "gsm", # no modem\n' in said
+    assert '"weather"' in said
+    assert len(max(said.splitlines(), key=len)) <= 100

@@ -440,3 +440,11 @@ def test_whatever_a_file_holds_is_read_or_told(tmp_path: Path) -> None:
         text = "".join(f"{key} = {random.choice(odd)}\n" for key in chosen)
         with suppress(BadUnitFile):
             load_unit_file(written(tmp_path, text))
+
+
+def test_a_long_list_has_one_item_a_line(tmp_path: Path) -> None:
+    unread = ["email", "gsm", "http", "mqtt", "snmp", "watchdog", "oled", "power", "serial", "ui"]
+    text = unit_text(defaults(NEWEST), NEWEST, [*unread, "modbus_slots", "modbus_devices"]).text
+    assert '\nunread = [\n    "email",\n    "gsm",\n' in text
+    assert load_unit_file(written(tmp_path, text)).unread[:2] == ("email", "gsm")
+    assert '\nunread = ["email", "gsm"]\n' in unit_text(defaults(NEWEST), NEWEST, unread[:2]).text

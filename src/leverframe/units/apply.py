@@ -148,6 +148,10 @@ async def _carry_out(
 ) -> int:
     """Show plans, ask, and send them; a replaced change is not gone on with any more."""
     print_plans(plans, as_json=order.as_json, verbose=order.verbose)
+    if order.as_json:
+        for plan in plans:
+            if not plan.steps:
+                print_json(_result_for_scripts("done", plan, None))
     plans = [plan for plan in plans if plan.steps]
     if not plans:
         return DONE
@@ -211,18 +215,23 @@ def _print_results_as_json(
 ) -> None:
     known = {plan.unit: plan for plan in plans}
     for one in results:
-        plan, journal = known[one.unit], journals[one.unit]
-        print_json(
-            {
-                "event": "not_begun" if not one.is_begun else "stopped" if one.trouble else "done",
-                "unit": plan.unit,
-                "address": plan.address,
-                "steps": len(plan.steps),
-                "confirmed": 0 if journal is None else journal.confirmed,
-                "journal": None if journal is None else str(journal.path),
-                "problem": one.trouble if one.is_begun else "",
-            }
-        )
+        event = "not_begun" if not one.is_begun else "stopped" if one.trouble else "done"
+        problem = one.trouble if one.is_begun else ""
+        print_json(_result_for_scripts(event, known[one.unit], journals[one.unit], problem))
+
+
+def _result_for_scripts(
+    event: str, plan: UnitPlan, journal: ApplyJournal | None, problem: str = ""
+) -> dict[str, object]:
+    return {
+        "event": event,
+        "unit": plan.unit,
+        "address": plan.address,
+        "steps": len(plan.steps),
+        "confirmed": 0 if journal is None else journal.confirmed,
+        "journal": None if journal is None else str(journal.path),
+        "problem": problem,
+    }
 
 
 def _print_results(results: Sequence[RolledOut], order: ApplyOrder) -> int:

@@ -17,7 +17,7 @@ from leverframe.storage.datafolder import folder_with_store
 from leverframe.units.client import paced_client
 from leverframe.units.file_keys import key_of
 from leverframe.units.plan_making import plan_for_file
-from leverframe.units.plan_text import plan_as_curl
+from leverframe.units.plan_text import plan_as_curl, steps_in_words
 from leverframe.units.pulling import pull_unit
 from leverframe.units.summaries import plans_in_words
 from leverframe.units.targets import Logins, Selection, TargetUnit
@@ -121,11 +121,11 @@ def shown(plan: UnitPlan) -> dict[str, object]:
         "digest": plan.digest,
         "steps": [
             {
-                "does": step.words(plan.profile),
+                "does": words.does,
                 "request": msgspec.to_builtins(step.shown_request(plan.profile)),
                 "changes": [str(change) for change in step.changes],
             }
-            for step in plan.steps
+            for step, words in zip(plan.steps, steps_in_words(plan), strict=True)
         ],
         "left_out": [{"path": key_of(one.path), "reason": one.reason} for one in plan.left_out],
         "unreadable": [str(one) for one in plan.unreadable],

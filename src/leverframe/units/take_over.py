@@ -32,7 +32,7 @@ from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Stored
 from leverframe.units.client import SignInNeeded, paced_client
 from leverframe.units.completing import CompletedSettings, complete
-from leverframe.units.file_keys import is_part_of
+from leverframe.units.file_keys import is_part_of, key_of
 from leverframe.units.live_reading import LiveReader, LiveReading
 from leverframe.units.mac_addresses import normal_mac
 from leverframe.units.pulled_unit import PulledUnit
@@ -192,9 +192,9 @@ def _print_report(
     for path, why in sorted(pulled.unread.items()):
         is_told = any(is_part_of(leaf, [path]) for leaf in told)
         if not is_told and not (has_account and path.startswith(_ACCESS)):
-            print_line(f"not taken over: {path}: {why}")
+            print_line(f"not taken over: {key_of(path)}: {why}")
     for path, why in sorted(pulled.lossy.items()):
-        print_line(f"perhaps not exact: {path}: {why}")
+        print_line(f"perhaps not exact: {key_of(path)}: {why}")
     if has_account and not any(path.startswith(_ACCESS) for path in told):
         print_line(
             "Of the accounts the one that you signed in with is taken over, and no other; name the"
