@@ -229,6 +229,21 @@ async def test_a_unit_that_was_changed_since_is_left_alone(
         assert b"not finished" in left.body
 
 
+async def test_another_unit_at_the_address_is_neither_compared_nor_changed(tmp_path: Path) -> None:
+    signed = {"Authorization": RIGHT}
+    async with web_bench(await with_password(), wants(tmp_path, "Pump")) as (bench, twin):
+        await bench.bench.look()
+        with twin.fault(faults.raw("mac", "02:00:00:00:00:01")):
+            for what in ("diff", "plan"):
+                refused = await bench.ask(f"/api/units/{what}?unit=cellar", "POST", **signed)
+                assert refused.status == 409
+                assert b"has the MAC address 02:00:00:00:00:01, not" in refused.body
+            await bench.json("/api/units/pull?unit=cellar", "POST", **signed)
+        health = bench.bench.watcher.health["cellar"]
+        assert "02:00:00:00:00:01" in health.troubles["pull"]
+        assert health.drift is None
+
+
 async def test_without_a_password_or_a_file_nothing_is_changed(tmp_path: Path) -> None:
     async with web_bench(wanted=wants(tmp_path, "Pump")) as (bench, twin):
         plan = await bench.json("/api/units/plan?unit=cellar", "POST")

@@ -153,6 +153,12 @@ class UnitHealth(Struct):
         differences = self.differences
         return None if differences is None else [str(one) for one in differences]
 
+    def stranger(self, mac: str) -> str:
+        """Return why a unit with this MAC address is not the expected one."""
+        return (
+            f"Another unit answers at {self.address}: it has the MAC address {mac}, not {self.mac}."
+        )
+
     def shown(self) -> dict[str, Any]:
         """Return what clients may know of the unit, besides its values."""
         fields: dict[str, Any] = msgspec.structs.asdict(self)
@@ -171,11 +177,7 @@ class UnitHealth(Struct):
         self.looks += 1
         self.mac = self.mac or reading.mac
         if reading.mac != self.mac:
-            return self._fail(
-                MAC,
-                f"Another unit answers at {self.address}: it has the MAC address {reading.mac}, "
-                f"not {self.mac}.",
-            )
+            return self._fail(MAC, self.stranger(reading.mac))
         restarts = self._compare_uptime(reading, at)
         if self._is_stale(reading, at):
             return self._fail(

@@ -68,14 +68,14 @@ class UnitChanges:
     async def compare(self, name: str) -> list[DriftedSetting]:
         """Read a unit and return what differs from its file, side by side."""
         async with self._watcher.turn(name) as client:
-            pulled = await pull_unit(client)
+            pulled = self._watcher.expected(name, await pull_unit(client))
         return drift_from(self._file(name, pulled.profile), pulled)
 
     async def plan(self, name: str) -> ShownPlan:
         """Plan what leads a unit to its file; nothing is sent but questions."""
         self._refuse_running(name)
         async with self._watcher.turn(name) as client:
-            pulled = await pull_unit(client)
+            pulled = self._watcher.expected(name, await pull_unit(client))
         plan = await plan_for_file(name, pulled, self._file(name, pulled.profile))
         key = _key_of(plan)
         self._plans[name] = key, plan

@@ -21,7 +21,7 @@ from leverframe.shutdown import is_being_cancelled
 from leverframe.units.client import PacedClient, SignInNeeded, paced_client
 from leverframe.units.drift import DriftedSetting
 from leverframe.units.live_reading import LiveReader, LoginRefused
-from leverframe.units.mac_addresses import shared_macs
+from leverframe.units.mac_addresses import normal_mac, shared_macs
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
 from leverframe.units.unit_health import (
@@ -43,6 +43,10 @@ ANSWER_S = 10.0
 
 #: What differs from what is wanted.
 Compare = Callable[[PulledUnit], Sequence[DriftedSetting]]
+
+
+class StrangerAnswers(ErrorForPeople):
+    """Another unit than the expected one was read: one sentence."""
 
 
 class WatchedUnit(NamedTuple):
@@ -176,7 +180,7 @@ class UnitWatcher:
         self._next_pull[name] = self._clock.now() + self._pull_every_s
         try:
             async with self.turn(name) as client:
-                pulled = await pull_unit(client)
+                pulled = self.expected(name, await pull_unit(client))
                 self.pulled[name], health.digest = pulled, pulled.digest
                 differences = None if unit.compare is None else list(unit.compare(pulled))
         except ErrorForPeople as refusal:
@@ -192,6 +196,13 @@ class UnitWatcher:
         self._notify(health.compare(None))
         self._notify(health.note(PULL, problem))
         return None
+
+    def expected(self, name: str, pulled: PulledUnit) -> PulledUnit:
+        """Return what was read of a unit; refuse another unit at its address."""
+        health, mac = self.health[name], normal_mac(pulled.identity.mac) or ""
+        if health.mac and mac != health.mac:
+            raise StrangerAnswers(health.stranger(mac or "not readable"))
+        return pulled
 
     def _notify(self, notices: Sequence[UnitNotice]) -> None:
         for notice in notices:
