@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from leverframe.engine.settings import AccessSettings, Settings, StoredAccount
+from leverframe.profile import Profile
 from leverframe.recording.replayer import UnitLogin
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
@@ -17,6 +18,8 @@ from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory
 from leverframe.testing import Twin, faults
 from leverframe.units.apply_journal import PLAN_SUFFIX, SUFFIX
 from leverframe.units.loading import load_unit_file
+from leverframe.units.secrets_file import KnownSecrets
+from leverframe.units.unit_file import UnitFile
 from leverframe.units.watch_changes import UnitChanges, Wanted
 from leverframe.units.watch_web import WatchWeb
 from leverframe.units.watcher import WatchedUnit
@@ -227,6 +230,22 @@ async def test_a_unit_that_was_changed_since_is_left_alone(
         left = await bench.ask(apply, "POST", **signed)
         assert left.status == 409
         assert b"not finished" in left.body
+
+
+async def test_a_plan_names_what_the_unit_does_not_show(tmp_path: Path) -> None:
+    file = tmp_path / "cellar.toml"
+    file.write_text('[email]\npassword = { env = "MAIL" }\n')
+
+    def wanted(profile: Profile) -> UnitFile:
+        secrets = KnownSecrets({"MAIL": "new words"})
+        return load_unit_file(file, profile=profile, secrets=secrets)
+
+    async with web_bench(wanted={"cellar": wanted}) as (bench, twin):
+        await twin.acommand("/stm.cgi?em4=oldwords")
+        plan = await bench.json("/api/units/plan?unit=cellar", "POST")
+        unseen = {"path": "email.password", "fate": "set", "value": "***", "is_lost": True}
+        assert plan["unseen"] == [unseen]
+        assert "new words" not in str(plan)
 
 
 async def test_another_unit_at_the_address_is_neither_compared_nor_changed(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ that was shown. While one is carried out, nobody looks at the unit.
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -24,7 +24,7 @@ from leverframe.units.plan_making import plan_for_file
 from leverframe.units.plan_text import DescribedStep, describe_steps
 from leverframe.units.pulling import pull_unit
 from leverframe.units.unit_file import UnitFile
-from leverframe.units.unit_plan import LeftOutSetting, UnitPlan
+from leverframe.units.unit_plan import LeftOutSetting, SettingChange, UnitPlan
 from leverframe.units.watcher import UnitWatcher
 
 log = logging.getLogger(__name__)
@@ -37,6 +37,16 @@ class CannotChange(ErrorForPeople):
     """Why a unit is not changed from the page: one sentence."""
 
 
+class UnseenSetting(Struct, frozen=True):
+    """A setting that a plan touches although the unit does not show it."""
+
+    path: str
+    fate: Literal["kept", "set", "removed"]
+    #: What it is set to, as others may see it.
+    value: str = ""
+    is_lost: Annotated[bool, Meta(description="Can no rollback restore it?")] = False
+
+
 class ShownPlan(Struct, frozen=True):
     """A plan as the page shows it, in its language."""
 
@@ -44,6 +54,7 @@ class ShownPlan(Struct, frozen=True):
     key: str
     steps: tuple[DescribedStep, ...]
     left_out: tuple[LeftOutSetting, ...]
+    unseen: tuple[UnseenSetting, ...] = ()
 
 
 class ChangeProgress(Struct):
@@ -79,7 +90,8 @@ class UnitChanges:
         plan = await plan_for_file(name, pulled, self._file(name, pulled.profile))
         key = _key_of(plan)
         self._plans[name] = key, plan
-        return ShownPlan(key, tuple(describe_steps(plan)), plan.left_out)
+        unseen = tuple(_unseen(plan))
+        return ShownPlan(key, tuple(describe_steps(plan)), plan.left_out, unseen)
 
     def apply(self, name: str, key: str) -> ChangeProgress:
         """Begin to carry out the plan that was shown; its progress is told by name."""
@@ -135,6 +147,13 @@ class UnitChanges:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+
+
+def _unseen(plan: UnitPlan) -> Iterator[UnseenSetting]:
+    lost = plan.cannot_be_undone
+    for one in plan.unreadable:
+        value = SettingChange(one.path).shown(one.becomes) if one.fate == "set" else ""
+        yield UnseenSetting(one.path, one.fate, value, one in lost)
 
 
 def _key_of(plan: UnitPlan) -> str:

@@ -136,6 +136,7 @@ type UnitPlan = {
     request: string;
   }[];
   left_out: { path: string; reason: string }[];
+  unseen: { path: string; fate: "kept" | "set" | "removed"; value: string; is_lost: boolean }[];
 };
 // What the page of a node with many controllers is told.
 type FleetHealth = "fine" | "attention" | "fault" | "off" | "unknown";

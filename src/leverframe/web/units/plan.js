@@ -15,13 +15,14 @@ export async function wordsFor(paths) {
 }
 
 /** @param {UnitPlan} plan */
-export const pathsOf = ({ steps, left_out: leftOut }) =>
-  [...steps.flatMap(({ changes }) => changes), ...leftOut].map(({ path }) => path);
+export const pathsOf = ({ steps, left_out: leftOut, unseen }) =>
+  [...steps.flatMap(({ changes }) => changes), ...leftOut, ...unseen].map(({ path }) => path);
 
 /** @param {Context} context @param {UnitPlan} plan */
-export function planView(context, { steps, left_out: leftOut }) {
+export function planView(context, { steps, left_out: leftOut, unseen }) {
   const count = steps.length;
   return html`<p>${count ? t("plan_steps", { count }) : t("plan_nothing")}</p>
+    ${unseen.map((one) => html`<p class="problem">${unseenText(context, one)}</p>`)}
     <ol class="plan">
       ${steps.map(
         ({ doc, changes, more, request }) =>
@@ -44,6 +45,14 @@ export function planView(context, { steps, left_out: leftOut }) {
           })}
         </p>`,
     )}`;
+}
+
+// What the unit does not show, and whether it can be had back.
+/** @param {Context} context @param {UnitPlan["unseen"][number]} setting */
+function unseenText(context, { path, fate, value, is_lost: isLost }) {
+  const values = { what: settingName(context, path), value: fileText(context, path, value) };
+  const text = t(`plan_unseen_${fate}`, values);
+  return isLost ? `${text} ${t("plan_unseen_lost")}` : text;
 }
 
 // What a command does: the first part of its description, without the list of its fields and what
