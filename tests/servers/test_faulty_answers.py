@@ -289,4 +289,6 @@ def test_every_kind_of_answer_is_told_here() -> None:
     """The kinds that act on answers are those whose effect is tested above."""
     tested = {"slow", "drip", "reset", "cut", "wrong_length", "status", "garbage"}
     tested |= {"content_type", "stale", "half_open", "frozen", "raw"}
+    # What a path answers instead of its own is tested with the kit.
+    tested |= {"reply"}
     assert {name for name, kind in FAULTS.items() if kind.where == HTTP} == tested

@@ -19,10 +19,7 @@ def seconds_of(duration: Duration) -> float:
     if isinstance(duration, str):
         return seconds_from_text(duration)
     if isinstance(duration, bool) or not isinstance(duration, int | float | timedelta):
-        raise BadDuration(
-            f"{duration!r} is not a duration; write it like 90s or 1h30m, or give seconds or a"
-            " timedelta."
-        )
+        raise BadDuration(f"{duration!r} is not a duration; write it like 90s, 1h30m, 24h or 7d.")
     seconds = duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
     if not seconds >= 0:
         raise BadDuration(f"{duration!r} is not a duration; time goes forward only.")
