@@ -8,10 +8,11 @@ outputs and inputs (see `hardware/plant_wiring.py`), `plant=none` removes all, a
 again what a plant gives there. `outbox=clear` forgets the messages that were captured, and
 `requests=clear` the requests that were noted. `fault=slow*delay:5s*path:/json/all.json*times:2`
 sets a fault (see `hardware/fault_catalogue.py`), `fault=end:3` ends the one with that number,
-`fault=none` all of them. On virtual time `ping=HOST:MILLISECONDS` and `ping=HOST:none` say which
-hosts answer, `advance=SECONDS` or `advance=next` moves the time, and `until=CONDITION*within:TIME`
-moves it until a condition holds (see `naming/awaited_conditions.py`). All items are checked first,
-then carried out in order; readings that are joined are sensed at one instant.
+`fault=none` all of them; in values of faults `*` is `%2A`, encoded once more. On virtual time
+`ping=HOST:MILLISECONDS` and `ping=HOST:none` say which hosts answer, `advance=SECONDS` or
+`advance=next` moves the time, and `until=CONDITION*within:TIME` moves it until a condition holds
+(see `naming/awaited_conditions.py`). All items are checked first, then carried out in order;
+readings that are joined are sensed at one instant.
 
 A value outside what can be sensed there is refused; `DS1=raw:200` lets the board deliver it all the
 same, as a fault would, and the controller treats it as absent.
