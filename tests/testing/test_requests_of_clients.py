@@ -243,6 +243,8 @@ def test_a_twin_of_another_process_can_do_the_same(kind: str) -> None:
         with Twin() as other, pytest.raises(BadCall, match="not a LiveSnapshot"):
             twin.restore(other.snapshot())
         assert twin.recipe == "Twin.process(seed=5)"
+        with Twin(seed=5) as same:
+            assert json.loads(twin.get("/json/status.json"))["mac"] == same.mac
 
 
 # --- pins -----------------------------------------------------------------------------------------

@@ -29,6 +29,9 @@ from leverframe.fleet.time_words import WhenText, wall_of
 from leverframe.profile import Profile
 from leverframe.servers.http.request_journal import BENCH_HEADER
 from leverframe.storage.backup import BackupFile, pack
+from leverframe.storage.datafolder import STORE_NAME
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import Changes
 from leverframe.testing.any_twin import (
     HOST,
     READ_COMMUNITY,
@@ -37,8 +40,9 @@ from leverframe.testing.any_twin import (
     TwinAddress,
 )
 from leverframe.testing.http_twin import HttpTwin, reached
+from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.misuse import check_parameters
-from leverframe.testing.seeds import new_seed
+from leverframe.testing.seeds import identity_from, new_seed
 from leverframe.testing.twin_client import ANSWER_S, TwinRefused, checked
 
 #: How long a start and an end may take, in real seconds.
@@ -144,6 +148,8 @@ class ProcessTwin(HttpTwin):
         if self._process is not None and self._process.poll() is None:
             return self
         self.data.mkdir(parents=True, exist_ok=True)
+        if not (self.data / STORE_NAME).exists():
+            LOOP_THREAD.run(self._write_identity())
         with (self.data / "twin.log").open("a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "leverframe", "run", *self._options, *self._beginning()],
@@ -159,6 +165,14 @@ class ProcessTwin(HttpTwin):
         self._operate(f"/api/sim/snapshots?take={FIRST}", "POST")
         STARTED_TWINS.add(self)
         return self
+
+    async def _write_identity(self) -> None:
+        """Make the twin of a fresh folder the one of its seed; it would take one by chance."""
+        store = SqliteStore(self.data / STORE_NAME)
+        try:
+            await store.commit(Changes(kept=identity_from(self.seed)))
+        finally:
+            await store.close()
 
     def _beginning(self) -> list[str]:
         if self._begin is None:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from copy import copy
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote, urlsplit
@@ -27,7 +26,7 @@ from leverframe.testing.any_twin import (
     TwinAddress,
 )
 from leverframe.testing.loop_thread import LOOP_THREAD
-from leverframe.testing.seeds import new_seed
+from leverframe.testing.seeds import identity_from, new_seed
 
 if TYPE_CHECKING:
     from leverframe.controller import Controller
@@ -226,13 +225,7 @@ class Twin(AnyTwin):
 
     async def _first_rows(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the settings that it begins with, and what makes it this one."""
-        chance = Random(self.seed)
-        tail = chance.randbytes(5)
-        identity = {
-            "identity.name": f"leverframe-{tail[-3:].hex()}",
-            "identity.mac": ":".join(f"{byte:02X}" for byte in (0x02, *tail)),
-            "identity.cookie": f"leverframe_{chance.randbytes(6).hex().upper()}",
-        }
+        identity = identity_from(self.seed)
         if not self._accounts:
             return self._leaves, identity
         return {**self._leaves, **await _account_leaves(self._accounts)}, identity
