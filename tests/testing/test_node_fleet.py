@@ -10,7 +10,7 @@ import pytest
 
 from leverframe.config.sources import Sources
 from leverframe.fleet.fleet_file import read_fleet
-from leverframe.testing import AnyFleet, Fleet, NodeRefused, NodeTwin, TwinRefused, faults
+from leverframe.testing import AnyFleet, BadCall, Fleet, NodeRefused, NodeTwin, TwinRefused, faults
 from leverframe.testing.fleet import BadFleet
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.twin_client import fetched
@@ -208,8 +208,13 @@ def test_a_controller_of_a_node_is_a_twin_by_its_name(parts: AsyncExitStack) -> 
             snapshot = twin.snapshot()
             twin.advance("10min")
             assert twin.state["OUT0"] == 0
-            twin.restore(snapshot)
+            with pytest.raises(BadCall, match="was taken of the twin at .*; this one is at"):
+                fleet["gh-1"].restore(snapshot)
+            fleet["gh-2"].restore(snapshot)
             assert twin.state["OUT0"] == 1
+            with twin.reply("/own", "mine"):
+                assert twin.get("/own") == "mine"
+            twin.assert_requested("/own", times=1)
             with twin.fault(faults.status(500), path="/json/all.json"):
                 pytest.raises(TwinRefused, twin.get, "/json/all.json")
             twin.sense(DS1=31)
@@ -228,6 +233,23 @@ def test_a_controller_of_a_node_is_a_twin_by_its_name(parts: AsyncExitStack) -> 
         assert [one.name for one in fleet] == ["gh-1", "gh-2"]
         assert len(fleet) == 2
     assert not twin.is_on
+
+
+def test_a_controller_of_a_node_reports_what_happened_before_an_error(
+    parts: AsyncExitStack,
+) -> None:
+    with (
+        pytest.raises(ZeroDivisionError),
+        Fleet.connect(RunningNode(parts).url) as fleet,
+    ):
+        fleet.add("gh-1")
+        twin = fleet["gh-1"]
+        twin.get("/outs.cgi?out0=1")
+        raise ZeroDivisionError
+    assert twin.last_report is not None
+    assert "GET /outs.cgi?out0=1 200" in twin.last_report
+    again = f"twin = Fleet.connect({twin.door!r})['gh-1']; twin.seed = {twin.seed}"
+    assert twin.last_report.endswith(f"The same twin again: {again}")
 
 
 def test_a_controller_of_a_node_that_is_off_is_waited_for(parts: AsyncExitStack) -> None:

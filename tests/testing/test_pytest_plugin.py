@@ -274,6 +274,12 @@ def test_a_failure_reports_every_twin_however_it_was_made(pytester: pytest.Pytes
             finally:
                 twin.close()
 
+        def test_that_looks_at_it_afterwards():
+            with Twin(hw="3.8") as twin:
+                twin.command("outs.cgi?out4=1")
+                state = twin.state
+            assert state["OUT4"] == 0
+
         def test_member_of_a_fleet(fleet):
             fleet(12)[3].command("outs.cgi?out1=1")
             assert False
@@ -287,7 +293,7 @@ def test_a_failure_reports_every_twin_however_it_was_made(pytester: pytest.Pytes
         def test_setup(broken): pass
     """)
     result = run(pytester)
-    result.assert_outcomes(failed=3, errors=1)
+    result.assert_outcomes(failed=4, errors=1)
     result.stdout.fnmatch_lines(
         [
             "*ERROR at setup of test_setup*",
@@ -304,6 +310,10 @@ def test_a_failure_reports_every_twin_however_it_was_made(pytester: pytest.Pytes
             "The same twin again: Twin(hw='3.6', seed=*)",
             "*leverframe twin 2*",
             "The same twin again: Twin(hw='3.0', seed=*)",
+            "*test_that_looks_at_it_afterwards*",
+            "*leverframe twin 1*",
+            "*command test: OUT4 on",
+            "The same twin again: Twin(hw='3.8', seed=*)",
             "*leverframe twin 10*",
             "*leverframe twins*",
             "3 more twins; twin.report() shows each.",

@@ -22,6 +22,7 @@ from leverframe.errors import ErrorForPeople
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
 from leverframe.testing.message_setup import missing_setup
 from leverframe.testing.outbox import TwinOutbox
+from leverframe.testing.seeds import is_within_test
 from leverframe.testing.twin_clock import TwinClock
 from leverframe.testing.twin_faults import FaultyTwin
 from leverframe.testing.twin_requests import RequestedTwin
@@ -86,7 +87,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         self.outbox = TwinOutbox(lambda: self._json("/api/outbox"), self._clear_outbox)
         #: Its time, for code under test that shall go by it.
         self.clock = TwinClock(lambda: self.now)
-        #: What `report` said when the twin was closed because of an error.
+        #: What `report` said when the twin was closed within a test, or because of an error.
         self.last_report: str | None = None
 
     def _read_recording(
@@ -156,8 +157,9 @@ class AnyTwin(RequestedTwin, FaultyTwin):
             self.close()
 
     def _keep_report(self) -> None:
-        """Keep what happened where an error is the reason of being closed, as in `finally`."""
-        if self.is_on and self.last_report is None and sys.exc_info()[1] is not None:
+        """Keep what happened for a test that fails afterwards, or has failed, as in `finally`."""
+        is_wanted = sys.exc_info()[1] is not None or (self._reports_each_end and is_within_test())
+        if self.is_on and self.last_report is None and is_wanted:
             # What cannot be reported must not hide the error, or keep the twin on.
             with suppress(Exception):
                 self.last_report = self.report()
@@ -227,6 +229,8 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     #: The call that makes such a twin.
     _made_by = "Twin"
+    #: Whether its report costs next to nothing, so that every end within a test keeps it.
+    _reports_each_end = False
 
     def report(self) -> str:
         """List the last requests and journal entries, for people who look for a mistake.

@@ -149,6 +149,9 @@ def _address(number: int) -> str:
 class MemberTwin(Twin):
     """A twin of a fleet."""
 
+    # A fleet may have a thousand.
+    _reports_each_end = False
+
     def __init__(self, node: TwinNode, **parameters: Any) -> None:
         super().__init__(**parameters)
         self._node = node

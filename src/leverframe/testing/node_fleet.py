@@ -6,6 +6,7 @@ from datetime import tzinfo
 from functools import cached_property
 from ssl import create_default_context
 from typing import Self
+from weakref import WeakSet
 
 import httpx
 
@@ -37,11 +38,15 @@ class NodeFleet(AnyFleet[NodeTwin]):
         )
         super().__init__(self._client)
         self._ca_file = ca_file
+        #: Twins that were given out, and are still in use.
+        self._given_out: WeakSet[NodeTwin] = WeakSet()
         #: Name and password at the controllers themselves, for those that ask who is there.
         self.account: tuple[str, str] | None = None
 
     def close(self) -> None:
         """Close the connections; the node and its controllers run on."""
+        for twin in self._given_out:
+            twin._keep_report()
         self._client.close()
         self._to_twins.close()
 
@@ -61,7 +66,9 @@ class NodeFleet(AnyFleet[NodeTwin]):
         return iter(self.find())
 
     def _twin_of(self, report: MemberReport) -> NodeTwin:
-        return NodeTwin(report, self.url, self._to_twins, self._zone, self.account, self._ca_file)
+        twin = NodeTwin(report, self.url, self._to_twins, self._zone, self.account, self._ca_file)
+        self._given_out.add(twin)
+        return twin
 
     @cached_property
     def _to_twins(self) -> httpx.Client:

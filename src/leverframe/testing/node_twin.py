@@ -108,6 +108,7 @@ class NodeTwin(HttpTwin):
         return TwinAddress(self._report.address, port)
 
     def _operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
+        # Also without a start: it runs already.
         STARTED_TWINS.add(self)
         # The node resets connections to one that is off; what only reads may be asked again.
         is_reading = method == "GET" and target.startswith("/api/")

@@ -326,15 +326,20 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report: Any = yield
     if report.failed:
         before = item.stash.get(_BEFORE, WeakSet())
-        # Those of the test first, then those that it shares with others.
-        twins = sorted(_started(), key=lambda twin: (twin in before, twin.number))
-        texts = [text for twin in twins if (text := _report_of(twin, twin in before)) is not None]
-        for number, text in enumerate(texts[:MAX_REPORTED], start=1):
+        own: list[str] = []
+        shared: list[str] = []
+        for twin in sorted(_started(), key=lambda twin: twin.number):
+            is_shared = twin in before
+            if (text := _report_of(twin, is_shared)) is not None:
+                (shared if is_shared else own).append(text)
+        # What a test made last is nearest to its failure.
+        texts = [*own[-MAX_REPORTED:], *shared][:MAX_REPORTED]
+        for number, text in enumerate(texts, start=1):
             again = f"The same test again: pytest {item.nodeid!r}"
             report.sections.append((f"leverframe twin {number}", f"{text}\n{again}"))
-        if len(texts) > MAX_REPORTED:
-            more = f"{len(texts) - MAX_REPORTED} more twins; twin.report() shows each."
-            report.sections.append(("leverframe twins", more))
+        if more := len(own) + len(shared) - len(texts):
+            said = f"{more} more twins; twin.report() shows each."
+            report.sections.append(("leverframe twins", said))
     return report  # type: ignore[no-any-return]
 
 

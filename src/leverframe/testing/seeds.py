@@ -22,6 +22,11 @@ def new_seed() -> int:
     return crc32(f"{name} {next(numbers)}".encode())
 
 
+def is_within_test() -> bool:
+    """Return whether a test runs that names its seeds, or one of its fixtures begins."""
+    return bool(_sources)
+
+
 @contextmanager
 def seeds_from(name: str) -> Iterator[None]:
     """Make the seeds of twins that are made within this from a name."""

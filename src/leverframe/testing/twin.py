@@ -63,6 +63,8 @@ class Twin(AnyTwin):
     - `seed`: makes what is random the same in every run
     """
 
+    _reports_each_end = True
+
     def __init__(
         self,
         *,
@@ -139,6 +141,7 @@ class Twin(AnyTwin):
 
     def start(self) -> Self:
         if self._built is None:
+            self.last_report = None
             LOOP_THREAD.run(self._start())
             STARTED_TWINS.add(self)
         return self
