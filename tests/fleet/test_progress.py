@@ -7,6 +7,7 @@ import pytest
 
 from leverframe.fleet.answer_headers import PROGRESS
 from leverframe.fleet.progress import (
+    MAX_LARGE,
     NothingUnderWay,
     ProgressReport,
     RequestsUnderWay,
@@ -14,6 +15,7 @@ from leverframe.fleet.progress import (
 )
 from leverframe.loop_shares import bulk_turns
 from tests.fleet.loop_node import LoopNode, loop_node
+from tests.patience import PATIENCE_S
 
 MANY = 60
 
@@ -88,3 +90,26 @@ async def test_id_of_a_request_that_is_too_long_is_refused() -> None:
         reply = await node.ask("/api/fleet/list", b"", "GET", **named)
         assert reply.status == 400
         assert b"up to 64 letters" in reply.body
+
+
+async def test_few_large_requests_of_a_tenant_run_at_a_time_and_none_of_others_waits() -> None:
+    under_way, done, other_runs = RequestsUnderWay(), asyncio.Event(), asyncio.Event()
+    running: list[str] = []
+
+    async def work(tenant: str) -> None:
+        async with under_way.large(tenant):
+            running.append(tenant)
+            if tenant == "zulu":
+                other_runs.set()
+            await done.wait()
+
+    async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
+        many = [group.create_task(work("acme")) for _ in range(5 * MAX_LARGE)]
+        # The requests of a tenant get their turns of the loop before those that come later.
+        group.create_task(work("zulu"))
+        await other_runs.wait()
+        assert running == ["acme"] * MAX_LARGE + ["zulu"]
+        # Its client has left.
+        many[-1].cancel()
+        done.set()
+    assert running.count("acme") == len(many) - 1

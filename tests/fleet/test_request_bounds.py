@@ -378,3 +378,19 @@ async def test_a_command_of_660_kilobytes_is_refused_immediately() -> None:
             with within(1):
                 assert await answer_to(fleet, sent, request) == 400
             assert neighbour.longest_s < _SWITCHES_WITHIN_S
+
+
+async def test_many_templates_sent_together_are_read_in_turns() -> None:
+    entries = b",".join(b'"outputs.%d.name":1' % number for number in range(8000))
+    sent = Sent("/api/fleet/drift", {}, b'{"hw":"3.9","sw":"1.75","settings":{%b}}' % entries)
+    async with beside_neighbour() as (fleet, neighbour):
+        # The first one signs in.
+        assert await answer_to(fleet, sent, request_of(fleet, sent)) == 400
+        neighbour.longest_s = 0.0
+        async with asyncio.TaskGroup() as group:
+            asked = [
+                group.create_task(answer_to(fleet, sent, request_of(fleet, sent)))
+                for _ in range(60)
+            ]
+        assert {one.result() for one in asked} == {400}
+        assert neighbour.longest_s < _SWITCHES_WITHIN_S / 4

@@ -204,11 +204,15 @@ class NodeWeb:
                 raise BadValue(
                     f"The header {PROGRESS} is too long.", allowed=f"up to {MAX_ID_LETTERS} letters"
                 )
-            only_reads = endpoint.only_reads or context.given.get("dry_run")
-            until_client_leaves = ends_with_client() if only_reads else nullcontext()
-            with self._under_way.followed(context.tenant, id), until_client_leaves:
-                value = await work
-            return _reply(value, endpoint, context)
+            dry_run, tenant = context.given.get("dry_run", False), context.tenant
+            until_client_leaves = (
+                ends_with_client() if endpoint.only_reads or dry_run else nullcontext()
+            )
+            is_large = endpoint is not _PAGE and endpoint.holds_much(dry_run=dry_run)
+            place = self._under_way.large(tenant) if is_large else nullcontext()
+            with self._under_way.followed(tenant, id), until_client_leaves:
+                async with place:
+                    return _reply(await work, endpoint, context)
         except Refusal as refusal:
             return _refused(context.request, refusal)
         except StoreUnavailable as error:

@@ -4,17 +4,22 @@ Whoever asks gives the request an id, and asks for that by another connection. I
 controllers have their turn, wherever that is: the count goes with the context of the request.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import Annotated
+from weakref import WeakValueDictionary
 
 from msgspec import Meta, Struct
 
 from leverframe.commands.table.refusals import Refusal
+from leverframe.loop_shares import wait_for_turn
 
 #: Of the id by which a request is followed.
 MAX_ID_LETTERS = 64
+#: Requests of a tenant that hold much and run at the same time; the others wait in line.
+MAX_LARGE = 4
 
 
 class ProgressReport(Struct):
@@ -39,6 +44,18 @@ class RequestsUnderWay:
 
     def __init__(self) -> None:
         self._reports: dict[_Key, ProgressReport] = {}
+        #: By tenant, as long as such requests are under way.
+        self._large: WeakValueDictionary[str | None, asyncio.Semaphore] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def large(self, tenant: str | None) -> AsyncIterator[None]:
+        """Hold one of a tenant's places for requests that hold much, from a turn of the loop on.
+
+        Hundreds of them would fill the memory of the node, and delay the requests of others.
+        """
+        async with self._large.setdefault(tenant, asyncio.Semaphore(MAX_LARGE)):
+            await wait_for_turn()
+            yield
 
     @contextmanager
     def followed(self, tenant: str | None, id: str | None) -> Iterator[None]:

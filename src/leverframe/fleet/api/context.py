@@ -17,7 +17,14 @@ from leverframe.commands.describe.openapi import EndpointDescription, QueryParam
 from leverframe.commands.table.refusals import Malformed, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
-from leverframe.fleet.api.parameters import Name, Names, ShortText, Tags, Words
+from leverframe.fleet.api.parameters import (
+    TEMPLATES,
+    Name,
+    Names,
+    ShortText,
+    Tags,
+    Words,
+)
 from leverframe.fleet.bulk import BY_FLEET
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import Health, HealthIndex, Wanted
@@ -200,6 +207,10 @@ class FleetEndpoint(EndpointDescription, frozen=True, kw_only=True):
     def only_reads(self) -> bool:
         """Return whether it has no effect but its answer."""
         return self.is_question or "POST" not in self.methods
+
+    def holds_much(self, *, dry_run: bool) -> bool:
+        """Return whether a request reads many settings, and lasts no longer than that takes."""
+        return self.only_reads or dry_run or self.body in TEMPLATES
 
     def refusal(self, error: StoreUnavailable) -> Refusal:
         """Return what a request is refused with that the store does not let be done."""

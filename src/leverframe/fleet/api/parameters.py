@@ -67,6 +67,8 @@ CommandsOrTemplate = Annotated[
         description="Commands, one in a line, or a template.",
     ),
 ]
+#: Bodies that become thousands of settings.
+TEMPLATES = (Template, CommandsOrTemplate)
 
 _SWITCHES = {
     "1": True,
