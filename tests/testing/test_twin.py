@@ -27,7 +27,9 @@ from leverframe.exchanges.exchange import (
 from leverframe.fleet.given_settings import BadSettings
 from leverframe.fleet.time_words import BadMoment, Duration
 from leverframe.maintenance.readable_backup import write
+from leverframe.process.listening import CannotListen
 from leverframe.profile import Profile, UnknownProfile
+from leverframe.recording.unit_client import BadAddress, UnitError
 from leverframe.servers.http.messages import Answer, Reply, Request, StreamReply
 from leverframe.servers.http.request_journal import KEPT_REQUESTS, OpenRequest, RequestJournal
 from leverframe.storage.backup import BackupFile, BackupRefused
@@ -35,10 +37,13 @@ from leverframe.testing import BadCall, LoopTwin, Twin, TwinRefused, faults
 from leverframe.testing.any_twin import TwinNotReached
 from leverframe.testing.explanation import UnknownLabel
 from leverframe.testing.rule_words import BadRule
+from leverframe.units.problems import BadUnitFile
+from leverframe.units.pull import written
 from leverframe.uploads.site_archive import pack_site
 from tests.cases import for_each
 from tests.notify.broker import PASSWORD, USER, Broker, Listener
 from tests.patience import PATIENCE_S
+from tests.ports import free_port
 
 
 def test_what_is_due_happens_while_time_is_moved(twin: Twin) -> None:
@@ -275,6 +280,96 @@ def test_settings_are_given_by_a_backup_of_a_unit(tmp_path: Path, ending: str) -
         assert twin.settings["outputs"][0]["name"] == "Pump"
     with Twin(settings=str(file), hw="3.9") as twin:
         assert twin.settings["outputs"][0]["name"] == "Pump"
+
+
+UNIT_FILE = """\
+hardware = "3.5"
+software = "1.49"
+
+[outputs.OUT0]
+name = "Pump"
+return_time = "5m"
+
+[rules]
+1 = "when DS1 >= 30, then OUT0 on"
+"""
+
+
+def test_settings_are_given_by_a_unit_file(tmp_path: Path) -> None:
+    path = tmp_path / "unit.toml"
+    path.write_text(UNIT_FILE, "utf-8")
+    with Twin(settings=path) as twin:
+        assert str(twin.profile) == "HW 3.5 SW 1.49"
+        assert twin.settings["outputs"][0]["name"] == "Pump"
+        twin.sense(DS1=31)
+        assert twin.state["OUT0"] == 1
+    with Twin(hw="3.9", settings=str(path)) as twin:
+        assert (twin.profile.hw, twin.settings["outputs"][0]["return_time"]) == ("3.9", 300)
+    path.write_text('[outputs.OUT0]\nnam = "Pump"\n', "utf-8")
+    with pytest.raises(BadUnitFile, match="nam"):
+        Twin(settings=path)
+
+
+def test_passwords_of_a_unit_file_are_those_of_the_twin_if_they_are_there(tmp_path: Path) -> None:
+    path, secrets = tmp_path / "unit.toml", tmp_path / "secrets.toml"
+    path.write_text(
+        'secrets = "secrets.toml"\n[access]\nrequired = true\n'
+        '[access.admin]\nname = "keeper"\npassword = { secret = "keeper" }\n',
+        "utf-8",
+    )
+    secrets.write_text('keeper = "of the keeper"\n', "utf-8")
+    secrets.chmod(0o600)
+    with Twin(settings=path) as twin:
+        assert twin.get("/outs.cgi", auth=("keeper", "of the keeper"))
+        with pytest.raises(TwinRefused, match="401"):
+            twin.get("/outs.cgi")
+    secrets.write_text('other = "of others"\n', "utf-8")
+    with Twin(settings=path) as twin:
+        assert twin.get("/outs.cgi")
+
+
+def test_settings_are_those_of_a_unit_at_a_url_which_is_only_read(tmp_path: Path) -> None:
+    with Twin(hw="3.5", accounts={"keeper": "of the keeper"}) as unit:
+        unit.command("stm.cgi?oname=0Pump", "stm.cgi?eventname=1Warm")
+        address = unit.url.replace("http://", "http://keeper:of%20the%20keeper@")
+        with Twin(settings=address) as twin:
+            assert (twin.profile.hw, twin.settings["outputs"][0]["name"]) == ("3.5", "Pump")
+            assert twin.recorded_unit is not None
+            assert "access.admin.password" in twin.recorded_unit.unread
+            # Its accounts are not known, so it has none.
+            assert twin.get("/outs.cgi")
+            pulled = twin.recorded_unit
+        assert {(one.method, one.query) for one in unit.requests()} == {("GET", None)}
+        with pytest.raises(UnitError, match="login of keeper") as refused:
+            Twin(settings=unit.url.replace("http://", "http://keeper:wrong@"))
+        assert "wrong" not in str(refused.value)
+    with Twin(settings=pulled) as twin:
+        assert twin.settings["outputs"][0]["name"] == "Pump"
+    for name in ("pulled.toml", "pulled.json"):
+        written(pulled, tmp_path / name)
+        with Twin(settings=tmp_path / name) as twin:
+            assert (twin.profile.hw, twin.settings["outputs"][0]["name"]) == ("3.5", "Pump")
+
+
+def test_what_is_neither_settings_nor_a_unit_is_refused_with_what_is_allowed() -> None:
+    with pytest.raises(BadSettings, match=r"begin with 'int'. Allowed: values by path, a backup"):
+        Twin(settings=7)  # type: ignore[arg-type]
+    with pytest.raises(BadAddress, match="without a path"):
+        Twin(settings="http://127.0.0.1:1/index.html")
+
+
+def test_a_port_can_be_chosen_and_a_taken_one_is_refused() -> None:
+    port = free_port()
+    with Twin(port=port) as twin:
+        assert twin.url == f"http://127.0.0.1:{port}"
+        with twin.fork() as other:
+            assert other.url != twin.url
+        with pytest.raises(CannotListen, match=f"Port {port} is taken by another program"):
+            Twin(port=port).start()
+        twin.close()
+        assert twin.start().url == f"http://127.0.0.1:{port}"
+    with pytest.raises(CannotListen, match="There is no port 70000"):
+        Twin(port=70_000)
 
 
 def test_a_recorded_unit_answers_what_the_twin_does_not_know(tmp_path: Path) -> None:

@@ -28,15 +28,6 @@ class BadSettings(ErrorForPeople, ValueError):
     """The settings that were given will not do: one sentence."""
 
 
-def without_recording(
-    given: GivenSettings | None,
-) -> tuple[GivenSettings | None, str | None]:
-    """Separate a recording of a unit from settings."""
-    if isinstance(given, str | Path) and Path(given).suffix == RECORDING:
-        return None, str(given)
-    return given, None
-
-
 def version_for(hw: str | None, sw: str | None, given: GivenSettings | None) -> Profile:
     """Return the version that was asked for; else that of the file, else the newest."""
     if hw is None and sw is None:

@@ -73,7 +73,8 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     door: str | None = None
     #: The file with the certificate that clients trust; None without TLS.
     ca_file: str | None = None
-    #: What a recording that was given as `settings` shows, with what it does not (`unread`).
+    #: What the unit or recording that was given as `settings` shows, and what it does not
+    #: (`unread`).
     recorded_unit: "PulledUnit | None" = None
     #: Whether a test has to close it; a controller of a node that runs elsewhere stays.
     ends_with_test = True
@@ -90,19 +91,19 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         #: What `report` said when the twin was closed within a test, or because of an error.
         self.last_report: str | None = None
 
-    def _read_recording(
-        self, settings: "GivenSettings | None", recorded: str | Path | None
+    def _read_settings(
+        self,
+        settings: "GivenSettings | PulledUnit | None",
+        recorded: str | Path | None,
+        hw: str | None,
+        sw: str | None,
     ) -> "tuple[GivenSettings | None, str | Path | None]":
-        """Make of a recording that is given as settings what it shows of them, and its answers."""
-        from leverframe.fleet.given_settings import without_recording
+        """Return the settings that it begins with, and the recording whose answers it gives."""
+        from leverframe.testing.given_unit import read_given
 
-        settings, recording = without_recording(settings)
-        if recording is None:
-            return settings, recorded
-        from leverframe.units.recorded_unit import content_of_unit, recorded_unit
-
-        self.recorded_unit = recorded_unit(Path(recording))
-        return content_of_unit(self.recorded_unit), recorded or recording
+        given = read_given(settings, hw, sw)
+        self.recorded_unit = given.pulled
+        return given.settings, recorded or given.recording
 
     @abstractmethod
     def start(self) -> Self:

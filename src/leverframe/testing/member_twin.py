@@ -159,7 +159,8 @@ class MemberTwin(Twin):
         self.member: Member | None = None
 
     async def _start(self) -> None:
-        if self._config.tls or self._config.name or self._answers is not None:
+        own = (self._config.tls, self._config.name, self._config.port, self._answers)
+        if any(own):
             await super()._start()
             return
         leaves, identity = await self._first_rows()

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import httpx
 import msgspec
@@ -26,6 +26,7 @@ from leverframe.fleet.given_settings import (
     version_for,
 )
 from leverframe.fleet.time_words import WhenText, wall_of
+from leverframe.process.listening import check_port
 from leverframe.profile import Profile
 from leverframe.servers.http.request_journal import BENCH_HEADER
 from leverframe.storage.backup import BackupFile, pack
@@ -44,6 +45,9 @@ from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.misuse import check_parameters
 from leverframe.testing.seeds import identity_from, new_seed
 from leverframe.testing.twin_client import ANSWER_S, TwinRefused, checked
+
+if TYPE_CHECKING:
+    from leverframe.units.pulled_unit import PulledUnit
 
 #: How long a start and an end may take, in real seconds.
 START_S, END_S = 30.0, 10.0
@@ -74,7 +78,7 @@ class ProcessTwin(HttpTwin):
         name: str | None = None,
         start: WhenText | None = None,
         timezone: str = "UTC",
-        settings: GivenSettings | None = None,
+        settings: "GivenSettings | PulledUnit | None" = None,
         accounts: Mapping[str, str] | None = None,
         tls: bool = False,
         modbus: bool = False,
@@ -82,15 +86,23 @@ class ProcessTwin(HttpTwin):
         lenient: bool = False,
         recorded: str | Path | None = None,
         seed: int | None = None,
+        port: int = 0,
     ) -> None:
         given = {
             **{"data": data, "hw": hw, "sw": sw, "mac": mac, "name": name, "start": start},
             **{"timezone": timezone, "settings": settings, "accounts": accounts, "tls": tls},
-            **{"modbus": modbus, "snmp": snmp, "lenient": lenient, "recorded": recorded},
+            **{
+                "modbus": modbus,
+                "snmp": snmp,
+                "lenient": lenient,
+                "recorded": recorded,
+                "port": port,
+            },
         }
         check_parameters({**given, "seed": seed})
         super().__init__(**given)
-        settings, recorded = self._read_recording(settings, recorded)
+        settings, recorded = self._read_settings(settings, recorded, hw, sw)
+        check_port(port)
         self._profile = version_for(hw, sw, settings)
         self.seed = new_seed() if seed is None else seed
         self.zone = Config(timezone=timezone).zone()
@@ -114,7 +126,7 @@ class ProcessTwin(HttpTwin):
         self._options = [
             *(f"--{key}={value}" for key, value in options.items() if value is not None),
             *(f"--{key}" for key, is_on in flags.items() if is_on),
-            *(f"--{key}=0" for key in ("port", "modbus-port", "snmp-port")),
+            *(f"--port={port}", "--modbus-port=0", "--snmp-port=0"),
         ]
         self._leaves = leaves_for(settings, self._profile)
         self._accounts = list((accounts or {}).items())

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from leverframe.servers.http.messages import Handler
     from leverframe.storage.store import MemoryStore
     from leverframe.testing.process_twin import ProcessTwin
+    from leverframe.units.pulled_unit import PulledUnit
 
 #: Who is the cause of what a test does to a twin.
 BY_TEST = "test"
@@ -50,9 +51,11 @@ class Twin(AnyTwin):
     - `hw`, `sw`: the version; without them the newest, or that of the `settings` file
     - `mac`, `name`: its identity; without them one made from the `seed`
     - `start`: its first moment, like `"2026-03-29T00:30"`; `timezone`: of it and of the schedule
-    - `settings`: a backup (`.toml`, `.json`, `.bin`), or values by path, like
-      `{"outputs.0.name": "Pump"}`; or a recorded unit (`.jsonl`): the settings that its answers
-      show, and its answers where this one has none; `recorded_unit` tells what was not shown
+    - `settings`: values by path, like `{"outputs.0.name": "Pump"}`; a backup (`.toml`, `.json`,
+      `.bin`); a unit file (`.toml`); a recorded unit (`.jsonl`), which also gives its answers where
+      the twin has none; what `pull_unit` returns; or the URL of a unit, which is read and never
+      written to. `recorded_unit` lists what a unit did not show
+    - `port`: where it listens; without it, on a free port
     - `accounts`: passwords by name, the administrator first, then the user; sign-in is asked for
     - `tls`: serve HTTPS; `ca_file` is then what clients trust
     - `modbus`, `snmp`: switch these servers on; `mqtt`: a broker to connect to, `"HOST:PORT"` or
@@ -74,7 +77,7 @@ class Twin(AnyTwin):
         name: str | None = None,
         start: WhenText | None = None,
         timezone: str = "UTC",
-        settings: "GivenSettings | None" = None,
+        settings: "GivenSettings | PulledUnit | None" = None,
         accounts: Mapping[str, str] | None = None,
         tls: bool = False,
         modbus: bool = False,
@@ -83,11 +86,13 @@ class Twin(AnyTwin):
         lenient: bool = False,
         recorded: str | Path | None = None,
         seed: int | None = None,
+        port: int = 0,
     ) -> None:
         from leverframe.clock import VirtualClock
         from leverframe.config import Config
         from leverframe.fleet.given_settings import leaves_for, version_for
         from leverframe.process.build import ConfiguredIdentity
+        from leverframe.process.listening import check_port
         from leverframe.process.recorded import read_answers
         from leverframe.storage.store import MemoryStore
         from leverframe.testing.misuse import check_parameters
@@ -96,13 +101,14 @@ class Twin(AnyTwin):
             **{"hw": hw, "sw": sw, "mac": mac, "name": name, "start": start, "timezone": timezone},
             **{"settings": settings, "accounts": accounts, "tls": tls, "modbus": modbus},
             **{"snmp": snmp, "mqtt": mqtt, "lenient": lenient, "recorded": recorded, "seed": seed},
+            "port": port,
         }
         check_parameters(given)
         super().__init__(**given)
-        settings, recorded = self._read_recording(settings, recorded)
+        settings, recorded = self._read_settings(settings, recorded, hw, sw)
         self._profile = version_for(hw, sw, settings)
         self._config = Config(
-            port=0,
+            port=port,
             hw=self._profile.hw,
             sw=self._profile.sw,
             timezone=timezone,
@@ -115,6 +121,7 @@ class Twin(AnyTwin):
             virtual_time=True,
         )
         self._config.check_name()
+        check_port(port)
         self.seed = new_seed() if seed is None else seed
         self.zone = self._config.zone()
         self._wall = VirtualClock.START if start is None else wall_of(start, self.zone)
@@ -159,6 +166,7 @@ class Twin(AnyTwin):
         from leverframe.clock import VirtualClock
         from leverframe.controller.live_snapshot import take_snapshot
         from leverframe.process.build import build
+        from leverframe.process.listening import bind_errors_for_people
         from leverframe.process.ports import connect_modbus, connect_snmp
         from leverframe.process.reach import certificate_of, connect_certificate, listen, reach_of
         from leverframe.process.recorded import with_recorded_answers
@@ -199,7 +207,8 @@ class Twin(AnyTwin):
             certificate = certificate_of(self._config, Path(folder), built.host_label)
             if certificate is not None:
                 connect_certificate(controller, certificate)
-            await listen(server, self._config, certificate, reach)
+            with bind_errors_for_people(HOST, self._config.port, "port="):
+                await listen(server, self._config, certificate, reach)
             server.state.problem = built.problem
             parts.push_async_callback(server.stop, GRACE_S)
             controller.ports["http"] = lambda: server.port
@@ -262,8 +271,11 @@ class Twin(AnyTwin):
 
         It stays away from a broker: there it would be taken for this one, and push it out.
         """
+        from msgspec.structs import replace
+
         other = copy(self)
-        AnyTwin.__init__(other, **self._given)
+        AnyTwin.__init__(other, **{**self._given, "port": 0})
+        other._config = replace(self._config, port=0)
         other._built = None
         other._uses_mqtt = False
         other._forks = []

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
 import httpx
 
@@ -146,6 +147,16 @@ class PacedClient:
         if (wait_s := self._earliest - now) > 0:
             await asyncio.sleep(wait_s)
         self._earliest = max(now, self._earliest) + 1 / MAX_REQUESTS_PER_S
+
+
+def address_and_login(url: str) -> tuple[str, UnitLogin | None]:
+    """Separate a URL such as http://NAME:PASSWORD@192.168.1.10 into address and login."""
+    parts = urlsplit(url)
+    account, mark, host = parts.netloc.rpartition("@")
+    if not mark:
+        return url, None
+    name, _, password = account.partition(":")
+    return parts._replace(netloc=host).geturl(), UnitLogin(unquote(name), unquote(password))
 
 
 @asynccontextmanager

@@ -50,10 +50,10 @@ async def complete(settings: Settings, pulled: PulledUnit, path: Path) -> Comple
         part = taken_with(leaf, settings, wanted)
         wanted = with_value(wanted, part, value_at(settings, part))
     named = frozenset(leaf for leaf, _ in leaves(wanted) if file.names(leaf))
-    return CompletedSettings(await _with_hashes(wanted), named, tuple(remarks))
+    return CompletedSettings(await hash_passwords(wanted), named, tuple(remarks))
 
 
-async def _with_hashes(settings: Settings) -> Settings:
+async def hash_passwords(settings: Settings) -> Settings:
     """Store passwords of accounts as a controller does."""
     for path, value in leaves(settings):
         is_password = path.startswith(_ACCESS) and path.endswith(".password")
