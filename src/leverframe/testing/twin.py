@@ -101,7 +101,7 @@ class Twin(AnyTwin):
             **{"hw": hw, "sw": sw, "mac": mac, "name": name, "start": start, "timezone": timezone},
             **{"settings": settings, "accounts": accounts, "tls": tls, "modbus": modbus},
             **{"snmp": snmp, "mqtt": mqtt, "lenient": lenient, "recorded": recorded, "seed": seed},
-            "port": port,
+            "port": port or None,
         }
         check_parameters(given)
         super().__init__(**given)
@@ -274,7 +274,7 @@ class Twin(AnyTwin):
         from msgspec.structs import replace
 
         other = copy(self)
-        AnyTwin.__init__(other, **{**self._given, "port": 0})
+        AnyTwin.__init__(other, **{**self._given, "port": None})
         other._config = replace(self._config, port=0)
         other._built = None
         other._uses_mqtt = False
