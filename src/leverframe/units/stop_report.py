@@ -53,13 +53,13 @@ def _half_done(plan: UnitPlan, journal: ApplyJournal) -> Iterator[str]:
     """Yield a sentence for everything that is neither as before nor as wanted."""
     done = journal.confirmed
     now, end = _settings_after(plan, done), plan.settings_after()
-    off = _rules_off(now, end)
+    off = _rules_off(plan, now, end)
     for number, said in off.items():
         yield f"Rule {number} is off now: {said}."
     if end.output_flags.lock and not now.output_flags.lock:
         yield "The outputs are not locked now."
     if _is_uncertain(journal):
-        after = _rules_off(_settings_after(plan, done + 1), end)
+        after = _rules_off(plan, _settings_after(plan, done + 1), end)
         for number in after.keys() - off.keys():
             yield f"Rule {number} may be off: {after[number]}."
         yield f"Step {done + 1} may be carried out or not."
@@ -72,14 +72,15 @@ def _settings_after(plan: UnitPlan, steps: int) -> Settings:
     return settings
 
 
-def _rules_off(now: Settings, end: Settings) -> dict[int, str]:
-    """Return the rules that are disabled and will be enabled, as sentences by number."""
-    wanted = {number for number, rule in numbered_rules(end.rules) if rule.enabled}
-    return {
-        number: sentence_about(replace(rule, enabled=True))
-        for number in sorted(wanted)
-        if (rule := rule_numbered(now.rules, number)) is not None and not rule.enabled
-    }
+def _rules_off(plan: UnitPlan, now: Settings, end: Settings) -> dict[int, str]:
+    """Return the rules that the plan left disabled and will enable, as sentences by number."""
+    start = plan.settings_before().rules
+    found = {}
+    for number, wanted in numbered_rules(end.rules):
+        rule = rule_numbered(now.rules, number)
+        if rule and wanted.enabled and not rule.enabled and rule != rule_numbered(start, number):
+            found[number] = sentence_about(replace(rule, enabled=True))
+    return found
 
 
 def _is_uncertain(journal: ApplyJournal) -> bool:
