@@ -280,8 +280,8 @@ _UNIT_PLAN = Task(
         ),
     ),
     """\
-Read units and plan the commands that lead them to what a unit file says, in a safe order: rules
-that change are disabled first, no output is switched, accounts come last. The plan is carried out
+Read units and plan the commands that lead them to what a unit file says, in a safe order: a rule
+is off only while it is written, no output is switched, accounts come last. The plan is carried out
 on a twin of the unit's version first; one that does not lead there is not shown. Nothing is sent to
 the unit.
 
@@ -360,7 +360,7 @@ _UNIT_APPLY = Task(
             help="where a journal is kept for each unit (default unit-journal)",
         ),
         argument(
-            "--resume", action="store_true", help="go on with what was interrupted, by the journal"
+            "--resume", action="store_true", help="continue what was interrupted, by the journal"
         ),
         _ONLY,
         _VERBOSE,
@@ -377,8 +377,9 @@ refused.
   leverframe unit apply --resume
   leverframe unit rollback unit-journal/north-20260314T101500.000000Z.jsonl
 
-The exit code is 0 where all is done, 1 where not everything was begun because somebody said no, and
-2 where it stopped.
+Where it stops, it says what is half done and which commands continue or revert it. The exit code is
+0 where all is done, 1 where not everything was begun because somebody said no, 2 where it stopped,
+and 130 after Ctrl-C.
 """,
 )
 _UNIT_ROLLBACK = Task(
