@@ -144,6 +144,20 @@ async def test_a_refused_login_is_reported_as_such(status: int, login: UnitLogin
         assert "--user" not in sentence + health.beside.get("pull", ("", ""))[1]
 
 
+async def test_a_refused_login_is_not_repeated_often_so_that_no_unit_locks_it() -> None:
+    async with Twin() as unit:
+        watched = (WatchedUnit("cellar", unit.url, WRONG), WatchedUnit("attic", unit.url))
+        async with watching(*watched, look_every_s=30.0, pull_every_s=900.0) as bench:
+            waits = bench.watcher.seconds_to_next_look
+            with unit.fault(faults.status(401)):
+                await bench.look("cellar")
+                await bench.look("attic")
+            # Without a login none can be locked.
+            assert (waits("cellar"), waits("attic")) == (900.0, 30.0)
+            await bench.look("cellar")
+            assert waits("cellar") == 30.0
+
+
 @pytest.mark.parametrize(
     ("uptime_s", "said"),
     [(20, "20s"), (310, "5m10s"), (9005, "2h30m"), (86400 * 3 + 4 * 3600 + 59, "3d4h")],

@@ -35,7 +35,7 @@ DOUBLE, DRIFT, PULL = _BESIDE = ("double", "drift", "pull")
 #: Followed by a label, or by the identifier of a finding.
 LOST, FINDING = "lost ", "finding "
 #: What is not shown to clients, or is answered by `/api/state`.
-_NOT_SHOWN = ("by_look", "beside", "compared", "told", "was_there", "looked_at", "values")
+_NOT_SHOWN = ("by_look", "beside", "compared", "reported", "was_there", "looked_at", "values")
 
 #: What a message says at the end of each problem.
 _ENDS = {
@@ -72,8 +72,8 @@ class UnitProblem(NamedTuple):
     sentence: str
 
 
-class Told(Struct):
-    """What messages have said of a problem."""
+class ReportedProblem(Struct):
+    """How far a problem has come on its way to a message."""
 
     sentence: str
     #: How many looks in a row have found it.
@@ -112,7 +112,7 @@ class UnitHealth(Struct):
     beside: dict[str, UnitProblem] = field(default_factory=dict)
     #: How its settings differed from the wanted file when they were read last.
     compared: list[DriftedSetting] | None = None
-    told: dict[str, Told] = field(default_factory=dict)
+    reported: dict[str, ReportedProblem] = field(default_factory=dict)
     #: Labels that have had a value.
     was_there: set[str] = field(default_factory=set)
     #: When the last look with an uptime was, by the monotonic clock.
@@ -192,7 +192,7 @@ class UnitHealth(Struct):
         self.values = dict(reading.values)
         self.findings = list(reading.findings or ())
         self.by_look = self._problems_of(reading)
-        gone = self.told.keys() - self.by_look.keys() - {*_BESIDE}
+        gone = self.reported.keys() - self.by_look.keys() - {*_BESIDE}
         return self._notices(self.by_look, gone) + restarts
 
     def fail(self, kind: str, sentence: str) -> list[UnitNotice]:
@@ -206,7 +206,7 @@ class UnitHealth(Struct):
         self.values, self.findings = {}, []
         self.by_look = {kind: UnitProblem("lost", sentence)}
         # Whether other problems are over is known only from a look that comes to its end.
-        gone = self.told.keys() & {*CONTACT} - {kind}
+        gone = self.reported.keys() & {*CONTACT} - {kind}
         return self._notices(self.by_look, gone)
 
     def _compare_uptime(self, reading: LiveReading, at: Moment) -> list[UnitNotice]:
@@ -265,26 +265,26 @@ class UnitHealth(Struct):
         """Take a problem that is found beside the looks, or with None its end."""
         if sentence is None:
             self.beside.pop(kind, None)
-            return self._notices({}, self.told.keys() & {kind})
+            return self._notices({}, self.reported.keys() & {kind})
         self.beside[kind] = problem = UnitProblem(severity, sentence)
         # One such search is as thorough as two looks.
-        self.told.setdefault(kind, Told(sentence, WORTH_A_MESSAGE - 1))
+        self.reported.setdefault(kind, ReportedProblem(sentence, WORTH_A_MESSAGE - 1))
         return self._notices({kind: problem}, ())
 
     def _notices(self, found: Mapping[str, UnitProblem], gone: Iterable[str]) -> list[UnitNotice]:
         """Count what was found, and forget what is gone; return what is worth a message."""
         notices = []
         for kind, (severity, sentence) in found.items():
-            told = self.told.setdefault(kind, Told(sentence))
-            told.looks += 1
-            told.sentence = sentence
-            if told.looks >= WORTH_A_MESSAGE and not told.is_sent:
-                told.is_sent = True
+            reported = self.reported.setdefault(kind, ReportedProblem(sentence))
+            reported.looks += 1
+            reported.sentence = sentence
+            if reported.looks >= WORTH_A_MESSAGE and not reported.is_sent:
+                reported.is_sent = True
                 notices.append(UnitNotice(self.name, kind, True, sentence, severity))
         for kind in sorted(gone):
-            told = self.told.pop(kind)
-            if told.is_sent:
-                notices.append(UnitNotice(self.name, kind, False, _end_of(kind, told.sentence)))
+            reported = self.reported.pop(kind)
+            if reported.is_sent:
+                notices.append(UnitNotice(self.name, kind, False, _end_of(kind, reported.sentence)))
         return notices
 
 

@@ -133,9 +133,9 @@ class UnitWatcher:
             await self.look(name)
             if self.health[name].is_up and self._clock.now() >= self._next_pull[name]:
                 await self.pull(name)
-            await asyncio.sleep(self._wait_s(name))
+            await asyncio.sleep(self.seconds_to_next_look(name))
 
-    def _wait_s(self, name: str) -> float:
+    def seconds_to_next_look(self, name: str) -> float:
         """Return when to look next; a refused login is not repeated often, lest it be locked."""
         if SIGN_IN in self.health[name].by_look and self.units[name].login is not None:
             return max(self._look_every_s, self._pull_every_s)
