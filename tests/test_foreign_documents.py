@@ -62,10 +62,10 @@ def test_json_within_the_limits_is_read_as_it_is(document: object) -> None:
         (b"[" * MEGABYTE, "levels"),
         (b"[" + b"0," * 2 * MAX_JSON_SIGNS + b"0]", "values"),
         (b"[" + b'"",' * 2 * MAX_JSON_SIGNS + b"0]", "values"),
-        (b'{"a":"' + b'\\"' * (MEGABYTE // 2), "no JSON"),
+        (b'{"a":"' + b'\\"' * (MEGABYTE // 2), "not JSON"),
         (b'"' * MEGABYTE, "values"),
-        (b"\xff\xfe", "no JSON"),
-        (b"", "no JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"", "not JSON"),
     ],
 )
 def test_json_beyond_the_limits_is_refused(body: bytes, why: str) -> None:
@@ -80,7 +80,7 @@ def test_brackets_in_texts_do_not_count() -> None:
 
 def test_what_is_no_object_is_refused_where_one_is_needed() -> None:
     assert read_json_object(b'{"a":1}') == {"a": 1}
-    with pytest.raises(BadDocument, match="no JSON object"):
+    with pytest.raises(BadDocument, match="not a JSON object"):
         read_json_object(b"[]")
 
 
@@ -112,11 +112,11 @@ def test_xml_is_read_as_the_standard_library_reads_it(text: str) -> None:
         (b"<r>" + b" " * MAX_XML_BYTES + b"</r>", "bytes"),
         (ENTITIES, "document type"),
         (ENTITIES.decode().encode("utf-16"), "document type"),
-        (b"<!doctype html><html/>", "no XML"),
-        (b"<r>", "no XML"),
-        (b"", "no XML"),
-        (b"<r>&unknown;</r>", "no XML"),
-        (b'<?xml version="1.0" encoding="rot13"?><r/>', "no XML"),
+        (b"<!doctype html><html/>", "not XML"),
+        (b"<r>", "not XML"),
+        (b"", "not XML"),
+        (b"<r>&unknown;</r>", "not XML"),
+        (b'<?xml version="1.0" encoding="rot13"?><r/>', "not XML"),
     ],
 )
 def test_xml_beyond_the_limits_is_refused(body: bytes, why: str) -> None:

@@ -44,14 +44,14 @@ def read_json(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise BadDocument("is no JSON") from None
+        raise BadDocument("is not JSON") from None
 
 
 def read_json_object(body: bytes) -> dict[str, Any]:
     """Decode a JSON document that is an object."""
     document = read_json(body)
     if not isinstance(document, dict):
-        raise BadDocument("is no JSON object")
+        raise BadDocument("is not a JSON object")
     return document
 
 
@@ -99,7 +99,7 @@ class _XmlReader:
         except BadDocument:
             raise
         except (expat.ExpatError, ValueError, LookupError):
-            raise BadDocument("is no XML") from None
+            raise BadDocument("is not XML") from None
         assert self._root is not None, "expat refuses a document without an element"
         return self._root
 
@@ -125,4 +125,4 @@ class _XmlReader:
             element.text += text
 
     def _refuse_document_type(self, *_: object) -> None:
-        raise BadDocument("is no plain XML: it has a document type")
+        raise BadDocument("has a document type, which is refused")

@@ -470,7 +470,7 @@ def test_garbled_answers_in_a_recording_are_no_settings(tmp_path: Path) -> None:
     answers = {"/json/outputs.json": '{"ortime0": 5', "/json/inputs.json": '{"inpdp": "99"}'}
     with Twin(settings=recorded(tmp_path / "unit.jsonl", answers)) as twin:
         assert twin.recorded_unit is not None
-        assert "is no JSON" in str(twin.recorded_unit.why_unread("outputs.0.return_time"))
+        assert "is not JSON" in str(twin.recorded_unit.why_unread("outputs.0.return_time"))
         assert "no mask of 4 bits" in str(twin.recorded_unit.why_unread("digital_inputs.0.pull_up"))
         assert any("No version is told" in remark for remark in twin.recorded_unit.remarks)
 

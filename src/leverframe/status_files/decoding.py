@@ -21,5 +21,5 @@ def _in_xml(body: bytes) -> dict[str, Any]:
     root = read_xml(body, max_depth=_LEVELS)
     found = {element.tag: element.text for element in root.children}
     if root.tag != "response" or len(found) != len(root.children):
-        raise NotReadable("is no list of values")
+        raise NotReadable("is not a list of values")
     return found

@@ -49,13 +49,13 @@ def as_text(value: object) -> str:
     if value is None:
         raise NotReadable("is missing")
     if not isinstance(value, str):
-        raise NotReadable("is no text")
+        raise NotReadable("is not a text")
     return value
 
 
 def number_in(text: str) -> int:
     if not _NUMBER.fullmatch(text):
-        raise NotReadable(f"is {shortened(text)}, which is no whole number")
+        raise NotReadable(f"is {shortened(text)}, which is not a whole number")
     return int(text)
 
 
