@@ -14,14 +14,16 @@ from leverframe.testing import (
     BadDuration,
     BadFault,
     BadMoment,
-    HttpSnapshot,
     NodeTwin,
     ProcessTwin,
     Twin,
     TwinRefused,
+    TwinSnapshot,
     faults,
 )
 from leverframe.testing.member_twin import MemberTwin
+
+FOREIGN = TwinSnapshot("1", str.encode, "http://elsewhere")
 
 
 @pytest.mark.parametrize(
@@ -52,8 +54,8 @@ from leverframe.testing.member_twin import MemberTwin
         (lambda twin: twin.command(""), "command takes texts"),
         (lambda twin: twin.get(None), "get takes texts"),
         (lambda twin: twin.sim(5), "sim takes texts"),
-        (lambda twin: twin.restore({}), "takes a LiveSnapshot.*not a dict"),
-        (lambda twin: twin.restore(HttpSnapshot("1", twin.url)), "not a HttpSnapshot"),
+        (lambda twin: twin.restore({}), "takes a TwinSnapshot.*not a dict"),
+        (lambda twin: twin.restore(FOREIGN), "is kept by http://elsewhere"),
     ],
 )
 def test_misuse_is_an_error_that_says_what_is_allowed(

@@ -238,9 +238,9 @@ def test_a_twin_of_another_process_can_do_the_same(kind: str) -> None:
         assert '"ds1":"1*2"' in twin.get("/json/all.json")
         twin.command("outs.cgi?out0=1")
         assert twin.pins["OUT0"] == 1
-        with pytest.raises(BadCall, match="takes a HttpSnapshot, which its snapshot"):
+        with pytest.raises(BadCall, match="takes a TwinSnapshot, which the snapshot"):
             twin.restore({})
-        with Twin() as other, pytest.raises(BadCall, match="not a LiveSnapshot"):
+        with Twin() as other, pytest.raises(BadCall, match="is kept by this process"):
             twin.restore(other.snapshot())
         assert twin.recipe == "Twin.process(seed=5)"
         with Twin(seed=5) as same:

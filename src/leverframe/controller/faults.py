@@ -8,7 +8,7 @@ snapshots. What a fault did is in the journal.
 
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct
 
@@ -104,6 +104,10 @@ class FaultReport(Struct, frozen=True):
 
 class Faults:
     """All faults of one controller. Outside of faults nothing here is called."""
+
+    live_name: ClassVar[str] = "faults"
+    #: The number of the newest one: saved snapshots have no faults.
+    live_type: ClassVar[Any] = int
 
     def __init__(self, unit: Unit, board: SimulatedBoard) -> None:
         self._unit = unit

@@ -9,7 +9,7 @@ controller's clock. Asking changes nothing.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -133,6 +133,9 @@ class FindingsState(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FindingsWatch:
+    live_name: ClassVar[str] = "findings"
+    live_type: ClassVar[Any] = tuple[dict[str, float], dict[str, Fact], float]
+
     def __init__(
         self, engine: Callable[[], Engine], clock: Clock, troubles: ObservedTroubles
     ) -> None:

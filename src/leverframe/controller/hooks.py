@@ -6,7 +6,7 @@ The parts fill this in when they are joined to the controller; it knows none of 
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from leverframe.controller.faults import Faults
 from leverframe.controller.findings import ObservedTroubles
@@ -39,6 +39,10 @@ class DeadlinePart(Protocol):
 
 class LivePart(Protocol):
     """Something beside the controller that has a place in its snapshots."""
+
+    #: What it is called in saved snapshots, and the type of its state there.
+    live_name: ClassVar[str]
+    live_type: ClassVar[Any]
 
     def live_state(self) -> Any:
         """Return all that it goes on by, as something that does not change afterwards."""

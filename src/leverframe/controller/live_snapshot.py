@@ -48,6 +48,11 @@ class LiveSnapshot(Struct, frozen=True):
     bootloader_until: float | None
     #: The board's, then those of the parts beside the controller, in their order.
     parts: tuple[Any, ...]
+    #: The names of those beside the board.
+    part_names: tuple[str, ...]
+    #: Who the controller is, for one that is made from a snapshot.
+    identity: Mapping[str, str]
+    timezone: str
 
 
 async def take_snapshot(controller: Controller) -> LiveSnapshot:
@@ -61,7 +66,14 @@ async def take_snapshot(controller: Controller) -> LiveSnapshot:
         controller.persistent.of_engine(),
         controller.clock.read(),
         controller.bootloader_until,
-        tuple(part.live_state() for part in (board, *controller.live_parts)),
+        (board.live_state(), *(part.live_state() for part in controller.live_parts)),
+        tuple(part.live_name for part in controller.live_parts),
+        {
+            name: value
+            for name, value in controller.persistent.values.items()
+            if name.startswith("identity.")
+        },
+        str(controller.timezone),
     )
 
 
@@ -134,7 +146,9 @@ def _go_on(controller: Controller, snapshot: LiveSnapshot) -> None:
     controller.profile = snapshot.profile
     controller.persistent.values.update(dict.fromkeys(controller.persistent.of_engine()))
     controller.persistent.values.update(snapshot.remembered)
-    for part, state in zip((board, *controller.live_parts), snapshot.parts, strict=True):
+    of_board, *of_parts = snapshot.parts
+    board.resume_from(of_board)
+    for part, state in zip(controller.live_parts, of_parts, strict=True):
         part.resume_from(state)
     controller.go_on_with(imported(snapshot.engine), snapshot.bootloader_until, former)
     if is_other_version:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import msgspec
 
@@ -15,6 +15,9 @@ RequestKey = tuple[str, str, str | None, str]
 
 
 class RecordedAnswers:
+    live_name: ClassVar[str] = "answers"
+    live_type: ClassVar[Any] = dict[RequestKey, int]
+
     def __init__(self, exchanges: Iterable[Exchange]) -> None:
         self._by_request: dict[RequestKey, list[RecordedAnswer]] = {}
         #: How often each request was answered.

@@ -5,7 +5,7 @@ watchdog notices that by itself when its timeout is over.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from leverframe.engine.effects import PingHost
 
@@ -14,6 +14,10 @@ class _Answer(NamedTuple):
     at: float
     entry: int
     milliseconds: float
+
+
+#: Milliseconds by host, and the answers that are under way.
+HostsState = tuple[dict[str, float], dict[int, _Answer]]
 
 
 class SimulatedHosts:
@@ -47,11 +51,11 @@ class SimulatedHosts:
             self._under_way[effect.entry] = _Answer(at, effect.entry, milliseconds)
         self._plan()
 
-    def live_state(self) -> Any:
+    def live_state(self) -> HostsState:
         return dict(self._milliseconds), dict(self._under_way)
 
-    def resume_from(self, state: Any) -> None:
-        self._milliseconds, self._under_way = map(dict, state)
+    def resume_from(self, state: HostsState) -> None:
+        self._milliseconds, self._under_way = dict(state[0]), dict(state[1])
         self._plan()
 
     def tick(self, now: float) -> None:

@@ -13,7 +13,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import msgspec
 from msgspec import Meta
@@ -87,6 +87,14 @@ class OutboxReport(msgspec.Struct, frozen=True):
 
 
 class Outbox:
+    live_name: ClassVar[str] = "outbox"
+    live_type: ClassVar[Any] = tuple[
+        dict[tuple[str, str], tuple[Message, ...]],
+        dict[tuple[str, str], int],
+        int,
+        tuple[Message, ...],
+    ]
+
     def __init__(
         self,
         store: MessageStore,

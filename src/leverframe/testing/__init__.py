@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from leverframe.controller.live_snapshot import LiveSnapshot, NoLiveSnapshot
+    from leverframe.controller.live_snapshot import NoLiveSnapshot
     from leverframe.durations import BadDuration
     from leverframe.fleet.given_settings import BadSettings
     from leverframe.fleet.node_client import NodeRefused
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from leverframe.testing.any_twin import AnyTwin, TwinAddress, TwinNotReached
     from leverframe.testing.explanation import UnknownLabel
     from leverframe.testing.fleet import BadFleet, Fleet
-    from leverframe.testing.http_twin import HttpSnapshot
     from leverframe.testing.loop_twin import LoopTwin
     from leverframe.testing.misuse import BadCall
     from leverframe.testing.node_fleet import NodeFleet
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from leverframe.testing.requests import NotRequested, TwinRequest
     from leverframe.testing.rule_words import BadRule
     from leverframe.testing.set_fault import TwinFault
+    from leverframe.testing.snapshot import BadSnapshot, TwinSnapshot
     from leverframe.testing.twin import Twin
     from leverframe.testing.twin_client import TwinRefused
     from leverframe.testing.twin_clock import TwinClock
@@ -59,10 +59,9 @@ __all__ = [
     "BadMoment",
     "BadRule",
     "BadSettings",
+    "BadSnapshot",
     "Fault",
     "Fleet",
-    "HttpSnapshot",
-    "LiveSnapshot",
     "LoopTwin",
     "NoLiveSnapshot",
     "NodeFleet",
@@ -85,13 +84,14 @@ __all__ = [
     "TwinRefused",
     "TwinRequest",
     "TwinRollout",
+    "TwinSnapshot",
     "UnknownLabel",
     "UnknownProfile",
     "faults",
 ]
 
 _MODULES = {
-    ".controller.live_snapshot": ("LiveSnapshot", "NoLiveSnapshot"),
+    ".controller.live_snapshot": ("NoLiveSnapshot",),
     ".durations": ("BadDuration",),
     ".fleet.given_settings": ("BadSettings",),
     ".fleet.node_client": ("NodeRefused",),
@@ -102,7 +102,6 @@ _MODULES = {
     "any_twin": ("AnyTwin", "TwinAddress", "TwinNotReached"),
     "explanation": ("UnknownLabel",),
     "fleet": ("BadFleet", "Fleet"),
-    "http_twin": ("HttpSnapshot",),
     "loop_twin": ("LoopTwin",),
     "misuse": ("BadCall",),
     "node_fleet": ("NodeFleet",),
@@ -112,6 +111,7 @@ _MODULES = {
     "requests": ("NotRequested", "TwinRequest"),
     "rule_words": ("BadRule",),
     "set_fault": ("TwinFault",),
+    "snapshot": ("BadSnapshot", "TwinSnapshot"),
     "twin": ("Twin",),
     "twin_client": ("TwinRefused",),
     "twin_clock": ("TwinClock",),

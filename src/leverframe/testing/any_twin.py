@@ -29,6 +29,7 @@ from leverframe.testing.twin_requests import RequestedTwin
 
 if TYPE_CHECKING:
     from leverframe.fleet.given_settings import GivenSettings
+    from leverframe.testing.snapshot import TwinSnapshot
     from leverframe.units.pulled_unit import PulledUnit
 
 #: Where twins listen.
@@ -124,11 +125,14 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         """Where its SNMP agent listens, by UDP."""
 
     @abstractmethod
-    def snapshot(self) -> Any:
-        """Return all that it goes on by: settings, state, timers, plants, clock, messages."""
+    def snapshot(self) -> "TwinSnapshot":
+        """Return all that it goes on by: settings, state, timers, plants, clock, messages.
+
+        `snapshot().save("warm.snapshot")` keeps it for other runs: `Twin.load("warm.snapshot")`.
+        """
 
     @abstractmethod
-    def restore(self, snapshot: Any) -> None:
+    def restore(self, snapshot: "TwinSnapshot") -> None:
         """Resume from a snapshot, as if what came since had not been."""
 
     @abstractmethod

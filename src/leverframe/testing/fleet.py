@@ -7,7 +7,6 @@ from typing import Any, Self, overload
 
 from leverframe.commands.table.written_commands import written_commands
 from leverframe.controller import Controller
-from leverframe.controller.live_snapshot import LiveSnapshot
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.api.making import MadeReport
 from leverframe.fleet.api.reading import MemberReport
@@ -28,6 +27,7 @@ from leverframe.testing.any_fleet import AnyFleet, Tags
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.member_twin import MemberTwin, TwinNode
 from leverframe.testing.node_fleet import NodeFleet
+from leverframe.testing.snapshot import TwinSnapshot
 from leverframe.testing.twin import BY_TEST, Twin
 from leverframe.testing.twin_rollout import TwinRollout
 from leverframe.testing.versions import version_parameters, versions_from
@@ -214,23 +214,23 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         return TwinRollout(job).start()
 
     @overload
-    def snapshot(self) -> list[LiveSnapshot]: ...
+    def snapshot(self) -> list[TwinSnapshot]: ...
     @overload
     def snapshot(self, label: str, *names: str, tag: Tags = ()) -> BulkReport: ...
     def snapshot(
         self, label: str | None = None, *names: str, tag: Tags = ()
-    ) -> list[LiveSnapshot] | BulkReport:
+    ) -> list[TwinSnapshot] | BulkReport:
         """Return a snapshot of every twin; with a label the node keeps it, of those chosen."""
         if label is not None:
             return super().snapshot(label, *names, tag=tag)
         return [twin.snapshot() for twin in self._twins]
 
     @overload
-    def restore(self, label: Sequence[LiveSnapshot]) -> None: ...
+    def restore(self, label: Sequence[TwinSnapshot]) -> None: ...
     @overload
     def restore(self, label: str, *names: str, tag: Tags = ()) -> BulkReport: ...
     def restore(
-        self, label: str | Sequence[LiveSnapshot], *names: str, tag: Tags = ()
+        self, label: str | Sequence[TwinSnapshot], *names: str, tag: Tags = ()
     ) -> BulkReport | None:
         """Let every twin go on from its snapshot, or those chosen from one that the node keeps."""
         if isinstance(label, str):

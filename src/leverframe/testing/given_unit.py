@@ -3,6 +3,7 @@
 A unit is read as `leverframe unit pull` reads it: politely, and never written to.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,7 +50,7 @@ def read_given(
         if path.suffix == ".toml" and not BACKUP_KEYS & read_toml(path, BadSettings)[1].keys():
             return GivenUnit(_read_unit_file(path, hw, sw))
         return GivenUnit(path)
-    if given is None or isinstance(given, Content) or hasattr(given, "items"):
+    if given is None or isinstance(given, Content | Mapping):
         return GivenUnit(given)
     from leverframe.units.pulled_unit import PulledUnit
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 import httpx
-from msgspec import Struct
 
 from leverframe.hardware.fault_catalogue import Fault, time_unreachable_s
 from leverframe.testing.any_twin import AnyTwin
-from leverframe.testing.misuse import BadCall, check_snapshot
-from leverframe.testing.twin_client import ANSWER_S
+from leverframe.testing.misuse import state_of
+from leverframe.testing.snapshot import BadSnapshot, TwinSnapshot
+from leverframe.testing.twin_client import ANSWER_S, TwinRefused
 
 #: How long to wait before it is tried again to reach one that is off.
 TRY_AGAIN_S = 0.05
@@ -31,15 +31,6 @@ def reached(
             time.sleep(TRY_AGAIN_S)
 
 
-class HttpSnapshot(Struct, frozen=True):
-    """A snapshot that a twin keeps itself: it ends with its process."""
-
-    #: What it is called there.
-    label: str
-    #: Where the twin was when it was taken.
-    url: str
-
-
 class HttpTwin(AnyTwin):
     """A controller that is asked by HTTP for whatever a test does to it."""
 
@@ -52,21 +43,22 @@ class HttpTwin(AnyTwin):
     def _first_label(self) -> str:
         """The snapshot that `reset` goes back to."""
 
-    def snapshot(self) -> HttpSnapshot:
+    def snapshot(self) -> TwinSnapshot:
         label = self._new_label()
         self._operate(f"/api/sim/snapshots?take={label}", "POST")
-        return HttpSnapshot(label, self.url)
+        return TwinSnapshot(label, self._encode_snapshot, self.url)
 
-    def restore(self, snapshot: HttpSnapshot) -> None:
-        check_snapshot(snapshot, HttpSnapshot, "twin that is reached by HTTP")
-        if snapshot.url != self.url:
-            raise BadCall(
-                f"This snapshot was taken of the twin at {snapshot.url}, which keeps it until its"
-                f" process ends; this one is at {self.url}."
-            )
-        self._restore(snapshot.label)
+    def _encode_snapshot(self, label: str | None = None) -> bytes:
+        """Return the file of a snapshot, without a label of the present moment."""
+        try:
+            return self._operate("/api/sim/snapshot" + (f"?name={label}" if label else ""))
+        except TwinRefused as refused:
+            raise BadSnapshot(refused.sentence) from None
 
-    def _restore(self, label: str) -> None:
+    def restore(self, snapshot: TwinSnapshot) -> None:
+        self._go_back(state_of(snapshot, self.url))
+
+    def _go_back(self, label: str) -> None:
         self._operate(f"/api/sim/snapshots?restore={label}", "POST")
         self.clock.was_moved()
 
@@ -75,7 +67,7 @@ class HttpTwin(AnyTwin):
 
         Uploads, sessions, the history and the audit trail stay.
         """
-        self._restore(self._first_label)
+        self._go_back(self._first_label)
         self._operate("/sim.cgi?requests=clear")
 
     def _set_fault(self, fault: Fault) -> int:

@@ -160,10 +160,18 @@ def check_fault(fault: object) -> None:
         )
 
 
-def check_snapshot(snapshot: object, wanted: type, kind: str) -> None:
-    """Refuse what is no snapshot of such a twin."""
-    if not isinstance(snapshot, wanted):
+def state_of(snapshot: object, keeper: str) -> Any:
+    """Return what a twin restores; refuse what is no snapshot of the keeper."""
+    from leverframe.testing.snapshot import TwinSnapshot
+
+    if not isinstance(snapshot, TwinSnapshot):
         raise BadCall(
-            f"restore of a {kind} takes a {wanted.__name__}, which its snapshot() returns, not a"
+            "restore takes a TwinSnapshot, which the snapshot() of a twin returns, not a"
             f" {type(snapshot).__name__}."
         )
+    if snapshot.keeper != keeper:
+        raise BadCall(
+            f"This snapshot is kept by {snapshot.keeper}, and this twin restores those of {keeper};"
+            " save it with save(path), and start another twin with load(path)."
+        )
+    return snapshot.state

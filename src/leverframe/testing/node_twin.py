@@ -15,7 +15,7 @@ from leverframe.fleet.api.reading import MemberReport
 from leverframe.profile import Profile
 from leverframe.servers.http.request_journal import BENCH_HEADER
 from leverframe.testing.any_twin import STARTED_TWINS, TwinAddress
-from leverframe.testing.http_twin import HttpSnapshot, HttpTwin, reached
+from leverframe.testing.http_twin import HttpTwin, reached
 from leverframe.testing.seeds import new_seed
 from leverframe.testing.twin_client import checked
 
@@ -47,7 +47,7 @@ class NodeTwin(HttpTwin):
         self.seed = new_seed()
         self._report = report
         self._client = client
-        self._first: HttpSnapshot | None = None
+        self._first: str | None = None
         self._taken: list[str] = []
 
     ends_with_test = False
@@ -68,7 +68,7 @@ class NodeTwin(HttpTwin):
     def start(self) -> Self:
         """Note where it is, for `reset`; it runs already."""
         if self._first is None:
-            self._first = self.snapshot()
+            self._first = self.snapshot().state
         return self
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ class NodeTwin(HttpTwin):
     def _first_label(self) -> str:
         if self._first is None:
             raise RuntimeError("There is no start to go back to; begin with `with`, or start().")
-        return self._first.label
+        return self._first
 
     @property
     def modbus(self) -> TwinAddress:

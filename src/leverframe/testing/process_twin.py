@@ -13,12 +13,13 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 import msgspec
 
 from leverframe.config import Config
+from leverframe.controller.saved_snapshot import decode_snapshot
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.given_settings import (
     GivenSettings,
@@ -44,11 +45,14 @@ from leverframe.testing.http_twin import HttpTwin, reached
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.misuse import check_parameters
 from leverframe.testing.seeds import identity_from, new_seed
+from leverframe.testing.snapshot import parameters_of, read_snapshot
 from leverframe.testing.twin_client import ANSWER_S, TwinRefused, checked
 
 if TYPE_CHECKING:
     from leverframe.units.pulled_unit import PulledUnit
 
+#: What a fork has from its original beside the snapshot.
+KEPT_BY_FORKS = ("accounts", "tls", "lenient", "recorded")
 #: How long a start and an end may take, in real seconds.
 START_S, END_S = 30.0, 10.0
 #: How long one that is to be killed may take to tell its time.
@@ -139,6 +143,9 @@ class ProcessTwin(HttpTwin):
         self._ports: dict[str, int] = {}
         self._was_set_up = False
         self._snapshots = 0
+        #: What it begins with, if it was loaded.
+        self._saved: bytes | None = None
+        self._forks: list[ProcessTwin] = []
         self.ca_file = str(self.data / "tls-certificate.pem") if tls else None
 
     _made_by = "Twin.process"
@@ -172,7 +179,10 @@ class ProcessTwin(HttpTwin):
         self._client = None
         self._read_addresses()
         if not self._was_set_up:
-            self._set_up()
+            if self._saved is None:
+                self._set_up()
+            else:
+                self._resume(self._saved)
             self._was_set_up = True
         self._operate(f"/api/sim/snapshots?take={FIRST}", "POST")
         STARTED_TWINS.add(self)
@@ -210,6 +220,9 @@ class ProcessTwin(HttpTwin):
 
     def close(self) -> None:
         self._keep_report()
+        for fork in self._forks:
+            fork.close()
+        self._forks.clear()
         if self._process is not None:
             self._process.terminate()
             self._end()
@@ -263,6 +276,37 @@ class ProcessTwin(HttpTwin):
             parts = [b64encode(text.encode()).decode() for one in named for text in one]
             self.command(f"stm.cgi?auth=11{'*'.join(parts)}")
         self.account = account
+
+    def _resume(self, saved: bytes) -> None:
+        """Begin with a saved snapshot, which has the accounts that are asked for from then on."""
+        account, self.account = self.account, None
+        self._operate(f"/api/sim/snapshots?load={FIRST}&restore={FIRST}", "POST", saved)
+        self.account = self._accounts[0] if self._accounts else account
+
+    @classmethod
+    def load(cls, path: str | Path, **parameters: Any) -> Self:
+        """Return a twin that begins with a saved snapshot, as `Twin.load` does.
+
+        `data` must be a new folder, if one is given.
+        """
+        data, saved = read_snapshot(path)
+        twin = cls(**parameters_of(saved, parameters))
+        twin._made_by, twin._given = "ProcessTwin.load", {"path": str(path), **parameters}
+        twin._saved = data
+        return twin
+
+    def fork(self) -> Self:
+        """Return another one with a data folder of its own, that goes on from here.
+
+        It is started, and closed with this one.
+        """
+        data = self._encode_snapshot()
+        parameters = parameters_of(decode_snapshot(data), {"seed": self.seed})
+        kept = {name: self._given[name] for name in KEPT_BY_FORKS if name in self._given}
+        other = type(self)(**kept | parameters)
+        other._saved = data
+        self._forks.append(other)
+        return other.start()
 
     def _asks_who_is_there(self) -> bool:
         try:

@@ -27,10 +27,12 @@ from leverframe.testing.any_twin import (
 )
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.seeds import identity_from, new_seed
+from leverframe.testing.snapshot import THIS_PROCESS, TwinSnapshot, parameters_of, read_snapshot
 
 if TYPE_CHECKING:
     from leverframe.controller import Controller
     from leverframe.controller.live_snapshot import LiveSnapshot
+    from leverframe.controller.saved_snapshot import SavedSnapshot
     from leverframe.fleet.given_settings import GivenSettings
     from leverframe.hardware.fault_catalogue import Fault
     from leverframe.process.build import BuiltController
@@ -140,6 +142,8 @@ class Twin(AnyTwin):
         self._memory = MemoryStore()
         #: What `reset` goes back to.
         self._first: LiveSnapshot | None = None
+        #: What it begins with, if it was loaded.
+        self._saved: SavedSnapshot | None = None
         self._forks: list[Twin] = []
         if self._accounts:
             self.account = self._accounts[0]
@@ -164,7 +168,8 @@ class Twin(AnyTwin):
 
     async def _start(self) -> None:
         from leverframe.clock import VirtualClock
-        from leverframe.controller.live_snapshot import take_snapshot
+        from leverframe.controller.live_snapshot import go_back, take_snapshot
+        from leverframe.controller.saved_snapshot import revived
         from leverframe.process.build import build
         from leverframe.process.listening import bind_errors_for_people
         from leverframe.process.ports import connect_modbus, connect_snmp
@@ -223,6 +228,8 @@ class Twin(AnyTwin):
                 parts.push_async_callback(service.close)
             self.url = f"{'https' if certificate else 'http'}://{HOST}:{server.port}"
             self.ca_file = str(Path(folder) / "tls-certificate.pem") if certificate else None
+            if self._saved is not None:
+                await go_back(controller, revived(self._saved, controller))
             self._first = await take_snapshot(controller)
             self._built, self._parts = built, parts.pop_all()
 
@@ -238,6 +245,8 @@ class Twin(AnyTwin):
     async def _first_rows(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the settings that it begins with, and what makes it this one."""
         identity = identity_from(self.seed)
+        if self._saved is not None:
+            identity |= self._saved.identity
         if not self._accounts:
             return self._leaves, identity
         return {**self._leaves, **await _account_leaves(self._accounts)}, identity
@@ -253,18 +262,33 @@ class Twin(AnyTwin):
 
     # --- snapshots --------------------------------------------------------------------------------
 
-    def snapshot(self) -> "LiveSnapshot":
+    def snapshot(self) -> TwinSnapshot:
         from leverframe.controller.live_snapshot import take_snapshot
+        from leverframe.controller.saved_snapshot import encode_snapshot
 
-        return LOOP_THREAD.run(take_snapshot(self._running.controller))
+        return TwinSnapshot(
+            LOOP_THREAD.run(take_snapshot(self.controller)), encode_snapshot, THIS_PROCESS
+        )
 
-    def restore(self, snapshot: "LiveSnapshot") -> None:
-        from leverframe.controller.live_snapshot import LiveSnapshot, go_back
-        from leverframe.testing.misuse import check_snapshot
+    def restore(self, snapshot: TwinSnapshot) -> None:
+        from leverframe.controller.live_snapshot import go_back
+        from leverframe.testing.misuse import state_of
 
-        check_snapshot(snapshot, LiveSnapshot, "twin in this process")
-        LOOP_THREAD.run(go_back(self._running.controller, snapshot))
+        LOOP_THREAD.run(go_back(self.controller, state_of(snapshot, THIS_PROCESS)))
         self.clock.was_moved()
+
+    @classmethod
+    def load(cls, path: str | Path, **parameters: Any) -> Self:
+        """Return a twin that begins with a saved snapshot: `with Twin.load("warm.snapshot"): ...`.
+
+        It has the version, identity, settings and time of the snapshot. Parameters such as
+        `accounts` (for `get`), `tls` or `port` are those of `Twin`.
+        """
+        _, saved = read_snapshot(path)
+        twin = cls(**parameters_of(saved, parameters))
+        twin._made_by, twin._given = "Twin.load", {"path": str(path), **parameters}
+        twin._saved = saved
+        return twin
 
     def fork(self) -> "Twin":
         """Return another twin, on ports of its own, that goes on from here; closed with this.

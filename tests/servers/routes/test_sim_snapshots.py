@@ -107,3 +107,34 @@ async def test_it_goes_back_while_the_bootloader_waits(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?upgrade=devstart3")
     await twin.ok(f"{PATH}?restore=a", "POST")
     await twin.ok("/outs.cgi?out0=1")
+
+
+async def test_a_snapshot_is_a_file_that_another_controller_loads() -> None:
+    async with await LoopTwin.start() as one, await LoopTwin.start() as other:
+        await one.ok("/outs.cgi?out1=1")
+        await one.ok("/api/sim/snapshots?take=on", "POST")
+        await one.ok("/outs.cgi?out1=0&out2=1")
+        named = (await one.ok("/api/sim/snapshot?name=on")).body
+        now = (await one.ok("/api/sim/snapshot")).body
+        await other.ok("/api/sim/snapshots?load=theirs&restore=theirs", "POST", named)
+        assert await other.outputs() == "010000"
+        await other.ok("/api/sim/snapshots?load=now", "POST", now)
+        assert await other.outputs() == "010000"
+        await other.ok("/api/sim/snapshots?restore=now", "POST")
+        assert await other.outputs() == "001000"
+        problem = await one.refused("/api/sim/snapshot?name=off", 400)
+        assert "Allowed: on." in problem["detail"]
+
+
+async def test_a_file_that_is_no_snapshot_changes_nothing() -> None:
+    async with await LoopTwin.start() as twin:
+        await twin.ok("/outs.cgi?out1=1")
+        whole = (await twin.ok("/api/sim/snapshot")).body
+        for damaged in (b"", b"hello", whole[:-1], whole[:25] + b"0" + whole[26:]):
+            reply = await twin.ask("/api/sim/snapshots?load=x&restore=x", "POST", damaged)
+            assert reply.status == 409
+        assert await twin.json("/api/sim/snapshots") == []
+        assert await twin.outputs() == "010000"
+        await twin.ok("/sim.cgi?fault=frozen")
+        problem = await twin.refused("/api/sim/snapshot", 409)
+        assert "end them before it is taken: frozen" in problem["detail"]

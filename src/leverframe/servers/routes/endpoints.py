@@ -51,6 +51,7 @@ from leverframe.servers.routes.rules import rule_reports
 from leverframe.servers.routes.sign_in import SIGN_IN_PATH, redirect, wants_page
 from leverframe.servers.routes.sim_report import SimReport, sim_report
 from leverframe.servers.routes.sim_requests import sim_requests
+from leverframe.servers.routes.sim_snapshots import FILE_PARAMETERS as SNAPSHOT_FILE_PARAMETERS
 from leverframe.servers.routes.sim_snapshots import PARAMETERS as SNAPSHOT_PARAMETERS
 from leverframe.servers.routes.sim_snapshots import SnapshotReport
 from leverframe.servers.routes.site_session import with_session
@@ -127,8 +128,15 @@ async def snapshots(context: Context) -> list[SnapshotReport]:
     if context.handlers.snapshots is None:
         raise NoSuchPath("This board is not simulated.")
     if context.request.method == "POST":
-        await context.handlers.snapshots.run(context.request.query or "")
+        await context.handlers.snapshots.run(context.request.query or "", context.request.body)
     return context.handlers.snapshots.report()
+
+
+async def snapshot_file(context: Context) -> Reply:
+    if context.handlers.snapshots is None:
+        raise NoSuchPath("This board is not simulated.")
+    data = await context.handlers.snapshots.encode(context.request.query or "")
+    return Reply(200, BINARY, data, (NOT_KEPT,))
 
 
 #: Typed JSON in real units, and what goes with it.
@@ -358,8 +366,19 @@ VALUES = (
         in_bootloader=True,
         doc="List the snapshots of the simulated controller: settings, engine, timers, plants, "
         "clock and captured messages at a moment. With POST, `take=NAME`, `restore=NAME` and "
-        "`delete=NAME`, joined as one likes, are carried out first. Up to 20, on virtual time; "
-        "they end with the process. 404 on any other board.",
+        "`delete=NAME`, joined as one likes, are carried out first; so is `load=NAME`, with a "
+        "saved snapshot as the body. Up to 20, on virtual time; they end with the process. 404 on "
+        "any other board.",
+    ),
+    Endpoint(
+        "/api/sim/snapshot",
+        role=ADMIN,
+        content_type=BINARY,
+        query=SNAPSHOT_FILE_PARAMETERS,
+        function=snapshot_file,
+        in_bootloader=True,
+        doc="Download the snapshot of this `name`, or of the present moment, as a file with all "
+        "secrets. 409 if faults are set in it. 404 on any other board.",
     ),
     Endpoint(
         "/api/sim/requests",

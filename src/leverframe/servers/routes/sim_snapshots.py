@@ -2,7 +2,9 @@
 
 `?take=NAME` takes one, also in place of an older one of that name, `?restore=NAME` goes back to
 it, `?delete=NAME` forgets it; several are joined and carried out in order. They live as long as the
-process, and a few of them: each holds a whole controller.
+process, and a few of them: each holds a whole controller. `/api/sim/snapshot?name=NAME` is one as
+a file, without a name the present moment; `?load=NAME` takes such a file as the
+body of the request, also in another process.
 """
 
 import re
@@ -20,19 +22,26 @@ from leverframe.controller.live_snapshot import (
     go_back,
     take_snapshot,
 )
+from leverframe.controller.saved_snapshot import decode_snapshot, encode_snapshot, revived
 from leverframe.servers.problems import StoreFailed
 from leverframe.storage.store import StoreUnavailable
 
 MAX_SNAPSHOTS = 20
 NAME = "1 to 40 letters, digits, spaces and the characters . _ -"
 _NAME = r"[\w. -]{1,40}"
-TAKE, RESTORE, DELETE = "take", "restore", "delete"
+TAKE, LOAD, RESTORE, DELETE = "take", "load", "restore", "delete"
+_STEPS = (TAKE, LOAD, RESTORE, DELETE)
+_ALLOWED = ", ".join(f"{step}=NAME" for step in _STEPS)
 
 _Name = Annotated[str, Meta(pattern=f"^{_NAME}$")]
 PARAMETERS = (
     QueryParameter(TAKE, _Name, "Take a snapshot of this name; it replaces an older one."),
+    QueryParameter(LOAD, _Name, "Take the saved snapshot in the body as one of this name."),
     QueryParameter(RESTORE, _Name, "Go back to the snapshot of this name."),
     QueryParameter(DELETE, _Name, "Forget the snapshot of this name."),
+)
+FILE_PARAMETERS = (
+    QueryParameter("name", _Name, "The name of the snapshot; without it the present moment."),
 )
 
 
@@ -51,16 +60,32 @@ class SimSnapshots:
     def report(self) -> list[SnapshotReport]:
         return [SnapshotReport(name, one.moment.wall) for name, one in self._snapshots.items()]
 
-    async def run(self, query: str) -> None:
+    async def encode(self, query: str) -> bytes:
+        """Return the file of a snapshot, without a name of one that is taken now."""
+        field, _, raw = query.partition("=")
+        name = decoded(raw)
+        if query and (field != "name" or name not in self._snapshots):
+            known = ", ".join(self._snapshots) or "none: take one first"
+            raise BadValue(f"There is no snapshot {name!r}.", field="name", allowed=known)
+        try:
+            taken = self._snapshots[name] if query else await take_snapshot(self._controller)
+            return encode_snapshot(taken)
+        except NoLiveSnapshot as error:
+            raise Conflict(str(error)) from None
+
+    async def run(self, query: str, body: bytes = b"") -> None:
         """Carry out the items in order, after all of them have been checked."""
         steps = self._steps(query)
         self._controller.check_that_it_is_here()
+        loaded: LiveSnapshot | None = None
         try:
+            if any(what == LOAD for what, _ in steps):
+                loaded = revived(decode_snapshot(body), self._controller)
             for what, name in steps:
-                if what == TAKE:
-                    snapshot = await take_snapshot(self._controller)
+                if what in (TAKE, LOAD):
+                    snapshot = loaded if what == LOAD else None
                     self._snapshots.pop(name, None)
-                    self._snapshots[name] = snapshot
+                    self._snapshots[name] = snapshot or await take_snapshot(self._controller)
                 elif what == RESTORE:
                     await go_back(self._controller, self._snapshots[name])
                 else:
@@ -75,14 +100,12 @@ class SimSnapshots:
         names = list(self._snapshots)
         for item in filter(None, query.split("&")):
             what, equals, raw = item.partition("=")
-            if what not in (TAKE, RESTORE, DELETE) or not equals:
-                raise UnknownCommand(
-                    "There is no such item.", allowed=f"{TAKE}=NAME, {RESTORE}=NAME, {DELETE}=NAME"
-                )
+            if what not in _STEPS or not equals:
+                raise UnknownCommand("There is no such item.", allowed=_ALLOWED)
             name = decoded(raw)
             if not re.fullmatch(_NAME, name):
                 raise BadValue("A snapshot cannot have this name.", field=what, allowed=NAME)
-            if what == TAKE:
+            if what in (TAKE, LOAD):
                 names.append(name)
             elif name not in names:
                 known = ", ".join(names) or "none: take one first"
@@ -93,7 +116,5 @@ class SimSnapshots:
                 raise Conflict(f"There are {MAX_SNAPSHOTS} snapshots already; delete one first.")
             steps.append((what, name))
         if not steps:
-            raise Malformed(
-                "Nothing is to be done.", allowed=f"{TAKE}=NAME, {RESTORE}=NAME, {DELETE}=NAME"
-            )
+            raise Malformed("Nothing is to be done.", allowed=_ALLOWED)
         return steps

@@ -8,6 +8,7 @@ are gone before they could be kept, and an entry tells how many.
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any, ClassVar
 
 from leverframe.clock import Clock
 from leverframe.engine.facts import Fact
@@ -24,6 +25,9 @@ _BY_START = Cause("start")
 
 
 class JournalRecorder:
+    live_name: ClassVar[str] = "journal"
+    live_type: ClassVar[Any] = int
+
     def __init__(
         self,
         history: HistoryRecorder,
