@@ -160,6 +160,8 @@ ELSEWHERE = (
     *("wire/tftp.py", "wire/snmp_mib.py", "wire/snmp_tree.py", "servers/http/parsing.py"),
     *("servers/http/messages.py", "servers/http/connection.py"),
     *("servers/routes/bootloader_page.py", "servers/routes/sign_in.py"),
+    # To tests: files of snapshots are taken and loaded by the kit.
+    "controller/saved_snapshot.py",
     # To programs in `/health`: why keys of the fleet file have no effect.
     "fleet/member_start.py",
     # To who starts the program, or types a command.

@@ -371,16 +371,6 @@ VALUES = (
         "any other board.",
     ),
     Endpoint(
-        "/api/sim/snapshot",
-        role=ADMIN,
-        content_type=BINARY,
-        query=SNAPSHOT_FILE_PARAMETERS,
-        function=snapshot_file,
-        in_bootloader=True,
-        doc="Download the snapshot of this `name`, or of the present moment, as a file with all "
-        "secrets. 409 if faults are set in it. 404 on any other board.",
-    ),
-    Endpoint(
         "/api/sim/requests",
         role=ADMIN,
         reply=list[JournalRequest],
@@ -500,6 +490,16 @@ OTHERS = (
         )
         for row in TABLE
         if not row.form.items
+    ),
+    Endpoint(
+        "/api/sim/snapshot",
+        role=ADMIN,
+        content_type=BINARY,
+        query=SNAPSHOT_FILE_PARAMETERS,
+        function=snapshot_file,
+        in_bootloader=True,
+        doc="Download the snapshot of this `name`, or of the present moment, as a file with all "
+        "secrets. 409 if faults are set in it. 404 on any other board.",
     ),
     Endpoint(
         SIM_PATH,
