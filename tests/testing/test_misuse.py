@@ -13,7 +13,9 @@ from leverframe.testing import (
     BadCall,
     BadDuration,
     BadFault,
+    BadFleet,
     BadMoment,
+    Fleet,
     NodeTwin,
     ProcessTwin,
     Twin,
@@ -54,6 +56,10 @@ FOREIGN = TwinSnapshot("1", str.encode, "http://elsewhere")
         (lambda twin: twin.command(""), "command takes texts"),
         (lambda twin: twin.get(None), "get takes texts"),
         (lambda twin: twin.sim(5), "sim takes texts"),
+        (lambda twin: twin.rule(5, "OUT0"), "rule takes texts such as 'DS1 >= 30'"),
+        (lambda twin: twin.rule("DS1 >= 30", "OUT0", hysteresis="1"), "hysteresis is a number"),
+        (lambda twin: twin.get("/outs.cgi", auth="keeper"), "auth is a name and a password"),
+        (lambda twin: Fleet(2, modbsu=True), "Fleet: parameter 'modbsu' is unknown. Did you mean"),
         (lambda twin: twin.restore({}), "takes a TwinSnapshot.*not a dict"),
         (lambda twin: twin.restore(FOREIGN), "is kept by http://elsewhere"),
     ],
@@ -77,6 +83,9 @@ def test_misuse_is_an_error_that_says_what_is_allowed(
         ({"seed": "x"}, "seed is a whole number"),
         ({"seed": True}, "seed is a whole number"),
         ({"recorded": 5}, "recorded is the name of a file"),
+        ({"recorded": "none.jsonl"}, "there is no file 'none.jsonl'"),
+        ({"settings": 5}, "settings is the name of a file, or values by path"),
+        ({"settings": {5: 1}}, "settings takes texts such as 'outputs.0.name', not 5"),
         ({"accounts": ["keeper"]}, "accounts are passwords by name"),
     ],
 )
@@ -100,6 +109,20 @@ def test_times_are_durations_and_moments(twin: Twin) -> None:
             twin.advance_to(moment)  # type: ignore[arg-type]
         with pytest.raises(BadMoment):
             Twin(start=moment or [])  # type: ignore[arg-type]
+
+
+def test_a_fleet_is_made_and_restored_of_what_fits() -> None:
+    for count, versions in (("3", ()), (True, ()), (2, 5), (0, ())):
+        with pytest.raises(BadFleet):
+            Fleet(count, versions)  # type: ignore[arg-type]
+    with Fleet(2) as fleet:
+        snapshots = fleet.snapshot()
+        for foreign in (5, [], snapshots[:1]):
+            with pytest.raises(BadCall, match="the list that .* returned, with 2 snapshots"):
+                fleet.restore(foreign)  # type: ignore[call-overload]
+        with pytest.raises(BadCall, match="takes a LiveSnapshot"):
+            fleet.restore([{}, {}])  # type: ignore[list-item]
+        fleet.restore(snapshots)
 
 
 def test_an_empty_raw_text_and_one_with_stars_are_shown(twin: Twin) -> None:

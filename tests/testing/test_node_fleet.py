@@ -238,14 +238,17 @@ def test_a_controller_of_a_node_is_a_twin_by_its_name(parts: AsyncExitStack) -> 
 def test_a_controller_of_a_node_reports_what_happened_before_an_error(
     parts: AsyncExitStack,
 ) -> None:
-    with (
-        pytest.raises(ZeroDivisionError),
-        Fleet.connect(RunningNode(parts).url) as fleet,
-    ):
-        fleet.add("gh-1")
-        twin = fleet["gh-1"]
-        twin.get("/outs.cgi?out0=1")
-        raise ZeroDivisionError
+    url, used = RunningNode(parts).url, list[NodeTwin]()
+
+    def fail() -> None:
+        with Fleet.connect(url) as fleet:
+            fleet.add("gh-1")
+            used.append(fleet["gh-1"])
+            used[0].get("/outs.cgi?out0=1")
+            raise ZeroDivisionError
+
+    pytest.raises(ZeroDivisionError, fail)
+    (twin,) = used
     assert twin.last_report is not None
     assert "GET /outs.cgi?out0=1 200" in twin.last_report
     again = f"twin = Fleet.connect({twin.door!r})['gh-1']; twin.seed = {twin.seed}"

@@ -210,6 +210,10 @@ def test_an_own_answer_that_cannot_be_is_refused(twin: Twin) -> None:
         twin.reply("/api/sim")
     with pytest.raises(BadFault, match="a body and json"):
         twin.reply("/x", "a", json=1)
+    with pytest.raises(BadFault, match="5 is no body; json= makes one of it"):
+        twin.reply("/x", 5)  # type: ignore[arg-type]
+    with pytest.raises(BadFault, match="headers: .* Allowed: texts by name"):
+        twin.reply("/x", headers=["a"])  # type: ignore[arg-type]
     with pytest.raises(BadFault, match="what JSON can hold"):
         twin.reply("/x", json={1, 2})
     with pytest.raises(BadFault, match="status 204 has no body"):

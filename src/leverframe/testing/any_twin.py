@@ -173,10 +173,11 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     def get(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
         """Return the text that a client gets; raise `TwinRefused` where it is refused."""
-        from leverframe.testing.misuse import check_texts
+        from leverframe.testing.misuse import check_auth, check_texts
         from leverframe.testing.twin_client import fetched
 
         check_texts("get", [path], "/json/all.json")
+        check_auth(auth)
         return fetched(self.url, path, auth or self.account, self.ca_file, self.door)
 
     async def aget(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
@@ -400,8 +401,11 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         """
         from leverframe.commands.table.rules import event_query
         from leverframe.engine.settings import free_place
+        from leverframe.testing.misuse import check_number, check_texts
         from leverframe.testing.rule_words import BadRule, rule_from_words
 
+        check_texts("rule", (when, then), "DS1 >= 30")
+        check_number("hysteresis", hysteresis)
         delays = seconds_of(on_delay), seconds_of(off_delay)
         rule = rule_from_words(when, then, self.profile, hysteresis, *delays)
         settings = self.settings

@@ -246,6 +246,12 @@ def reply(
 
     `json` is the body as a value. Without a content type it is text/plain, or application/json.
     """
+    if not isinstance(body, str | bytes):
+        raise BadFault(
+            f"body: {body!r} is no body; json= makes one of it.", "a text or bytes", "body"
+        )
+    if not isinstance(headers, Mapping | None):
+        raise BadFault(f"headers: {headers!r} is not possible.", "texts by name", "headers")
     if json is not None and body:
         raise BadFault("reply has a body and json.", "one of body and json", "json")
     if json is not None:

@@ -26,6 +26,7 @@ from leverframe.servers.http.messages import Reply, Request
 from leverframe.testing.any_fleet import AnyFleet, Tags
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.member_twin import MemberTwin, TwinNode
+from leverframe.testing.misuse import BadCall, check_names
 from leverframe.testing.node_fleet import NodeFleet
 from leverframe.testing.snapshot import TwinSnapshot
 from leverframe.testing.twin import BY_TEST, Twin
@@ -54,6 +55,11 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         seed: int | None = None,
         **parameters: Any,
     ) -> None:
+        if isinstance(count, bool) or not isinstance(count, int):
+            raise BadFleet(f"A fleet has a number of twins, not {count!r}.")
+        if not isinstance(versions, Sequence):
+            raise BadFleet(f'versions are texts such as ["3.0/1.58a", "3.5"], not {versions!r}.')
+        check_names(Twin, "Fleet", parameters)
         if count < 1:
             raise BadFleet(f"A fleet has at least one twin, not {count}.")
         if isinstance(versions, str):
@@ -235,6 +241,11 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         """Let every twin go on from its snapshot, or those chosen from one that the node keeps."""
         if isinstance(label, str):
             return super().restore(label, *names, tag=tag)
+        if not isinstance(label, Sequence) or len(label) != len(self._twins):
+            raise BadCall(
+                "restore of a fleet takes the label of a snapshot that its node keeps, or the list"
+                f" that snapshot() returned, with {len(self._twins)} snapshots."
+            )
         for twin, snapshot in zip(self._twins, label, strict=True):
             twin.restore(snapshot)
         self._were_moved()

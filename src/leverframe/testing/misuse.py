@@ -64,8 +64,17 @@ def check_parameters(given: Mapping[str, Any]) -> None:
             raise BadCall(f"{name} is a text such as {str(value)!r}, not {value!r}.")
         if name == "seed" and (isinstance(value, bool) or not isinstance(value, int | None)):
             raise BadCall(f"seed is a whole number, not {value!r}.")
-        if name == "recorded" and not isinstance(value, str | Path | None):
-            raise BadCall(f"recorded is the name of a file, not {value!r}.")
+        if name in ("recorded", "data") and not isinstance(value, str | Path | None):
+            raise BadCall(f"{name} is the name of a file or folder, not {value!r}.")
+        if name == "recorded" and value is not None and not Path(value).is_file():
+            raise BadCall(f"recorded: there is no file {str(value)!r}.")
+        if name == "settings" and isinstance(value, int | float | bytes | list | tuple | set):
+            raise BadCall(
+                "settings is the name of a file, or values by path such as"
+                f' {{"outputs.0.name": "Pump"}}, not {value!r}.'
+            )
+        if name == "settings" and isinstance(value, Mapping):
+            check_texts("settings", value, "outputs.0.name")
         if name == "accounts" and value is not None:
             _check_accounts(value)
 
@@ -83,6 +92,19 @@ def check_texts(what: str, given: Iterable[object], example: str) -> None:
     for one in given:
         if not isinstance(one, str) or not one:
             raise BadCall(f"{what} takes texts such as {example!r}, not {one!r}.")
+
+
+def check_auth(auth: object) -> None:
+    """Refuse what is no login; without what was given, which may be a password."""
+    is_pair = isinstance(auth, tuple) and len(auth) == 2
+    if auth is not None and not (is_pair and all(isinstance(one, str) for one in auth)):  # type: ignore[attr-defined]
+        raise BadCall('auth is a name and a password, such as ("keeper", "secret word").')
+
+
+def check_number(what: str, given: object) -> None:
+    """Refuse what is no number."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise BadCall(f"{what} is a number, not {given!r}.")
 
 
 def as_readings(given: object) -> Mapping[str, Any]:
