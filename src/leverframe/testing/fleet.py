@@ -241,12 +241,13 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         """Let every twin go on from its snapshot, or those chosen from one that the node keeps."""
         if isinstance(label, str):
             return super().restore(label, *names, tag=tag)
-        if not isinstance(label, Sequence) or len(label) != len(self._twins):
+        snapshots: Any = label
+        if not isinstance(snapshots, Sequence) or len(snapshots) != len(self._twins):
             raise BadCall(
                 "restore of a fleet takes the label of a snapshot that its node keeps, or the list"
                 f" that snapshot() returned, with {len(self._twins)} snapshots."
             )
-        for twin, snapshot in zip(self._twins, label, strict=True):
+        for twin, snapshot in zip(self._twins, snapshots, strict=True):
             twin.restore(snapshot)
         self._were_moved()
         return None
