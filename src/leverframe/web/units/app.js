@@ -157,7 +157,7 @@ class UnitsPage {
       <td class="unit-findings">${findings(unit, this.#watched?.time ?? 0)}</td>
       <td data-word=${t("drift")}>${drift(unit)}</td>
       <td data-word=${unit.hardware ? t("version") : nothing}>
-        ${unit.hardware ? `HW ${unit.hardware} SW ${unit.software}` : nothing}
+        ${unit.hardware ? `HW\u00a0${unit.hardware} SW\u00a0${unit.software}` : nothing}
       </td>
       <td data-word=${t("heard")}>${
           unit.seen === null ? t("never") : moment(unit.seen, this.#watched?.time)
