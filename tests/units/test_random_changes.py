@@ -12,7 +12,7 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import difference, leaves
 from leverframe.profile import Profile
-from leverframe.units.apply_journal import ApplyJournal, reopened, unfinished
+from leverframe.units.apply_journal import ApplyJournal, plan_beside, reopened, unfinished
 from leverframe.units.applying import Applier
 from leverframe.units.plan_making import plan_for_settings
 from leverframe.units.pulling import pull_unit
@@ -37,7 +37,7 @@ async def applied_with_kills(unit: ToldTwin, folder: Path) -> None:
         (path,) = unfinished(folder)
         journal = reopened(path)
         try:
-            await Applier(journal.plan(), unit.client(), journal).run()
+            await Applier(plan_beside(path), unit.client(), journal).run()
             return
         except Killed:
             continue

@@ -16,7 +16,7 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory
 from leverframe.testing import Twin, faults
-from leverframe.units.apply_journal import PLAN_SUFFIX, SUFFIX
+from leverframe.units.apply_journal import ApplyJournal
 from leverframe.units.loading import load_unit_file
 from leverframe.units.secrets_file import KnownSecrets
 from leverframe.units.unit_file import UnitFile
@@ -24,6 +24,7 @@ from leverframe.units.watch_changes import UnitChanges, Wanted
 from leverframe.units.watch_web import WatchWeb
 from leverframe.units.watcher import WatchedUnit
 from tests.cases import for_each
+from tests.units.empty_plan import empty_plan
 
 from .watch_bench import WatchBench, watching
 
@@ -224,8 +225,7 @@ async def test_a_unit_that_was_changed_since_is_left_alone(
         assert twin.settings["outputs"][0]["name"] == ""
         # What was begun elsewhere has to be ended first.
         again = await bench.json("/api/units/plan?unit=cellar", "POST", **signed)
-        (tmp_path / "journals" / f"other{PLAN_SUFFIX}").touch()
-        (tmp_path / "journals" / f"other{SUFFIX}").touch()
+        ApplyJournal.begin(tmp_path / "journals", empty_plan("other")).close()
         apply = f"/api/units/apply?unit=cellar&plan={again['key']}"
         left = await bench.ask(apply, "POST", **signed)
         assert left.status == 409

@@ -142,6 +142,7 @@ PARTS = (
     *(f"units/{name}.py" for name in ("applying", "client", "live_reading", "plan_making")),
     *(f"units/{name}.py" for name in ("pulling", "searching", "state_reading", "unit_health")),
     *(f"units/{name}.py" for name in ("watch_changes", "watch_web", "watcher")),
+    *(f"units/{name}.py" for name in ("changed_login", "mac_addresses", "unit_lock")),
 )
 #: Where sentences in these parts come to others, or to pages in another way.
 ELSEWHERE = (

@@ -384,19 +384,34 @@ and 130 after Ctrl-C.
 )
 _UNIT_ROLLBACK = Task(
     "rollback",
-    "units.apply:roll_back",
-    "bring a unit back to what it was before a change",
+    "units.rollback:roll_back",
+    "restore what units were before changes, by their journals",
     (
-        argument("journal", metavar="JOURNAL", type=Path, help="the journal of the change"),
+        argument(
+            "journals",
+            metavar="JOURNAL",
+            type=Path,
+            nargs="+",
+            help="journals of changes, or a folder with all journals of a roll-out",
+        ),
         _UNIT_INVENTORY,
         _UNIT_USER,
         CA_FILE,
         _UNIT_YES,
     ),
     """\
-Plan the way back from what a unit is to what it was when the journal began, prove it on a twin,
-show it, ask, and carry it out as `unit apply` does. What could not be read then, such as passwords,
-cannot be had back and is listed.
+Plan the way back from what a unit is to what it was when its journal began, prove it on a twin,
+show it, ask, and carry it out as `unit apply` does. Several changes of one unit are rolled back
+together, the newest first. A unit that fails does not stop the others.
+
+  leverframe unit rollback unit-journal/north-20260314T101500.000000Z.jsonl
+  leverframe unit rollback unit-journal --yes
+
+With a folder or several journals, changes that were rolled back before are left out. Settings that
+no journal knows, such as passwords that were replaced, are listed.
+
+The exit code is 0 where everything is as before, 1 where something could not be restored or the
+answer was no, and 2 where a unit failed.
 """,
 )
 

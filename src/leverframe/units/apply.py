@@ -1,4 +1,4 @@
-"""`leverframe unit apply` and `unit rollback`: plans carried out on units, and taken back."""
+"""`leverframe unit apply`: plans carried out on units."""
 
 import signal
 import sys
@@ -14,7 +14,8 @@ from leverframe.process.json_lines import print_json
 from leverframe.process.progress_bar import progress_bar
 from leverframe.units.apply_journal import (
     ApplyJournal,
-    abandon,
+    confirmed_steps,
+    plan_beside,
     read_journal,
     refuse_unfinished,
     reopened,
@@ -24,14 +25,12 @@ from leverframe.units.applying import Applier
 from leverframe.units.client import paced_client
 from leverframe.units.inventory import Inventory
 from leverframe.units.plan import planned, print_plans, select_plans
-from leverframe.units.plan_making import plan_for_settings
 from leverframe.units.plan_text import overview
-from leverframe.units.pulling import pull_unit
-from leverframe.units.rolling_back import settings_to_restore
 from leverframe.units.rollout import Canary, RolledOut, choose_canaries, roll_out
 from leverframe.units.stop_report import speaks_when_interrupted
 from leverframe.units.summaries import results_in_words
 from leverframe.units.targets import Logins, Selection, inventory_at
+from leverframe.units.unit_lock import unit_held
 from leverframe.units.unit_plan import BadPlan, UnitPlan, read_plans
 
 
@@ -52,6 +51,8 @@ class ApplyOrder(Struct, frozen=True):
     as_json: bool = False
     #: Each unit in full, also where there are several.
     verbose: bool = False
+    #: No further unit is begun where one failed.
+    stops_at_failure: bool = True
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -110,7 +111,7 @@ async def apply_plans(
         plans = found.plans
     canary_units = None if canary_group is None else _units_in(canary_group, known, plans)
     order = ApplyOrder(logins, ca_file, yes, journal, canary, canary_units, batch, as_json, verbose)
-    return await _carry_out(plans, order)
+    return await carry_out(plans, order)
 
 
 def _units_in(group: str, inventory: Inventory | None, plans: Sequence[UnitPlan]) -> frozenset[str]:
@@ -124,29 +125,23 @@ def _units_in(group: str, inventory: Inventory | None, plans: Sequence[UnitPlan]
     return units
 
 
-@speaks_when_interrupted
-async def roll_back(
-    journal: Path, inventory: Path | None, user: str | None, ca_file: str | None, yes: bool
-) -> int:
-    """Plan the way back to what a journal says was before, ask, and carry it out."""
-    begun = read_journal(journal)[0]
-    order = ApplyOrder(Logins(user, inventory_at(inventory)), ca_file, yes, journal.parent)
-    login = order.logins.at(begun.address)
-    async with paced_client(begun.address, login, ca_file) as client:
-        pulled = await pull_unit(client)
-    old = settings_to_restore(begun, pulled)
-    plan = await plan_for_settings(begun.unit, pulled, old.settings, old.named, old.lost)
-    return await _carry_out([plan], order, replaced=journal)
+def refuse_other_listing(unit: str, address: str, mac: str, logins: Logins) -> None:
+    """Raise `BadPlan` where the inventory lists a unit with another MAC address than its plan."""
+    listed = logins.mac_at(address)
+    if listed and listed != mac:
+        planned_for = f"the MAC address {mac}" if mac else "no MAC address"
+        raise BadPlan(
+            f"{unit} has {planned_for} by its plan, and {listed} by the inventory, at {address}. "
+            "Nothing was sent to it."
+        )
 
 
 def _is_plan(file: Path) -> bool:
     return file.read_bytes().lstrip()[:1] == b"{"
 
 
-async def _carry_out(
-    plans: Sequence[UnitPlan], order: ApplyOrder, replaced: Path | None = None
-) -> int:
-    """Show plans, ask, and send them; a replaced change is not gone on with any more."""
+async def carry_out(plans: Sequence[UnitPlan], order: ApplyOrder) -> int:
+    """Show plans, ask, and send them."""
     print_plans(plans, as_json=order.as_json, verbose=order.verbose)
     if order.as_json:
         for plan in plans:
@@ -158,29 +153,26 @@ async def _carry_out(
     if not order.yes and not _agrees(f"Send {overview(plans)}?"):
         print_line("Nothing was sent.")
         return NO
-    if replaced is not None:
-        abandon(replaced)
     return await _apply_all([(plan, None) for plan in plans], order)
 
 
 async def _resume(order: ApplyOrder) -> int:
-    journals = [reopened(path) for path in unfinished(order.folder)]
-    if not journals:
+    works = [(plan_beside(path), path) for path in unfinished(order.folder)]
+    if not works:
         print_line("Nothing is unfinished.")
         return DONE
-    works = [(journal.plan(), journal) for journal in journals]
-    for plan, journal in works if not order.as_json else ():
-        done = f"{journal.confirmed} of {len(plan.steps)} steps are done"
+    for plan, path in works if not order.as_json else ():
+        done = f"{confirmed_steps(read_journal(path))} of {len(plan.steps)} steps are done"
         print_line(f"{plan.unit}, {plan.profile}: {done}.")
     if not order.yes and not _agrees(f"Go on with {overview([plan for plan, _ in works])}?"):
         return NO
     return await _apply_all(works, order)
 
 
-async def _apply_all(
-    works: Sequence[tuple[UnitPlan, ApplyJournal | None]], order: ApplyOrder
-) -> int:
-    journals = {plan.unit: journal for plan, journal in works}
+async def _apply_all(works: Sequence[tuple[UnitPlan, Path | None]], order: ApplyOrder) -> int:
+    """Carry plans out; those with a journal were interrupted."""
+    paths = {plan.unit: path for plan, path in works}
+    journals: dict[str, ApplyJournal | None] = {plan.unit: None for plan, _ in works}
     plans = [plan for plan, _ in works]
 
     def may_go_on(left: int) -> bool:
@@ -189,23 +181,34 @@ async def _apply_all(
     with progress_bar("sending", sum(len(plan.steps) for plan in plans)) as advance:
 
         async def one(plan: UnitPlan) -> None:
-            journal = journals[plan.unit] or ApplyJournal.begin(order.folder, plan)
-            journals[plan.unit] = journal
-            try:
-                login = order.logins.at(plan.address)
-                async with paced_client(plan.address, login, order.ca_file) as client:
-                    step_done = partial(advance, 1)
-                    await Applier(plan, client, journal, step_done, order.options).run()
-            finally:
-                journal.close()
+            refuse_other_listing(plan.unit, plan.address, plan.mac, order.logins)
+            login = order.logins.at(plan.address)
+            with unit_held(plan):
+                path = paths[plan.unit]
+                if path is not None:
+                    # It may have been finished since this was asked.
+                    plan_beside(path)
+                journal = reopened(path) if path else ApplyJournal.begin(order.folder, plan)
+                journals[plan.unit] = journal
+                try:
+                    async with paced_client(plan.address, login, order.ca_file) as client:
+                        step_done = partial(advance, 1)
+                        await Applier(plan, client, journal, step_done, order.options).run()
+                finally:
+                    journal.close()
 
         canaries = choose_canaries(plans, order.canary, order.canary_units)
         results = await roll_out(
-            plans, one, canaries=canaries, batch=order.batch, may_go_on=may_go_on
+            plans,
+            one,
+            canaries=canaries,
+            batch=order.batch,
+            may_go_on=may_go_on,
+            stops_at_failure=order.stops_at_failure,
         )
     if order.as_json:
         _print_results_as_json(results, plans, journals)
-    return _print_results(results, order)
+    return _print_results(results, plans, order)
 
 
 def _print_results_as_json(
@@ -234,15 +237,21 @@ def _result_for_scripts(
     }
 
 
-def _print_results(results: Sequence[RolledOut], order: ApplyOrder) -> int:
+def _print_results(
+    results: Sequence[RolledOut], plans: Sequence[UnitPlan], order: ApplyOrder
+) -> int:
+    not_restored = {plan.unit: plan.left_out for plan in plans if plan.undoes and plan.left_out}
     if not order.as_json:
-        print_lines(results_in_words(results, verbose=order.verbose))
+        print_lines(results_in_words(results, not_restored, verbose=order.verbose))
     stopped = [one for one in results if one.is_begun and one.trouble]
     if stopped:
         print_warnings([*(one.trouble for one in stopped), f"the journals are in {order.folder}."])
     if any(one.is_interrupted for one in results):
         return INTERRUPTED
-    return NOT_DONE if stopped else DONE if all(one.is_begun for one in results) else NO
+    if stopped:
+        return NOT_DONE
+    is_all_done = all(one.is_begun for one in results) and not not_restored
+    return DONE if is_all_done else NO
 
 
 def _agrees(question: str) -> bool:

@@ -7,7 +7,7 @@ is done, so that it can be resumed: that file is for its owner alone.
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -15,8 +15,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from leverframe.engine.tree import is_confidential
 from leverframe.storage.private_file import open_private
+from leverframe.units.unit_lock import refuse_held
 from leverframe.units.unit_plan import BadPlan, UnitPlan, read_plans, write_plans
 
 SUFFIX = ".jsonl"
@@ -38,6 +38,7 @@ class JournalLine(Struct, frozen=True, omit_defaults=True):
     status: int = 0
     unit: str = ""
     address: str = ""
+    mac: str = ""
     hw: str = ""
     sw: str = ""
     digest: str = ""
@@ -47,6 +48,15 @@ class JournalLine(Struct, frozen=True, omit_defaults=True):
     unread: tuple[str, ...] = ()
     #: The settings that the plan changes.
     changed: tuple[str, ...] = ()
+    #: What no rollback can restore, and the first step that overwrites it.
+    lost: Mapping[str, int] = {}
+    #: File names of the journals whose changes this one takes back.
+    undoes: tuple[str, ...] = ()
+
+    @property
+    def device(self) -> str:
+        """Return what stands for the unit of the journal: its MAC address, else its address."""
+        return self.mac or self.address
 
 
 class ApplyJournal:
@@ -66,11 +76,12 @@ class ApplyJournal:
         stem = f"{_file_name(plan.unit)}-{moment:%Y%m%dT%H%M%S.%fZ}"
         write_plans(folder / (stem + PLAN_SUFFIX), [plan])
         journal = cls(folder / (stem + SUFFIX))
-        secret = [path for path in plan.before if is_confidential(path)]
+        secret = plan.not_journaled
         journal.add(
             "begun",
             unit=plan.unit,
             address=plan.address,
+            mac=plan.mac,
             hw=plan.hw,
             sw=plan.sw,
             digest=plan.digest,
@@ -79,11 +90,16 @@ class ApplyJournal:
             changed=tuple(
                 dict.fromkeys(change.path for step in plan.steps for change in step.changes)
             ),
+            lost=plan.not_restorable,
+            undoes=plan.undoes,
         )
         return journal
 
     def add(self, event: Event, **told: Any) -> None:
         """Write a line; it is on disk when this returns."""
+        if event == "sending" and self.lines[0].undoes:
+            # From now on the rollback is what can be resumed.
+            abandon_others(self.path.parent, self.lines[0].device, self.path)
         line = JournalLine(datetime.now(UTC).isoformat(timespec="milliseconds"), event, **told)
         os.write(self._descriptor, msgspec.json.encode(line) + b"\n")
         os.fsync(self._descriptor)
@@ -100,14 +116,10 @@ class ApplyJournal:
         if all(line.event != "sending" for line in self.lines):
             abandon(self.path)
 
-    def plan(self) -> UnitPlan:
-        (plan,) = read_plans(plan_path(self.path))
-        return plan
-
     @property
     def confirmed(self) -> int:
         """How many steps are known to be carried out."""
-        return max((line.step for line in self.lines if line.event == "confirmed"), default=0)
+        return confirmed_steps(self.lines)
 
     @property
     def is_uncertain(self) -> bool:
@@ -117,6 +129,20 @@ class ApplyJournal:
 
     def close(self) -> None:
         os.close(self._descriptor)
+
+
+def confirmed_steps(lines: Iterable[JournalLine]) -> int:
+    """Return how many steps are known to be carried out."""
+    return max((line.step for line in lines if line.event == "confirmed"), default=0)
+
+
+def plan_beside(journal: Path) -> UnitPlan:
+    """Read the plan of a journal that is not finished."""
+    try:
+        (plan,) = read_plans(plan_path(journal))
+    except FileNotFoundError:
+        raise BadPlan(f"{journal} was finished by another process in the meantime.") from None
+    return plan
 
 
 def plan_path(journal: Path) -> Path:
@@ -143,17 +169,33 @@ def read_journal(path: Path) -> tuple[JournalLine, ...]:
 
 
 def abandon(journal: Path) -> None:
-    """Make a change one that is not gone on with any more."""
+    """Make a change one that is not resumed any more."""
     plan_path(journal).unlink(missing_ok=True)
+
+
+def abandon_others(folder: Path, device: str, keep: Path | None = None) -> None:
+    """Make all unfinished changes of a unit but one such that are not resumed any more."""
+    for path in unfinished(folder):
+        if path != keep and read_journal(path)[0].device == device:
+            abandon(path)
 
 
 def unfinished(folder: Path) -> list[Path]:
     """Return the journals in a folder that were begun and not finished, the oldest first."""
-    return [path for path in sorted(folder.glob(f"*{SUFFIX}")) if plan_path(path).exists()]
+    paths = [path for path in sorted(folder.glob(f"*{SUFFIX}")) if plan_path(path).exists()]
+    return [path for path in paths if path.stat().st_size and not _is_idle_rollback(path)]
+
+
+def _is_idle_rollback(path: Path) -> bool:
+    """Return whether a rollback has sent nothing: what it was to take back is resumed instead."""
+    lines = read_journal(path)
+    return bool(lines[0].undoes) and all(line.event != "sending" for line in lines)
 
 
 def refuse_unfinished(folder: Path) -> None:
     if left := unfinished(folder):
+        for path in left:
+            refuse_held(plan_beside(path))
         raise BadPlan(
             f"{left[0]} is not finished: continue with `{resume_command(folder)}`, or revert with "
             f"`{rollback_command(left[0])}`."
@@ -173,7 +215,7 @@ def rollback_command(journal: Path, options: Sequence[str] = ()) -> str:
 
 
 def reopened(path: Path) -> ApplyJournal:
-    """Open a journal to go on with it, without a last line that was not written whole."""
+    """Open a journal to continue it, without a last line that was not written whole."""
     lines = read_journal(path)
     journal = ApplyJournal(path, lines)
     whole = path.read_bytes().rpartition(b"\n")

@@ -13,13 +13,16 @@ from typing import Any, Literal
 from msgspec import UNSET
 
 from leverframe.errors import ErrorForPeople
+from leverframe.profile import Profile
 from leverframe.recording.unit_client import UnitError, UnitSilent
 from leverframe.units.apply_journal import ApplyJournal
-from leverframe.units.changed_login import follow_accounts
+from leverframe.units.changed_login import LoginUnknown, follow_accounts, refuse_unknown_login
 from leverframe.units.client import PacedClient, SignInNeeded, UnitAnswer
 from leverframe.units.file_keys import key_of
+from leverframe.units.mac_addresses import AnotherUnit
+from leverframe.units.nearest_profile import nearest_profile
 from leverframe.units.pulled_unit import PulledUnit, reason_at
-from leverframe.units.pulling import pull_unit
+from leverframe.units.pulling import identify_unit, pull_unit
 from leverframe.units.state_reading import is_leverframe, read_settings
 from leverframe.units.stop_report import report_stop
 from leverframe.units.unit_plan import (
@@ -65,6 +68,8 @@ class Applier:
         self._advance = advance
         #: Of the command that continues or reverts the work.
         self._options = options
+        #: What the client had counted when all settings were compared last.
+        self._checked_at = client.unanswered
 
     async def run(self) -> None:
         """Carry out what is not known to be done; raise `ApplyStopped` where that is not right."""
@@ -74,6 +79,8 @@ class Applier:
         if first or uncertain:
             journal.add("resumed", step=first + 1)
         try:
+            if not first:
+                refuse_unknown_login(self._client, plan)
             self._follow_accounts_of(plan.steps[:first])
             await self._check_unchanged_before(first, uncertain=uncertain)
             for _ in range(first):
@@ -88,6 +95,8 @@ class Applier:
             raise self._stop(interrupted) from None
         except ApplyStopped as error:
             raise self._stop(error) from error
+        except LoginUnknown as error:
+            raise self._stop(ApplyStopped(str(error))) from error
         except ErrorForPeople as error:
             raise self._stop(ApplyStopped(f"{self._where()}: {error}")) from error
         journal.finish()
@@ -121,13 +130,10 @@ class Applier:
 
     async def _check_unchanged(self, done: int, *, uncertain: bool) -> None:
         """Compare all that can be read with what it should be after so many steps."""
-        pulled = await pull_unit(self._client)
         plan = self._plan
-        if (pulled.profile, is_leverframe(pulled)) != (plan.profile, plan.is_leverframe):
-            raise ApplyStopped(
-                f"{plan.unit} is {pulled.profile} now, and the plan was made for {plan.profile}; "
-                "make it again."
-            )
+        pulled = await pull_unit(self._client, mac=plan.mac)
+        self._checked_at = self._client.unanswered
+        self._refuse_another_version(pulled.profile, is_own=is_leverframe(pulled))
         if not done and not uncertain and pulled.digest == plan.digest:
             return
         open_paths = set()
@@ -193,12 +199,20 @@ class Applier:
                 f"{self._where()}: the unit did not answer to {self._shown(step)}, and it is not "
                 "known whether it was carried out; --resume looks at it first."
             )
+        try:
+            await identify_unit(self._client, self._plan.mac)
+        except AnotherUnit as error:
+            raise ApplyStopped(
+                f"{self._where()}: {error} It is not known which of the two carried out"
+                f" {self._shown(step)}."
+            ) from error
         raise ApplyStopped(
             f"{self._where()}: {self._shown(step)} was answered, but {await self._differing(step)}."
         )
 
     async def _send(self, number: int, step: UnitStep) -> UnitAnswer | None:
         """Send a step; None where it is not known what became of it."""
+        await self._refuse_another_unit(number)
         request = step.request
         self._journal.add("sending", step=number, request=self._shown(step))
         try:
@@ -210,6 +224,24 @@ class Applier:
             return None
         self._journal.add("answered", step=number, status=answer.status)
         return answer
+
+    async def _refuse_another_unit(self, number: int) -> None:
+        """Stop where the next step would reach another unit, or one that is not as it was."""
+        identity = await identify_unit(self._client, self._plan.mac)
+        nearest = nearest_profile(identity.hardware, identity.software)
+        self._refuse_another_version(nearest.profile, is_own=self._plan.is_leverframe)
+        if self._client.unanswered != self._checked_at:
+            # It may have restarted, and lost what was set before.
+            await self._check_unchanged(number - 1, uncertain=False)
+
+    def _refuse_another_version(self, found: Profile, *, is_own: bool) -> None:
+        plan = self._plan
+        if (found, is_own) != (plan.profile, plan.is_leverframe):
+            raise ApplyStopped(
+                f"{plan.unit} is {found} now, and the plan was made for {plan.profile}: nothing "
+                f"was sent after {self._journal.confirmed} of {len(plan.steps)} steps. Make a new "
+                "plan."
+            )
 
     def _confirm(self, number: int, step: UnitStep) -> None:
         changes = "; ".join(map(str, step.changes))

@@ -1,26 +1,71 @@
-"""The login of whoever changes the account that he is signed in with."""
+"""The login of an operator while a plan changes the accounts of the unit."""
 
+from collections.abc import Sequence
+
+from leverframe.errors import ErrorForPeople
 from leverframe.recording.replayer import UnitLogin
 from leverframe.units.client import PacedClient
-from leverframe.units.unit_plan import UnitPlan, UnitStep
+from leverframe.units.unit_plan import SettingChange, UnitPlan, UnitStep
+
+#: Accounts that can read all settings of a unit, and the one that can on every unit.
+_ROLES = ("admin", "user")
+_ADMIN = "admin"
+_PASSWORD = "access.admin.password"
+
+
+class LoginUnknown(ErrorForPeople):
+    """The plan switches sign-in on, and the unit could not be read after that: one sentence."""
+
+
+def refuse_unknown_login(client: PacedClient, plan: UnitPlan) -> None:
+    """Raise `LoginUnknown` where a client without a login would be locked out by a plan."""
+    changes = [change for step in plan.steps for change in step.changes]
+    switches_on = any(one.path == "access.required" and one.new is True for one in changes)
+    if client.login is None and switches_on and not any(one.path == _PASSWORD for one in changes):
+        name = plan.settings_after().access.admin.name
+        raise LoginUnknown(
+            f"{plan.unit}: the plan switches sign-in on, and nothing could be read back without the"
+            f" password of {name}; name the account with --user {name}."
+        )
 
 
 def follow_accounts(client: PacedClient, step: UnitStep, plan: UnitPlan) -> None:
-    """Continue with the name and password that a step gave to the account of the client."""
-    login = client.login
+    """Continue with the name and password that a step gave to the account of the client.
+
+    A client without a login takes the account of the administrator as soon as a step sets its
+    password: the unit was open, and may ask for a login from now on.
+    """
     changed = {change.path: change for change in step.changes}
-    if login is None or not any(path.startswith("access.") for path in changed):
+    if not any(path.startswith("access.") for path in changed):
         return
+    login = client.login
+    names = _names_before(plan, step)
+    role = _ADMIN
+    if login is not None:
+        role = next((one for one in _ROLES if names[one] == login.name), "")
+    password = _new_text(changed.get(f"access.{role}.password"))
+    if password is None and login is not None:
+        password = login.password
+    if role and password is not None:
+        name = _new_text(changed.get(f"access.{role}.name")) or names[role]
+        client.sign_in_as(UnitLogin(name, password))
+
+
+def _new_text(change: SettingChange | None) -> str | None:
+    return None if change is None else str(change.new)
+
+
+def _names_before(plan: UnitPlan, step: UnitStep) -> dict[str, str]:
+    """Return the names of the accounts when a step of the plan is sent, by role."""
     access = plan.settings_before().access
-    for role, account in (("admin", access.admin), ("user", access.user)):
-        name = changed.get(f"access.{role}.name")
-        if login.name != (account.name if name is None else name.old):
-            continue
-        password = changed.get(f"access.{role}.password")
-        client.sign_in_as(
-            UnitLogin(
-                login.name if name is None else str(name.new),
-                login.password if password is None else str(password.new),
-            )
-        )
-        return
+    names = {"admin": access.admin.name, "user": access.user.name}
+    for change in _changes_before(plan.steps, step):
+        for role in _ROLES:
+            if change.path == f"access.{role}.name":
+                names[role] = str(change.new)
+    return names
+
+
+def _changes_before(steps: Sequence[UnitStep], step: UnitStep) -> list[SettingChange]:
+    place = next((at for at, one in enumerate(steps) if one is step), len(steps))
+    return [change for one in steps[:place] for change in one.changes]

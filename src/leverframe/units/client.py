@@ -63,6 +63,8 @@ class PacedClient:
         #: A login is shown only to a unit that asks for one.
         self._is_asked_for_login = False
         self._retry_waits_s = retry_waits_s
+        #: Requests that were not answered: the unit may have restarted since.
+        self.unanswered = 0
         self._turn = asyncio.Lock()
         self._earliest = 0.0
 
@@ -130,9 +132,13 @@ class PacedClient:
         if self._login is not None and self._is_asked_for_login:
             headers["Authorization"] = self._login.header()
         method = "GET" if body is None else "POST"
-        response, read, size = await self._client.whole(
-            method, target, headers, body or b"", MAX_ANSWER_BYTES
-        )
+        try:
+            response, read, size = await self._client.whole(
+                method, target, headers, body or b"", MAX_ANSWER_BYTES
+            )
+        except UnitSilent:
+            self.unanswered += 1
+            raise
         if size > MAX_ANSWER_BYTES:
             raise UnusableAnswer(
                 f"{self._client.unit} answers with more than {MAX_ANSWER_BYTES} bytes."

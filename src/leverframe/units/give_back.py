@@ -21,7 +21,6 @@ from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.units.client import paced_client
 from leverframe.units.file_keys import key_of
-from leverframe.units.mac_addresses import normal_mac
 from leverframe.units.plan_making import plan_for_settings
 from leverframe.units.plan_text import plan_in_words
 from leverframe.units.pulled_unit import PulledUnit
@@ -50,8 +49,8 @@ async def give_back(
     taken = read_taken_over(data)
     began_with, present = await _settings_of(data, taken)
     async with paced_client(to or taken.address, asked_login(user), ca_file) as client:
-        pulled = await pull_unit(client)
-    _refuse_another(taken, pulled)
+        pulled = await pull_unit(client, mac=taken.mac)
+    _refuse_another_version(taken, pulled)
     merged = changes_for(began_with, present, pulled)
     for path in merged.disputed:
         key = key_of(path)
@@ -90,13 +89,7 @@ async def _settings_of(data: Path, taken: TakenOver) -> tuple[Settings, Settings
         return taken.tree(folder.key_path), settings
 
 
-def _refuse_another(taken: TakenOver, pulled: PulledUnit) -> None:
-    mac = normal_mac(pulled.identity.mac)
-    if mac != taken.mac:
-        raise CannotTakeOver(
-            f"The unit at {pulled.identity.address} has the MAC address {mac}, not {taken.mac} of"
-            " the one whose place was taken; nothing was planned."
-        )
+def _refuse_another_version(taken: TakenOver, pulled: PulledUnit) -> None:
     if pulled.profile != taken.profile:
         raise CannotTakeOver(
             f"The unit is {pulled.profile} now and was {taken.profile} when its place was taken;"

@@ -1,10 +1,16 @@
-"""MAC addresses as units tell them, with colons or dashes, in one way of writing; and doubles."""
+"""MAC addresses of units: one way of writing them, doubles, and the check for the expected one."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable
 
+from leverframe.recording.unit_client import UnitError
+
 _MAC = re.compile(r"[0-9A-F]{2}(?:[:-][0-9A-F]{2}){5}", re.ASCII)
+
+
+class AnotherUnit(UnitError):
+    """What answers at an address is not the expected unit: one sentence."""
 
 
 def normal_mac(text: str) -> str | None:
@@ -20,3 +26,17 @@ def shared_macs(units: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
         if mac and name not in names[mac]:
             names[mac].append(name)
     return {mac: sharing for mac, sharing in names.items() if len(sharing) > 1}
+
+
+def refuse_another_unit(address: str, found: str, expected: str) -> None:
+    """Raise `AnotherUnit` where a unit shows another MAC address than the expected one, or none."""
+    mac = normal_mac(found)
+    if not expected or mac == expected:
+        return
+    if mac is None:
+        raise AnotherUnit(
+            f"What answers at {address} shows no MAC address; the unit there has {expected}."
+        )
+    raise AnotherUnit(
+        f"Another unit answers at {address}: it has the MAC address {mac}, not {expected}."
+    )

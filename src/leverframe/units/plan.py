@@ -104,7 +104,7 @@ async def planned(wanted: list[TargetUnit], ca_file: str | None) -> PlannedUnits
 
     async def one(target: TargetUnit) -> UnitPlan:
         async with paced_client(target.address, target.login, ca_file) as client:
-            pulled = await pull_unit(client)
+            pulled = await pull_unit(client, mac=target.mac)
         return await plan_for_file(target.name, pulled, target.wanted(pulled.profile))
 
     return PlannedUnits(*await visit_units(wanted, one))
@@ -116,6 +116,7 @@ def shown(plan: UnitPlan) -> dict[str, object]:
         "event": "planned",
         "unit": plan.unit,
         "address": plan.address,
+        "mac": plan.mac,
         "hw": plan.hw,
         "sw": plan.sw,
         "digest": plan.digest,
@@ -129,6 +130,7 @@ def shown(plan: UnitPlan) -> dict[str, object]:
         ],
         "left_out": [{"path": key_of(one.path), "reason": one.reason} for one in plan.left_out],
         "unreadable": [str(one) for one in plan.unreadable],
+        "cannot_be_undone": [key_of(path) for path in plan.not_restorable],
     }
 
 

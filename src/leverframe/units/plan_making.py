@@ -1,6 +1,6 @@
 """A plan for a unit: made from what was read of it, and proven on a twin before it is offered."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -8,12 +8,14 @@ from msgspec.structs import replace
 from leverframe.commands.plan.planning import Plan, plan_between
 from leverframe.commands.plan.written import leaf_or_missing
 from leverframe.commands.table.matching import REAL_UNIT_ROWS, TABLE
+from leverframe.commands.table.row import Row
 from leverframe.commands.table.rules import SETTINGS as RULE_SETTINGS
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import MAX_RULES, Settings
 from leverframe.engine.tree import difference, is_secret, leaves
 from leverframe.status_files.entries import late_letters, unshown_letters
 from leverframe.units.changed_login import follow_accounts
+from leverframe.units.mac_addresses import normal_mac
 from leverframe.units.pulled_unit import PulledUnit, reason_at
 from leverframe.units.pulling import pull_unit
 from leverframe.units.state_reading import is_leverframe
@@ -62,13 +64,14 @@ async def plan_for_settings(
     `named` are the settings that are wanted although they could not be read.
     """
     own, unread = is_leverframe(pulled), _unread(pulled)
+    rows = TABLE if own else REAL_UNIT_ROWS
     plan = plan_between(
         pulled.profile,
         pulled.settings,
         wanted,
         unread=unread,
         named=named,
-        rows=TABLE if own else REAL_UNIT_ROWS,
+        rows=rows,
     )
     steps = tuple(
         UnitStep(step.request, tuple(SettingChange(*change) for change in step.changes))
@@ -77,6 +80,7 @@ async def plan_for_settings(
     made = UnitPlan(
         unit=unit,
         address=pulled.identity.address,
+        mac=normal_mac(pulled.identity.mac) or "",
         hw=pulled.profile.hw,
         sw=pulled.profile.sw,
         is_leverframe=own,
@@ -90,6 +94,7 @@ async def plan_for_settings(
             *(LeftOutSetting(one.path, one.reason) for one in plan.unreachable),
         ),
         unreadable=tuple(_unreadable(pulled, steps)),
+        irreversible=tuple(_irreversible(pulled, plan, rows)),
     )
     result = await _prove(made, pulled, plan)
     # What the plan makes unreadable, such as the duty of an output that is regulated from then on.
@@ -135,6 +140,13 @@ def _beside(changed: Collection[str], unread: Collection[str]) -> Iterator[str]:
             and found <= {f"{rule}.enabled", f"{rule}.permanent"}
         ):
             yield path
+
+
+def _irreversible(pulled: PulledUnit, plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield what the plan changes and no command changes back, such as a first password."""
+    if plan.steps:
+        back = plan_between(pulled.profile, plan.settings, pulled.settings, rows=rows)
+        yield from (one.path for one in back.unreachable)
 
 
 def _unproven(pulled: PulledUnit) -> Iterator[str]:

@@ -106,11 +106,17 @@ def plan_in_words(plan: UnitPlan) -> Iterator[str]:
         yield f"{head}: {_counted(len(plan.steps), 'step')}, proven on a twin."
     for unknown in plan.unreadable:
         yield f"   ?  not readable on {plan.profile}: {unknown}"
+    yield from not_restorable_in_words(plan)
     for number, step in enumerate(steps_in_words(plan), start=1):
         yield f"{number:4}. {step.does}"
         yield from (f"      {line}" for line in step.details)
         yield f"      {step.request}"
     yield from left_out_in_words(plan)
+
+
+def not_restorable_in_words(plan: UnitPlan) -> Iterator[str]:
+    if plan.not_restorable:
+        yield f"   !  no rollback can restore {', '.join(map(key_of, plan.not_restorable))}"
 
 
 def left_out_in_words(plan: UnitPlan) -> Iterator[str]:

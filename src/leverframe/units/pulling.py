@@ -18,6 +18,7 @@ from leverframe.status_files.reading_back import FileContent, files_of, read_bac
 from leverframe.status_files.states import parse_uptime
 from leverframe.status_files.value_parsing import Unreadable
 from leverframe.units.client import PacedClient, UnusableAnswer
+from leverframe.units.mac_addresses import refuse_another_unit
 from leverframe.units.nearest_profile import nearest_profile
 from leverframe.units.own_settings import own_document, pulled_from_own
 from leverframe.units.pulled_unit import PulledUnit, UnitIdentity
@@ -39,12 +40,19 @@ NOT_ADMINISTRATOR = "Leverframe shows all settings to its administrator alone; s
 
 
 async def pull_unit(
-    client: PacedClient, *, by_files: bool = False, within_s: float = PULL_S
+    client: PacedClient, *, by_files: bool = False, mac: str = "", within_s: float = PULL_S
 ) -> PulledUnit:
-    """Read a unit; `by_files` reads Leverframe as a real unit is read."""
+    """Read a unit; `by_files` reads Leverframe as a real unit is read.
+
+    A unit with another MAC address than the given one is refused before anything else is read.
+    """
     try:
         async with asyncio.timeout(within_s):
-            return await _pull(client, by_files=by_files)
+            if mac:
+                await identify_unit(client, mac)
+            pulled = await _pull(client, by_files=by_files)
+            refuse_another_unit(client.address, pulled.identity.mac, mac)
+            return pulled
     except TimeoutError:
         raise UnitSilent(
             f"{client.address} answers too slowly: not all of it was read in {within_s:g} s.",
@@ -66,7 +74,7 @@ async def _pull(client: PacedClient, *, by_files: bool) -> PulledUnit:
             client.paced = False
             remarks.append(NOT_ADMINISTRATOR)
     for _ in range(MAX_ATTEMPTS):
-        identity = await _identity(client)
+        identity = await identify_unit(client)
         nearest = nearest_profile(identity.hardware, identity.software)
         files = await _files(client, _in_order(files_of(nearest.profile)))
         if _has_restarted(files):
@@ -120,12 +128,17 @@ def identity_in(address: str, files: Iterable[FileContent]) -> UnitIdentity:
     return UnitIdentity(address, **shown)
 
 
-async def _identity(client: PacedClient) -> UnitIdentity:
+async def identify_unit(client: PacedClient, mac: str = "") -> UnitIdentity:
+    """Return who answers; refuse another MAC address than the given one."""
+    known: list[FileContent] = []
     for path in IDENTITY_PATHS:
-        files = await _files(client, [path])
-        identity = identity_in(client.address, files.values())
-        if identity.hardware and identity.software:
-            return identity
+        known += (await _files(client, [path])).values()
+        identity = identity_in(client.address, known)
+        if identity.hardware and identity.software and (identity.mac or not mac):
+            break
+    refuse_another_unit(client.address, identity.mac, mac)
+    if identity.hardware and identity.software:
+        return identity
     raise UnusableAnswer(
         f"What answers at {client.address} is no unit: no status file tells its version."
     )

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
-from leverframe.units.applying import ApplyInterrupted, ApplyStopped
+from leverframe.units.applying import ApplyInterrupted
 from leverframe.units.unit_plan import UnitPlan
 
 #: So many units that are tried first, or one of each version.
@@ -53,8 +54,9 @@ async def roll_out(
     canaries: Sequence[UnitPlan] = (),
     batch: int = 1,
     may_go_on: Callable[[int], bool] = lambda left: True,
+    stops_at_failure: bool = True,
 ) -> list[RolledOut]:
-    """Carry plans out; after a wave in which one failed, the others are not begun."""
+    """Carry plans out; after a wave in which one failed, the others are usually not begun."""
     found: list[RolledOut] = []
     is_stopped = False
     tried_first = {plan.unit for plan in canaries}
@@ -62,12 +64,12 @@ async def roll_out(
     for wave, is_last_canary in waves(canaries, rest, batch):
         results, is_stopped = await _results(apply_one, wave)
         for plan, result in zip(wave, results, strict=True):
-            if isinstance(result, BaseException) and not isinstance(result, ApplyStopped):
+            if isinstance(result, BaseException) and not isinstance(result, ErrorForPeople):
                 raise result
             is_interrupted = isinstance(result, ApplyInterrupted)
             found.append(RolledOut(plan.unit, str(result or ""), is_interrupted=is_interrupted))
         left = len(plans) - len(found)
-        failed = is_stopped or any(one.trouble for one in found)
+        failed = is_stopped or (stops_at_failure and any(one.trouble for one in found))
         if failed or (is_last_canary and left and not may_go_on(left)):
             break
     left_over = [*canaries, *rest][len(found) :]

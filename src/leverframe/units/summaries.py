@@ -1,18 +1,19 @@
 """What a command did to many units, on one screen: units that are alike share their lines."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from leverframe.units.plan_text import (
     StepWords,
     left_out_in_words,
+    not_restorable_in_words,
     plan_in_words,
     steps_in_words,
 )
 from leverframe.units.rollout import RolledOut
 from leverframe.units.unit_comparison import UnitDifference
 from leverframe.units.unit_names import count_units, name_units
-from leverframe.units.unit_plan import UnitPlan
+from leverframe.units.unit_plan import LeftOutSetting, UnitPlan
 
 #: Lines of steps or differences for all groups of units together, and at least for each of them.
 MAX_LINES, MIN_LINES = 16, 3
@@ -80,7 +81,7 @@ def _group_in_words(group: Sequence[UnitPlan], shown: int) -> Iterator[str]:
             yield f"      and {len(group[0].steps) - shown} more"
             break
         yield f"{number:4}. {_step_of_all(alike, group[0].unit)}"
-    for lines_of in (_unreadable_in_words, left_out_in_words):
+    for lines_of in (_unreadable_in_words, not_restorable_in_words, left_out_in_words):
         yield from _notes(group, lines_of)
 
 
@@ -111,10 +112,20 @@ def _notes(
 # --- results --------------------------------------------------------------------------------------
 
 
-def results_in_words(results: Sequence[RolledOut], *, verbose: bool = False) -> Iterator[str]:
-    """Yield which units are done and which were not begun."""
+def results_in_words(
+    results: Sequence[RolledOut],
+    not_restored: Mapping[str, Sequence[LeftOutSetting]],
+    *,
+    verbose: bool = False,
+) -> Iterator[str]:
+    """Yield which units are done and which were not begun; what a rollback left is listed."""
+    succeeded = [one.unit for one in results if one.is_begun and not one.trouble]
+    for unit in succeeded:
+        if unit in not_restored:
+            yield f"{unit}: rolled back, except for:"
+            yield from (f"   -  {left}" for left in not_restored[unit])
     for words, found in (
-        ("done", [one.unit for one in results if one.is_begun and not one.trouble]),
+        ("done", [unit for unit in succeeded if unit not in not_restored]),
         ("not begun", [one.unit for one in results if not one.is_begun]),
     ):
         if verbose or len(found) == 1:

@@ -24,10 +24,12 @@ class TargetUnit(NamedTuple):
     login: UnitLogin | None
     #: Returns what it should be, for its version.
     wanted: Callable[[Profile], UnitFile]
+    #: The MAC address that it has by the inventory; empty accepts any.
+    mac: str = ""
 
 
 class Logins:
-    """Who signs in where: the account that was named, everywhere, else by the inventory."""
+    """What is known of the unit at an address: its login, and its MAC address."""
 
     def __init__(self, user: str | None, inventory: Inventory | None) -> None:
         self._named = asked_login(user)
@@ -36,10 +38,17 @@ class Logins:
             *(() if inventory is None else ("--inventory", str(inventory.path))),
             *(() if user is None else ("--user", user)),
         )
-        self._units = {} if inventory is None else {unit.address: unit for unit in inventory.units}
+        listed = () if inventory is None else inventory.units
+        self._units = {unit_at(unit.address): unit for unit in listed}
+
+    def mac_at(self, address: str) -> str:
+        """Return the MAC address that the inventory lists for an address; empty without one."""
+        unit = self._units.get(unit_at(address))
+        return "" if unit is None else unit.mac
 
     def at(self, address: str) -> UnitLogin | None:
-        unit = self._units.get(address)
+        """Return the login for an address: the account that was named, else the listed one."""
+        unit = self._units.get(unit_at(address))
         if self._named is None and unit is not None and unit.user and unit.password is not None:
             return UnitLogin(unit.user, unit.password)
         return self._named
@@ -107,7 +116,11 @@ class Selection(NamedTuple):
         """Return the units that were asked for, with what each should be."""
         return [
             TargetUnit(
-                unit.name, unit.address, logins.at(unit.address), partial(self._wanted, unit)
+                unit.name,
+                unit.address,
+                logins.at(unit.address),
+                partial(self._wanted, unit),
+                unit.mac,
             )
             for unit in self._chosen(units, group)
         ]

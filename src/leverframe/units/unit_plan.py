@@ -96,6 +96,9 @@ class LeftOutSetting(Struct, frozen=True):
     path: str
     reason: str
 
+    def __str__(self) -> str:
+        return f"{key_of(self.path)}: {self.reason}"
+
 
 class UnreadableSetting(Struct, frozen=True, omit_defaults=True):
     """A setting that a plan touches and the unit does not show, so that no one knows its value."""
@@ -131,6 +134,8 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
     #: What people call it: its name in the inventory, or its address.
     unit: str
     address: str
+    #: Of the unit that was read; empty where it shows none.
+    mac: str = ""
     hw: str
     sw: str
     #: It has the commands of our own.
@@ -146,11 +151,32 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
     left_out: tuple[LeftOutSetting, ...] = ()
     #: What the plan touches and the unit does not show.
     unreadable: tuple[UnreadableSetting, ...] = ()
+    #: What the plan changes and no command changes back.
+    irreversible: tuple[str, ...] = ()
+    #: File names of the journals whose changes the plan takes back.
+    undoes: tuple[str, ...] = ()
 
     @property
     def cannot_be_undone(self) -> tuple[UnreadableSetting, ...]:
         """Return what the plan overwrites or removes unseen; no rollback can restore it."""
         return tuple(one for one in self.unreadable if one.was_there and one.fate != "kept")
+
+    @property
+    def not_journaled(self) -> list[str]:
+        """Return what was read and no journal keeps, since it is confidential."""
+        return [path for path in self.before if is_confidential(path)]
+
+    @property
+    def not_restorable(self) -> dict[str, int]:
+        """Return what no rollback can restore, with the number of the step that overwrites it."""
+        hidden = (one.path for one in self.cannot_be_undone)
+        unknown = {*hidden, *self.not_journaled, *self.irreversible}
+        found: dict[str, int] = {}
+        for number, step in enumerate(self.steps, start=1):
+            for change in step.changes:
+                if change.path in unknown:
+                    found.setdefault(change.path, number)
+        return found
 
     @property
     def profile(self) -> Profile:

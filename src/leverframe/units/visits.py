@@ -8,9 +8,8 @@ from leverframe.errors import ErrorForPeople
 from leverframe.plain_text import print_warnings
 from leverframe.process.json_lines import print_json
 from leverframe.recording.replayer import UnitLogin
-from leverframe.units.client import UnusableAnswer, paced_client
+from leverframe.units.client import paced_client
 from leverframe.units.inventory import InventoryUnit
-from leverframe.units.mac_addresses import normal_mac
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
 from leverframe.units.summaries import failures_in_words
@@ -61,14 +60,7 @@ async def read_unit(
 ) -> PulledUnit:
     """Read the settings of a unit; refuse another one that answers at its address."""
     async with paced_client(unit.address, login, ca_file) as client:
-        pulled = await pull_unit(client)
-    mac = normal_mac(pulled.identity.mac)
-    if unit.mac and mac and mac != unit.mac:
-        raise UnusableAnswer(
-            f"The unit at {unit.address} has the MAC address {mac}; the inventory expects"
-            f" {unit.mac}. Correct the inventory, or find out which unit answers there."
-        )
-    return pulled
+        return await pull_unit(client, mac=unit.mac)
 
 
 def print_failures(

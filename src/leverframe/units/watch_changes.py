@@ -24,6 +24,7 @@ from leverframe.units.plan_making import plan_for_file
 from leverframe.units.plan_text import DescribedStep, describe_steps
 from leverframe.units.pulling import pull_unit
 from leverframe.units.unit_file import UnitFile
+from leverframe.units.unit_lock import unit_held
 from leverframe.units.unit_plan import LeftOutSetting, SettingChange, UnitPlan
 from leverframe.units.watcher import UnitWatcher
 
@@ -86,7 +87,8 @@ class UnitChanges:
         """Plan what leads a unit to its file; nothing is sent but questions."""
         self._refuse_running(name)
         async with self._watcher.turn(name) as client:
-            pulled = self._watcher.expected(name, await pull_unit(client))
+            mac = self._watcher.units[name].mac
+            pulled = self._watcher.expected(name, await pull_unit(client, mac=mac))
         plan = await plan_for_file(name, pulled, self._file(name, pulled.profile))
         key = _key_of(plan)
         self._plans[name] = key, plan
@@ -110,12 +112,13 @@ class UnitChanges:
             progress.done += 1
 
         try:
-            journal = ApplyJournal.begin(self._journals, plan)
-            try:
-                async with self._watcher.turn(name) as client:
-                    await Applier(plan, client, journal, advance).run()
-            finally:
-                journal.close()
+            with unit_held(plan):
+                journal = ApplyJournal.begin(self._journals, plan)
+                try:
+                    async with self._watcher.turn(name) as client:
+                        await Applier(plan, client, journal, advance).run()
+                finally:
+                    journal.close()
         except ErrorForPeople as error:
             progress.trouble = str(error)
         except Exception:

@@ -1,0 +1,164 @@
+"""The right to change a unit: one process of this machine at a time has it.
+
+It is an exclusive lock on a file that is named by the MAC address of the unit, or by its address
+where it shows no MAC address. The folder of these files is shared by all users of the machine and
+does not depend on where the journals are. The kernel drops a lock when its process ends, however it
+ends, so a killed process blocks nobody. The file names the holder for the refusal, and is removed
+by the holder while the lock is held.
+"""
+
+import fcntl
+import getpass
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from leverframe.errors import ErrorForPeople
+from leverframe.plain_text import printable
+from leverframe.units.unit_plan import UnitPlan
+
+#: Where all users of a machine may write, and only the owner of a file removes it.
+_SHARED = (Path("/run/lock"), Path("/tmp"))  # noqa: S108
+_NAME = "leverframe-units"
+_MODE_FOR_ALL = 0o1777
+_SAFE = "abcdefghijklmnopqrstuvwxyz0123456789."
+_MAX_HOLDER_BYTES = 400
+
+
+class UnitHeld(ErrorForPeople):
+    """Another process changes the unit: one sentence that names it."""
+
+
+class CannotLock(ErrorForPeople):
+    """No place for the locks can be used: one sentence."""
+
+
+class _Holder(Struct, frozen=True):
+    user: str
+    process: int
+    since: str
+
+    def __str__(self) -> str:
+        return f"{printable(self.user)} (process {self.process}, since {printable(self.since)})"
+
+
+def shared_folder() -> Path:
+    """Return the folder of the locks, which all users of the machine share; create it."""
+    # The last one is for machines that have neither.
+    for place in (*filter(_is_for_all, _SHARED), Path(tempfile.gettempdir())):
+        folder = place / _NAME
+        with suppress(OSError):
+            folder.mkdir(exist_ok=True)
+            found = folder.lstat()
+            if found.st_uid == os.geteuid():
+                # The umask has taken rights away.
+                folder.chmod(_MODE_FOR_ALL)
+            if stat.S_ISDIR(found.st_mode) and os.access(folder, os.W_OK):
+                return folder
+    raise CannotLock(
+        "The lock of the unit cannot be taken: neither "
+        f"{' nor '.join(str(place / _NAME) for place in _SHARED)} can be written."
+    )
+
+
+def _is_for_all(place: Path) -> bool:
+    """Return whether all users may write to a folder; all of them have to agree on one."""
+    try:
+        return stat.S_IMODE(place.stat().st_mode) & _MODE_FOR_ALL == _MODE_FOR_ALL
+    except OSError:
+        return False
+
+
+@contextmanager
+def unit_held(plan: UnitPlan, folder: Path | None = None) -> Iterator[None]:
+    """Hold the right to change the unit of a plan; raise `UnitHeld` if another process has it."""
+    path = (folder or shared_folder()) / _file_name(plan)
+    descriptor = _lock(path, plan.unit)
+    try:
+        holder = _Holder(_user(), os.getpid(), f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, msgspec.json.encode(holder), 0)
+        yield
+    finally:
+        # A file of another user stays: the next process locks it as it is.
+        with suppress(OSError):
+            path.unlink()
+        os.close(descriptor)
+
+
+def refuse_held(plan: UnitPlan, folder: Path | None = None) -> None:
+    """Raise `UnitHeld` where another process changes the unit of a plan at present."""
+    with unit_held(plan, folder):
+        pass
+
+
+def _file_name(plan: UnitPlan) -> str:
+    text = (plan.mac or plan.address).lower()
+    return "".join(letter if letter in _SAFE else "-" for letter in text)
+
+
+def _lock(path: Path, unit: str) -> int:
+    while True:
+        descriptor = _open(path)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            refusal = UnitHeld(
+                f"{unit} is being changed by {_holder(descriptor)}; wait for the end of that, or "
+                "stop it."
+            )
+            os.close(descriptor)
+            raise refusal from None
+        if _is_still_at(path, descriptor):
+            return descriptor
+        # The last holder has just removed the file; a lock on it excludes no one.
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    """Open a lock file that all users may open; a link of another user is refused."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        os.fchmod(descriptor, 0o666)
+        return descriptor
+    except FileExistsError:
+        pass
+    try:
+        # Without O_CREAT: Linux refuses that for files of others in a shared folder.
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return _open(path)
+    except OSError as error:
+        raise CannotLock(f"The lock {path} cannot be opened: {error.strerror}.") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise CannotLock(f"The lock {path} is not a plain file; remove it.")
+    return descriptor
+
+
+def _is_still_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _holder(descriptor: int) -> str:
+    try:
+        return str(msgspec.json.decode(os.pread(descriptor, _MAX_HOLDER_BYTES, 0), type=_Holder))
+    except (msgspec.MsgspecError, OSError):
+        return "another process"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return f"user {os.geteuid()}"

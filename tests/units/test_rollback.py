@@ -1,0 +1,230 @@
+"""A rollback restores what it can, lists what it cannot, and does so for many units together."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from leverframe.command_line.entry import carry_out
+from leverframe.engine.tree import difference, leaves
+from leverframe.profile import Profile
+from leverframe.testing import Fleet, Twin
+from leverframe.units.apply_journal import ApplyJournal, unfinished
+from leverframe.units.applying import Applier
+from leverframe.units.plan_making import plan_for_settings
+from leverframe.units.pulling import pull_unit
+from leverframe.units.rollback import JournalledChange, plan_back
+from tests.units.plain_front import plain_front
+from tests.units.test_random_changes import random_tree
+from tests.units.told_twin import told_twin
+from tests.units.unit_files import PROFILES
+
+JOURNALS = Path("unit-journal")
+FIRST = '[outputs.OUT0]\nname = "Pump"\n'
+SECOND = '[outputs.OUT0]\nname = "Boiler"\n\n[outputs.OUT1]\nname = "Fan"\n'
+RULE = "inpa.cgi?event=0*9*1*2500*100*0*1*0*0*0*{off_delay}*0"
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Fleet]:
+    with Fleet(3) as fleet:
+        yield fleet
+
+
+@pytest.fixture(scope="module")
+def old_twin() -> Iterator[Twin]:
+    with Twin(hw="3.0", sw="1.58a") as twin:
+        yield twin
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("leverframe.units.client.MAX_REQUESTS_PER_S", 10_000)
+    monkeypatch.setenv("SECRET", "hidden words")
+    for name, text in (("first.toml", FIRST), ("second.toml", SECOND)):
+        Path(name).write_text(text)
+    if "fleet" in request.fixturenames:
+        for twin in request.getfixturevalue("fleet"):
+            twin.reset()
+
+
+def run(*words: str | Path) -> int:
+    return carry_out(["unit", *map(str, words)])
+
+
+def names(twin: Twin) -> list[str]:
+    return [output["name"] for output in twin.settings["outputs"][:2]]
+
+
+def journals() -> list[Path]:
+    return sorted(JOURNALS.glob("*.jsonl"))
+
+
+def test_a_password_that_was_replaced_is_named_by_the_plan_and_listed_by_the_rollback(
+    fleet: Fleet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twin = fleet[0]
+    twin.command("stm.cgi?em4=b2xk")
+    Path("mail.toml").write_text(FIRST + '[email]\npassword = { env = "SECRET" }\n')
+    assert run("apply", "mail.toml", twin.url, "--yes") == 0
+    assert "   !  no rollback can restore email.password\n" in capsys.readouterr().out
+    assert run("rollback", *journals(), "--yes") == 1
+    assert capsys.readouterr().out.endswith(
+        f"{twin.url}: rolled back, except for:\n"
+        "   -  email.password: No journal holds what it was before; set it again.\n"
+    )
+    assert names(twin) == ["", ""]
+
+
+def test_an_address_that_holds_a_key_is_in_no_journal_and_is_listed(
+    fleet: Fleet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twin = fleet[0]
+    Path("hook.toml").write_text('[http.HTTP1]\nurl = "http://example.org/before"\n')
+    assert run("apply", "hook.toml", twin.url, "--yes") == 0
+    Path("hook.toml").write_text('[http.HTTP1]\nurl = "http://example.org/after"\n')
+    assert run("apply", "hook.toml", twin.url, "--yes") == 0
+    assert "no rollback can restore http.HTTP1.url" in capsys.readouterr().out
+    assert "example.org" not in "".join(path.read_text() for path in journals())
+    assert run("rollback", journals()[-1], "--yes") == 1
+    assert "http.HTTP1.url is not reached. No journal holds" in capsys.readouterr().out
+    # The first change began with the factory setting, which is known.
+    assert run("rollback", JOURNALS, "--yes") == 0
+    assert twin.controller.engine.settings.http[0].url == ""
+
+
+def test_a_rule_is_restored_although_the_unit_hides_a_part_of_it_which_is_listed(
+    old_twin: Twin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old_twin.reset()
+    old_twin.command(RULE.format(off_delay=300))
+    before = old_twin.settings["rules"]
+    Path("rule.toml").write_text('[rules]\n1 = "when DS1 >= 30 (hysteresis 1), then OUT1 on"\n')
+    with plain_front(old_twin) as front:
+        assert run("apply", "rule.toml", front.url, "--yes") == 0
+        capsys.readouterr()
+        status = run("rollback", JOURNALS, "--yes")
+    after = old_twin.settings["rules"]
+    hidden = [key for key in before[0] if before[0][key] != after[0][key]]
+    listed = capsys.readouterr().out.partition("rolled back, except for:")[2]
+    assert [key for key in hidden if f"rules.1.{key}:" not in listed] == []
+    assert status == (1 if listed else 0)
+
+
+def test_a_folder_is_rolled_back_with_one_command_and_a_unit_that_is_gone_stops_no_other(
+    fleet: Fleet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with plain_front(fleet[2]) as front:
+        urls = [fleet[0].url, fleet[1].url, front.url]
+        assert run("apply", "first.toml", *urls, "--yes") == 0
+        assert run("apply", "second.toml", fleet[0].url, "--yes") == 0
+        front.fate = lambda number, target: 404
+        before = len(front.requests)
+        capsys.readouterr()
+        assert run("rollback", JOURNALS, "--yes") == 2
+        told = capsys.readouterr()
+        done = " ".join(line for line in told.out.splitlines() if "done" in line)
+        assert [url in done for url in urls] == [True, True, False]
+        assert f"{front.url}: " in told.err
+        assert [names(twin) for twin in fleet] == [["", ""], ["", ""], ["Pump", ""]]
+        assert front.requests[before:]
+        front.fate = lambda number, target: None
+        # The unit that was gone is left; several journals mean the same as their folder.
+        assert run("rollback", *journals(), "--yes") == 0
+        told = capsys.readouterr()
+        assert "Rolled back before, and left out: 3.\n" in told.out
+        assert told.out.endswith(f"{front.url}: done.\n")
+    assert names(fleet[2]) == ["", ""]
+    assert run("rollback", JOURNALS, "--yes") == 0
+    assert capsys.readouterr().out.endswith("No change is left to roll back.\n")
+
+
+def test_a_rollback_that_was_interrupted_is_resumed_in_place_of_its_change(
+    fleet: Fleet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("mail.toml").write_text(SECOND + '[email]\npassword = { env = "SECRET" }\n')
+    with plain_front(fleet[0]) as front:
+        assert run("apply", "mail.toml", front.url, "--yes") == 0
+        for name in ("oname=0", "oname=1"):
+            front.fate = lambda number, target, name=name: 503 if name in target else None
+            assert run("rollback", JOURNALS, "--yes") == 2
+        # The second rollback takes the place of the first.
+        assert unfinished(JOURNALS) == journals()[2:]
+        front.fate = lambda number, target: None
+        capsys.readouterr()
+        assert run("apply", "--resume", "--yes") == 1
+        assert "rolled back, except for:\n   -  email.password:" in capsys.readouterr().out
+    assert names(fleet[0]) == ["", ""]
+
+
+def test_a_rollback_can_be_rolled_back_and_its_change_again(fleet: Fleet) -> None:
+    twin = fleet[0]
+    assert run("apply", "first.toml", twin.url, "--yes") == 0
+    assert run("rollback", JOURNALS, "--yes") == 0
+    assert run("rollback", journals()[-1], "--yes") == 0
+    assert names(twin) == ["Pump", ""]
+    assert run("rollback", JOURNALS, "--yes") == 0
+    assert names(twin) == ["", ""]
+
+
+def test_a_change_that_sent_nothing_is_not_rolled_back(
+    fleet: Fleet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twin = fleet[0]
+    assert run("plan", "first.toml", twin.url, "--out", "plan.json") == 0
+    twin.command("stm.cgi?oname=3Valve")
+    assert run("apply", "plan.json", "--yes") == 2
+    capsys.readouterr()
+    assert run("rollback", *journals(), "--yes") == 0
+    assert "nothing was sent; nothing to roll back." in capsys.readouterr().out
+    assert run("rollback", JOURNALS, "--yes") == 0
+    assert capsys.readouterr().out == "No change is left to roll back.\n"
+    assert twin.settings["outputs"][3]["name"] == "Valve"
+
+
+def test_what_is_no_journal_is_refused_and_stops_no_unit(
+    fleet: Fleet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("rollback", "nowhere", "--yes") == 2
+    assert "There is no journal nowhere" in capsys.readouterr().err
+    Path("empty").mkdir()
+    assert run("rollback", "empty", "--yes") == 2
+    assert "There is no journal (*.jsonl) in empty." in capsys.readouterr().err
+    assert run("apply", "first.toml", fleet[0].url, "--yes") == 0
+    (JOURNALS / "broken.jsonl").write_text("{}\n")
+    assert run("rollback", JOURNALS, "--yes") == 2
+    assert "broken.jsonl is no journal of a change." in capsys.readouterr().err
+    assert names(fleet[0]) == ["", ""]
+    Path("elsewhere.jsonl").write_bytes(journals()[0].read_bytes())
+    assert run("rollback", journals()[0], "elsewhere.jsonl", "--yes") == 2
+    assert "in several folders" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        PROFILES[0],
+        *(pytest.param(one, marks=pytest.mark.thorough) for one in PROFILES[4::8]),
+    ],
+    ids=str,
+)
+async def test_whatever_is_not_as_before_after_a_rollback_is_listed(
+    tmp_path: Path, profile: Profile
+) -> None:
+    random = Random(str(profile))
+    before, wanted = random_tree(profile, random), random_tree(profile, random)
+    async with told_twin(profile, before, is_real=True) as unit:
+        pulled = await pull_unit(unit.client())
+        named = [path for path, _ in leaves(wanted)]
+        plan = await plan_for_settings("unit", pulled, wanted, named)
+        journal = ApplyJournal.begin(tmp_path, plan)
+        await Applier(plan, unit.client(), journal).run()
+        change = JournalledChange(journal.path, journal.lines[0], len(plan.steps))
+        back = await plan_back([change], await pull_unit(unit.client()))
+        await Applier(back, unit.client(), ApplyJournal.begin(tmp_path / "back", back)).run()
+        differing = {path for path, *_ in difference(unit.settings, before)}
+    assert differing <= {one.path for one in back.left_out}
