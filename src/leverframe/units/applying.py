@@ -13,6 +13,7 @@ from typing import Any, Literal
 from msgspec import UNSET
 
 from leverframe.errors import ErrorForPeople
+from leverframe.plain_text import printable
 from leverframe.profile import Profile
 from leverframe.recording.unit_client import UnitError, UnitSilent
 from leverframe.units.apply_journal import ApplyJournal
@@ -45,6 +46,13 @@ class ApplyStopped(UnitError):
         super().__init__(sentence)
         #: The same plan may be continued.
         self.can_resume = can_resume
+        #: What is half done now, and the commands that continue or revert it.
+        self.report = ""
+
+    @property
+    def words(self) -> str:
+        """Return all there is to say, for the command line."""
+        return f"{self} {self.report}".rstrip()
 
 
 class ApplyInterrupted(ApplyStopped):
@@ -94,7 +102,8 @@ class Applier:
             interrupted = ApplyInterrupted(f"{self._where()}: interrupted.")
             raise self._stop(interrupted) from None
         except ApplyStopped as error:
-            raise self._stop(error) from error
+            self._stop(error)
+            raise
         except LoginUnknown as error:
             raise self._stop(ApplyStopped(str(error))) from error
         except ErrorForPeople as error:
@@ -103,10 +112,12 @@ class Applier:
 
     def _stop(self, why: ApplyStopped) -> ApplyStopped:
         """Record why the work stops; return it with what is half done now."""
-        report = report_stop(self._plan, self._journal, self._options, can_resume=why.can_resume)
+        if "Nothing was sent" not in str(why):
+            why.report = printable(
+                report_stop(self._plan, self._journal, self._options, can_resume=why.can_resume)
+            )
         self._journal.stop(str(why))
-        is_said = report in str(why) or "Nothing was sent" in str(why)
-        return type(why)(str(why) if is_said else f"{why} {report}", can_resume=why.can_resume)
+        return why
 
     def _where(self) -> str:
         return (

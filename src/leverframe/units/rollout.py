@@ -67,7 +67,8 @@ async def roll_out(
             if isinstance(result, BaseException) and not isinstance(result, ErrorForPeople):
                 raise result
             is_interrupted = isinstance(result, ApplyInterrupted)
-            found.append(RolledOut(plan.unit, str(result or ""), is_interrupted=is_interrupted))
+            trouble = "" if result is None else result.words
+            found.append(RolledOut(plan.unit, trouble, is_interrupted=is_interrupted))
         left = len(plans) - len(found)
         failed = is_stopped or (stops_at_failure and any(one.trouble for one in found))
         if failed or (is_last_canary and left and not may_go_on(left)):

@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
 from leverframe.units.apply_journal import ApplyJournal, refuse_unfinished
-from leverframe.units.applying import Applier
+from leverframe.units.applying import Applier, ApplyInterrupted, ApplyStopped
 from leverframe.units.drift import DriftedSetting, drift_from
 from leverframe.units.plan_making import plan_for_file
 from leverframe.units.plan_text import DescribedStep, describe_steps
@@ -119,6 +119,15 @@ class UnitChanges:
                         await Applier(plan, client, journal, advance).run()
                 finally:
                     journal.close()
+        except ApplyInterrupted as error:
+            # The program ends: nothing is read any more.
+            log.warning("%s", error.words)
+            progress.trouble, progress.is_over = str(error), True
+            del self._running[name]
+            return
+        except ApplyStopped as error:
+            log.warning("%s", error.words)
+            progress.trouble = str(error)
         except ErrorForPeople as error:
             progress.trouble = str(error)
         except Exception:
