@@ -172,7 +172,7 @@ def test_no_untouched_rule_is_off_after_any_step(
     rows: str, profile: Profile, with_gaps: bool
 ) -> None:
     random = Random(f"{rows} {profile} {with_gaps}")
-    for _ in range(40 if THOROUGH else 4):
+    for _ in range(15 if THOROUGH else 4):
         now, wanted = (random_rules(random, profile, with_gaps) for _ in range(2))
         plan = plan_of(now, wanted, rows, profile)
         assert not plan.unreachable
@@ -186,7 +186,7 @@ def test_no_untouched_rule_is_off_after_any_step(
 def test_full_lists_of_rules_lead_to_any_others(rows: str) -> None:
     random = Random(rows)
     supply = [replace(A, reference=float(number)) for number in range(MAX_RULES + 4)]
-    for _ in range(20 if THOROUGH else 2):
+    for _ in range(8 if THOROUGH else 2):
         now, wanted = (random.sample(supply, random.randint(15, MAX_RULES)) for _ in range(2))
         plan = plan_of(now, wanted, rows)
         assert list(plan.settings.rules) == wanted

@@ -14,7 +14,7 @@ from leverframe.units.apply_journal import ApplyJournal
 from leverframe.units.applying import Applier
 from leverframe.units.loading import load_unit_file
 from leverframe.units.plan_making import plan_for_file
-from leverframe.units.plan_text import plan_in_words
+from leverframe.units.plan_text import describe_steps, plan_in_words
 from leverframe.units.pull import written as pulled_to_file
 from leverframe.units.pulling import pull_unit
 from leverframe.units.secrets_file import KnownSecrets
@@ -125,6 +125,17 @@ async def test_plan_for_hardware_30_names_the_off_delays_that_it_touches_and_no_
         journal = ApplyJournal.begin(tmp_path, plan)
         await Applier(plan, unit.client(), journal).run()
         assert off_delays(unit.settings.rules) == after
+
+
+async def test_step_that_writes_a_rule_names_the_off_delay_that_is_not_shown(
+    tmp_path: Path,
+) -> None:
+    async with told_twin(OLD, two_rules(), is_real=True) as unit:
+        plan = await plan_of(unit, tmp_path, RULES.replace("60", "55"))
+    (_, step, _) = describe_steps(plan)
+    assert [change.new for change in step.changes] == [
+        "disabled: when DS1 >= 55, then OUT1 on, off delay 0s"
+    ]
 
 
 async def test_off_delay_that_is_added_to_a_pulled_file_is_sent(tmp_path: Path) -> None:

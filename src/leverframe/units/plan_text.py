@@ -46,7 +46,7 @@ class DescribedStep(Struct, frozen=True):
 def describe_steps(plan: UnitPlan) -> Iterator[DescribedStep]:
     """Yield what the steps of a plan do; secrets are not shown."""
     for step, before, after in plan.walked():
-        changes = tuple(_changes(step, before, after))
+        changes = tuple(_with_unread(one, plan) for one in _changes(step, before, after))
         request = step.shown_request(plan.profile)
         yield DescribedStep(
             step.doc(plan.profile),
@@ -78,6 +78,15 @@ def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[Desc
             continue
         old_text = None if change.old == change.new else _short(change.shown(change.old))
         yield DescribedChange(change.path, old_text, _short(change.shown(change.new)))
+
+
+def _with_unread(change: DescribedChange, plan: UnitPlan) -> DescribedChange:
+    """Name the off delay that a rule gets although the unit does not show the present one."""
+    path = f"{change.path}.off_delay"
+    is_set = any(one.path == path and one.fate == "set" for one in plan.unreadable)
+    if not is_set or change.new == NOTHING or "off delay" in change.new:
+        return change
+    return replace(change, new=f"{change.new}, off delay 0s")
 
 
 def _place_of_rule(step: UnitStep) -> int:
