@@ -46,7 +46,7 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def random_tree(profile: Profile, random: Random) -> Settings:
     """Made by the document's commands, with rules of a small supply and without accounts."""
-    tree = random_settings(profile, random, 25, DOCUMENT_ROWS)
+    tree = random_settings(profile, random, 12, DOCUMENT_ROWS)
     return replace(tree, rules=random_rules(random), access=defaults(profile).access)
 
 

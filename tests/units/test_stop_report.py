@@ -133,7 +133,11 @@ def test_interruption_before_anything_is_sent_says_so(
 
     front.fate = interrupt
     assert run("apply", "unit.toml", front.url, "--yes") == 130
-    assert "Interrupted. Nothing was sent to any unit.\n" in capsys.readouterr().out
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == (
+        "",
+        "leverframe: Interrupted. Nothing was sent to any unit.\n",
+    )
 
 
 def test_unit_that_is_lost_before_the_first_step_says_that_nothing_was_sent(

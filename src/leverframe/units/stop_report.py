@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from leverframe.engine.settings import Settings, numbered_rules, rule_numbered
 from leverframe.exit_codes import INTERRUPTED
-from leverframe.plain_text import print_line
+from leverframe.plain_text import print_warnings
 from leverframe.units.apply_journal import ApplyJournal, resume_command, rollback_command
 from leverframe.units.rule_sentences import sentence_about
 from leverframe.units.unit_plan import UnitPlan
@@ -30,7 +30,7 @@ def speaks_when_interrupted(function: Callable[P, Awaitable[int]]) -> Callable[P
         try:
             return await function(*given, **named)
         except asyncio.CancelledError:
-            print_line("Interrupted. Nothing was sent to any unit.")
+            print_warnings(["Interrupted. Nothing was sent to any unit."])
             return INTERRUPTED
 
     return command
