@@ -9,7 +9,7 @@ import pytest
 from leverframe.command_line.entry import carry_out
 from leverframe.engine.tree import difference, leaves
 from leverframe.profile import Profile
-from leverframe.testing import Fleet, Twin
+from leverframe.testing import Fleet, Twin, faults
 from leverframe.units.apply_journal import ApplyJournal, unfinished
 from leverframe.units.applying import Applier
 from leverframe.units.plan_making import plan_for_settings
@@ -118,26 +118,22 @@ def test_a_rule_is_restored_although_the_unit_hides_a_part_of_it_which_is_listed
 def test_a_folder_is_rolled_back_with_one_command_and_a_unit_that_is_gone_stops_no_other(
     fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with plain_front(fleet[2]) as front:
-        urls = [fleet[0].url, fleet[1].url, front.url]
-        assert run("apply", "first.toml", *urls, "--yes") == 0
-        assert run("apply", "second.toml", fleet[0].url, "--yes") == 0
-        front.fate = lambda number, target: 404
-        before = len(front.requests)
-        capsys.readouterr()
+    urls = [twin.url for twin in fleet]
+    assert run("apply", "first.toml", *urls, "--yes") == 0
+    assert run("apply", "second.toml", urls[0], "--yes") == 0
+    capsys.readouterr()
+    with fleet[2].fault(faults.status(404)):
         assert run("rollback", JOURNALS, "--yes") == 2
-        told = capsys.readouterr()
-        done = " ".join(line for line in told.out.splitlines() if "done" in line)
-        assert [url in done for url in urls] == [True, True, False]
-        assert f"{front.url}: " in told.err
-        assert [names(twin) for twin in fleet] == [["", ""], ["", ""], ["Pump", ""]]
-        assert front.requests[before:]
-        front.fate = lambda number, target: None
-        # The unit that was gone is left; several journals mean the same as their folder.
-        assert run("rollback", *journals(), "--yes") == 0
-        told = capsys.readouterr()
-        assert "Rolled back before, and left out: 3.\n" in told.out
-        assert told.out.endswith(f"{front.url}: done.\n")
+    told = capsys.readouterr()
+    done = " ".join(line for line in told.out.splitlines() if "done" in line)
+    assert [url in done for url in urls] == [True, True, False]
+    assert f"{urls[2]}: " in told.err
+    assert [names(twin) for twin in fleet] == [["", ""], ["", ""], ["Pump", ""]]
+    # The unit that was gone is left; several journals mean the same as their folder.
+    assert run("rollback", *journals(), "--yes") == 0
+    told = capsys.readouterr()
+    assert "Rolled back before, and left out: 3.\n" in told.out
+    assert told.out.endswith(f"{urls[2]}: done.\n")
     assert names(fleet[2]) == ["", ""]
     assert run("rollback", JOURNALS, "--yes") == 0
     assert capsys.readouterr().out.endswith("No change is left to roll back.\n")
@@ -147,18 +143,18 @@ def test_a_rollback_that_was_interrupted_is_resumed_in_place_of_its_change(
     fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("mail.toml").write_text(SECOND + '[email]\npassword = { env = "SECRET" }\n')
-    with plain_front(fleet[0]) as front:
-        assert run("apply", "mail.toml", front.url, "--yes") == 0
-        for name in ("oname=0", "oname=1"):
-            front.fate = lambda number, target, name=name: 503 if name in target else None
+    twin = fleet[0]
+    twin.command("stm.cgi?em4=b2xk")
+    assert run("apply", "mail.toml", twin.url, "--yes") == 0
+    for _ in range(2):
+        with twin.fault(faults.status(500), path="/stm.cgi"):
             assert run("rollback", JOURNALS, "--yes") == 2
-        # The second rollback takes the place of the first.
-        assert unfinished(JOURNALS) == journals()[2:]
-        front.fate = lambda number, target: None
-        capsys.readouterr()
-        assert run("apply", "--resume", "--yes") == 1
-        assert "rolled back, except for:\n   -  email.password:" in capsys.readouterr().out
-    assert names(fleet[0]) == ["", ""]
+    # The second rollback takes the place of the first.
+    assert unfinished(JOURNALS) == journals()[2:]
+    capsys.readouterr()
+    assert run("apply", "--resume", "--yes") == 1
+    assert "rolled back, except for:\n   -  email.password:" in capsys.readouterr().out
+    assert names(twin) == ["", ""]
 
 
 def test_a_rollback_can_be_rolled_back_and_its_change_again(fleet: Fleet) -> None:
@@ -204,14 +200,8 @@ def test_what_is_no_journal_is_refused_and_stops_no_unit(
     assert "in several folders" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "profile",
-    [
-        PROFILES[0],
-        *(pytest.param(one, marks=pytest.mark.thorough) for one in PROFILES[4::8]),
-    ],
-    ids=str,
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("profile", PROFILES[::8], ids=str)
 async def test_whatever_is_not_as_before_after_a_rollback_is_listed(
     tmp_path: Path, profile: Profile
 ) -> None:
