@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple, Protocol, TypeVar
 
 from leverframe.errors import ErrorForPeople
@@ -42,17 +43,30 @@ async def visit_units(
 ) -> tuple[list[_Result], list[FailedUnit]]:
     """Visit units; return the results, and the units whose visit failed, both in their order."""
     turns = asyncio.Semaphore(MAX_AT_ONCE)
+    with _progress(len(units)) as advance:
 
-    async def one(unit: _Unit) -> tuple[_Result] | FailedUnit:
-        async with turns:
-            try:
-                return (await visit(unit),)
-            except ErrorForPeople as error:
-                return FailedUnit(unit.name, str(error))
+        async def one(unit: _Unit) -> tuple[_Result] | FailedUnit:
+            async with turns:
+                try:
+                    return (await visit(unit),)
+                except ErrorForPeople as error:
+                    return FailedUnit(unit.name, str(error))
+                finally:
+                    advance(1)
 
-    found = await asyncio.gather(*map(one, units))
+        found = await asyncio.gather(*map(one, units))
     results = [one[0] for one in found if not isinstance(one, FailedUnit)]
     return results, [one for one in found if isinstance(one, FailedUnit)]
+
+
+def _progress(count: int) -> AbstractContextManager[Callable[[int], None]]:
+    """Show a bar where there are several units; a single one needs none."""
+    if count < 2:
+        return nullcontext(lambda visited: None)
+    # Imported here: it takes as long as a unit in the same network.
+    from leverframe.process.progress_bar import progress_bar
+
+    return progress_bar("reading", count)
 
 
 async def read_unit(
