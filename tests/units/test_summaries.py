@@ -12,7 +12,7 @@ from leverframe.units.plan_making import plan_for_settings
 from leverframe.units.plan_text import plan_in_words
 from leverframe.units.pulled_unit import PulledUnit, UnitIdentity
 from leverframe.units.rollout import RolledOut
-from leverframe.units.summaries import plans_in_words, results_in_words
+from leverframe.units.summaries import failures_in_words, plans_in_words, results_in_words
 from leverframe.units.unit_names import name_units
 from leverframe.units.unit_plan import LeftOutSetting, UnitPlan
 
@@ -42,6 +42,9 @@ async def test_a_step_about_a_rule_says_the_rule_by_its_number() -> None:
     assert "      was: when DS1 >= 60, then OUT1 on" in said
     assert any(line.endswith("Add rule 2: when DS2 >= 30, then OUT2 on") for line in said)
     assert not any("rules." in line for line in said)
+    together = lines([changed, replace(changed, unit="b")])
+    change = "Change rule 1: when DS1 >= 55, then OUT1 on; was: when DS1 >= 60, then OUT1 on"
+    assert any(line.endswith(change) for line in together)
     deleted = "\n".join(plan_in_words(await plan_of("a", with_rules(WARM, fan), with_rules(fan))))
     assert "Delete rule 1: when DS1 >= 60, then OUT1 on" in deleted
     assert "rules." not in deleted
@@ -90,6 +93,15 @@ async def test_what_a_plan_does_not_reach_names_the_units_that_it_is_about() -> 
     plan = await plan_of("a", present, named)
     lacking = replace(plan, unit="b", left_out=(LeftOutSetting("rules.0", "No command sets it."),))
     assert "   -  rules.1 is not reached. No command sets it. (b)" in lines([plan, lacking])
+
+
+def test_units_with_the_same_problem_share_its_line() -> None:
+    failed = [("a", "all.toml, line 3: x is unknown."), ("dead", "It does not answer.")]
+    assert list(failures_in_words([*failed, ("b", failed[0][1])], 30, "read")) == [
+        "3 of 30 units could not be read:",
+        "a, b: all.toml, line 3: x is unknown.",
+        "dead: It does not answer.",
+    ]
 
 
 def test_of_many_names_the_first_ones_are_shown() -> None:

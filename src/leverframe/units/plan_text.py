@@ -17,6 +17,8 @@ from leverframe.units.unit_plan import NOTHING, SettingChange, UnitPlan, UnitSte
 
 _MAX_CHANGES = 8
 _MAX_LETTERS = 100
+#: In front of what a rule did.
+_WAS = "was: "
 #: Commands that change the places of several rules.
 _SHIFTS = {"eventdel": "Delete", "rulemove": "Move"}
 #: Commands that name the place of a rule.
@@ -144,8 +146,11 @@ class StepWords(NamedTuple):
     @property
     def line(self) -> str:
         """All of it but the request, in one line."""
+        if not self.details:
+            return self.does
         more = f" and {len(self.details) - 1} more" if len(self.details) > 1 else ""
-        return f"{self.does}: {self.details[0]}{more}" if self.details else self.does
+        mark = ";" if self.details[0].startswith(_WAS) else ":"
+        return f"{self.does}{mark} {self.details[0]}{more}"
 
 
 def steps_in_words(plan: UnitPlan) -> Iterator[StepWords]:
@@ -190,7 +195,7 @@ def _rule_step(
         return f"{'Add' if old is None else 'Delete'} rule {number}{_said(new or old)}", ()
     if replace(old, enabled=new.enabled) == new:
         return f"{'Enable' if new.enabled else 'Disable'} rule {number}{_said(new)}", ()
-    return f"Change rule {number}{_said(new)}", (f"was{_said(old)}",)
+    return f"Change rule {number}{_said(new)}", (f"{_WAS}{_said(old).removeprefix(': ')}",)
 
 
 def _said(rule: Rule | None) -> str:

@@ -28,9 +28,11 @@ def group_alike(units: Iterable[_Unit], key: Callable[[_Unit], Hashable]) -> lis
     return sorted(groups.values(), key=len, reverse=True)
 
 
-def failures_in_words(failed: Sequence[str], total: int, action: str) -> list[str]:
-    """Return a sentence about units that were not reached, with one for each of them behind it."""
-    return [f"{len(failed)} of {count_units(total)} could not be {action}:", *failed]
+def failures_in_words(failed: Sequence[tuple[str, str]], total: int, action: str) -> Iterator[str]:
+    """Yield that units failed, and a line for each problem with the units that have it."""
+    yield f"{len(failed)} of {count_units(total)} could not be {action}:"
+    for group in group_alike(failed, lambda one: one[1]):
+        yield f"{name_units([name for name, _ in group])}: {group[0][1]}"
 
 
 # --- plans ----------------------------------------------------------------------------------------

@@ -87,4 +87,4 @@ def print_failures(
     if len(failed) == total == 1:
         print_warnings(map(str, failed))
     elif failed:
-        print_warnings(failures_in_words([*map(str, failed)], total, action))
+        print_warnings(failures_in_words(failed, total, action))
