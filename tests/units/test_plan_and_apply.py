@@ -373,6 +373,14 @@ def test_a_plan_keeps_to_the_branches_that_are_named(
     assert run("apply", "unit.toml", twin.url, "--only", "rules", "--yes") == 0
     assert twin.settings["rules"][0]["source"] == "DS1"
     assert twin.settings["outputs"][0]["name"] == ""
+    with Twin(hw="3.0", sw="1.58a") as old, pytest.MonkeyPatch.context() as patch:
+        # The rest of the file may be for other versions, and need secrets that are not there.
+        Path("new.toml").write_text(dedent(FILE).replace("OUT0 on", "OUT0 on, on delay 5s"))
+        assert run("plan", "new.toml", old.url) == 2
+        assert run("plan", "new.toml", old.url, "--only", "rules") == 2
+        patch.delenv("MAIL_PASSWORD")
+        assert run("plan", "new.toml", old.url, "--only", "outputs") == 0
+        assert run("diff", old.url, "new.toml", "--only", "outputs") == 1
     capsys.readouterr()
     assert run("plan", "unit.toml", twin.url, "--only", "outputs,rule") == 2
     refusal = capsys.readouterr().err

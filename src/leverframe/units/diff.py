@@ -62,7 +62,7 @@ async def diff(
             "Name two sides, such as http://192.168.1.10 north.toml; or an inventory, whose units"
             " are compared with their files."
         )
-    sides = await compared_sides(first, others[0], asked_login(user), ca_file)
+    sides = await compared_sides(first, others[0], asked_login(user), ca_file, branches)
     result = compared(*(restricted(side, branches) for side in sides))
     if as_json:
         print_json({"same": result.is_same, **asdict(result)})
@@ -93,13 +93,13 @@ def _wanted_of(
     def wanted(unit: InventoryUnit, profile: Profile) -> UnitFile:
         if folder is not None:
             file: UnitFile | None = load_unit_file(
-                pulled[unit.name], profile=profile, need_secrets=False
+                pulled[unit.name], profile=profile, need_secrets=False, only=branches
             )
         else:
-            file = inventory.wanted(unit, profile, need_secrets=False)
+            file = inventory.wanted(unit, profile, need_secrets=False, only=branches)
         if file is None:
             raise NotComparable("The inventory names no file for it; add one, or --files FOLDER.")
-        return file.restricted(branches)
+        return file
 
     return wanted
 
@@ -133,7 +133,11 @@ def restricted(side: ComparedUnit, branches: tuple[str, ...]) -> ComparedUnit:
 
 
 async def compared_sides(
-    first: str, second: str, login: UnitLogin | None, ca_file: str | None
+    first: str,
+    second: str,
+    login: UnitLogin | None,
+    ca_file: str | None,
+    only: tuple[str, ...] = (),
 ) -> tuple[ComparedUnit, ComparedUnit]:
     """Read both sides; a unit file without a version is taken as of that of the other side."""
     sides = {
@@ -144,7 +148,7 @@ async def compared_sides(
     profile = next((side.profile for side in sides.values()), None)
     for named in (first, second):
         if named not in sides:
-            sides[named] = side_of_file(Path(named), profile)
+            sides[named] = side_of_file(Path(named), profile, only)
     return sides[first], sides[second]
 
 

@@ -18,7 +18,7 @@ table `[watch]` is read by `watch_table.py`.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -99,7 +99,12 @@ class Inventory(Struct, frozen=True):
         return [unit for unit in chosen if group is None or group in unit.groups]
 
     def wanted(
-        self, unit: InventoryUnit, profile: Profile | None = None, *, need_secrets: bool = True
+        self,
+        unit: InventoryUnit,
+        profile: Profile | None = None,
+        *,
+        need_secrets: bool = True,
+        only: Collection[str] = (),
     ) -> UnitFile | None:
         """Read the unit file of a unit that is of a version; None if it has none."""
         if unit.file is None:
@@ -110,6 +115,7 @@ class Inventory(Struct, frozen=True):
             values=unit.values,
             secrets=self.secrets.copy(),
             need_secrets=need_secrets,
+            only=only,
         )
 
 

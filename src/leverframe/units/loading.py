@@ -12,7 +12,7 @@ return_time = "5m"
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,18 +45,25 @@ def load_unit_file(
     values: Mapping[str, Value] | None = None,
     secrets: KnownSecrets | None = None,
     need_secrets: bool = True,
+    only: Collection[str] = (),
 ) -> UnitFile:
     """Read a unit file; raise `BadUnitFile` with every mistake in it.
 
     `profile` is the version of the unit, for a file that names none; without either it is the
     newest. Without `need_secrets`, a secret that is not there is as if the file did not name it.
+    With `only`, the file speaks about these branches alone: the others may refer to secrets that
+    are not there, and hold what the version does not have.
     """
+
+    def counts(key: str) -> bool:
+        return not only or key.partition(".")[0] in only
+
     loading = _Loading(values or {}, secrets or KnownSecrets(os.environ))
     loading.gather(path, (), None)
     loading.read_all()
     problems = loading.problems
     if need_secrets:
-        problems += loading.unresolved.values()
+        problems += (one for path, one in loading.unresolved.items() if counts(path))
     own = loading.own
     version = _version(own, profile, loading)
     if version is None:
@@ -72,9 +79,10 @@ def load_unit_file(
         unread=unread,
         unresolved=loading.unresolved,
     )
-    if problems or unfit:
-        raise BadUnitFile(sorted([*problems, *unfit], key=lambda one: one.line))
-    return file
+    problems += (one for one in unfit if counts(one.key))
+    if problems:
+        raise BadUnitFile(sorted(problems, key=lambda one: one.line))
+    return file.restricted(only)
 
 
 class _Loading:

@@ -1,7 +1,7 @@
 """What can be compared: a unit in the field, a unit file, a backup, a data folder, a recording."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from leverframe.commands.table.refusals import Refusal
@@ -61,9 +61,12 @@ def _stored_side(named: str) -> ComparedUnit:
     )
 
 
-def side_of_file(path: Path, profile: Profile | None = None) -> ComparedUnit:
+def side_of_file(
+    path: Path, profile: Profile | None = None, only: Collection[str] = ()
+) -> ComparedUnit:
     """Return what a unit file says; without a version of its own it is of the given one."""
-    return side_of_unit_file(str(path), load_unit_file(path, profile=profile, need_secrets=False))
+    file = load_unit_file(path, profile=profile, need_secrets=False, only=only)
+    return side_of_unit_file(str(path), file)
 
 
 def side_of_unit_file(title: str, file: UnitFile) -> ComparedUnit:

@@ -137,13 +137,14 @@ class Selection(NamedTuple):
     def _wanted(self, unit: InventoryUnit, profile: Profile) -> UnitFile:
         if self.file is not None:
             secrets = None if self.inventory is None else self.inventory.secrets.copy()
-            file = load_unit_file(self.file, profile=profile, values=unit.values, secrets=secrets)
-            return file.restricted(self.only)
+            return load_unit_file(
+                self.file, profile=profile, values=unit.values, secrets=secrets, only=self.only
+            )
         assert self.inventory is not None
-        found = self.inventory.wanted(unit, profile)
+        found = self.inventory.wanted(unit, profile, only=self.only)
         if found is None:
             raise BadPlan(f"The inventory names no file for {unit.name}.")
-        return found.restricted(self.only)
+        return found
 
 
 def units_at(addresses: Iterable[str]) -> list[InventoryUnit]:
