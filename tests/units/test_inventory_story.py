@@ -202,10 +202,10 @@ def change_and_roll_back(
 
 
 @pytest.mark.usefixtures("in_a_folder")
-def test_an_operator_with_five_units_and_three_useless_ones(
+def test_an_operator_with_four_units_and_three_useless_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    look_at_the_story(5, 2, capsys)
+    look_at_the_story(4, 1, capsys)
 
 
 @pytest.mark.thorough
