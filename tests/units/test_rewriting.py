@@ -44,9 +44,12 @@ time = "06:30"
 
 
 def commented(text: str, random: Random) -> str:
-    """The text with comments between and behind its lines."""
+    """The text with comments between and behind its lines, but not in lists: items may go."""
     lines: list[str] = []
     for number, line in enumerate(text.splitlines()):
+        if line.startswith((" ", "]")):
+            lines.append(line)
+            continue
         lines += [f"# above {number}"] if random.random() < 0.2 else []
         lines.append(f"{line} # behind {number}" if line and random.random() < 0.2 else line)
     return "\n".join(lines) + "\n"
@@ -200,7 +203,10 @@ def test_a_long_list_keeps_its_lines_and_their_comments(tmp_path: Path) -> None:
     unread += ["modbus_slots", "modbus_devices"]
     text = unit_text(defaults(NEWEST), NEWEST, unread).text
     path = written(tmp_path, text.replace('"gsm",', '"gsm", # no modem'))
-    save_unit_file(path, defaults(NEWEST), NEWEST, [*unread, "weather"])
+    save_unit_file(path, defaults(NEWEST), NEWEST, unread[1:])
+    assert '    "gsm", # no modem\n' in path.read_text(encoding="utf-8")
+    save_unit_file(path, defaults(NEWEST), NEWEST, [*unread, "pwm", "weather"])
+    assert load_unit_file(path).unread == tuple(sorted([*unread, "pwm", "weather"]))
     said = path.read_text(encoding="utf-8")
     assert '    "gsm", # no modem\n' in said
     assert '"weather"' in said

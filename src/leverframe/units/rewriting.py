@@ -6,6 +6,7 @@ the file did not say is added to its table, or in a table behind the others.
 """
 
 from collections.abc import Collection, Iterator
+from difflib import SequenceMatcher
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -222,13 +223,23 @@ def _item(value: Any, present: Any = None) -> Any:
 
     if not isinstance(value, list):
         return value
-    is_spread = isinstance(present, tomlkit.items.Array) and "\n" in present.as_string()
-    if is_spread and len(value) >= len(present):
-        for place, (old, new) in enumerate(zip(present.unwrap(), value, strict=False)):
-            if old != new:
-                present[place] = new
-        present.extend(value[len(present) :])
+    if isinstance(present, tomlkit.items.Array) and "\n" in present.as_string():
+        _change_items(present, value)
         return present
     items = tomlkit.array()
     items.extend(value)
     return items.multiline(is_long_list(value))
+
+
+def _change_items(present: Any, wanted: list[Any]) -> None:
+    """Exchange, remove and insert items of a list, so that the others keep their comments."""
+    matcher = SequenceMatcher(None, present.unwrap(), wanted, autojunk=False)
+    for _, begin, end, first, last in reversed(matcher.get_opcodes()):
+        for place, item in zip(range(begin, end), wanted[first:last], strict=False):
+            if present[place] != item:
+                present[place] = item
+        both = min(end - begin, last - first)
+        for place in reversed(range(begin + both, end)):
+            del present[place]
+        for item in reversed(wanted[first + both : last]):
+            present.insert(begin + both, item)
