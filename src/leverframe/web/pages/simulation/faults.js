@@ -8,6 +8,8 @@ import { KindForm, spokenValue, takenApart } from "./kind_form.js";
 
 /** @import { Bench } from "./bench.js" */
 
+const SHOWN_LETTERS = 200;
+
 /** @param {AdminContext} context @param {Bench} bench */
 export function faultsCard(context, bench) {
   /** @param {string} option */
@@ -22,7 +24,9 @@ export function faultsCard(context, bench) {
     const { fields } = bench.report.faults.kinds[kind];
     const told = given.map(([name, value]) => {
       const isOption = fields[name].labels?.includes(value);
-      const shown = isOption ? optionName(value) : spokenValue(fields[name], value);
+      // An own answer may be a whole page.
+      const decoded = decodeURIComponent(value).slice(0, SHOWN_LETTERS);
+      const shown = isOption ? optionName(value) : spokenValue(fields[name], decoded);
       return `${serverText(fields[name].doc)}: ${shown}`;
     });
     return [t(`fails_${kind}`), ...told].join(" · ");

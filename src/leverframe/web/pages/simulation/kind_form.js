@@ -27,6 +27,10 @@ export function takenApart(text) {
   return [kind, given.map((one) => (/^(\w+):(.*)$/s.exec(one) ?? []).slice(1))];
 }
 
+// Values of faults are texts of any kind; a bare `*` would end one.
+/** @param {string} value */
+const faultValue = (value) => value.replaceAll("%", "%25").replaceAll("*", "%2A");
+
 // The bench says limits of durations as `1h30m`, and takes what is typed in seconds.
 const DURATION = /^[\d.]+[smhd]$/;
 // Beyond these, a limit is only the end of what is counted.
@@ -189,7 +193,9 @@ export class KindForm {
         return [name, wireText(field, (this.#typed[name] ?? first).trim())];
       })
       .filter(([, value]) => value !== "");
-    return [this.kind, ...given.map(([name, value]) => `${name}:${value}`)].join("*");
+    const isFault = this.#spec.item === "fault";
+    const texts = given.map(([name, value]) => `${name}:${isFault ? faultValue(value) : value}`);
+    return [this.kind, ...texts].join("*");
   }
 
   /** @param {Event} event */
