@@ -184,3 +184,17 @@ def test_what_all_twins_can_do_is_declared_for_any_twin() -> None:
     shared = set.intersection(*({one for one in dir(kind) if one[0] != "_"} for kind in kinds))
     declared = {*dir(AnyTwin), *AnyTwin.__annotations__}
     assert shared - declared == set()
+    assert {"name", "mac", "pins", "reply", "assert_requested", "recipe"} <= declared
+
+
+@pytest.mark.parametrize("hw", ["3.0", "3.5", "3.9"])
+def test_name_and_address_are_the_same_for_every_kind_of_twin(hw: str) -> None:
+    with Twin(hw=hw, accounts={"keeper": "secretly"}) as twin:
+        twin.command("stm.cgi?sname=Cellar")
+        assert any_twins("mac", twin) == twin.mac
+        assert any_twins("name", twin) == twin.name == "Cellar"
+
+
+def any_twins(name: str, twin: Twin) -> Any:
+    """Return what a property says that a twin in this process has a shorter way to."""
+    return getattr(AnyTwin, name).fget(twin)

@@ -237,8 +237,12 @@ def _without_secrets(request: Request) -> OpenRequest:
     # Imported here: only twins keep requests.
     from leverframe.exchanges.masking import masked_request, without_secret_headers
 
-    kind, is_large = request.headers.get("content-type", ""), len(request.body) > KEPT_BODY
+    is_large = len(request.body) > KEPT_BODY
     body = b"" if is_large else request.body
+    kind = request.headers.get("content-type", "").partition(";")[0]
+    if kind.endswith("json") or body[:1] in (b"{", b"["):
+        # Many clients send JSON without saying so.
+        kind = "application/json"
     shown = masked_request(request.path, request.query, kind, body)
     left_out = "large" if is_large else shown.body.left_out
     text = shown.body.text if request.body and not left_out else None

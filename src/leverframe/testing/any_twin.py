@@ -37,6 +37,7 @@ HOST = "127.0.0.1"
 #: Communities of a twin whose SNMP agent is switched on.
 READ_COMMUNITY, WRITE_COMMUNITY = "public", "private"
 DAY = "1d"
+STATUS = "/json/status.json"
 #: How many requests and entries of the journal a report tells.
 REPORTED = 20
 #: All twins that were started and are not yet forgotten.
@@ -113,6 +114,18 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     @abstractmethod
     def close(self) -> None:
         """Switch it off and give everything back."""
+
+    @property
+    def name(self) -> str:
+        """What it is called at present."""
+        name: str = self._json(STATUS)["sname"]
+        return name
+
+    @property
+    def mac(self) -> str:
+        """Its MAC address."""
+        mac: str = self._json(STATUS)["mac"]
+        return mac
 
     @property
     @abstractmethod

@@ -37,8 +37,6 @@ class NodeTwin(HttpTwin):
         ca_file: str | None,
     ) -> None:
         super().__init__()
-        #: What it is called at the node.
-        self.name = report.name
         self.url = report.url.rstrip("/")
         self.door = door
         self.zone = zone
@@ -51,6 +49,11 @@ class NodeTwin(HttpTwin):
         self._taken: list[str] = []
 
     ends_with_test = False
+
+    @property
+    def name(self) -> str:
+        """What it is called at the node."""
+        return self._report.name
 
     @property
     def recipe(self) -> str:

@@ -129,6 +129,7 @@ class RequestJournal:
 
     def note(self, request: Request) -> JournalRequest:
         shown = self._without_secrets(request)
+        before = self._kept[-1].headers if self._kept else {}
         self.count += 1
         entry = JournalRequest(
             self.count,
@@ -137,7 +138,8 @@ class RequestJournal:
             shown.path,
             shown.query,
             request.peer,
-            headers=shown.headers,
+            # A client repeats its headers: they are kept once.
+            headers=before if before == shown.headers else shown.headers,
             body=shown.body,
             body_left_out=shown.body_left_out,
         )
