@@ -22,8 +22,8 @@ def busy_twin() -> Twin:
 
 
 def story_of(twin: Twin | ProcessTwin) -> list[object]:
-    """What happens to a twin in two hours, and what it is in the end."""
-    twin.advance("2h")
+    """What happens to a twin in an hour, and what it is in the end."""
+    twin.advance("1h")
     state = twin.state
     values = [state[label] for label in ("time", "DS1", "DS2", "OUT0", "OUT4", "INPD1", "uptime")]
     happened = [(entry["time"], entry["text"]) for entry in twin.journal]

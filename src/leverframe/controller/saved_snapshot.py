@@ -16,7 +16,7 @@ from msgspec import Struct
 from leverframe.commands.version_change.backup_content import EDITION
 from leverframe.controller.controller import Controller
 from leverframe.controller.faults import Faults
-from leverframe.controller.live_snapshot import LiveSnapshot, NoLiveSnapshot
+from leverframe.controller.live_snapshot import LiveSnapshot
 from leverframe.engine import portable_state
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.live_state import exported, imported
@@ -37,6 +37,10 @@ _HEAD_BYTES = len(MAGIC) + 1 + _CHECKSUM_BYTES
 MAX_CONTENT_BYTES = 64 * 1024 * 1024
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=portable_state.ENCODER.enc_hook)
 _ELSEWHERE = "take it again with this version"
+
+
+class UnfitSnapshot(ErrorForPeople):
+    """A snapshot that cannot be saved, or bytes that are none that can be read: one sentence."""
 
 
 class SavedSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,7 +106,7 @@ def _plain(name: str, state: Any) -> Any:
     number, faults = imported(state)
     if faults:
         texts = ", ".join(one.fault.text for one in faults.values())
-        raise NoLiveSnapshot(
+        raise UnfitSnapshot(
             f"A snapshot with faults cannot be saved; end them before it is taken: {texts}."
         )
     return number
@@ -111,13 +115,13 @@ def _plain(name: str, state: Any) -> Any:
 def decode_snapshot(data: bytes) -> SavedSnapshot:
     """Read a saved snapshot; refuse what is foreign, damaged, or of another program version."""
     if not data.startswith(MAGIC) or len(data) < _HEAD_BYTES:
-        raise NoLiveSnapshot("This is not a saved snapshot of a twin.")
+        raise UnfitSnapshot("This is not a saved snapshot of a twin.")
     found = data[len(MAGIC)]
     if found != FORMAT:
         _refuse_format(f"format {found}", f"format {FORMAT}", is_newer=found > FORMAT)
     content = data[_HEAD_BYTES:]
     if sha256(content).digest() != data[len(MAGIC) + 1 : _HEAD_BYTES]:
-        raise NoLiveSnapshot("The saved snapshot is damaged: its checksum is another one.")
+        raise UnfitSnapshot("The saved snapshot is damaged: its checksum is another one.")
     try:
         unpacked = zlib.decompressobj().decompress(content, MAX_CONTENT_BYTES)
         formats = msgspec.msgpack.decode(unpacked, type=_Formats)
@@ -127,12 +131,12 @@ def decode_snapshot(data: bytes) -> SavedSnapshot:
             _refuse_format(parts[0], parts[1], is_newer=of_file > own)
         return msgspec.msgpack.decode(unpacked, type=SavedSnapshot)
     except (msgspec.MsgspecError, zlib.error) as error:
-        raise NoLiveSnapshot(f"The saved snapshot is damaged: {error}.") from None
+        raise UnfitSnapshot(f"The saved snapshot is damaged: {error}.") from None
 
 
 def _refuse_format(found: str, known: str, *, is_newer: bool) -> None:
     age = "a newer" if is_newer else "an older"
-    raise NoLiveSnapshot(
+    raise UnfitSnapshot(
         f"The saved snapshot has {found}, of {age} program; this one reads {known}, so"
         f" {_ELSEWHERE}."
     )
@@ -152,7 +156,8 @@ def revived(saved: SavedSnapshot, controller: Controller) -> LiveSnapshot:
         board.hosts.resume_from(saved.hosts)
         parts = tuple(_state_of(part, saved) for part in controller.live_parts)
     except (ErrorForPeople, msgspec.MsgspecError, ValueError, LookupError, TypeError) as error:
-        raise NoLiveSnapshot(f"The saved snapshot is damaged: {error}") from error
+        why = str(error).removesuffix(".")
+        raise UnfitSnapshot(f"The saved snapshot is damaged: {why}.") from error
     return LiveSnapshot(
         saved.profile,
         settings,

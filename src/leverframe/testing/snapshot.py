@@ -35,12 +35,12 @@ class TwinSnapshot:
         `Twin.load(path)` makes a twin of it. It cannot be saved if faults were set when it was
         taken.
         """
-        from leverframe.controller.live_snapshot import NoLiveSnapshot
+        from leverframe.controller.saved_snapshot import UnfitSnapshot
         from leverframe.storage.private_file import write_private
 
         try:
             write_private(Path(path), self._encode(self.state))
-        except NoLiveSnapshot as error:
+        except UnfitSnapshot as error:
             raise BadSnapshot(str(error)) from None
         except OSError as error:
             raise BadSnapshot(f"{path} cannot be written: {error.strerror}.") from None
@@ -48,15 +48,14 @@ class TwinSnapshot:
 
 def read_snapshot(path: str | Path) -> tuple[bytes, "SavedSnapshot"]:
     """Read a saved snapshot; raise `BadSnapshot` where there is none that this version reads."""
-    from leverframe.controller.live_snapshot import NoLiveSnapshot
-    from leverframe.controller.saved_snapshot import decode_snapshot
+    from leverframe.controller.saved_snapshot import UnfitSnapshot, decode_snapshot
 
     try:
         data = Path(path).read_bytes()
         return data, decode_snapshot(data)
     except OSError as error:
         raise BadSnapshot(f"{path} cannot be read: {error.strerror}.") from None
-    except NoLiveSnapshot as error:
+    except UnfitSnapshot as error:
         raise BadSnapshot(f"{path}: {error}") from None
 
 

@@ -22,7 +22,12 @@ from leverframe.controller.live_snapshot import (
     go_back,
     take_snapshot,
 )
-from leverframe.controller.saved_snapshot import decode_snapshot, encode_snapshot, revived
+from leverframe.controller.saved_snapshot import (
+    UnfitSnapshot,
+    decode_snapshot,
+    encode_snapshot,
+    revived,
+)
 from leverframe.servers.problems import StoreFailed
 from leverframe.storage.store import StoreUnavailable
 
@@ -70,7 +75,7 @@ class SimSnapshots:
         try:
             taken = self._snapshots[name] if query else await take_snapshot(self._controller)
             return encode_snapshot(taken)
-        except NoLiveSnapshot as error:
+        except (NoLiveSnapshot, UnfitSnapshot) as error:
             raise Conflict(str(error)) from None
 
     async def run(self, query: str, body: bytes = b"") -> None:
@@ -90,7 +95,7 @@ class SimSnapshots:
                     await go_back(self._controller, self._snapshots[name])
                 else:
                     del self._snapshots[name]
-        except NoLiveSnapshot as error:
+        except (NoLiveSnapshot, UnfitSnapshot) as error:
             raise Conflict(str(error)) from None
         except StoreUnavailable as error:
             raise StoreFailed.because(error) from None
