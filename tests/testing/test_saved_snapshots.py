@@ -1,7 +1,10 @@
 """Snapshots in files: what a twin that is loaded from one has, and what is no snapshot."""
 
+import zlib
+from hashlib import sha256
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from leverframe.controller import saved_snapshot
@@ -96,6 +99,33 @@ def test_what_is_no_snapshot_of_this_version_is_refused(tmp_path: Path) -> None:
     path.write_bytes(whole)
     with pytest.raises(BadSnapshot, match="hw, settings: the snapshot says this itself"):
         Twin.load(path, hw="3.0", settings={})
+
+
+def test_a_snapshot_of_other_content_is_refused_before_anything_resumes(tmp_path: Path) -> None:
+    path = tmp_path / "one.snapshot"
+    with Twin() as twin:
+        twin.sim(ROOM)
+        twin.rule(when="DS1 < 18", then="OUT0 on")
+        twin.snapshot().save(path)
+    head = len(saved_snapshot.MAGIC) + 1
+    whole = path.read_bytes()
+    content = msgspec.msgpack.decode(zlib.decompress(whole[head + 32 :]))
+    for changed in (
+        {"engine_format": 999},
+        {"edition": 1},
+        {"surprise": 1},
+        {"profile": {"hw": "9.9", "sw": "1.0"}},
+        {"settings": {"outputs.0.return_time": "soon"}},
+        {"settings": {}},
+        {"engine": []},
+        {"parts": {**content["parts"], "outbox": 7}},
+        {"board": {**content["board"], "plants": [{"wiring": "shed", "slots": {}}]}},
+        {"board": {**content["board"], "outputs": []}},
+    ):
+        body = zlib.compress(msgspec.msgpack.encode(content | changed))
+        path.write_bytes(whole[:head] + sha256(body).digest() + body)
+        with pytest.raises(BadSnapshot, match=r"damaged|newer program|older program"):
+            Twin.load(path).start()
 
 
 def test_processes_save_load_and_fork(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ _ENCODER = msgspec.msgpack.Encoder(enc_hook=portable_state.ENCODER.enc_hook)
 _ELSEWHERE = "take it again with this version"
 
 
-class UnfitSnapshot(ErrorForPeople):
+class BadSnapshot(ErrorForPeople, ValueError):
     """A snapshot that cannot be saved, or bytes that are none that can be read: one sentence."""
 
 
@@ -106,7 +106,7 @@ def _plain(name: str, state: Any) -> Any:
     number, faults = imported(state)
     if faults:
         texts = ", ".join(one.fault.text for one in faults.values())
-        raise UnfitSnapshot(
+        raise BadSnapshot(
             f"A snapshot with faults cannot be saved; end them before it is taken: {texts}."
         )
     return number
@@ -115,13 +115,13 @@ def _plain(name: str, state: Any) -> Any:
 def decode_snapshot(data: bytes) -> SavedSnapshot:
     """Read a saved snapshot; refuse what is foreign, damaged, or of another program version."""
     if not data.startswith(MAGIC) or len(data) < _HEAD_BYTES:
-        raise UnfitSnapshot("This is not a saved snapshot of a twin.")
+        raise BadSnapshot("This is not a saved snapshot of a twin.")
     found = data[len(MAGIC)]
     if found != FORMAT:
         _refuse_format(f"format {found}", f"format {FORMAT}", is_newer=found > FORMAT)
     content = data[_HEAD_BYTES:]
     if sha256(content).digest() != data[len(MAGIC) + 1 : _HEAD_BYTES]:
-        raise UnfitSnapshot("The saved snapshot is damaged: its checksum is another one.")
+        raise BadSnapshot("The saved snapshot is damaged: its checksum is another one.")
     try:
         unpacked = zlib.decompressobj().decompress(content, MAX_CONTENT_BYTES)
         formats = msgspec.msgpack.decode(unpacked, type=_Formats)
@@ -131,12 +131,12 @@ def decode_snapshot(data: bytes) -> SavedSnapshot:
             _refuse_format(parts[0], parts[1], is_newer=of_file > own)
         return msgspec.msgpack.decode(unpacked, type=SavedSnapshot)
     except (msgspec.MsgspecError, zlib.error) as error:
-        raise UnfitSnapshot(f"The saved snapshot is damaged: {error}.") from None
+        raise BadSnapshot(f"The saved snapshot is damaged: {error}.") from None
 
 
 def _refuse_format(found: str, known: str, *, is_newer: bool) -> None:
     age = "a newer" if is_newer else "an older"
-    raise UnfitSnapshot(
+    raise BadSnapshot(
         f"The saved snapshot has {found}, of {age} program; this one reads {known}, so"
         f" {_ELSEWHERE}."
     )
@@ -157,7 +157,7 @@ def revived(saved: SavedSnapshot, controller: Controller) -> LiveSnapshot:
         parts = tuple(_state_of(part, saved) for part in controller.live_parts)
     except (ErrorForPeople, msgspec.MsgspecError, ValueError, LookupError, TypeError) as error:
         why = str(error).removesuffix(".")
-        raise UnfitSnapshot(f"The saved snapshot is damaged: {why}.") from error
+        raise BadSnapshot(f"The saved snapshot is damaged: {why}.") from error
     return LiveSnapshot(
         saved.profile,
         settings,

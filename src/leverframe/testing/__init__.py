@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from leverframe.controller.live_snapshot import NoLiveSnapshot
+    from leverframe.controller.saved_snapshot import BadSnapshot
     from leverframe.durations import BadDuration
     from leverframe.fleet.given_settings import BadSettings
     from leverframe.fleet.node_client import NodeRefused
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from leverframe.testing.requests import NotRequested, TwinRequest
     from leverframe.testing.rule_words import BadRule
     from leverframe.testing.set_fault import TwinFault
-    from leverframe.testing.snapshot import BadSnapshot, TwinSnapshot
+    from leverframe.testing.snapshot import TwinSnapshot
     from leverframe.testing.twin import Twin
     from leverframe.testing.twin_client import TwinRefused
     from leverframe.testing.twin_clock import TwinClock
@@ -92,6 +93,7 @@ __all__ = [
 
 _MODULES = {
     ".controller.live_snapshot": ("NoLiveSnapshot",),
+    ".controller.saved_snapshot": ("BadSnapshot",),
     ".durations": ("BadDuration",),
     ".fleet.given_settings": ("BadSettings",),
     ".fleet.node_client": ("NodeRefused",),
@@ -111,7 +113,7 @@ _MODULES = {
     "requests": ("NotRequested", "TwinRequest"),
     "rule_words": ("BadRule",),
     "set_fault": ("TwinFault",),
-    "snapshot": ("BadSnapshot", "TwinSnapshot"),
+    "snapshot": ("TwinSnapshot",),
     "twin": ("Twin",),
     "twin_client": ("TwinRefused",),
     "twin_clock": ("TwinClock",),

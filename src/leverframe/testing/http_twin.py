@@ -7,10 +7,11 @@ from urllib.parse import quote
 
 import httpx
 
+from leverframe.controller.saved_snapshot import BadSnapshot
 from leverframe.hardware.fault_catalogue import Fault, time_unreachable_s
 from leverframe.testing.any_twin import AnyTwin
 from leverframe.testing.misuse import state_of
-from leverframe.testing.snapshot import BadSnapshot, TwinSnapshot
+from leverframe.testing.snapshot import TwinSnapshot
 from leverframe.testing.twin_client import ANSWER_S, TwinRefused
 
 #: How long to wait before it is tried again to reach one that is off.

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leverframe.errors import ErrorForPeople
-
 if TYPE_CHECKING:
     from leverframe.controller.saved_snapshot import SavedSnapshot
 
@@ -13,10 +11,6 @@ if TYPE_CHECKING:
 THIS_PROCESS = "this process"
 #: What a snapshot says itself, so it cannot be given to a twin that is loaded from one.
 OF_SNAPSHOT = ("hw", "sw", "mac", "name", "start", "timezone", "settings")
-
-
-class BadSnapshot(ErrorForPeople, ValueError):
-    """A snapshot that cannot be saved, read or loaded: one sentence."""
 
 
 class TwinSnapshot:
@@ -35,32 +29,32 @@ class TwinSnapshot:
         `Twin.load(path)` makes a twin of it. It cannot be saved if faults were set when it was
         taken.
         """
-        from leverframe.controller.saved_snapshot import UnfitSnapshot
+        from leverframe.controller.saved_snapshot import BadSnapshot
         from leverframe.storage.private_file import write_private
 
         try:
             write_private(Path(path), self._encode(self.state))
-        except UnfitSnapshot as error:
-            raise BadSnapshot(str(error)) from None
         except OSError as error:
             raise BadSnapshot(f"{path} cannot be written: {error.strerror}.") from None
 
 
 def read_snapshot(path: str | Path) -> tuple[bytes, "SavedSnapshot"]:
     """Read a saved snapshot; raise `BadSnapshot` where there is none that this version reads."""
-    from leverframe.controller.saved_snapshot import UnfitSnapshot, decode_snapshot
+    from leverframe.controller.saved_snapshot import BadSnapshot, decode_snapshot
 
     try:
         data = Path(path).read_bytes()
         return data, decode_snapshot(data)
     except OSError as error:
         raise BadSnapshot(f"{path} cannot be read: {error.strerror}.") from None
-    except UnfitSnapshot as error:
+    except BadSnapshot as error:
         raise BadSnapshot(f"{path}: {error}") from None
 
 
 def parameters_of(saved: "SavedSnapshot", given: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a twin that is loaded from a snapshot."""
+    from leverframe.controller.saved_snapshot import BadSnapshot
+
     if refused := [name for name in OF_SNAPSHOT if name in given]:
         raise BadSnapshot(
             f"{', '.join(refused)}: the snapshot says this itself. Allowed beside it: accounts,"

@@ -23,7 +23,7 @@ from leverframe.controller.live_snapshot import (
     take_snapshot,
 )
 from leverframe.controller.saved_snapshot import (
-    UnfitSnapshot,
+    BadSnapshot,
     decode_snapshot,
     encode_snapshot,
     revived,
@@ -75,7 +75,7 @@ class SimSnapshots:
         try:
             taken = self._snapshots[name] if query else await take_snapshot(self._controller)
             return encode_snapshot(taken)
-        except (NoLiveSnapshot, UnfitSnapshot) as error:
+        except (NoLiveSnapshot, BadSnapshot) as error:
             raise Conflict(str(error)) from None
 
     async def run(self, query: str, body: bytes = b"") -> None:
@@ -95,7 +95,7 @@ class SimSnapshots:
                     await go_back(self._controller, self._snapshots[name])
                 else:
                     del self._snapshots[name]
-        except (NoLiveSnapshot, UnfitSnapshot) as error:
+        except (NoLiveSnapshot, BadSnapshot) as error:
             raise Conflict(str(error)) from None
         except StoreUnavailable as error:
             raise StoreFailed.because(error) from None
