@@ -7,8 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from leverframe.testing import ProcessTwin, Twin, TwinRefused, faults
+from leverframe.testing import ProcessTwin, Twin, TwinNotReached, TwinRefused, faults
 from leverframe.testing.process_twin import TwinDidNotStart
+from leverframe.testing.rule_words import BadRule
 from tests.patience import PATIENCE_S
 
 
