@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
-from leverframe.units.applying import ApplyInterrupted
+from leverframe.units.applying import ApplyInterrupted, ApplyStopped
 from leverframe.units.unit_plan import UnitPlan
 
 #: So many units that are tried first, or one of each version.
@@ -67,7 +67,7 @@ async def roll_out(
             if isinstance(result, BaseException) and not isinstance(result, ErrorForPeople):
                 raise result
             is_interrupted = isinstance(result, ApplyInterrupted)
-            trouble = "" if result is None else result.words
+            trouble = result.words if isinstance(result, ApplyStopped) else str(result or "")
             found.append(RolledOut(plan.unit, trouble, is_interrupted=is_interrupted))
         left = len(plans) - len(found)
         failed = is_stopped or (stops_at_failure and any(one.trouble for one in found))
