@@ -1,4 +1,4 @@
-"""What the client asked of the unit, and answers that the unit does not have by itself."""
+"""What the client requested of the unit, and answers that the unit does not have of its own."""
 
 import json
 import socket
