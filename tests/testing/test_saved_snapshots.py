@@ -14,7 +14,7 @@ ROOM = "plant=room*heater:OUT0*reading:DS1*outside:5*power:30*time_constant:1h*s
 
 
 def busy_twin() -> Twin:
-    """A twin of which every part goes on by something."""
+    """A twin of which every part has something to resume from."""
     twin = Twin(hw="3.5", start="2026-03-28T23:00", timezone="Europe/Warsaw", seed=7).start()
     twin.command("stm.cgi?oname=0Pump", "outs.cgi?ortime=4600", "outs.cgi?out4=1")
     twin.rule(when="DS1 < 18", then="OUT0 on", hysteresis=1)

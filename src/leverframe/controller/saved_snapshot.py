@@ -142,7 +142,7 @@ def _refuse_format(found: str, known: str, *, is_newer: bool) -> None:
     )
 
 
-def revived(saved: SavedSnapshot, controller: Controller) -> LiveSnapshot:
+def revive_snapshot(saved: SavedSnapshot, controller: Controller) -> LiveSnapshot:
     """Return what a controller goes back to, from what was saved of this one or another one."""
     try:
         settings, unknown = settings_from_leaves(saved.profile, saved.settings)

@@ -110,10 +110,10 @@ def futures(
     emitted += engine.sense({}, at)
     if scenario is None:
         return _compared(recorded, engine, at, for_s, change)
-    pins = _driven(emitted)
+    pins = _pins_after(emitted)
     # Each future has plants of its own; both begin with the same readings.
-    first, ours = _wired(scenario, engine, pins, at)
-    _, theirs = _wired(scenario, engine, pins, at)
+    first, ours = _wire_plants(scenario, engine, pins, at)
+    _, theirs = _wire_plants(scenario, engine, pins, at)
     return _compared(recorded, engine, at, for_s, change, (ours, theirs), first)
 
 
@@ -154,7 +154,7 @@ def _compared(
     return what_if(state, at, for_s, change, courses, worlds, first)
 
 
-def _driven(emitted: list[Effect]) -> dict[str, float]:
+def _pins_after(emitted: list[Effect]) -> dict[str, float]:
     """Return what each output does after these effects."""
     pins = dict.fromkeys((*OUTPUTS, *PWMS), 0.0)
     for effect in emitted:
@@ -166,7 +166,7 @@ def _driven(emitted: list[Effect]) -> dict[str, float]:
     return pins
 
 
-def _wired(
+def _wire_plants(
     scenario: Path, engine: Engine, pins: Mapping[str, float], at: Moment
 ) -> tuple[dict[str, float], Plants]:
     """Return the plants of a scenario with their first readings."""

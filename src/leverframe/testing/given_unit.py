@@ -40,13 +40,13 @@ def read_given(
 ) -> GivenUnit:
     """Read what is given as settings; `hw` and `sw` are for a unit file that names no version."""
     if isinstance(given, str) and given.startswith(SCHEMES):
-        return _pulled(_read_unit(given))
+        return _from_pulled(_read_unit(given))
     if isinstance(given, str | Path):
         path = Path(given)
         if path.suffix == RECORDING:
             from leverframe.units.recorded_unit import recorded_unit
 
-            return _pulled(recorded_unit(path), path)
+            return _from_pulled(recorded_unit(path), path)
         if path.suffix == ".toml" and not BACKUP_KEYS & read_toml(path, BadSettings)[1].keys():
             return GivenUnit(_read_unit_file(path, hw, sw))
         return GivenUnit(path)
@@ -60,10 +60,10 @@ def read_given(
             f" (.toml, .json, .bin), a unit file (.toml), a recording ({RECORDING}), a pulled unit,"
             " or the URL of a unit."
         )
-    return _pulled(given)
+    return _from_pulled(given)
 
 
-def _pulled(unit: "PulledUnit", recording: Path | None = None) -> GivenUnit:
+def _from_pulled(unit: "PulledUnit", recording: Path | None = None) -> GivenUnit:
     from leverframe.units.recorded_unit import content_of_unit
 
     return GivenUnit(content_of_unit(unit), recording, unit)

@@ -296,7 +296,7 @@ class ProcessTwin(HttpTwin):
         return twin
 
     def fork(self) -> Self:
-        """Return another one with a data folder of its own, that goes on from here.
+        """Return another one, with a data folder of its own, that resumes from here.
 
         It is started, and closed with this one.
         """

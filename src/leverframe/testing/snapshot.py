@@ -14,7 +14,7 @@ OF_SNAPSHOT = ("hw", "sw", "mac", "name", "start", "timezone", "settings")
 
 
 class TwinSnapshot:
-    """Everything that a twin goes on by, at one moment."""
+    """Everything that a twin resumes from, at one moment."""
 
     def __init__(self, state: Any, encode: Callable[[Any], bytes], keeper: str) -> None:
         #: What the kind of twin that took it goes back to.

@@ -169,7 +169,7 @@ class Twin(AnyTwin):
     async def _start(self) -> None:
         from leverframe.clock import VirtualClock
         from leverframe.controller.live_snapshot import go_back, take_snapshot
-        from leverframe.controller.saved_snapshot import revived
+        from leverframe.controller.saved_snapshot import revive_snapshot
         from leverframe.process.build import build
         from leverframe.process.listening import bind_errors_for_people
         from leverframe.process.ports import connect_modbus, connect_snmp
@@ -229,7 +229,7 @@ class Twin(AnyTwin):
             self.url = f"{'https' if certificate else 'http'}://{HOST}:{server.port}"
             self.ca_file = str(Path(folder) / "tls-certificate.pem") if certificate else None
             if self._saved is not None:
-                await go_back(controller, revived(self._saved, controller))
+                await go_back(controller, revive_snapshot(self._saved, controller))
             self._first = await take_snapshot(controller)
             self._built, self._parts = built, parts.pop_all()
 

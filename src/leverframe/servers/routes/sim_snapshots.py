@@ -26,7 +26,7 @@ from leverframe.controller.saved_snapshot import (
     BadSnapshot,
     decode_snapshot,
     encode_snapshot,
-    revived,
+    revive_snapshot,
 )
 from leverframe.servers.problems import StoreFailed
 from leverframe.storage.store import StoreUnavailable
@@ -85,7 +85,7 @@ class SimSnapshots:
         loaded: LiveSnapshot | None = None
         try:
             if any(what == LOAD for what, _ in steps):
-                loaded = revived(decode_snapshot(body), self._controller)
+                loaded = revive_snapshot(decode_snapshot(body), self._controller)
             for what, name in steps:
                 if what in (TAKE, LOAD):
                     snapshot = loaded if what == LOAD else None
