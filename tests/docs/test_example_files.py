@@ -116,12 +116,3 @@ def test_examples_of_other_languages_use_requests_that_exist() -> None:
     targets = re.findall(r"[\"`}](/(?:\w+/)*\w+(?:\.\w+)?)(?=[\"`?])", text)
     assert len(set(targets)) > 6
     assert set(targets) - PATHS == set()
-
-
-def test_tests_that_the_page_about_twins_shows_are_run_as_examples() -> None:
-    page = DOCS / "how-to" / "twin-in-a-test.md"
-    run = "".join(file.read_text() for file in (EXAMPLES / "pytest").glob("test_*.py"))
-    shown = [block.text for block in blocks(page) if block.language == "python"]
-    # The first one is about the twin alone, without the client.
-    missing = [one for one in shown[1:] if one.strip() not in run]
-    assert (len(shown), missing) == (6, [])

@@ -1,4 +1,7 @@
-"""The Python examples of the page about twins in tests, run as they stand there."""
+"""The Python examples of the page about twins in tests, run as they stand there.
+
+Those that are also in `examples/pytest` are run with that project.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -8,16 +11,21 @@ from typing import Any
 import pytest
 
 from leverframe.testing import Twin
-from tests.docs.blocks import Block, blocks_in
+from tests.docs.blocks import PROJECT, Block, blocks_in
 
 PAGE = "twin-in-a-test.md"
+EXAMPLE = PROJECT / "examples" / "pytest"
 
 
 def examples() -> list[Block]:
-    return [block for block in blocks_in(("python",)) if PAGE in str(block)]
+    """Return the examples that no file of the project has."""
+    run = "".join(file.read_text("utf-8") for file in EXAMPLE.glob("test_*.py"))
+    shown = [block for block in blocks_in(("python",)) if PAGE in str(block)]
+    assert len(shown) >= 9
+    return [block for block in shown if block.text.strip() not in run]
 
 
-def test_the_page_has_examples() -> None:
+def test_the_page_has_examples_of_its_own() -> None:
     assert len(examples()) >= 4
 
 

@@ -83,7 +83,6 @@ def test_misuse_is_an_error_that_says_what_is_allowed(
         ({"seed": "x"}, "seed is a whole number"),
         ({"seed": True}, "seed is a whole number"),
         ({"recorded": 5}, "recorded is the name of a file"),
-        ({"settings": 5}, "settings is the name of a file, or values by path"),
         ({"settings": {5: 1}}, "settings takes texts such as 'outputs.0.name', not 5"),
         ({"accounts": ["keeper"]}, "accounts are passwords by name"),
     ],
@@ -119,7 +118,7 @@ def test_a_fleet_is_made_and_restored_of_what_fits() -> None:
         for foreign in (5, [], snapshots[:1]):
             with pytest.raises(BadCall, match="the list that .* returned, with 2 snapshots"):
                 fleet.restore(foreign)  # type: ignore[call-overload]
-        with pytest.raises(BadCall, match="takes a LiveSnapshot"):
+        with pytest.raises(BadCall, match="takes a TwinSnapshot"):
             fleet.restore([{}, {}])  # type: ignore[list-item]
         fleet.restore(snapshots)
 
@@ -161,7 +160,7 @@ def test_a_refusal_names_the_command_without_its_secrets(twin: Twin) -> None:
 
 def test_all_errors_and_snapshots_can_be_imported_from_the_kit(twin: Twin) -> None:
     kit = leverframe.testing
-    assert isinstance(twin.snapshot(), kit.LiveSnapshot)
+    assert isinstance(twin.snapshot(), kit.TwinSnapshot)
     assert isinstance(faults.slow(1), kit.Fault)
     for name in kit.__all__:
         value = getattr(kit, name)

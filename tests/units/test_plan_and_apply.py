@@ -407,7 +407,7 @@ def test_a_plan_file_is_shown_in_full_for_the_units_that_are_named(
     assert run("show", "plan.json", "north") == 2
     assert "not about north" in capsys.readouterr().err
     assert run("show", "plan.json", "--curl", "--user", "admin", urls[1]) == 0
-    assert capsys.readouterr().out.count("--user admin") == 5
+    assert capsys.readouterr().out.count("--user admin") == 4
 
 
 def two_names() -> Path:

@@ -127,7 +127,7 @@ def test_a_folder_is_rolled_back_with_one_command_and_a_unit_that_is_gone_stops_
     told = capsys.readouterr()
     done = " ".join(line for line in told.out.splitlines() if "done" in line)
     assert [url in done for url in urls] == [True, True, False]
-    assert f"{urls[2]}: " in told.err
+    assert f"{urls[2]} shows no MAC address" in told.err
     assert [names(twin) for twin in fleet] == [["", ""], ["", ""], ["Pump", ""]]
     # The unit that was gone is left; several journals mean the same as their folder.
     assert run("rollback", *journals(), "--yes") == 0

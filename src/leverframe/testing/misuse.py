@@ -66,11 +66,6 @@ def check_parameters(given: Mapping[str, Any]) -> None:
             raise BadCall(f"seed is a whole number, not {value!r}.")
         if name in ("recorded", "data") and not isinstance(value, str | Path | None):
             raise BadCall(f"{name} is the name of a file or folder, not {value!r}.")
-        if name == "settings" and isinstance(value, int | float | bytes | list | tuple | set):
-            raise BadCall(
-                "settings is the name of a file, or values by path such as"
-                f' {{"outputs.0.name": "Pump"}}, not {value!r}.'
-            )
         if name == "settings" and isinstance(value, Mapping):
             check_texts("settings", value, "outputs.0.name")
         if name == "accounts" and value is not None:

@@ -100,7 +100,7 @@ class ProcessTwin(HttpTwin):
                 "snmp": snmp,
                 "lenient": lenient,
                 "recorded": recorded,
-                "port": port,
+                "port": port or None,
             },
         }
         check_parameters({**given, "seed": seed})

@@ -42,10 +42,12 @@ _MAX_TOLD = 200
 class ApplyStopped(UnitError):
     """Why a plan was not carried through, and how far it came: one sentence or two."""
 
-    def __init__(self, sentence: str, *, can_resume: bool = True) -> None:
+    def __init__(self, sentence: str, *, can_resume: bool = True, can_revert: bool = True) -> None:
         super().__init__(sentence)
         #: The same plan may be continued.
         self.can_resume = can_resume
+        #: A rollback can restore what was before.
+        self.can_revert = can_revert
         #: What is half done now, and the commands that continue or revert it.
         self.report = ""
 
@@ -114,7 +116,13 @@ class Applier:
         """Record why the work stops; return it with what is half done now."""
         if "Nothing was sent" not in str(why):
             why.report = printable(
-                report_stop(self._plan, self._journal, self._options, can_resume=why.can_resume)
+                report_stop(
+                    self._plan,
+                    self._journal,
+                    self._options,
+                    can_resume=why.can_resume,
+                    can_revert=why.can_revert,
+                )
             )
         self._journal.stop(str(why))
         return why
@@ -251,7 +259,9 @@ class Applier:
             raise ApplyStopped(
                 f"{plan.unit} is {found} now, and the plan was made for {plan.profile}: nothing "
                 f"was sent after {self._journal.confirmed} of {len(plan.steps)} steps. Make a new "
-                "plan."
+                "plan.",
+                can_resume=False,
+                can_revert=False,
             )
 
     def _confirm(self, number: int, step: UnitStep) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import MISSING, difference, leaves, settings_from_leaves, with_value
-from leverframe.exit_codes import DONE, NO, NOT_DONE
+from leverframe.exit_codes import DONE, INTERRUPTED, NO, NOT_DONE
 from leverframe.plain_text import print_lines, print_warnings
 from leverframe.profile import Profile
 from leverframe.units.apply import ApplyOrder, carry_out, refuse_other_listing
@@ -96,6 +96,8 @@ async def roll_back(
             # The unit is as it was before, so there is nothing to resume.
             abandon_others(folder, plan.mac or plan.address)
     print_warnings(failed)
+    if status == INTERRUPTED:
+        return INTERRUPTED
     if failed or status == NOT_DONE:
         return NOT_DONE
     return NO if any(plan.left_out for plan in plans) else status

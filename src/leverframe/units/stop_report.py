@@ -37,16 +37,25 @@ def speaks_when_interrupted(function: Callable[P, Awaitable[int]]) -> Callable[P
 
 
 def report_stop(
-    plan: UnitPlan, journal: ApplyJournal, options: Sequence[str], *, can_resume: bool
+    plan: UnitPlan,
+    journal: ApplyJournal,
+    options: Sequence[str],
+    *,
+    can_resume: bool,
+    can_revert: bool,
 ) -> str:
     """Describe the state of a unit after a stop; `options` say how to sign in there again."""
     if all(line.event != "sending" for line in journal.lines):
         return "Nothing was sent to it."
-    commands = [f"revert with `{rollback_command(journal.path, options)}`"]
+    commands = []
     if can_resume:
-        commands.insert(0, f"continue with `{resume_command(journal.path.parent, options)}`")
-    said = ", or ".join(commands)
-    return " ".join((*_half_done(plan, journal), f"{said[0].upper()}{said[1:]}."))
+        commands.append(f"continue with `{resume_command(journal.path.parent, options)}`")
+    if can_revert:
+        commands.append(f"revert with `{rollback_command(journal.path, options)}`")
+    sentences = [*_half_done(plan, journal)]
+    if said := ", or ".join(commands):
+        sentences.append(f"{said[0].upper()}{said[1:]}.")
+    return " ".join(sentences)
 
 
 def _half_done(plan: UnitPlan, journal: ApplyJournal) -> Iterator[str]:
