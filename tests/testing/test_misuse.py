@@ -56,6 +56,7 @@ FOREIGN = TwinSnapshot("1", str.encode, "http://elsewhere")
         (lambda twin: twin.command(""), "command takes texts"),
         (lambda twin: twin.get(None), "get takes texts"),
         (lambda twin: twin.sim(5), "sim takes texts"),
+        (lambda twin: twin.until(5), "until takes a condition such as 'DS1 >= 30', or a function"),
         (lambda twin: twin.rule(5, "OUT0"), "rule takes texts such as 'DS1 >= 30'"),
         (lambda twin: twin.rule("DS1 >= 30", "OUT0", hysteresis="1"), "hysteresis is a number"),
         (lambda twin: twin.get("/outs.cgi", auth="keeper"), "auth is a name and a password"),

@@ -854,6 +854,13 @@ def test_a_delay_or_hysteresis_that_a_rule_cannot_hold_is_not_rounded(twin: Twin
         twin.rule(when="DS1 >= 30.1", then="OUT0", hysteresis=0.005)
 
 
+def test_a_delay_that_the_version_does_not_have_is_refused() -> None:
+    with Twin(hw="3.5", sw="1.49") as twin:
+        with pytest.raises(BadRule, match="HW 3.5 SW 1.49 have no on delay"):
+            twin.rule(when="DS1 >= 30", then="OUT0", on_delay=5)
+        assert twin.rule(when="DS1 >= 30", then="OUT0", off_delay=5) == 1
+
+
 def test_a_rule_that_an_older_version_cannot_express_is_refused() -> None:
     with Twin(hw="3.0", sw="1.58a") as twin, pytest.raises(BadRule, match="cannot express"):
         twin.rule(when="DS1 >= 30", then="OUT0 reverse")

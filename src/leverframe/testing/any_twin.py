@@ -350,6 +350,9 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         parentheses. Or a function without arguments, which takes longer. It is judged now and
         whenever something was due.
         """
+        from leverframe.testing.misuse import check_condition
+
+        check_condition(condition)
         limit_s = seconds_of(limit)
         if not isinstance(condition, str):
             is_reached = self._wait_for(condition, limit_s)

@@ -100,6 +100,15 @@ def check_number(what: str, given: object) -> None:
         raise BadCall(f"{what} is a number, not {given!r}.")
 
 
+def check_condition(given: object) -> None:
+    """Refuse what is neither a condition in words nor a function."""
+    if not isinstance(given, str) and not callable(given):
+        raise BadCall(
+            f"until takes a condition such as 'DS1 >= 30', or a function without arguments, not"
+            f" {given!r}."
+        )
+
+
 def as_readings(given: object) -> Mapping[str, Any]:
     """Return readings by label; refuse what is no mapping."""
     if given is None:

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from leverframe.commands.table import codes
-from leverframe.commands.table.rules import actions_of, sources_of
+from leverframe.commands.table.params import has_field
+from leverframe.commands.table.rules import EVENT_ROW, actions_of, sources_of
 from leverframe.engine.labels import DIGITAL
 from leverframe.engine.settings import Rule
 from leverframe.errors import ErrorForPeople
@@ -50,9 +51,13 @@ def rule_from_words(
     for number in (hysteresis, fields["reference"], fields.get("reference2", 0.0)):
         if round(number * PARTS) / PARTS != number:
             raise BadRule(f"{number:g} is too exact; rules compare with hundredths.")
-    for seconds in (on_delay, off_delay):
+    for letter, what, seconds in (("N", "on delay", on_delay), ("L", "off delay", off_delay)):
         if seconds % 1:
             raise BadRule(f"{seconds:g} s is too exact; delays of rules are whole seconds.")
+        if seconds and not has_field(EVENT_ROW.params[letter], profile):
+            raise BadRule(
+                f"Rules of {profile} have no {what}; leave it out, or choose a version that has it."
+            )
     fields = {name: ">=" if value == "=" else value for name, value in fields.items()}
     return Rule(
         **fields,
