@@ -377,9 +377,8 @@ refused.
   leverframe unit apply --resume
   leverframe unit rollback unit-journal/north-20260314T101500.000000Z.jsonl
 
-Where it stops, it says what is half done and which commands continue or revert it. The exit code is
-0 where all is done, 1 where not everything was begun because somebody said no, 2 where it stopped,
-and 130 after Ctrl-C.
+Where it stops, it says what is half done and which commands continue or revert it. Exit status: 0
+done; 1 not everything was begun, because the operator said no; 2 stopped; 130 after Ctrl-C.
 """,
 )
 _UNIT_ROLLBACK = Task(

@@ -200,7 +200,7 @@ def _simulated_board() -> str:
   {", ".join(map(code, COMPARISONS))}; then a number, `on`, `off` or `none` for what is absent.
   Comparisons are joined with `and`, `or` and parentheses.
 
-`/api/sim` tells all of this as data, with limits and units. `/api/sim/snapshot` downloads the
+`/api/sim` shows all of this as data, with limits and units. `/api/sim/snapshot` downloads the
 controller at this moment, or with `name=NAME` a snapshot that was taken, as a file with all its
 secrets; `POST /api/sim/snapshots?load=NAME` takes such a file as its body, also in another process
 of the same version."""

@@ -123,7 +123,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         address: str | None = None,
         port: int | None = None,
     ) -> MadeReport:
-        """Make controllers that go on from where another is: `fork("gh-1", "copy-{n}", count=3)`.
+        """Create controllers that continue from another: `fork("gh-1", "copy-{n}", count=3)`.
 
         On real time they begin with its settings. Addresses and ports are given as by `add`.
         """
@@ -213,7 +213,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         return self._report(KeptSnapshot, "POST", "snapshot/remove", {"label": label})
 
     def restore(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
-        """Let controllers go on from a snapshot, on real time start anew with it."""
+        """Restore controllers from a snapshot; on real time they restart with it."""
         report = self._bulk("restore", {**_chosen(names, tag), "label": label})
         self.clock.was_moved()
         return report

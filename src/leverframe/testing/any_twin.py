@@ -139,7 +139,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     @abstractmethod
     def snapshot(self) -> "TwinSnapshot":
-        """Return all that it goes on by: settings, state, timers, plants, clock, messages.
+        """Return everything that it resumes from: settings, state, timers, plants, clock, messages.
 
         `snapshot().save("warm.snapshot")` keeps it for other runs: `Twin.load("warm.snapshot")`.
         """

@@ -238,7 +238,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
     def restore(
         self, label: str | Sequence[TwinSnapshot], *names: str, tag: Tags = ()
     ) -> BulkReport | None:
-        """Let every twin go on from its snapshot, or those chosen from one that the node keeps."""
+        """Restore every twin from its snapshot, or those chosen from one that the node keeps."""
         if isinstance(label, str):
             return super().restore(label, *names, tag=tag)
         snapshots: Any = label
@@ -258,7 +258,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         return journal_digest([twin.controller for twin in self._twins])
 
     def reset(self) -> None:
-        """Let every twin go on from its start."""
+        """Let every twin resume from its start."""
         for twin in self._twins:
             twin.reset()
         self._were_moved()

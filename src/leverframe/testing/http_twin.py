@@ -64,7 +64,7 @@ class HttpTwin(AnyTwin):
         self.clock.was_moved()
 
     def reset(self) -> None:
-        """Go on from the start; what was requested and sent is forgotten.
+        """Resume from the start; what was requested and sent is forgotten.
 
         Uploads, sessions, the history and the audit trail stay.
         """

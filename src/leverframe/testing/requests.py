@@ -32,7 +32,7 @@ class TwinRequest(Struct, frozen=True):
     query: str | None
     #: None as long as there is no answer, or where a fault kept it back.
     status: int | None
-    #: Why it was refused, as the client was told.
+    #: Why it was refused, as the client saw it.
     problem: str | None
     #: The address of the client.
     source: str

@@ -291,7 +291,7 @@ class Twin(AnyTwin):
         return twin
 
     def fork(self) -> "Twin":
-        """Return another twin, on ports of its own, that goes on from here; closed with this.
+        """Return another twin, on ports of its own, that continues from here; closed with this.
 
         It stays away from a broker: there it would be taken for this one, and push it out.
         """
