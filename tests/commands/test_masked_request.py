@@ -8,6 +8,7 @@ import pytest
 from leverframe.commands.plan.masked_request import masked_request
 from leverframe.commands.plan.planning import Plan, plan_between
 from leverframe.commands.plan.written import PlannedRequest
+from leverframe.commands.table.bodies import FormBody
 from leverframe.commands.table.matching import TABLE
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import CONFIDENTIAL, ControlUser, Settings
@@ -98,3 +99,21 @@ def test_a_secret_is_named_where_the_caller_wants_it() -> None:
 )
 def test_what_may_be_a_secret_is_not_shown(target: str) -> None:
     assert "hush" not in masked_request(PlannedRequest("GET", target), Profile()).target
+
+
+def test_open_command_beside_a_secret_one_is_shown() -> None:
+    request = PlannedRequest("GET", "/stm.cgi?oname=0Pump&em4=hush")
+    assert masked_request(request, Profile()).target == "/stm.cgi?oname=0Pump&em4=***"
+
+
+@pytest.mark.parametrize("target", ["/post.cgi?signin", "/post.cgi?passwd"])
+def test_form_with_passwords_shows_only_its_fields(target: str) -> None:
+    fields = next(
+        row.body.fields
+        for row in TABLE
+        if target.removeprefix("/post.cgi?") in row.line and isinstance(row.body, FormBody)
+    )
+    body = "&".join(f"{name}=hush hush {name}" for name in fields)
+    said = masked_request(PlannedRequest("POST", target, body), Profile())
+    assert "hush" not in said.target + said.body
+    assert [item.partition("=")[0] for item in said.body.split("&")] == [*fields]

@@ -9,6 +9,7 @@ A test that fails shows what happened in all twins that it started or could use.
 names of tests and fixtures, so that the same test does the same again.
 
 Importing this loads nothing of the kit: every run of pytest imports it, also those without a twin.
+It has no assertions for pytest to rewrite: PYTEST_DONT_REWRITE.
 """
 
 import sys
