@@ -97,6 +97,21 @@ def test_an_address_that_holds_a_key_is_in_no_journal_and_is_listed(
     assert twin.controller.engine.settings.http[0].url == ""
 
 
+def test_a_duty_that_the_regulator_has_moved_is_restored(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("pid.toml").write_text('[pid]\nenabled = true\nsource = "DS1"\ntarget = 30\nkp = 100\n')
+    with Twin(hw="3.8", sw="1.60a") as twin, plain_front(twin, rich=True) as front:
+        twin.command("outs.cgi?pwm0=1", "stm.cgi?pwmd=025")
+        twin.sense(DS1=20)
+        assert run("apply", "pid.toml", front.url, "--yes") == 0
+        twin.advance("10min")
+        assert twin.state["PWM0.duty"] == 10
+        assert run("rollback", JOURNALS, "--yes") == 0
+        assert not twin.settings["pid"]["enabled"]
+        assert twin.state["PWM0.duty"] == 25
+
+
 def test_a_rule_is_restored_although_the_unit_hides_a_part_of_it_which_is_listed(
     old_twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -234,13 +234,20 @@ def settings_to_restore(changes: Sequence[JournalledChange], pulled: PulledUnit)
         for path in known:
             del lost[path]
         changed = [path for path in begun.changed if not is_part_of(path, begun.unread)]
-        named |= dict.fromkeys((*known, *changed))
+        named |= dict.fromkeys((*known, *changed, *_hidden_since(begun, pulled)))
         lost |= dict.fromkeys(change.lost)
     return Restorable(
         settings,
         tuple(path for path in named if path not in lost),
         tuple(LeftOutSetting(path, _LOST) for path in lost),
     )
+
+
+def _hidden_since(begun: JournalLine, pulled: PulledUnit) -> Iterator[str]:
+    """Yield what was readable before and is not now, such as a duty that a regulator moves."""
+    for path, _ in leaves(pulled.settings):
+        if pulled.why_unread(path) is not None and not is_part_of(path, begun.unread):
+            yield path
 
 
 def _refuse_another_version(begun: JournalLine, pulled: PulledUnit) -> None:
