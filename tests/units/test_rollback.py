@@ -112,6 +112,18 @@ def test_a_duty_that_the_regulator_has_moved_is_restored(
         assert twin.state["PWM0.duty"] == 25
 
 
+def test_applying_what_a_plan_does_not_reach_in_full_ends_with_1(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("pid.toml").write_text(FIRST + "[pid]\nenabled = true\n")
+    with Twin(hw="3.8", sw="1.60a") as twin, plain_front(twin) as front:
+        for name in ("Pump", "Pump"):
+            # The second time there is nothing left to send.
+            assert run("apply", "pid.toml", front.url, "--yes") == 1
+            assert "pid.enabled is not reached" in capsys.readouterr().out
+            assert names(twin) == [name, ""]
+
+
 def test_a_rule_is_restored_although_the_unit_hides_a_part_of_it_which_is_listed(
     old_twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -378,7 +378,7 @@ refused.
   leverframe unit rollback unit-journal/north-20260314T101500.000000Z.jsonl
 
 Where it stops, it says what is half done and which commands continue or revert it. Exit status: 0
-done; 1 not everything was begun, because the operator said no; 2 stopped; 130 after Ctrl-C.
+done; 1 the operator said no, or a plan does not reach all that is wanted; 2 stopped; 130 Ctrl-C.
 """,
 )
 _UNIT_ROLLBACK = Task(

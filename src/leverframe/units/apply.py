@@ -147,13 +147,15 @@ async def carry_out(plans: Sequence[UnitPlan], order: ApplyOrder) -> int:
         for plan in plans:
             if not plan.steps:
                 print_json(_result_for_scripts("done", plan, None))
+    is_all_reached = not any(plan.left_out for plan in plans)
     plans = [plan for plan in plans if plan.steps]
     if not plans:
-        return DONE
+        return DONE if is_all_reached else NO
     if not order.yes and not _agrees(f"Send {overview(plans)}?"):
         print_line("Nothing was sent.")
         return NO
-    return await _apply_all([(plan, None) for plan in plans], order)
+    status = await _apply_all([(plan, None) for plan in plans], order)
+    return NO if status == DONE and not is_all_reached else status
 
 
 async def _resume(order: ApplyOrder) -> int:
@@ -250,8 +252,8 @@ def _print_results(
         return INTERRUPTED
     if stopped:
         return NOT_DONE
-    is_all_done = all(one.is_begun for one in results) and not not_restored
-    return DONE if is_all_done else NO
+    is_all_done = all(one.is_begun for one in results)
+    return DONE if is_all_done and not any(plan.left_out for plan in plans) else NO
 
 
 def _agrees(question: str) -> bool:
