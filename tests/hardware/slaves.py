@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from .pty_pair import PtyPair
@@ -32,22 +33,25 @@ def tcp_slaves(devices: list[dict[str, Any]], port: int) -> Iterator[str]:
 
 
 @contextmanager
-def running(where: str, devices: list[dict[str, Any]]) -> Iterator[None]:
-    program = subprocess.Popen(
-        [sys.executable, str(PROGRAM), where],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        assert program.stdin is not None
-        assert program.stdout is not None
-        program.stdin.write(json.dumps(devices))
-        program.stdin.close()
-        assert program.stdout.readline() == "ready\n"
-        program.stdout.close()
-        yield
-    finally:
-        program.kill()
-        program.wait()
+def running(where: str, devices: list[dict[str, Any]]) -> Iterator["subprocess.Popen[str]"]:
+    with TemporaryFile("w+") as errors:
+        program = subprocess.Popen(
+            [sys.executable, str(PROGRAM), where],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        try:
+            assert program.stdin is not None
+            assert program.stdout is not None
+            program.stdin.write(json.dumps(devices))
+            program.stdin.close()
+            if program.stdout.readline() != "ready\n":
+                errors.seek(0)
+                raise AssertionError(f"The slave did not start: {errors.read()}")
+            program.stdout.close()
+            yield program
+        finally:
+            program.kill()
+            program.wait()

@@ -1,12 +1,9 @@
 """Writing to a slave that others wrote, from commands and rules of a whole controller."""
 
-import json
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -21,7 +18,7 @@ from tests.cases import for_each
 from tests.ports import free_port
 
 from .pty_pair import PtyPair
-from .slaves import tcp_slaves
+from .slaves import running, tcp_slaves
 from .waiting import until
 
 #: Coils from 10 on and holding registers from 100 on; nothing else.
@@ -41,24 +38,11 @@ class Slave(NamedTuple):
 def running_slave() -> Iterator[Slave]:
     """One device of pymodbus on a serial port."""
     pair = PtyPair()
-    program = Path(__file__).with_name("modbus_slave.py")
-    with subprocess.Popen(
-        [sys.executable, str(program), pair.first],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write(json.dumps([{"id": SLAVE, "runs": RUNS}]))
-            process.stdin.close()
-            assert process.stdout.readline() == "ready\n"
+    try:
+        with running(pair.first, [{"id": SLAVE, "runs": RUNS}]) as process:
             yield Slave(pair.second, process)
-        finally:
-            process.kill()
-    pair.close()
+    finally:
+        pair.close()
 
 
 @pytest.fixture
