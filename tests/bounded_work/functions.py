@@ -34,6 +34,11 @@ def fail() -> bytes:
     raise RuntimeError("secret detail")
 
 
+def abort() -> bytes:
+    """End as the interpreter does that has no memory left for an error."""
+    os.abort()
+
+
 def print_much() -> bytes:
     print("this is no result")
     return b"the result"

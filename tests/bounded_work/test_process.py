@@ -54,6 +54,11 @@ async def test_the_result_of_a_function_comes_back() -> None:
     assert await run_bounded(functions.print_much, budget=USUAL) == b"the result"
 
 
+async def test_interpreter_without_memory_for_an_error_is_over_its_budget() -> None:
+    with pytest.raises(OverBudget, match="MiB of memory"):
+        await run_bounded(functions.abort, budget=USUAL)
+
+
 async def test_read_only_mappings_can_be_sent() -> None:
     given = MappingProxyType({"a": 1, "b": 2})
     assert (

@@ -210,7 +210,8 @@ def _result(
     kind, content = answer[:1], answer[1:]
     if status == -signal.SIGXCPU:
         raise OverBudget(f"This takes more than {budget.cpu_s} s of computing.")
-    if kind == OUT_OF_MEMORY or status == -signal.SIGKILL:
+    # Where not even the error can be built, the interpreter aborts; the kernel kills.
+    if kind == OUT_OF_MEMORY or status in (-signal.SIGABRT, -signal.SIGKILL):
         raise OverBudget(f"This takes more than {budget.memory_bytes // MIB} MiB of memory.")
     if kind == REFUSED:
         raise WorkRefused(content.decode())

@@ -27,7 +27,7 @@ class Documented(NamedTuple):
 
 def documented_tasks(command: Task | Group) -> list[Documented]:
     """Return the tasks of a command, with all options that its parser takes."""
-    parsers = _choices(command_line_parser())
+    parsers = _choices(command_line_parser([command.name]))
     if isinstance(command, Task):
         return [Documented(command.name, command, tuple(_options(parsers[command.name])))]
     tasks = _choices(parsers[command.name])

@@ -1,5 +1,7 @@
 """Shell completion for bash, zsh and fish, made from the table of commands."""
 
+from collections.abc import Callable, Mapping
+
 from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group
 from leverframe.plain_text import print_lines
@@ -34,18 +36,13 @@ autoload -U +X bashcompinit && bashcompinit
 
 def print_completion(shell: str) -> None:
     """Print the script for a shell; a shell that is starting evaluates it."""
-    scripts = {"bash": "leverframe.bash", "zsh": "_leverframe", "fish": "leverframe.fish"}
-    print_lines(completions()[scripts[shell]].splitlines())
+    _, write = SCRIPTS[shell]
+    print_lines(write().splitlines())
 
 
 def completions() -> dict[str, str]:
     """Return the scripts by their place below `packaging/completion/`."""
-    bash = bash_completion()
-    return {
-        "leverframe.bash": bash,
-        "_leverframe": _ZSH.format(bash=bash),
-        "leverframe.fish": fish_completion(),
-    }
+    return {place: write() for place, write in SCRIPTS.values()}
 
 
 def bash_completion() -> str:
@@ -95,6 +92,18 @@ def fish_completion() -> str:
             if flags:
                 lines.append(f"complete -c leverframe -n '{seen}'{flags} -d {_quoted(option.help)}")
     return "\n".join(lines) + "\n"
+
+
+def zsh_completion() -> str:
+    return _ZSH.format(bash=bash_completion())
+
+
+#: By shell, where its script lies and what writes it.
+SCRIPTS: Mapping[str, tuple[str, Callable[[], str]]] = {
+    "bash": ("leverframe.bash", bash_completion),
+    "zsh": ("_leverframe", zsh_completion),
+    "fish": ("leverframe.fish", fish_completion),
+}
 
 
 def _names() -> str:
