@@ -13,6 +13,7 @@ from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.serve import node_of
+from leverframe.loop_shares import bulk_turns
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import Lane, MemoryLane
@@ -75,3 +76,10 @@ async def loop_node(
         yield LoopNode(web)
     finally:
         await close_all([web.time.freeze, web.node.door.stop, web.jobs.close, web.node.close])
+
+
+async def give_way_at_each_part() -> None:
+    """Let long work of this loop give way at every part, also where a slice is open by now."""
+    turns = bulk_turns()
+    turns.slice_s = 0.0
+    await turns.wait()

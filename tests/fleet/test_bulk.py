@@ -12,12 +12,11 @@ from leverframe.fleet.bulk import each
 from leverframe.fleet.members import Member
 from leverframe.hardware.fault_catalogue import fault_from_text
 from leverframe.log_context import CONTROLLER
-from leverframe.loop_shares import bulk_turns
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.router import Web
 from tests.cases import for_each
-from tests.fleet.loop_node import LoopNode, loop_node
+from tests.fleet.loop_node import LoopNode, give_way_at_each_part, loop_node
 
 ON = "outs.cgi?out0=1"
 #: Old software does not have it yet.
@@ -242,7 +241,7 @@ async def test_others_have_their_turns_while_something_is_done_to_many() -> None
             """Do something that waits for nothing."""
 
         beside = asyncio.ensure_future(other())
-        bulk_turns().slice_s = 0.0
+        await give_way_at_each_part()
         assert (await each([node.member("gh")] * 4, work)).done == 4
         beside.cancel()
         assert turns >= 4
@@ -251,7 +250,7 @@ async def test_others_have_their_turns_while_something_is_done_to_many() -> None
 async def test_all_or_none_tries_again_what_changes_while_it_is_tried() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=10)
-        bulk_turns().slice_s = 0.0
+        await give_way_at_each_part()
         sending = asyncio.ensure_future(
             node.ask(f"/api/fleet/send?all_or_none=1&command={ON}&name=gh-1,gh-2,gh-3,gh-4,gh-5")
         )

@@ -9,9 +9,8 @@ import pytest
 from leverframe.controller import Controller
 from leverframe.fleet.group_time import WINDOW_S, MoveCancelled, advance_together
 from leverframe.hardware.plant_wiring import plant_from_text
-from leverframe.loop_shares import bulk_turns
 from tests.cases import for_each
-from tests.fleet.loop_node import loop_node
+from tests.fleet.loop_node import give_way_at_each_part, loop_node
 from tests.fleet.tenant_fleet import TenantFleet, tenant_fleet
 from tests.patience import PATIENCE_S
 from tests.stopwatch import within
@@ -69,7 +68,7 @@ async def test_a_tenants_time_waits_for_no_other_tenants() -> None:
 async def test_moves_of_one_tenant_wait_for_each_other_and_add_up() -> None:
     async with tenant_fleet() as fleet:
         await two_tenants(fleet)
-        bulk_turns().slice_s = 0.0
+        await give_way_at_each_part()
         move = partial(fleet.done, "acme-chief", "advance?for=1m")
         await asyncio.gather(*(move() for _ in range(3)))
         walls = {fleet.member(name).controller.clock.wall() for name in ("a-1", "a-2")}
@@ -107,7 +106,7 @@ async def test_cancelled_move_leaves_all_at_one_moment(count: int) -> None:
         await node.post("add", name="idle")
         controllers = [one.controller for one in node.node.members.values()]
         make_busy(controllers[:-1])
-        bulk_turns().slice_s = 0.0
+        await give_way_at_each_part()
         move = asyncio.create_task(advance_together(controllers, 1e7, WINDOW_S))
         await moving(controllers[0])
         move.cancel()
@@ -149,7 +148,7 @@ async def test_a_year_is_not_too_long() -> None:
 async def test_a_long_snapshot_does_not_keep_other_changes_of_the_node_waiting() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=20)
-        bulk_turns().slice_s = 0.0
+        await give_way_at_each_part()
         taking = asyncio.create_task(node.post("snapshot", label="noon"))
         held = []
         while not taking.done():
@@ -162,7 +161,7 @@ async def test_a_long_snapshot_does_not_keep_other_changes_of_the_node_waiting()
 async def test_controller_that_is_removed_while_a_snapshot_is_taken_is_not_in_it() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=20)
-        bulk_turns().slice_s = 0.0
+        await give_way_at_each_part()
         taking = asyncio.create_task(node.post("snapshot", label="noon"))
         await asyncio.sleep(0)
         removed = node.member("gh-1").number

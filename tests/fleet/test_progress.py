@@ -13,8 +13,7 @@ from leverframe.fleet.progress import (
     RequestsUnderWay,
     count_done,
 )
-from leverframe.loop_shares import bulk_turns
-from tests.fleet.loop_node import LoopNode, loop_node
+from tests.fleet.loop_node import LoopNode, give_way_at_each_part, loop_node
 from tests.patience import PATIENCE_S
 
 MANY = 60
@@ -24,7 +23,7 @@ async def seen_meanwhile(node: LoopNode, target: str, method: str = "POST") -> l
     """Make a request, and ask how far it is until it is answered."""
     named = {PROGRESS.lower(): "mine"}
     # Others have their turn after every controller.
-    bulk_turns().slice_s = 0.0
+    await give_way_at_each_part()
     asking = asyncio.ensure_future(node.ask(f"/api/fleet/{target}", b"", method, **named))
     seen = []
     while not asking.done():
