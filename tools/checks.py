@@ -26,6 +26,8 @@ from types import MappingProxyType
 CORES = 2
 #: More than cores: tests of browsers and of other processes wait a third of their time.
 WORKERS = 4
+#: The thorough forms wait for half of their time.
+THOROUGH_WORKERS = 6
 
 #: The longest first, so that none is left at the end when all others are done.
 LINT = {
@@ -37,11 +39,10 @@ LINT = {
 }
 
 
-PYTEST = [
-    *("pytest", "-p", "tools.workers", "--workers", str(WORKERS)),
+def pytest_with(workers: int) -> list[str]:
     # What new tests cost shows before it adds up.
-    *("--durations", "12", "--durations-min", "3"),
-]
+    shown = ("--durations", "12", "--durations-min", "3")
+    return ["pytest", "-p", "tools.workers", "--workers", str(workers), *shown]
 
 
 #: Is in every file of tests that try more in a thorough run; tests/conftest.py sees to it.
@@ -56,12 +57,12 @@ def files_that_try_more() -> list[str]:
 
 # Hypothesis marks its tests by itself; tests without a mark are the same in both runs.
 MORE = ["-m", "thorough or hypothesis or sampled"]
-THOROUGH = [*PYTEST, *MORE, *files_that_try_more()]
+THOROUGH = [*pytest_with(THOROUGH_WORKERS), *MORE, *files_that_try_more()]
 #: Checks whose output is shown while they run, one after the other.
 IN_FRONT = {
     "check": {"layers": ["pytest", "-q", "tests/test_layers.py"]},
     "test": {
-        "tests": [*PYTEST, "-p", "tools.measure"],
+        "tests": [*pytest_with(WORKERS), "-p", "tools.measure"],
         "coverage": ["tools.coverage_goals"],
     },
     "test-all": {"thorough": THOROUGH},
