@@ -32,6 +32,14 @@ def twin() -> Iterator[Twin]:
         yield twin
 
 
+@pytest.fixture(autouse=True)
+def keys_interrupt() -> Iterator[None]:
+    """Let SIGINT interrupt, also where the tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def front(twin: Twin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlainFront]:
     """Serve a unit with two rules."""
