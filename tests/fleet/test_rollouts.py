@@ -335,6 +335,48 @@ async def test_without_a_snapshot_there_is_no_way_back_and_without_one_nothing_b
         assert told["why"] == "The program failed; its log says more."
 
 
+# --- storage that takes nothing for a while -------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_last_stored", [False, True])
+async def test_rollout_and_its_way_back_resume_wherever_storage_refused_a_write(
+    is_last_stored: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.jobs.job.AGAIN_S", 0.0)
+    lane = MortalLane(Disk(), 10**6, is_last_stored=is_last_stored)
+    async with loop_node(lane) as node:
+        await node.post("add", name="gh-{n}", count=2)
+        for what, after in (("start", "finished"), ("undo", "undone")):
+            writes, is_held_up = 0, True
+            while is_held_up:
+                job = await plan(node, command=f"{NAME}{writes}", groups="1,rest")
+                if what == "undo":
+                    await operate(node, job, "start")
+                is_held_up = await _is_held_up_after(node, lane, job, what, writes)
+                told = await node.get("rollout", id=job.plan.id)
+                assert (told["status"], told["why"]) == (after, None), (what, writes)
+                assert (told["done"], told["failed"]) == (2, 0), (what, writes)
+                writes += 1
+            # Snapshots, the controllers and the rows of the job were refused.
+            assert writes > 5, what
+
+
+async def _is_held_up_after(
+    node: LoopNode, lane: MortalLane, job: FleetJob, what: str, writes: int
+) -> bool:
+    """Have storage refuse all after some writes of a roll-out, until the roll-out waits for it."""
+    await node.member("gh-1").controller.writer.settled()
+    lane._left = writes
+    target = f"/api/fleet/rollout/{what}?id={job.plan.id}"
+    is_begun = (await node.ask(target)).status == 200
+    await until(lambda: job._held_up.is_set() or job._task is None or job._task.done())
+    is_held_up, lane._left = lane._left < 0, 10**6
+    if not is_begun:
+        assert (await node.ask(target)).status == 200
+    await until(lambda: job._task is not None and job._task.done())
+    return is_held_up
+
+
 # --- killed anywhere ------------------------------------------------------------------------------
 
 

@@ -46,6 +46,7 @@ BY_FLEET = Account("fleet", ADMIN, joins_commands=True)
 #: What is told of what a command would change.
 MAX_EFFECTS = 4
 DONE = 200
+NOT_SAVED = 507
 #: Commands that are carried out within one round of the loop, those of all controllers together.
 MAX_TOGETHER = 5_000
 _NOTHING = Reply(DONE, "", b"")
@@ -109,7 +110,7 @@ async def each(
         except NoLiveSnapshot as error:
             results.append(MemberResult(member.name, 409, str(error)))
         except StoreUnavailable as error:
-            results.append(MemberResult(member.name, 507, str(error)))
+            results.append(MemberResult(member.name, NOT_SAVED, str(error)))
         except ErrorForPeople as error:
             results.append(MemberResult(member.name, 400, str(error)))
         count_done()

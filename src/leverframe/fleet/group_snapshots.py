@@ -23,7 +23,7 @@ from leverframe.controller.live_snapshot import (
 )
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import settings_from_leaves
-from leverframe.fleet.bulk import BulkReport, each
+from leverframe.fleet.bulk import NOT_SAVED, BulkReport, each
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import Moved, SnapshotRecord
@@ -36,7 +36,7 @@ from leverframe.fleet.tenants import (
 )
 from leverframe.process.stored_profile import STORED_EDITION, profile_rows
 from leverframe.profile import Profile
-from leverframe.storage.store import Changes
+from leverframe.storage.store import Changes, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -114,6 +114,8 @@ class GroupSnapshots:
         for result in report.results:
             if result.status == Moved.status:
                 raise Moved(result.name)
+            if result.status == NOT_SAVED:
+                raise StoreUnavailable(result.detail)
             if result.detail is not None:
                 raise Conflict(f"No snapshot of {result.name} could be taken. {result.detail}")
 

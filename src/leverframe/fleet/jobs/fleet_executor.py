@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from leverframe.commands.table.refusals import Conflict, Refusal
-from leverframe.fleet.bulk import MemberResult
+from leverframe.fleet.bulk import NOT_SAVED, MemberResult
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.local_executor import Findings, LocalExecutor
-from leverframe.fleet.jobs.steps import NOT_SAVED, JobStep, gone
+from leverframe.fleet.jobs.steps import JobStep, gone
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import (
     OtherNodes,

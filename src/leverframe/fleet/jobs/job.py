@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
-from leverframe.fleet.bulk import MemberResult
+from leverframe.fleet.bulk import NOT_SAVED, MemberResult
 from leverframe.fleet.jobs.fleet_executor import FleetExecutor
 from leverframe.fleet.jobs.job_outcomes import JobOutcomes
 from leverframe.fleet.jobs.job_plan import JobPlan
@@ -81,6 +82,8 @@ class FleetJob:
         #: Why it waits for the storage.
         self.trouble = ""
         self._held_up = asyncio.Event()
+        #: The storage does not have the state yet.
+        self._is_unsaved = False
         #: Another node goes on with it, or will.
         self._is_lost = False
 
@@ -123,9 +126,11 @@ class FleetJob:
 
     async def _save(self, rows: dict[str, Any] | None = None) -> None:
         self._check_that_it_is_ours()
+        self._is_unsaved = True
         await self._store.commit(
             Changes(kept={**(rows or {}), _STATE: msgspec.to_builtins(self.state)})
         )
+        self._is_unsaved = False
         self._held_up.clear()
 
     def _check_that_it_is_ours(self) -> None:
@@ -156,7 +161,17 @@ class FleetJob:
         return self.state.group >= len(self.plan.groups)
 
     async def operate(self, what: Operation, by: str) -> None:
-        """Start, stop, go on, try again or go back; refuse what makes no sense now."""
+        """Start, stop, resume, retry or undo; refuse what makes no sense now."""
+        before = replace(self.state)
+        try:
+            await self._operate(what, by)
+        except StoreUnavailable:
+            # Nothing was changed: what was under way resumes.
+            self.state = before
+            self.go_on()
+            raise
+
+    async def _operate(self, what: Operation, by: str) -> None:
         if what not in self.can():
             allowed = ", ".join(self.can()) or "nothing"
             raise Conflict(
@@ -169,7 +184,6 @@ class FleetJob:
         await self.stop("")
         state = self.state
         again = self.outcomes.again() if what == "retry" else {}
-        self.outcomes |= again
         if what == "undo":
             state.status = "undoing"
         elif state.status == "waiting":
@@ -184,7 +198,7 @@ class FleetJob:
         state.why = None
         # Those that have their turn from now on have a snapshot of their own.
         state.round += 1
-        await self._save(_result_rows(again))
+        await self._note(again)
         self.go_on()
 
     async def stop(self, why: str) -> None:
@@ -229,18 +243,27 @@ class FleetJob:
             )
 
     async def _run(self) -> None:
-        while self.state.status in UNDER_WAY and not self._stop.is_set():
+        while not self._stop.is_set():
             try:
-                await (self._undo() if self.state.status == "undoing" else self._roll_out())
+                if self._is_unsaved:
+                    await self._save()
+                if self.state.status in UNDER_WAY:
+                    await self._work()
                 return
             except StoreUnavailable as error:
                 # Nothing can be written; what was done is asked for again when that is over.
                 self._held_up.set()
                 self.trouble = str(error)
                 await self._sleep(AGAIN_S)
-            except Exception:
-                log.exception("the job %s failed", self.plan.id)
-                await self._end("The program failed; its log says more.")
+
+    async def _work(self) -> None:
+        try:
+            await (self._undo() if self.state.status == "undoing" else self._roll_out())
+        except StoreUnavailable:
+            raise
+        except Exception:
+            log.exception("the job %s failed", self.plan.id)
+            await self._end("The program failed; its log says more.")
 
     async def _roll_out(self) -> None:
         """Do group after group; `waiting` is after the group that was done last."""
@@ -302,10 +325,8 @@ class FleetJob:
                 return False
             some = left[begin : begin + AT_A_TIME]
             results = await self._send(some)
-            snapshot = self.state.snapshot
-            await self._note(
-                {one: self.outcomes.after(one, results[one], snapshot) for one in some}
-            )
+            outcome = partial(self.outcomes.after, snapshot=self.state.snapshot)
+            await self._note_results(results, outcome)
             count_done(len(some))
             if await self._has_too_many_errors():
                 return False
@@ -326,6 +347,24 @@ class FleetJob:
         plan = self.plan
         by = Account(plan.by or "fleet", plan.role, joins_commands=plan.role == ADMIN)
         return JobStep(plan.id, part, by, plan.source)
+
+    async def _note_results(
+        self,
+        results: Mapping[int, MemberResult],
+        outcome: Callable[[int, MemberResult], JobOutcome],
+    ) -> None:
+        """Note results; a roll-out waits until a change can be stored, a bulk change reports it."""
+        unsaved = {
+            number: result.detail
+            for number, result in results.items()
+            if result.status == NOT_SAVED and self.plan.kind == "rollout"
+        }
+        if decided := results.keys() - unsaved.keys():
+            await self._note(
+                {one: outcome(one, result) for one, result in results.items() if one in decided}
+            )
+        for why in unsaved.values():
+            raise StoreUnavailable(why)
 
     async def _note(self, new: Mapping[int, JobOutcome]) -> None:
         await self._save(_result_rows(new))
@@ -378,7 +417,7 @@ class FleetJob:
             step = self._step(f"undo{self.state.round}")
             labels = {number: self.outcomes[number].snapshot for number in some}
             results = await self._executor.undo(labels, step)
-            await self._note({one: self.outcomes.gone_back(one, results[one]) for one in some})
+            await self._note_results(results, self.outcomes.gone_back)
         count = len(self.outcomes.to_undo())
         self.state.status = "undone"
         self.state.why = f"{count} could not go back." if count else None

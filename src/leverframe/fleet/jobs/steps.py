@@ -21,7 +21,7 @@ from leverframe.controller.hindrance import ControllerElsewhere
 from leverframe.controller.staging import Command, NeedsHashing
 from leverframe.engine.journal import Cause
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.bulk import DONE, MemberResult, check_that_it_runs, refused
+from leverframe.fleet.bulk import DONE, NOT_SAVED, MemberResult, check_that_it_runs, refused
 from leverframe.fleet.members import Member, check_that_all_are_here
 from leverframe.fleet.records import Moved, Registry
 from leverframe.fleet.tenants import is_seen, tenant_within
@@ -33,7 +33,6 @@ from leverframe.storage.store import StoreUnavailable
 _PREFIX = "job."
 #: From this status on it is not known, or not decided, what became of a step.
 UNDECIDED = 500
-NOT_SAVED = 507
 GONE = 404
 
 #: Makes the calls of a step when it is carried out, by what the controller is then.
