@@ -35,6 +35,8 @@ GOAL_GROWTH_MB = 64.0
 #: As many as a tenant may add where nothing else is said.
 CONTROLLERS = 100
 CONNECTIONS = 8
+#: As many connections as a client opens that means harm: most of what one address may have.
+MANY_CONNECTIONS = 600
 PAUSE_S = 0.01
 #: What is refused is refused sooner.
 REFUSED_WITHIN_S = 10.0
@@ -102,7 +104,12 @@ def measure(quick: bool) -> list[Figure]:
         figures = []
         for what, request in _requests(tenant, flooded, count).items():
             progress()
-            figures += _measured(neighbour, what, request, for_s)
+            figures += _measured(neighbour, what, request, CONNECTIONS, for_s)
+        for what in ("template", "export"):
+            progress()
+            many = f"{what}, {MANY_CONNECTIONS} connections"
+            request = _requests(tenant, flooded, count)[what]
+            figures += _measured(neighbour, many, request, MANY_CONNECTIONS, for_s)
         return figures
 
 
@@ -186,11 +193,13 @@ def _as_toml(template: dict[str, Any]) -> bytes:
     return b"\n".join(lines)
 
 
-def _measured(neighbour: Client, what: str, request: bytes, for_s: float) -> list[Figure]:
+def _measured(
+    neighbour: Client, what: str, request: bytes, connections: int, for_s: float
+) -> list[Figure]:
     alone = _switches_ms(neighbour, min(for_s, 5.0))
     before = _memory_mb(neighbour.node)
     _require_answer(neighbour, what, request)
-    with _flood(neighbour.node, request):
+    with _flood(neighbour.node, request, connections):
         troubled = _switches_ms(neighbour, for_s)
     growth = _memory_mb(neighbour.node) - before
     longest, usual = max(troubled), statistics.median(troubled)
@@ -252,7 +261,7 @@ def _memory_mb(node: Served) -> float:
 
 
 @contextmanager
-def _flood(node: Served, request: bytes) -> Iterator[None]:
+def _flood(node: Served, request: bytes, connections: int) -> Iterator[None]:
     """Send a request on several connections, again as soon as it is answered."""
     host, _, port = node.address.removeprefix("http://").rpartition(":")
     with tempfile.NamedTemporaryFile() as file:
@@ -260,7 +269,7 @@ def _flood(node: Served, request: bytes) -> Iterator[None]:
         file.flush()
         command = ["taskset", "-c", str(LOAD_CORE), sys.executable, "-m", "bench.flood"]
         flooding = subprocess.Popen(
-            [*command, "requests", host, port, file.name, str(CONNECTIONS)],
+            [*command, "requests", host, port, file.name, str(connections)],
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,

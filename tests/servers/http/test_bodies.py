@@ -167,7 +167,7 @@ async def upload_without_end(client: Client, size: int) -> None:
 
 
 async def test_one_address_cannot_take_all_room_for_bodies() -> None:
-    limits = HttpLimits(body_limit=lambda *_: 16 * MIB, bodies_bytes=4 * MIB)
+    limits = HttpLimits(body_limit=lambda *_: 16 * MIB, bodies_bytes=4 * MIB, read_bytes=MIB // 4)
     async with serving(path_as_text, limits) as running:
         for _ in range(4):
             await upload_without_end(await running.connect(), MIB)

@@ -41,6 +41,7 @@ from leverframe.servers.http.parsing import (
     RequestParser,
 )
 from leverframe.servers.http.server_state import ServerState
+from leverframe.servers.source_address import source_of
 
 logger = logging.getLogger(__name__)
 
@@ -119,7 +120,7 @@ def reset_at_close(transport: asyncio.Transport) -> None:
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """One client."""
 
     _transport: asyncio.Transport
@@ -146,6 +147,7 @@ class Connection(asyncio.Protocol):
         self._stream: asyncio.Task[None] | None = None
         self._answering: asyncio.Task[None] | None = None  # a handler that takes a while
         self._drained: asyncio.Future[None] | None = None
+        self._unread_reply_bytes = 0  # counted for its source
 
     def _change(self, event: Event) -> None:
         try:
@@ -174,7 +176,9 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._note_client_left()
         self._change(LOST)
+        self._end_unread_reply()
         self._let_go()
+        self._parser.close()
         self._lease.end()
         self._server.forget(self)
 
@@ -251,6 +255,12 @@ class Connection(asyncio.Protocol):
         return self._server.now + seconds
 
     # Reading
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._server.read_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(self._server.read_buffer[:nbytes].tobytes())
 
     def data_received(self, data: bytes) -> None:
         if len(data) <= MAX_FEED_BYTES and not self._unread:
@@ -459,9 +469,27 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         self.output_paused = True
         self._drain_by = self._time_to_drain()
+        unread = self._transport.get_write_buffer_size()
+        source = source_of(self.peer)
+        if self._server.unread_replies.take(source, unread):
+            self._unread_reply_bytes = unread
+        else:
+            self._server.warn_of_unread_replies(source)
+            # What is being sent at this moment ends first.
+            asyncio.get_running_loop().call_soon(self._reset_unread)
+
+    def _reset_unread(self) -> None:
+        if self.output_paused and self.state is not CLOSED:
+            self.reset()
+
+    def _end_unread_reply(self) -> None:
+        unread, self._unread_reply_bytes = self._unread_reply_bytes, 0
+        if unread:
+            self._server.unread_replies.give_back(source_of(self.peer), unread)
 
     def resume_writing(self) -> None:
         self.output_paused = False
+        self._end_unread_reply()
         if self._drained and not self._drained.done():
             self._drained.set_result(None)
         self._proceed()

@@ -37,13 +37,18 @@ class HttpLimits(Struct, frozen=True):
     #: A POST there without any sign of a body is 411. Elsewhere it is a POST with an empty body:
     #: that is what `curl -X POST` sends.
     needs_length: NeedsLength = never
-    #: All bodies that are on their way in, of all connections; beyond it is 503. No address can
-    #: take it all.
+    #: All bodies that are on their way in or not answered yet, of all connections; beyond it is
+    #: 503. No address can take it all.
     bodies_bytes: int = 64 * MIB
     #: Bodies that cannot be larger than this have room of their own, so that people can sign in
     #: whatever is being uploaded.
     small_body_bytes: int = 8 * KIB
     small_bodies_bytes: int = 4 * MIB
+    #: Bytes of one connection that are read together: so much waits there to be parsed.
+    read_bytes: int = 16 * KIB
+    #: Replies of all connections that their clients do not read, beyond `write_high_water`; a
+    #: connection that needs more is reset. No address can take it all.
+    unread_replies_bytes: int = 64 * MIB
 
     #: From the connection, or the first byte of a later request, to the end of its head.
     header_timeout_s: float = 10.0

@@ -33,7 +33,7 @@ MAX_ACCEPTED_AT_ONCE = 64
 #: How long to leave new connections waiting when the process can have no more sockets.
 PAUSE_S = 1.0
 
-Factory = Callable[[Lease], asyncio.Protocol]
+Factory = Callable[[Lease], asyncio.BaseProtocol]
 
 
 class HttpListener:

@@ -74,6 +74,8 @@ Reading = Enum("Reading", "NOTHING HEAD BODY")
 NOTHING, HEAD, BODY = Reading
 
 
+#: In place of the request that is being read, where there is none.
+_NO_REQUEST = Request("GET", "/", None, {})
 #: One address alone may fill half of the room for bodies.
 BODIES_PER_FREE = 1.0
 
@@ -107,8 +109,6 @@ class RequestParser:
     The body of a request counts in the budget until whoever got the request gives it back.
     """
 
-    _request: Request
-
     def __init__(
         self,
         limits: HttpLimits,
@@ -131,6 +131,7 @@ class RequestParser:
         if HAS_LLHTTP:
             self._http = HttpRequestParser(self)
         self._found: list[Request | BadRequest] = []
+        self._request = _NO_REQUEST
         self._unfinished = 0  # bytes since the last complete request or piece of a body
         self._max_target = limits.path_bytes + limits.query_bytes + _AUTHORITY_BYTES
         self._max_line = min(limits.path_bytes, limits.query_bytes)  # of a plain one
@@ -205,6 +206,12 @@ class RequestParser:
             self._room.give_back(self._source, len(self._body))
             self._body = bytearray()
 
+    def close(self) -> None:
+        """Stop parsing for good; without a circle of references it is free now, not some time."""
+        self.end()
+        if HAS_LLHTTP:
+            del self._http
+
     def _refuse(self, bad: BadRequest) -> None:
         if not self.is_done:
             self.end()
@@ -255,7 +262,8 @@ class RequestParser:
             raise self._body_too_large()
 
     def on_message_complete(self) -> None:
-        request = self._request
+        # Not held until the next one: its body may be large.
+        request, self._request = self._request, _NO_REQUEST
         if self.reading is BODY:
             request.body = bytes(self._body)
             self._body = bytearray()

@@ -14,6 +14,7 @@ import msgspec
 
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import lacks_descriptors
+from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.http.forwarded import NamedProxies
 from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import (
@@ -34,6 +35,8 @@ NO_FILES_LEFT = (
     " seconds."
 )
 DEFAULT_LIMITS = HttpLimits()
+#: The replies that one address alone does not read may fill half of the room for all.
+UNREAD_PER_FREE = 1.0
 
 
 def admit_every_body(_request: Request) -> Reply:
@@ -86,6 +89,10 @@ class ServerState:
         #: Seconds, no finer than the sweep: good enough for time-outs, and free.
         self.now = 0.0
         self.bodies = BodyBudget(limits)
+        #: Replies that clients do not read, by source.
+        self.unread_replies = FairShares(limits.unread_replies_bytes, UNREAD_PER_FREE)
+        #: Where each connection reads to: what it has read is taken from here before the next one.
+        self.read_buffer = memoryview(bytearray(limits.read_bytes))
         #: How many answers were given, by status.
         self.answers: Counter[int] = Counter()
         #: How late the last sweep was, and the latest one.
@@ -117,6 +124,9 @@ class ServerState:
             if self.next_sweep:
                 self.next_sweep.cancel()
                 self.next_sweep = None
+
+    def warn_of_unread_replies(self, source: str) -> None:
+        self._warn(source, "unread", "%s: a connection is reset: it reads no replies", source)
 
     def answer_later(self, connection: AnsweringConnection) -> None:
         """Plan the answers of a connection for when all that this round brings has been read."""

@@ -1,0 +1,74 @@
+"""What connections may hold in memory: bodies, bytes that wait to be parsed, unread replies."""
+
+from leverframe.servers.http.connection import Connection
+from leverframe.servers.http.limits import HttpLimits
+from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.http.parsing import BodyBudget, RequestParser
+from tests.hardware.waiting import until
+
+from .handlers import Gate, path_as_text
+from .http_peer import GET, Serving, serving
+from .test_slow_clients import LARGE, MIB, Large, NotReading
+
+SLOW = b"GET /slow HTTP/1.1\r\nHost: h\r\n\r\n"
+
+
+def the_connection(running: Serving) -> Connection:
+    (connection,) = running.server.state.connections
+    assert isinstance(connection, Connection)
+    return connection
+
+
+def test_parser_holds_no_body_beyond_its_request() -> None:
+    parser = RequestParser(HttpLimits(), BodyBudget(HttpLimits()))
+    (found,) = parser.feed(b"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc")
+    assert isinstance(found, Request)
+    assert found.body == b"abc"
+    assert (parser.head.body, parser.body_bytes) == (b"", 0)
+
+
+async def test_little_is_read_beside_a_request_that_waits_for_its_answer() -> None:
+    gate, limits = Gate(), HttpLimits()
+    async with serving(gate, limits) as running:
+        client = await running.connect()
+        count = 8 * limits.read_bytes // len(GET)
+        client.send(SLOW + GET * count)
+        await gate.entered.wait()
+        connection = the_connection(running)
+        await until(lambda: connection.input_paused)
+        assert len(connection._unread) <= limits.read_bytes
+        gate.opened.set()
+        assert [(await client.answer()).status for _ in range(count + 1)] == [200] * (count + 1)
+
+
+async def test_one_address_cannot_fill_the_memory_with_replies_that_it_does_not_read() -> None:
+    limits = HttpLimits(unread_replies_bytes=32 * MIB)
+    async with serving(Large(8 * MIB), limits) as running:
+        state = running.server.state
+        greedy = [NotReading(running) for _ in range(6)]
+        for client in greedy:
+            client.send(LARGE)
+        await running.settle()
+        await running.settle()
+        assert 0 < state.unread_replies.used <= limits.unread_replies_bytes // 2
+        assert 0 < len(state.connections) < len(greedy)
+        other = await running.connect(source="127.0.0.2")
+        assert len((await other.ask(LARGE)).body) == 8 * MIB
+        await other.close()
+        for client in greedy:
+            client.socket.close()
+        await running.settle()
+        assert state.unread_replies.used == 0
+
+
+async def test_clients_that_read_are_never_reset_for_it() -> None:
+    limits = HttpLimits(unread_replies_bytes=16 * MIB)
+
+    def handler(request: Request) -> Reply:
+        return Reply(200, "", bytes(4 * MIB)) if request.path == "/large" else path_as_text(request)
+
+    async with serving(handler, limits) as running:
+        for _ in range(8):
+            client = await running.connect()
+            assert len((await client.ask(LARGE)).body) == 4 * MIB
+        assert running.server.state.unread_replies.used == 0
