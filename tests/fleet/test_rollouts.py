@@ -377,6 +377,25 @@ async def _is_held_up_after(
     return is_held_up
 
 
+async def test_rollout_keeps_running_where_its_stop_cannot_be_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.jobs.job.AGAIN_S", 0.0)
+    lane = MortalLane(Disk(), 10**6, is_last_stored=False)
+    async with loop_node(lane) as node:
+        await node.post("add", name="gh-{n}", count=2)
+        job = await plan(node, groups="1,rest", pause="1h")
+        await node.post("rollout/start", id=job.plan.id)
+        await waiting(job)
+        await node.member("gh-1").controller.writer.settled()
+        lane._left = 0
+        await node.refused(507, "rollout/stop", id=job.plan.id)
+        told = await node.get("rollout", id=job.plan.id)
+        assert (told["status"], told["can"]) == ("waiting", ["stop", "resume"])
+        lane._left = 10**6
+        assert (await operate(node, job, "resume"))["done"] == 2
+
+
 # --- killed anywhere ------------------------------------------------------------------------------
 
 
