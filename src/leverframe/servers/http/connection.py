@@ -136,6 +136,7 @@ class Connection(asyncio.BufferedProtocol):
         self._server = server
         self._lease = lease
         self._limits = server.limits
+        self._read_buffer = server.read_buffer
         self._since = server.now  # when the state began
         self._drain_by = inf  # when what was sent has to be with the client
         self._body_seen = 0  # what had come of a body at the last look that saw it come on
@@ -257,10 +258,10 @@ class Connection(asyncio.BufferedProtocol):
     # Reading
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._server.read_buffer
+        return self._read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        self.data_received(self._server.read_buffer[:nbytes].tobytes())
+        self.data_received(self._read_buffer[:nbytes].tobytes())
 
     def data_received(self, data: bytes) -> None:
         if len(data) <= MAX_FEED_BYTES and not self._unread:
