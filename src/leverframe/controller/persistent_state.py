@@ -109,7 +109,8 @@ class PersistentState:
             return
         loop = asyncio.get_running_loop()
         self._again = loop.call_later(self._pause_s, self.write_missing)
-        if self._writer.store.shared_queue is not None:
+        if self._writer.number:
+            # One of many: none of them may keep the disk of the others busy.
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
 

@@ -29,6 +29,7 @@ from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.engine.tree import is_confidential
 from leverframe.log_throttle import LogThrottle
 from leverframe.storage.private_file import write_private
+from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Rows, Store, Stored, StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -64,6 +65,10 @@ class EncryptingStore(Store):
     def __init__(self, store: Store, key_path: Path) -> None:
         self._store = store
         self._sealer = Sealer(KeyFile(key_path))
+        if isinstance(store, SqliteStore):
+            # It seals in the thread that writes.
+            store.seal = self._sealer.sealed
+            self.shared_queue = store.shared_queue
 
     def load(self) -> Stored:
         return self.opened(self._store.load())
@@ -82,7 +87,7 @@ class EncryptingStore(Store):
         return self._sealer.opened_messages(self._store.messages())
 
     async def write(self, rows: Rows) -> None:
-        if needs_sealing(rows):
+        if self.shared_queue is None and needs_sealing(rows):
             # The key may have to be read first, and the library loaded.
             rows = await asyncio.to_thread(self._sealer.sealed, rows)
         await self._store.write(rows)
@@ -123,6 +128,8 @@ class Sealer:
 
     def sealed(self, rows: Rows) -> Rows:
         """Return rows with what is confidential sealed; not on the event loop: it reads a file."""
+        if not needs_sealing(rows):
+            return rows
         texts = {path: self._sealed_text(path, text) for path, text in _secrets_in(rows).items()}
         blobs = {
             name: self._sealed_bytes(_blob_path(name), data)

@@ -8,32 +8,71 @@ everybody who waits. One task writes, and lives while there is something to writ
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TypeVar
+from concurrent.futures import Executor
+from typing import Any
 
-from leverframe.storage.store import BatchPart, Rows, WriteQueue
+from leverframe.storage.store import BatchPart, Rows, StoreUnavailable, WriteQueue
 
 log = logging.getLogger(__name__)
 
-_Result = TypeVar("_Result")
+CLOSED = "The store is closed: the program stops."
 
-Faults = Mapping[int, BaseException]
+#: So many commits are worth a transaction, whatever else may come.
+BATCH_SIZE = 64
 
-#: Writes rows by controller; gives back what went wrong by controller, or fails for all.
-WriteBatch = Callable[[Mapping[int, Rows]], Awaitable[Faults]]
+Faults = dict[int, BaseException]
+
+#: Writes rows by controller; returns what went wrong by controller, or fails for all. It is a
+#: coroutine, or a plain function for a thread.
+WriteBatch = (
+    Callable[[Mapping[int, Rows]], Awaitable[Faults]] | Callable[[Mapping[int, Rows]], Faults]
+)
+
+
+class OneWrite(BatchPart):
+    """A write outside of a `Writer`: of a controller that does not run."""
+
+    def __init__(self, number: int, rows: Rows, done: asyncio.Future[None]) -> None:
+        self.number = number
+        self._rows = rows
+        self._done = done
+
+    def take(self) -> Rows:
+        return self._rows
+
+    def settle(self, error: BaseException | None) -> None:
+        if self._done.done():
+            # The waiting task has given up.
+            return
+        if error is None:
+            self._done.set_result(None)
+        else:
+            self._done.set_exception(error)
 
 
 class GroupCommit(WriteQueue):
-    def __init__(self, write: WriteBatch, batch_size: int) -> None:
-        """Write when so many wait, whatever else may come."""
-        self._write = write
+    def __init__(
+        self, write: WriteBatch, batch_size: int = BATCH_SIZE, thread: Executor | None = None
+    ) -> None:
+        """Write when so many wait, whatever else may come; in a thread, where there is one."""
+        self._write: Callable[..., Any] = write
         self._batch_size = batch_size
+        self._thread = thread
         self._waiting: list[BatchPart] = []
+        #: Whether all is refused that is not being written yet.
+        self.is_closed = False
         self.task: asyncio.Task[None] | None = None
 
     def add(self, part: BatchPart) -> None:
         if self.task is None or self.task.done():
             self.task = asyncio.get_running_loop().create_task(self._run())
         self._waiting.append(part)
+
+    async def write_one(self, number: int, rows: Rows) -> None:
+        """Make rows of a controller durable that no `Writer` writes."""
+        done = asyncio.get_running_loop().create_future()
+        self.add(OneWrite(number, rows, done))
+        await done
 
     async def settled(self) -> None:
         """Wait until nothing waits any more."""
@@ -43,17 +82,25 @@ class GroupCommit(WriteQueue):
     async def _run(self) -> None:
         while self._waiting:
             batch: list[BatchPart] = []
+            writing: asyncio.Future[Faults] | None = None
             try:
                 await self._collect()
                 batch = self._next(self._batch_size)
-                rows = [(part, rows) for part in batch if (rows := part.take()) is not None]
-                faults = await self._write(_merged(rows)) if rows else {}
+                rows = _taken(batch)
+                if self.is_closed:
+                    raise StoreUnavailable(CLOSED)
+                if rows and self._thread is not None:
+                    loop = asyncio.get_running_loop()
+                    writing = loop.run_in_executor(self._thread, self._write, rows)
+                elif rows:
+                    writing = asyncio.ensure_future(self._write(rows))
+                faults = {} if writing is None else await see_through(writing)
             except GeneratorExit:
                 # The loop has gone, and with it everybody who waited.
                 raise
             except BaseException as error:
                 batch = batch or self._next(len(self._waiting))
-                faults = {part.number: error for part in batch}
+                faults = await _faults_after(error, batch, writing)
             for part in batch:
                 try:
                     part.settle(faults.get(part.number))
@@ -75,12 +122,8 @@ class GroupCommit(WriteQueue):
         return parts
 
 
-async def see_through(write: Awaitable[_Result]) -> _Result:
-    """Wait for the end of a write, whatever interrupts: only then it is known what is on disk.
-
-    A write that is a coroutine begins here, so that none begins that nobody waits for.
-    """
-    writing = asyncio.ensure_future(write)
+async def see_through(writing: asyncio.Future[Faults]) -> Faults:
+    """Wait for the end of a write, whatever interrupts: only then it is known what is on disk."""
     while not writing.done():
         try:
             await asyncio.wait([writing])
@@ -92,6 +135,20 @@ async def see_through(write: Awaitable[_Result]) -> _Result:
     return writing.result()
 
 
+async def _faults_after(
+    error: BaseException, batch: Iterable[BatchPart], writing: asyncio.Future[Faults] | None
+) -> Faults:
+    """Return what went wrong in a batch that was interrupted, or whose write failed."""
+    if writing is not None:
+        try:
+            return await see_through(writing)
+        except GeneratorExit:
+            raise
+        except BaseException as fault:
+            error = fault
+    return {part.number: error for part in batch}
+
+
 def merged(several: Iterable[Rows]) -> Rows:
     """Merge rows into those that result from writing them in order."""
     rows = Rows()
@@ -100,10 +157,12 @@ def merged(several: Iterable[Rows]) -> Rows:
     return rows
 
 
-def _merged(taken: Iterable[tuple[BatchPart, Rows]]) -> dict[int, Rows]:
-    """Merge rows of the same controller."""
+def _taken(batch: Iterable[BatchPart]) -> dict[int, Rows]:
+    """Take what waits, by controller."""
     by_number: dict[int, Rows] = {}
-    for part, rows in taken:
-        former = by_number.get(part.number)
-        by_number[part.number] = rows if former is None else merged((former, rows))
+    for part in batch:
+        rows = part.take()
+        if rows is not None:
+            former = by_number.get(part.number)
+            by_number[part.number] = rows if former is None else merged((former, rows))
     return by_number

@@ -2,10 +2,12 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from leverframe.storage.group_commit import Faults, GroupCommit
 from leverframe.storage.sqlite_file import MIGRATIONS, reason, roll_back
 from leverframe.storage.statements import removes, statements_of
 from leverframe.storage.store import (
@@ -19,7 +21,6 @@ from leverframe.storage.store import (
 )
 from leverframe.storage.watched_file import WatchedFile
 
-CLOSED = "The store is closed: the program stops."
 IS_AUDIT = "({})".format(" OR ".join(f"name GLOB '{prefix}*'" for prefix in AUDIT_PREFIXES))
 _SETTINGS = "SELECT CAST(path AS BLOB), CAST(value AS BLOB) FROM setting"
 _KEPT = "SELECT CAST(name AS BLOB), CAST(value AS BLOB) FROM kept"
@@ -30,9 +31,12 @@ class SqliteStore(Store):
 
     def __init__(self, path: Path) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
+        self._queue = GroupCommit(self._write_batch, thread=self._thread)
+        self.shared_queue = self._queue
+        #: Seals what is confidential in rows, in the store's thread.
+        self.seal: Callable[[Rows], Rows] | None = None
         # Behind the transaction in the same thread, and so after its outcome was told.
         self._file = WatchedFile(path, MIGRATIONS, do_later=self._thread.submit)
-        self._is_closed = False
 
     @property
     def transactions(self) -> int:
@@ -77,30 +81,31 @@ class SqliteStore(Store):
         return rows[0][0] if rows else None
 
     async def write(self, rows: Rows) -> None:
-        if self._is_closed:
-            raise StoreUnavailable(CLOSED)
-        loop = asyncio.get_running_loop()
-        try:
-            await loop.run_in_executor(self._thread, self._write, rows)
-        except StoreUnavailable:
-            raise
-        except Exception as error:
-            raise not_saved(error) from error
+        await self._queue.write_one(self.number, rows)
 
     async def close(self) -> None:
-        if not self._is_closed:
-            self._is_closed = True
+        if not self._queue.is_closed:
+            self._queue.is_closed = True
             await asyncio.to_thread(self._finish)
 
     def _finish(self) -> None:
         self._thread.shutdown()
         self._file.close()
 
-    def _write(self, rows: Rows) -> None:
+    def _write_batch(self, parts: Mapping[int, Rows]) -> Faults:
         """Write the rows in one transaction, in the store's thread."""
-        statements = statements_of(rows)
-        if statements:
-            self._file.write(statements, erases=removes(rows))
+        rows = parts[self.number]
+        try:
+            if self.seal is not None:
+                rows = self.seal(rows)
+            statements = statements_of(rows)
+            if statements:
+                self._file.write(statements, erases=removes(rows))
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            raise not_saved(error) from error
+        return {}
 
     def settle(self) -> None:
         """Bring the main file up to date, on any thread; raise StoreUnavailable if it is lost."""

@@ -117,9 +117,9 @@ class WriteQueue(Protocol):
 class Store(Protocol):
     """The durable storage of a controller's settings."""
 
-    #: What writes for several stores at once; None where this one is written for itself.
+    #: What writes for this store, or for several together; None where `write` is used.
     shared_queue: WriteQueue | None = None
-    #: Its number among those.
+    #: Its number among those, 0 where it is alone.
     number: int = 0
 
     def load(self) -> Stored:

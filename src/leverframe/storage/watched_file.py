@@ -33,6 +33,9 @@ log = logging.getLogger(__name__)
 #: than a commit, but writes a page that changed often only once.
 _CHECKPOINT_PAGES = 1000
 
+_BEGIN: Statement = ("BEGIN IMMEDIATE", ())
+_COMMIT: Statement = ("COMMIT", ())
+
 
 class WatchedFile:
     """The file of a store. Raises StoreTooNew, StoreDamaged or StoreUnavailable when opened."""
@@ -83,12 +86,13 @@ class WatchedFile:
         with self._in_use:
             self._check_files()
             try:
-                self._transact(statements, overwrites=erases or moves)
+                if erases or moves:
+                    # What is replaced or removed is overwritten, which costs a third of the speed.
+                    self._pragma("secure_delete = ON")
+                for statement in (_BEGIN, *statements, _COMMIT):
+                    self._writing.execute(*statement)
             except BaseException as error:
-                self._watch.note_log()
-                if isinstance(error, sqlite3.DatabaseError) and is_damage(error):
-                    damage = StoreDamaged(damage_sentence(self._path, str(error)))
-                    raise self._watch.give_up(damage) from error
+                self._undo(error)
                 raise
             try:
                 if erases or moves:
@@ -99,18 +103,15 @@ class WatchedFile:
                 # We caused the present state of the files.
                 self._watch = StoreWatch(self._path)
 
-    def _transact(self, statements: Sequence[Statement], *, overwrites: bool) -> None:
+    def _undo(self, error: BaseException) -> None:
+        """Roll a failed transaction back; give up writing where the file is damaged."""
         try:
-            if overwrites:
-                # What is replaced or removed is overwritten, which costs a third of the speed.
-                self._pragma("secure_delete = ON")
-            self._writing.execute("BEGIN IMMEDIATE")
-            for statement in statements:
-                self._writing.execute(*statement)
-            self._writing.execute("COMMIT")
-        except BaseException:
             roll_back(self._writing)
-            raise
+        finally:
+            self._watch.note_log()
+        if isinstance(error, sqlite3.DatabaseError) and is_damage(error):
+            damage = StoreDamaged(damage_sentence(self._path, str(error)))
+            raise self._watch.give_up(damage) from error
 
     def _tidy_up(self, statements: Sequence[Statement], erases: bool, scattered: int) -> None:
         """Note the state of the files after a transaction; have a long log checkpointed.

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.storage.group_commit import Faults, GroupCommit, merged, see_through
+from leverframe.storage.group_commit import Faults, GroupCommit, merged
 from leverframe.storage.store import (
     BatchPart,
     Changes,
@@ -30,8 +30,6 @@ from leverframe.storage.store import (
 
 log = logging.getLogger(__name__)
 
-#: So many commits are worth a transaction, whatever else may come.
-BATCH_SIZE = 64
 LOG_AGAIN_S = 60.0
 
 
@@ -55,7 +53,7 @@ class Writer(BatchPart):
     def __init__(self, store: Store) -> None:
         self.store = store
         self.number = store.number
-        self._group = store.shared_queue or GroupCommit(self._write_alone, BATCH_SIZE)
+        self._group = store.shared_queue or GroupCommit(self._write_alone)
         self._queue: list[Commit] = []
         self._being_written: list[Commit] = []
         self._waiting: list[asyncio.Future[None]] = []
@@ -98,7 +96,7 @@ class Writer(BatchPart):
         await self.store.close()
 
     async def _write_alone(self, parts: Mapping[int, Rows]) -> Faults:
-        await see_through(self.store.write(parts[self.number]))
+        await self.store.write(parts[self.number])
         return {}
 
     def take(self) -> Rows | None:

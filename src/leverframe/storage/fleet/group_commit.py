@@ -12,36 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from leverframe.storage.encrypting import KeyFile, Sealer, needs_sealing
+from leverframe.storage.encrypting import KeyFile, Sealer
 from leverframe.storage.fleet.lane import Lane
 from leverframe.storage.fleet.lane_figures import LaneFigures
 from leverframe.storage.group_commit import Faults, GroupCommit, see_through
-from leverframe.storage.sqlite import CLOSED, not_saved
-from leverframe.storage.store import BatchPart, Rows, Store, Stored, StoreUnavailable
+from leverframe.storage.sqlite import not_saved
+from leverframe.storage.store import Rows, Store, Stored, StoreUnavailable
 
 #: Parts of a transaction at most; what waits longer shares the next one.
 BATCH_SIZE = 512
-
-
-class OneWrite(BatchPart):
-    """What somebody wants written of a controller that does not run."""
-
-    def __init__(self, number: int, rows: Rows, done: asyncio.Future[None]) -> None:
-        self.number = number
-        self._rows = rows
-        self._done = done
-
-    def take(self) -> Rows:
-        return self._rows
-
-    def settle(self, error: BaseException | None) -> None:
-        if self._done.done():
-            # The waiting task has given up.
-            return
-        if error is None:
-            self._done.set_result(None)
-        else:
-            self._done.set_exception(error)
 
 
 class GroupCommitLane(Lane):
@@ -51,7 +30,6 @@ class GroupCommitLane(Lane):
         self._key_file = KeyFile(key_path)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lane")
         self.queue = GroupCommit(self._write_batch, BATCH_SIZE)
-        self._is_closed = False
         self.figures = LaneFigures()
 
     def store(self, controller: int) -> "LaneStore":
@@ -101,37 +79,34 @@ class GroupCommitLane(Lane):
         }
         if refused:
             parts = {one: rows for one, rows in parts.items() if one not in refused}
-        faults: Faults = refused
+        faults: Faults = {**refused}
         if parts:
-            faults = refused | await self.written(parts)
+            faults |= await self.written(parts)
             self.figures.count_batch(len(parts))
         self.figures.count_outcomes(len(parts) + len(refused), faults.values())
         return faults
 
     def why_refused(self, controller: int) -> StoreUnavailable | None:
         """Return why nothing of a controller is written now, where that is so."""
-        return StoreUnavailable(CLOSED) if self._is_closed else None
+        return None
 
-    async def written(self, parts: Mapping[int, Rows]) -> dict[int, BaseException]:
+    async def written(self, parts: Mapping[int, Rows]) -> Faults:
         """Write parts in the lane's thread; return what went wrong by controller."""
         loop = asyncio.get_running_loop()
         return await see_through(loop.run_in_executor(self._thread, self._write, parts))
 
-    def _write(self, parts: Mapping[int, Rows]) -> dict[int, BaseException]:
+    def _write(self, parts: Mapping[int, Rows]) -> Faults:
         """Write parts in one transaction, or else each by itself; return what went wrong."""
         try:
-            self.write_parts({one: self._sealed(one, rows) for one, rows in parts.items()})
+            self.write_parts({one: self.sealer(one).sealed(rows) for one, rows in parts.items()})
         except BaseException as error:
             if len(parts) == 1 or isinstance(error, LaneUnavailable):
                 return dict.fromkeys(parts, _refusal(error))
-            faults: dict[int, BaseException] = {}
+            faults: Faults = {}
             for controller, rows in parts.items():
                 faults |= self._write({controller: rows})
             return faults
         return {}
-
-    def _sealed(self, controller: int, rows: Rows) -> Rows:
-        return self.sealer(controller).sealed(rows) if needs_sealing(rows) else rows
 
     async def forget(self, controllers: Iterable[int]) -> None:
         loop = asyncio.get_running_loop()
@@ -143,10 +118,10 @@ class GroupCommitLane(Lane):
             raise not_saved(error) from error
 
     async def close(self) -> None:
-        if self._is_closed:
+        if self.queue.is_closed:
             return
         await self.queue.settled()
-        self._is_closed = True
+        self.queue.is_closed = True
         await asyncio.to_thread(self._finish)
 
     def _finish(self) -> None:
@@ -196,9 +171,7 @@ class LaneStore(Store):
         return self._sealer.opened_messages(self._lane.read_messages(self.number))
 
     async def write(self, rows: Rows) -> None:
-        done = asyncio.get_running_loop().create_future()
-        self._lane.queue.add(OneWrite(self.number, rows, done))
-        await done
+        await self._lane.queue.write_one(self.number, rows)
 
     async def close(self) -> None:
         """Leave the lane open, which others use, too."""

@@ -24,6 +24,7 @@ from leverframe.storage.fleet.recent_batches import (
     recent_rows,
 )
 from leverframe.storage.fleet.statements import fleet_statements, forgetting
+from leverframe.storage.group_commit import Faults
 from leverframe.storage.sqlite import IS_AUDIT
 from leverframe.storage.sqlite_file import roll_back
 from leverframe.storage.statements import Statement, removes
@@ -63,7 +64,7 @@ class SqliteLane(GroupCommitLane):
 
     # --- writing ----------------------------------------------------------------------------------
 
-    async def written(self, parts: Mapping[int, Rows]) -> dict[int, BaseException]:
+    async def written(self, parts: Mapping[int, Rows]) -> Faults:
         faults = await super().written(parts)
         if self._recent.size >= ENOUGH:
             # Nobody waits for it: meanwhile the next batch comes together.
