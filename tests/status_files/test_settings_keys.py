@@ -2,8 +2,11 @@
 
 import pytest
 
+from leverframe.commands.table.matching import TABLE
 from leverframe.engine.actions import NextOneWireId
 from leverframe.profile import Profile
+from leverframe.status_files.catalogue import FILES
+from leverframe.status_files.settings import command_keys
 from tests.cases import for_each
 
 from .files_bench import FilesBench
@@ -116,3 +119,10 @@ def test_the_text_scanned_last_is_shown() -> None:
     assert bench.json(STATUS)["barcode"] == ""
     bench.sense(barcode="5901234123457")
     assert bench.json("/json/all.json")["barcode"] == "5901234123457"
+
+
+def test_every_key_that_a_row_declares_is_in_a_file() -> None:
+    commands = [row.form.items[0].name.literals[0] for row in TABLE if row.shown]
+    assert len(set(commands)) == len(commands)
+    in_files = {keys for file in FILES.values() for keys in file.keys}
+    assert {keys.meaning for keys in command_keys(*commands) if keys not in in_files} == set()

@@ -17,6 +17,7 @@ from leverframe.profile import ALWAYS, HW35, Profile, Spans, offered, spans_in_w
 from leverframe.status_files import entries, readings, settings, states
 from leverframe.status_files.keys import Keys, Shown, join_names, only_on
 from leverframe.status_files.module_readings import MODULE_READINGS
+from leverframe.status_files.settings import VARIABLES, command_keys
 from leverframe.status_files.value_parsing import ParsedValue
 from leverframe.status_files.view import View
 from leverframe.status_files.writing import json_bytes, xml_bytes
@@ -58,6 +59,7 @@ _POWER_AND_ENERGY = (
 )
 _WEATHER = (readings.weather("dthTemp", "dthHum"), readings.P1)
 _PARTICULATES = readings.particulates("pm1", "pm2", "pm4", "pm10")
+_DIGITAL_FLAGS = ("inpdp", "inpdnn", "inpdb", "imptimen")
 #: What versions after the first added to the readings.
 _LATER_READINGS = (
     readings.DEW_POINT,
@@ -111,8 +113,7 @@ _ALL = (
     # On HW 3.0 clients take the flags from other files.
     *only_on(
         HW35,
-        settings.INVERTED,
-        settings.NEGATED,
+        *command_keys("outnn", "inpdnn"),
         readings.AIR_QUALITY,
         *_LATER_READINGS,
         states.VARIABLES,
@@ -129,27 +130,17 @@ _STATUS = (
     states.SOFTWARE,
     settings.SENSOR_NAMES,
     settings.PRESSURE_NAME,
-    settings.OUTPUT_NAMES,
-    settings.PWM_NAMES,
-    settings.ANALOG_NAMES,
-    settings.DIGITAL_NAMES,
-    settings.DIFFERENTIAL_NAMES,
+    *command_keys("oname", "pname", "iname", "idname", "diffname"),
     settings.POWER_NAMES,
     settings.POWER_NAMES_5_6,
     *settings.FIXED_NAMES,
-    settings.VARIABLE_NAMES,
-    settings.INVERTED,
-    settings.LOCKED,
-    *settings.DIGITAL_FLAGS,
-    settings.ENERGY_REMEMBERED,
-    settings.LANGUAGE,
-    *settings.VARIABLES,
-    *settings.LAYOUT,
+    *command_keys("eventname", "outnn", "outblock", *_DIGITAL_FLAGS, "powsave", "lang"),
+    *command_keys(*VARIABLES, "postop", "posleft", "echeck"),
     *_STATUS_PER,
     states.VARIABLES,
     states.MQTT,
     readings.SELECTION,
-    states.PWM_FREQUENCY,
+    *command_keys("pwmf"),
 )
 
 _IX = (
@@ -183,7 +174,7 @@ _IX = (
 #: For clients of the generation before. The states are those of the `out` commands, 1 for on.
 _ST0 = (
     states.OUT,
-    replace(settings.INVERTED, names=("out6",)),
+    replace(*command_keys("outnn"), names=("out6",)),
     states.LEVELS,
     *readings.OLDER,
     states.FREQUENCY,
@@ -210,29 +201,28 @@ FILES = {
             "/json/pwmpid.json",
             "PWM duties and frequencies, the PID regulator.",
             (
-                settings.PWM_NAMES,
+                *command_keys("pname"),
                 states.PWM,
                 states.PWM_DUTY,
-                states.PWM_FREQUENCY,
-                *settings.PWM,
-                settings.PID,
+                *command_keys("pwmf", "pwmp", "pwmt", "pidvalue"),
             ),
         ),
         File(
             "/json/outputs.json",
             "Settings of the outputs.",
-            (settings.INVERTED, settings.LOCKED, settings.OUTPUT_NAMES, *settings.OUTPUTS),
+            command_keys(
+                *("outnn", "outblock", "oname", "ortime", "aout", "atout"),
+                *("oafs", "ouet", "roafs"),
+            ),
         ),
         File(
             "/json/inputs.json",
             "Settings of the inputs.",
             (
-                settings.ANALOG_NAMES,
-                *settings.ANALOG,
-                settings.DIGITAL_NAMES,
-                *settings.DIGITAL_FLAGS,
-                settings.BISTABLE_TIMES,
-                settings.DIFFERENTIAL_NAMES,
+                *command_keys("iname"),
+                settings.ANALOG_SENSORS,
+                *command_keys("igain", "calibration", "multiplier"),
+                *command_keys("idname", *_DIGITAL_FLAGS, "inpdbt", "diffname"),
                 readings.SELECTION,
             ),
         ),
@@ -247,16 +237,23 @@ FILES = {
             "1-Wire and I2C settings; `dsid` is the 1-Wire ID read last.",
             (
                 settings.LAST_ID,
-                *settings.ONEWIRE,
+                settings.ONEWIRE_IDS,
+                *command_keys("dsOffset", "onewirename"),
                 settings.SENSOR_NAMES,
                 settings.PRESSURE_NAME,
-                *settings.I2C,
+                *command_keys("i2csensors", "i2csfreq", "pmeter"),
             ),
         ),
         File(
             "/json/network.json",
             "Network name and address.",
-            (states.NAME, states.MAC, states.HARDWARE, states.SOFTWARE, settings.MODBUS_TCP),
+            (
+                states.NAME,
+                states.MAC,
+                states.HARDWARE,
+                states.SOFTWARE,
+                *command_keys("modbuson"),
+            ),
         ),
         File("/xml/ix.xml", "States and readings.", _IX),
         File(
@@ -268,7 +265,7 @@ FILES = {
                 states.NAME,
                 states.MAC_AS_IP4,
                 states.PWM_DUTY,
-                states.PWM_FREQUENCY,
+                *command_keys("pwmf"),
             ),
         ),
         File(

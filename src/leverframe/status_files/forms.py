@@ -14,6 +14,17 @@ from msgspec import Struct
 
 from leverframe.commands.table import codes
 from leverframe.commands.table.codes import CodeTable
+from leverframe.commands.table.params import (
+    Bits,
+    Changed,
+    Flag,
+    Int,
+    ListOf,
+    Param,
+    Scaled,
+    Text,
+    Word,
+)
 from leverframe.commands.table.params.particular import I2cSelection
 from leverframe.commands.table.refusals import Refusal
 from leverframe.profile import Profile
@@ -199,3 +210,34 @@ ACCOUNTS_FORM = KeyForm(
     lambda names, _: f"{_base64(names[0])}**{_base64(names[1])}*",
     _read_names,
 )
+
+
+# --- the forms of commands ------------------------------------------------------------------------
+
+
+def form_of(param: Param) -> KeyForm:
+    """Return the form of what a field of a command sets."""
+    match param:
+        case Text():
+            return TEXT_FORM
+        case Flag():
+            return FLAG_FORM
+        case Int(0, 1):
+            return BIT_FORM
+        case Int():
+            return WHOLE_FORM
+        case Scaled(factor):
+            return scaled(factor, f"/{factor}")
+        case Word(table, is_numeric):
+            return coded(table, kind=int if is_numeric else str)
+        case Bits(count):
+            return mask_of(count)
+        case I2cSelection():
+            return I2C_FORM
+        case ListOf(item=Flag()):
+            return FLAGS_FORM
+        case ListOf():
+            return NUMBERS_FORM
+        case Changed(versions):
+            return form_of(versions[0][1])
+    raise TypeError(f"{param} has no form in status files")

@@ -29,7 +29,7 @@ from leverframe.profile import Profile
 from leverframe.status_files.catalogue import FILES, keys_of
 from leverframe.status_files.keys import Keys, join_names
 from leverframe.status_files.setting_parsing import ENTRY_LISTS, ReadSetting, leaf_of, places
-from leverframe.status_files.settings import VARIABLES
+from leverframe.status_files.settings import VARIABLES, command_keys
 
 NOT_TOLD = "no status file tells it"
 CALLED = "only what the unit is called is told, not who named it"
@@ -163,7 +163,7 @@ class _SettingsReader:
         """Read the settings of the pages, which stand among the stored variables."""
         names = {
             place: name
-            for keys in VARIABLES
+            for keys in command_keys(*VARIABLES)
             for place, name in zip(self._places(keys), keys.names, strict=True)
         }
         stage = Stage(self._profile, tree)

@@ -62,6 +62,10 @@ def _expanded(tree: Any, steps: list[str], path: str = "") -> Iterator[str]:
         yield from _expanded(getattr(tree, step), rest, f"{path}.{step}" if path else step)
 
 
+def is_place(step: str) -> bool:
+    return step == "*" or step[0].isdigit()
+
+
 def part_of(step: str) -> slice:
     """Return the part of a list that a step of a pattern stands for."""
     if step == "*":

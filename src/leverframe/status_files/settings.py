@@ -1,33 +1,84 @@
 """Keys: names, flags and other settings. A key is called like the command that sets it.
 
-Where a command takes an index the key has it as its number (`ortime3`), and a number means here
-what it means there. Secrets have no key.
+What shows the settings of one command by its name is declared on its row. Where a command takes an
+index the key has it as its number (`ortime3`), and a number means here what it means there. The
+others stand here. Secrets have no key.
 """
 
+from collections.abc import Mapping
+from itertools import product
+
 from leverframe.commands.table import codes
-from leverframe.commands.table.codes import HW35_ANY, HW35_SW
+from leverframe.commands.table.matching import TABLE
+from leverframe.commands.table.params import Bits, Int, Param, Position
+from leverframe.commands.table.params.particular import I2cSelection
+from leverframe.commands.table.row import Row
 from leverframe.status_files.forms import (
     ACCOUNTS_FORM,
-    BIT_FORM,
     FLAG_FORM,
-    FLAGS_FORM,
-    I2C_FORM,
-    NUMBERS_FORM,
     TEXT_FORM,
-    WHOLE_FORM,
     coded,
+    form_of,
     joined_forms,
     joined_texts,
-    mask_of,
-    scaled,
 )
-from leverframe.status_files.keys import JOINED, SECONDS, TEXT, Keys, key, numbered
+from leverframe.status_files.keys import JOINED, TEXT, Keys, key, numbered
 from leverframe.status_files.readings import SIX
 from leverframe.status_files.stored_keys import joint_settings, setting, settings
 
-LATE_NAMES = HW35_SW["1.60a"]
-KILOHERTZ = "kHz"
-SECONDS_FORM = WHOLE_FORM.in_words(SECONDS)
+# --- commands -------------------------------------------------------------------------------------
+
+
+def _keys_of(row: Row) -> Keys:
+    """Return the keys that show what a command sets, as its row declares."""
+    *indices, last = row.form.holes
+    if len(row.sets) > 1:
+        form = joined_forms(JOINED, *map(form_of, row.params.values()))
+        return joint_settings(_name(row), _patterns(row, {}), form, row.shown, row.when)
+    param = row.params[last]
+    form = form_of(param)
+    if row.shown_in:
+        form = form.in_words(row.shown_in)
+    if isinstance(param, Bits | I2cSelection):
+        return joint_settings(_name(row), _patterns(row, {}), form, row.shown, row.when)
+    places = {letter: _places(row.params[letter]) for letter in indices}
+    names = tuple(_name(row) + "".join(map(str, at)) for at in product(*places.values()))
+    return settings(names, _patterns(row, places), form, row.shown, row.when)
+
+
+def _name(row: Row) -> str:
+    return row.form.items[0].name.literals[0]
+
+
+def _patterns(row: Row, places: Mapping[str, range]) -> str:
+    """Return where the settings of a row stand in the tree."""
+    spans = {letter: f"{numbers[0]}-{numbers[-1]}" for letter, numbers in places.items()}
+    paths = [path for group in row.sets.values() for path in group]
+    if paths and isinstance(row.params[row.form.holes[-1]], Bits):
+        # All bits go to one list.
+        paths = [f"{path}.*" for path in paths]
+    return " ".join(path.format_map(spans) for path in paths or row.limits)
+
+
+def _places(index: Param) -> range:
+    match index:
+        case Int(first, last):
+            return range(first, last + 1)
+        case Position(count):
+            return range(count)
+    raise TypeError(f"{index} is no index")
+
+
+_BY_COMMAND = {_name(row): _keys_of(row) for row in TABLE if row.shown}
+
+
+def command_keys(*commands: str) -> tuple[Keys, ...]:
+    """Return the keys that show what these commands set."""
+    return tuple(_BY_COMMAND[command] for command in commands)
+
+
+#: The commands whose keys show stored variables.
+VARIABLES = ("bit", "byte", "word", "dword", "string")
 
 # --- names ----------------------------------------------------------------------------------------
 
@@ -43,21 +94,6 @@ SENSOR_NAMES = joint_settings(
     "names of DS1-DS8, T1 and H1",
 )
 PRESSURE_NAME = setting("pressureName", "weather.p1_name", TEXT_FORM, "name of P1")
-OUTPUT_NAMES = settings(numbered("oname", 0, 6), "outputs.*.name", TEXT_FORM, "names of OUT0-OUT5")
-PWM_NAMES = settings(numbered("pname", 0, 4), "pwm.*.name", TEXT_FORM, "names of PWM0-PWM3")
-ANALOG_NAMES = settings(
-    numbered("iname", 0, 6), "analog_inputs.*.name", TEXT_FORM, "names of INPA1-INPA6"
-)
-DIGITAL_NAMES = settings(
-    numbered("idname", 0, 4), "digital_inputs.*.name", TEXT_FORM, "names of INPD1-INPD4"
-)
-DIFFERENTIAL_NAMES = settings(
-    numbered("diffname", 0, 6),
-    "differentials.*.name",
-    TEXT_FORM,
-    "names of DIFF1-DIFF6",
-    LATE_NAMES,
-)
 POWER_NAMES = settings(
     numbered("pown", 0, 4),
     "power.0-3.name",
@@ -71,13 +107,6 @@ POWER_NAMES_5_6 = settings(
     "names of POWER5-POWER6 and ENERGY5-ENERGY6",
     SIX,
 )
-VARIABLE_NAMES = settings(
-    numbered("eventname", 0, 8),
-    "event_variables.*.name",
-    TEXT_FORM,
-    "names of EVENT1-EVENT8",
-    LATE_NAMES,
-)
 FIXED_NAMES = (
     _fixed_name("pm1name", "PM1.0"),
     _fixed_name("pm25name", "PM2.5"),
@@ -86,188 +115,24 @@ FIXED_NAMES = (
     _fixed_name("co2name", "CO2"),
 )
 
-# --- outputs --------------------------------------------------------------------------------------
+# --- sensors --------------------------------------------------------------------------------------
 
-INVERTED = setting("outnn", "output_flags.invert_display", FLAG_FORM, "pages show outputs inverted")
-LOCKED = setting(
-    "outblock", "output_flags.lock", FLAG_FORM, "outputs cannot be switched from outside"
+ANALOG_SENSORS = settings(
+    numbered("sensor", 0, 6),
+    "analog_inputs.*.sensor",
+    coded(codes.ANALOG_SENSORS),
+    "sensor codes of INPA1-INPA6",
 )
-OUTPUTS = (
-    settings(
-        numbered("ortime", 0, 6), "outputs.*.return_time", SECONDS_FORM, "return time of OUT0-OUT5"
-    ),
-    settings(
-        numbered("aout", 0, 6), "outputs.*.periodic", FLAG_FORM, "periodic switching of OUT0-OUT5"
-    ),
-    settings(
-        numbered("atout", 0, 12),
-        "outputs.*.on_time outputs.*.off_time",
-        SECONDS_FORM,
-        "on times of OUT0-OUT5 (0-5) and off times (6-11)",
-    ),
-    settings(
-        numbered("oafs", 0, 6),
-        "outputs.*.on_after_start",
-        FLAG_FORM,
-        "OUT0-OUT5 go on after the start",
-    ),
-    settings(
-        numbered("ouet", 0, 6), "outputs.*.start_delay", SECONDS_FORM, "start delay of OUT0-OUT5"
-    ),
-    settings(
-        numbered("roafs", 0, 6),
-        "outputs.*.remember",
-        FLAG_FORM,
-        "OUT0-OUT5 remember their state",
-        HW35_SW["1.30"],
-    ),
-)
-
-# --- PWM and PID ----------------------------------------------------------------------------------
-
-PWM = (
-    joint_settings(
-        "pwmp",
-        "pwm.*.active_low pwm.*.on_off_mode",
-        mask_of(8),
-        "active low of PWM0-PWM3 (bits 0-3), mode ON/OFF (bits 4-7)",
-    ),
-    settings(
-        numbered("pwmt", 0, 4),
-        "pwm.*.change_time",
-        SECONDS_FORM,
-        "duty change time of PWM0-PWM3",
-        HW35_SW["1.30"],
-    ),
-)
-PID = joint_settings(
-    "pidvalue",
-    "pid.enabled pid.source pid.target pid.kp pid.ki pid.kd pid.pwm",
-    joined_forms(
-        JOINED,
-        *(FLAG_FORM, coded(codes.PID_SOURCES), scaled(10, "")),
-        *(WHOLE_FORM, WHOLE_FORM, WHOLE_FORM, WHOLE_FORM),
-    ),
-    "regulator: enabled, input code, target times 10, Kp, Ki, Kd, PWM output",
-)
-
-# --- inputs ---------------------------------------------------------------------------------------
-
-NEGATED = joint_settings(
-    "inpdnn", "digital_inputs.*.negate_display", mask_of(4), "negation of INPD1-INPD4"
-)
-DIGITAL_FLAGS = (
-    joint_settings("inpdp", "digital_inputs.*.pull_up", mask_of(4), "pull-up of INPD1-INPD4"),
-    NEGATED,
-    joint_settings(
-        "inpdb", "digital_inputs.*.bistable", mask_of(4), "bistable mode of INPD1-INPD4"
-    ),
-    joint_settings(
-        "imptimen",
-        "impulse_time.*",
-        mask_of(2),
-        "impulse time of INPD1+INPD2 (bit 0) and INPD3+INPD4 (bit 1)",
-    ),
-)
-BISTABLE_TIMES = settings(
-    numbered("inpdbt", 0, 4),
-    "digital_inputs.*.bistable_time",
-    SECONDS_FORM,
-    "bistable time of INPD1-INPD4",
-)
-ANALOG = (
-    settings(
-        numbered("sensor", 0, 6),
-        "analog_inputs.*.sensor",
-        coded(codes.ANALOG_SENSORS),
-        "sensor codes of INPA1-INPA6",
-    ),
-    settings(
-        numbered("igain", 0, 4),
-        "analog_inputs.0-3.gain",
-        coded(codes.GAINS, "1, 2 or 3", int),
-        "gain codes of INPA1-INPA4",
-    ),
-    settings(
-        numbered("calibration", 0, 6),
-        "analog_inputs.*.calibration",
-        WHOLE_FORM.in_words("millivolts"),
-        "calibration of INPA1-INPA6",
-    ),
-    settings(
-        numbered("multiplier", 0, 6),
-        "analog_inputs.*.multiplier",
-        scaled(100, "/100"),
-        "multiplier of INPA1-INPA6",
-    ),
-)
-
-# --- 1-Wire and I2C -------------------------------------------------------------------------------
-
 LAST_ID = key("dsid", lambda view: view.engine.machine.dsid, "1-Wire ID read last", TEXT)
-ONEWIRE = (
-    settings(
-        numbered("dsid", 1, 8),
-        "onewire.*.id",
-        TEXT_FORM,
-        "1-Wire IDs of DS1-DS8; eight zero bytes are none",
-    ),
-    settings(
-        numbered("dsOffset", 1, 8),
-        "onewire.*.offset",
-        scaled(10, "/10 °C"),
-        "offsets of DS1-DS8",
-    ),
-    settings(
-        tuple(f"onewirename{sensor}{place}" for sensor in range(3) for place in range(3)),
-        "onewire_extra.*.names.*",
-        TEXT_FORM,
-        "names of the readings of the additional 1-Wire sensors",
-        HW35_SW["1.57"],
-    ),
-)
-I2C = (
-    joint_settings(
-        "i2csensors",
-        "i2c.primary i2c.sps30",
-        I2C_FORM,
-        "1 NONE, 2 BME280, 4 AM2320, 8 HTS221; plus 16 with SPS30",
-    ),
-    setting(
-        "i2csfreq",
-        "i2c.frequency",
-        WHOLE_FORM.in_words(KILOHERTZ),
-        "frequency of the I2C sensors",
-    ),
-    setting("pmeter", "weather.altitude", WHOLE_FORM.in_words("m"), "altitude above the sea"),
+ONEWIRE_IDS = settings(
+    numbered("dsid", 1, 8),
+    "onewire.*.id",
+    TEXT_FORM,
+    "1-Wire IDs of DS1-DS8; eight zero bytes are none",
 )
 
-# --- pages, stored variables, network, accounts ---------------------------------------------------
+# --- accounts -------------------------------------------------------------------------------------
 
-LANGUAGE = setting(
-    "lang",
-    "ui.language",
-    coded(codes.LANGUAGES),
-    "language of the pages: 0 PL, 1 EN, 2 FR, 3 HU, 4 CZ",
-)
-ENERGY_REMEMBERED = setting(
-    "powsave", "energy_remember", FLAG_FORM, "energy and power survive a restart"
-)
-VARIABLES = (
-    settings(numbered("bit", 0, 8), "variables.bits.*", BIT_FORM, "stored bits"),
-    settings(numbered("byte", 0, 4), "variables.bytes.*", WHOLE_FORM, "stored bytes"),
-    settings(numbered("word", 0, 4), "variables.words.*", WHOLE_FORM, "stored words"),
-    settings(numbered("dword", 0, 4), "variables.dwords.*", WHOLE_FORM, "stored dwords"),
-    settings(numbered("string", 0, 2), "variables.strings.*", TEXT_FORM, "stored strings"),
-)
-LAYOUT = (
-    setting("postop", "layout.top", NUMBERS_FORM, "top offsets of the elements on Status for user"),
-    setting(
-        "posleft", "layout.left", NUMBERS_FORM, "left offsets of the elements on Status for user"
-    ),
-    setting("echeck", "layout.visible", FLAGS_FORM, "visibility of the items on Status"),
-)
-MODBUS_TCP = setting("modbuson", "modbus_tcp.enabled", FLAG_FORM, "Modbus TCP server", HW35_ANY)
 ACCOUNTS = (
     setting("auth", "access.required", FLAG_FORM, "sign-in is required"),
     setting("upgr", "access.updates_allowed", FLAG_FORM, "updates are allowed"),

@@ -154,10 +154,6 @@ PWM_DUTY = replace(
     readings(numbered("pwmd", 0, 4), DUTIES, 1, PERCENT, ZERO),
     stored=settings((), "pwm.*.duty", WHOLE_FORM, "").stored,
 )
-HERTZ_FORM = WHOLE_FORM.in_words("Hz")
-PWM_FREQUENCY = settings(
-    ("pwmf0", "pwmf1"), "pwm_frequency.*", HERTZ_FORM, "frequency of PWM0 (0) and of PWM1-PWM3 (1)"
-)
 DIGITAL = key(
     "ind",
     lambda view: mask(_digital_inputs(view)),
@@ -192,6 +188,6 @@ LEVELS = Keys(
     "INPD1-INPD4 as in `ind`",
     "`up` for 1, `dn` for 0",
 )
-FREQUENCY = setting("freq", "pwm_frequency.0", HERTZ_FORM, "frequency of PWM0")
+FREQUENCY = setting("freq", "pwm_frequency.0", WHOLE_FORM.in_words("Hz"), "frequency of PWM0")
 DUTY = reading("duty", DUTIES[0], 10, PERCENT, ZERO)
 STATE_OF_PWM0 = reading("pwm", PWMS[0], 1, FLAG, ZERO)

@@ -11,6 +11,7 @@ from leverframe.status_files.setting_parsing import (
     ReadSetting,
     SettingParser,
     UnreadSetting,
+    is_place,
     part_of,
     places,
 )
@@ -102,7 +103,7 @@ def _values_at(patterns: str) -> Callable[[Any], Sequence[Any]]:
 
 def _values_of(pattern: str) -> Callable[[Any], Sequence[Any]]:
     steps = pattern.split(".")
-    place = next((at for at, step in enumerate(steps) if step == "*" or step[0].isdigit()), None)
+    place = next((at for at, step in enumerate(steps) if is_place(step)), None)
     if place is None:
         get = attrgetter(pattern)
         return lambda tree: (get(tree),)
@@ -114,7 +115,7 @@ def _values_of(pattern: str) -> Callable[[Any], Sequence[Any]]:
     if not rest:
         return lambda tree: branch(tree)[part]
     inner = _values_of(".".join(rest))
-    if any(step == "*" for step in rest):
+    if any(map(is_place, rest)):
         return lambda tree: [value for one in branch(tree)[part] for value in inner(one)]
     leaf = attrgetter(".".join(rest))
     return lambda tree: [leaf(one) for one in branch(tree)[part]]

@@ -104,6 +104,7 @@ ROWS = (
         "GET /inpa.cgi?powsave=<A>",
         A=Flag(),
         sets="energy_remember",
+        shown="energy and power survive a restart",
         doc="Save energy and power readings periodically, so that they survive a restart.",
     ),
 )

@@ -84,6 +84,7 @@ ANALOG_ROWS = (
         A=ANALOG_INDEX,
         B=NAME,
         sets="analog_inputs.{A}.name",
+        shown="names of INPA1-INPA6",
         doc="Name an analog input.",
     ),
     SENSOR_ROW,
@@ -93,6 +94,8 @@ ANALOG_ROWS = (
         B=GAIN,
         run=set_gain,
         limits={"analog_inputs.{A}.gain": GAIN},
+        shown="gain codes of INPA1-INPA4",
+        shown_in="1, 2 or 3",
         doc="Choose the gain 1, 10 or 50 of INPA1-INPA4; only with sensor code 1.",
     ),
     row(
@@ -100,6 +103,8 @@ ANALOG_ROWS = (
         A=ANALOG_INDEX,
         B=Int(-32768, 32767),
         sets="analog_inputs.{A}.calibration",
+        shown="calibration of INPA1-INPA6",
+        shown_in="millivolts",
         doc="Set the calibration in millivolts, added after the multiplier.",
     ),
     row(
@@ -108,6 +113,7 @@ ANALOG_ROWS = (
         B=Scaled(100, 1, 32767),
         sets="analog_inputs.{A}.multiplier",
         example={"B": "105"},
+        shown="multiplier of INPA1-INPA6",
         doc="Set the multiplier, sent times 100.",
     ),
 )
@@ -118,6 +124,7 @@ DIGITAL_ROWS = (
         A=DIGITAL_INDEX,
         B=NAME,
         sets="digital_inputs.{A}.name",
+        shown="names of INPD1-INPD4",
         doc="Name a digital input.",
     ),
     row(
@@ -125,6 +132,7 @@ DIGITAL_ROWS = (
         A=Bits(4),
         run=set_pull_ups,
         limits={"digital_inputs.*.pull_up": Flag()},
+        shown="pull-up of INPD1-INPD4",
         doc="Pull-up of INPD1-INPD4, one bit each.",
     ),
     row(
@@ -132,6 +140,7 @@ DIGITAL_ROWS = (
         A=Bits(4),
         run=set_negations,
         limits={"digital_inputs.*.negate_display": Flag()},
+        shown="negation of INPD1-INPD4",
         doc="Negated display of INPD1-INPD4, one bit each.",
     ),
     row(
@@ -139,6 +148,7 @@ DIGITAL_ROWS = (
         A=Bits(4),
         run=set_bistable_modes,
         limits={"digital_inputs.*.bistable": Flag()},
+        shown="bistable mode of INPD1-INPD4",
         doc="Bistable mode of INPD1-INPD4, one bit each.",
     ),
     row(
@@ -146,12 +156,15 @@ DIGITAL_ROWS = (
         A=DIGITAL_INDEX,
         B=Int(0, INT32),
         sets="digital_inputs.{A}.bistable_time",
+        shown="bistable time of INPD1-INPD4",
+        shown_in="seconds",
         doc="Seconds after which a bistable input falls back; 0 is never.",
     ),
     row(
         "GET /stm.cgi?imptimen=<A>",
         A=Bits(2),
         sets="impulse_time",
+        shown="impulse time of INPD1+INPD2 (bit 0) and INPD3+INPD4 (bit 1)",
         doc="Impulse time of the pairs INPD1+INPD2 (bit 0) and INPD3+INPD4 (bit 1).",
     ),
 )
@@ -200,6 +213,7 @@ DIFFERENTIAL_ROWS = (
         B=NAME,
         sets="differentials.{A}.name",
         when=HW35_SW["1.60a"],
+        shown="names of DIFF1-DIFF6",
         doc="Name a differential reading.",
     ),
 )

@@ -163,6 +163,7 @@ ROWS = (
         A=Flag(),
         sets="modbus_tcp.enabled",
         when=HW35_ANY,
+        shown="Modbus TCP server",
         doc="Switch the Modbus TCP server.",
     ),
 )

@@ -61,6 +61,7 @@ ROWS = (
         A=OUTPUT_INDEX,
         B=Text(15),
         sets="outputs.{A}.name",
+        shown="names of OUT0-OUT5",
         doc="Name an output.",
     ),
     row(
@@ -82,12 +83,14 @@ ROWS = (
         "GET /stm.cgi?outnn=<A>",
         A=Flag(),
         sets="output_flags.invert_display",
+        shown="pages show outputs inverted",
         doc="Show output states inverted on the page; the outputs themselves do not change.",
     ),
     row(
         "GET /stm.cgi?outblock=<A>",
         A=Flag(),
         sets="output_flags.lock",
+        shown="outputs cannot be switched from outside",
         doc="Lock outputs and PWM outputs: only schedule, rules and watchdog switch them.",
     ),
     row(
@@ -96,6 +99,8 @@ ROWS = (
         B=SECONDS,
         sets="outputs.{A}.return_time",
         run=check_unlocked,
+        shown="return time of OUT0-OUT5",
+        shown_in="seconds",
         doc="Switch the output off that many seconds after it went on; 0 is never. Refused while "
         "outputs are locked, except 0.",
     ),
@@ -105,6 +110,7 @@ ROWS = (
         B=Flag(),
         sets="outputs.{A}.periodic",
         run=switch_periodic,
+        shown="periodic switching of OUT0-OUT5",
         doc="Switch the output on and off periodically; to begin that is refused while outputs are "
         "locked.",
     ),
@@ -114,6 +120,8 @@ ROWS = (
         B=SECONDS,
         run=set_periodic_time,
         limits={"outputs.*.on_time": SECONDS, "outputs.*.off_time": SECONDS},
+        shown="on times of OUT0-OUT5 (0-5) and off times (6-11)",
+        shown_in="seconds",
         doc="Seconds on (A 0-5) or off (A 6-11) of periodic switching of OUT0-OUT5. Refused while "
         "that is on and outputs are locked.",
     ),
@@ -122,6 +130,7 @@ ROWS = (
         A=OUTPUT_INDEX,
         B=Flag(),
         sets="outputs.{A}.on_after_start",
+        shown="OUT0-OUT5 go on after the start",
         doc="Switch the output on after the controller has started.",
     ),
     row(
@@ -129,6 +138,8 @@ ROWS = (
         A=OUTPUT_INDEX,
         B=SECONDS,
         sets="outputs.{A}.start_delay",
+        shown="start delay of OUT0-OUT5",
+        shown_in="seconds",
         doc="Seconds after the start before the output is switched on.",
     ),
     row(
@@ -137,6 +148,7 @@ ROWS = (
         B=Flag(),
         sets="outputs.{A}.remember",
         when=HW35_SW["1.30"],
+        shown="OUT0-OUT5 remember their state",
         doc="Restore the output's last state after a restart.",
     ),
 )

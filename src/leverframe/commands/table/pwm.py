@@ -59,6 +59,7 @@ ROWS = (
         A=PWM_INDEX,
         B=Text(15),
         sets="pwm.{A}.name",
+        shown="names of PWM0-PWM3",
         doc="Name a PWM output.",
     ),
     row(
@@ -90,6 +91,7 @@ ROWS = (
         A=Bits(8),
         run=set_polarity_and_mode,
         limits={"pwm.*.active_low": Flag(), "pwm.*.on_off_mode": Flag()},
+        shown="active low of PWM0-PWM3 (bits 0-3), mode ON/OFF (bits 4-7)",
         doc="Bits 0-3: active low for PWM0-PWM3; bits 4-7: mode ON/OFF for PWM0-PWM3. "
         "Refused while outputs are locked.",
     ),
@@ -100,6 +102,8 @@ ROWS = (
         sets="pwm_frequency.{A}",
         run=check_unlocked,
         example={"B": "20000"},
+        shown="frequency of PWM0 (0) and of PWM1-PWM3 (1)",
+        shown_in="Hz",
         doc="Set the frequency in Hz of PWM0 (A = 0) or of PWM1-PWM3 together (A = 1). "
         "Refused while outputs are locked.",
     ),
@@ -110,6 +114,8 @@ ROWS = (
         sets="pwm.{A}.change_time",
         run=check_unlocked,
         when=HW35_SW["1.30"],
+        shown="duty change time of PWM0-PWM3",
+        shown_in="seconds",
         doc="Set the seconds over which the duty moves to a newly set value. Refused while "
         "outputs are locked.",
     ),
@@ -136,6 +142,7 @@ PID_ROWS = (
         },
         run=set_up_pid,
         example={"B": "10", "C": "215", "D": "500", "E": "10", "F": "0"},
+        shown="regulator: enabled, input code, target times 10, Kp, Ki, Kd, PWM output",
         doc="Set up the PID regulator: enabled, input, target times 10, Kp, Ki, Kd (each times "
         "100), controlled PWM output. Refused while outputs are locked.",
     ),

@@ -87,6 +87,10 @@ class Row(Struct, frozen=True, kw_only=True):
     replaced_when: Spans
     #: Texts of fields that read better than what their types alone give; the tests send them.
     example: Mapping[str, str]
+    #: What the keys of the status files say that show its settings by its name; "" for no key.
+    shown: str
+    #: Their scale, where the types of the fields do not say it.
+    shown_in: str
     _lists: frozenset[str] = frozenset()
     _optional: frozenset[str] = frozenset()
     #: An encoded asterisk can only be a separator: clients encode whole values.
@@ -170,6 +174,8 @@ def row(
     replaced_by: str | None = None,
     replaced_when: Spans = ALWAYS,
     example: Mapping[str, str] | None = None,
+    shown: str = "",
+    shown_in: str = "",
     **params: Param,
 ) -> Row:
     """Make a row from how it is written in the table; `sets` alone means the last field."""
@@ -201,4 +207,6 @@ def row(
         replaced_by=replaced_by,
         replaced_when=replaced_when,
         example=example or {},
+        shown=shown,
+        shown_in=shown_in,
     )

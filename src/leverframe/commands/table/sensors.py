@@ -72,6 +72,7 @@ SENSOR_ROWS = (
             "i2c.sps30": Flag(),
         },
         example={"A": "18"},
+        shown="1 NONE, 2 BME280, 4 AM2320, 8 HTS221; plus 16 with SPS30",
         doc="Choose the primary I2C sensor (1 NONE, 2 BME280, 4 AM2320, 8 HTS221) plus 16 for "
         "SPS30.",
     ),
@@ -79,6 +80,8 @@ SENSOR_ROWS = (
         "GET /stm.cgi?i2csfreq=<A>",
         A=Int(5, 100),
         sets="i2c.frequency",
+        shown="frequency of the I2C sensors",
+        shown_in="kHz",
         doc="Set the frequency of the I2C sensors in kHz.",
     ),
 )
@@ -107,6 +110,8 @@ WEATHER_ROWS = (
         "GET /stm.cgi?pmeter=<A>",
         A=Int(-1000, 10000),
         sets="weather.altitude",
+        shown="altitude above the sea",
+        shown_in="m",
         doc="Set the altitude in meters; P1 is reduced to sea level with it.",
     ),
 )
@@ -120,6 +125,8 @@ EXTRA_ROWS = (
         run=set_offset,
         limits={"onewire.*.offset": OFFSET},
         example={"B": "-5"},
+        shown="offsets of DS1-DS8",
+        shown_in="/10 °C",
         doc="Set the offset of DS1-DS8 in degrees, times 10.",
     ),
     row(
@@ -138,6 +145,7 @@ EXTRA_ROWS = (
         sets="onewire_extra.{A}.names.{B}",
         limits={"onewire_extra.*.names": ListOf(NAME, 3)},
         when=HW35_SW["1.57"],
+        shown="names of the readings of the additional 1-Wire sensors",
         doc="Name reading B of the additional 1-Wire sensor A (mapping slots 4-6).",
     ),
 )

@@ -197,6 +197,7 @@ OTHER_ROWS = (
         B=Text(15),
         sets="event_variables.{A}.name",
         when=HW35_SW["1.60a"],
+        shown="names of EVENT1-EVENT8",
         doc="Name an event variable.",
     ),
     row(
@@ -211,18 +212,21 @@ OTHER_ROWS = (
         "GET /stm.cgi?postop=0*<A>",
         A=OFFSETS,
         sets="layout.top",
+        shown="top offsets of the elements on Status for user",
         doc="Top offsets of the elements on the Status for user page.",
     ),
     row(
         "GET /stm.cgi?posleft=0*<A>",
         A=OFFSETS,
         sets="layout.left",
+        shown="left offsets of the elements on Status for user",
         doc="Left offsets of the elements on the Status for user page.",
     ),
     row(
         "GET /stm.cgi?echeck=<A>",
         A=ListOf(Flag(), visibility_count, separator=""),
         sets="layout.visible",
+        shown="visibility of the items on Status",
         doc="Visibility of the items on the Status page, one character each.",
     ),
     row(
@@ -231,6 +235,7 @@ OTHER_ROWS = (
         B=BIT,
         sets="variables.bits.{A}",
         limits={"variables.bits": ListOf(BIT, 8)},
+        shown="stored bits",
         doc="Set a one-bit variable.",
     ),
     row(
@@ -239,6 +244,7 @@ OTHER_ROWS = (
         B=BYTE,
         sets="variables.bytes.{A}",
         limits={"variables.bytes": ListOf(BYTE, 4)},
+        shown="stored bytes",
         doc="Set a one-byte variable.",
     ),
     row(
@@ -247,6 +253,7 @@ OTHER_ROWS = (
         B=WORD,
         sets="variables.words.{A}",
         limits={"variables.words": ListOf(WORD, 4)},
+        shown="stored words",
         doc="Set a two-byte variable.",
     ),
     row(
@@ -254,6 +261,7 @@ OTHER_ROWS = (
         A=Int(0, 3),
         B=Int(-INT32 - 1, INT32),
         sets="variables.dwords.{A}",
+        shown="stored dwords",
         doc="Set a four-byte variable.",
     ),
     row(
@@ -261,6 +269,7 @@ OTHER_ROWS = (
         A=Int(0, 1),
         B=Text(15),
         sets="variables.strings.{A}",
+        shown="stored strings",
         doc="Set a string variable.",
     ),
 )

@@ -61,6 +61,7 @@ ROWS = (
         "GET /stm.cgi?lang=<A>",
         A=Word(codes.LANGUAGES),
         sets="ui.language",
+        shown="language of the pages: 0 PL, 1 EN, 2 FR, 3 HU, 4 CZ",
         doc="Choose the language of the pages.",
     ),
     row(
