@@ -55,7 +55,7 @@ def test_every_mistake_is_printed_with_its_file(
     [
         (
             b"[outputs.OUT0]\nnmae = 'a'\n",
-            ", line 2: outputs.OUT0.nmae is unknown; did you mean name?",
+            ", line 2: Unknown key `outputs.OUT0.nmae`. Did you mean `name`?",
         ),
         (b"[outputs.OUT0]\nname = 5\n", ", line 2: outputs.OUT0.name must be a text."),
         (b"[outputs.OUT0]\nname = 'a\n", ", line 2 is not valid TOML: "),

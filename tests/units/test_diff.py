@@ -154,7 +154,7 @@ def test_a_recording_tells_what_its_status_files_show(
     [
         ("unit.txt", "x", "is nothing that can be compared; name the address of a unit"),
         ("gone.bin", None, "gone.bin cannot be read: No such file"),
-        ("unit.toml", "nmae = 1", "line 1: nmae is unknown; did you mean name?"),
+        ("unit.toml", "nmae = 1", "line 1: Unknown key `nmae`. Did you mean `name`?"),
         ("b.json", '{"hw":"3.9","sw":"1.75","settings":{"pwm.0.duty":900}}', "that no version"),
         ("gone.toml", None, "gone.toml cannot be read"),
         ("empty.jsonl", None, "holds no status file that tells the version"),

@@ -76,16 +76,23 @@ def test_units_are_chosen_by_name_address_or_group(folder: Path) -> None:
     assert inventory.selected(("south",)) == [south]
     assert inventory.selected(("http://192.168.1.10",)) == [north]
     assert inventory.selected(group="greenhouses") == [north]
-    with pytest.raises(BadUnitFile, match="souht is unknown; did you mean south"):
+    with pytest.raises(BadUnitFile, match="Unknown unit `souht`. Did you mean `south`"):
         inventory.selected(("souht",))
-    with pytest.raises(BadUnitFile, match="green is unknown"):
+    with pytest.raises(
+        BadUnitFile,
+        match=r"Unknown group `green`. Did you mean `greenhouses`\? Allowed: greenhouses, all",
+    ):
         inventory.selected(group="green")
 
 
 @pytest.mark.parametrize(
     ("lines", "number", "sentence"),
     [
-        ('[units.x]\naddress = "http://192.168.1.11:1"\nmca = "1"', 3, "units.x.mca is unknown"),
+        (
+            '[units.x]\naddress = "http://192.168.1.11:1"\nmca = "1"',
+            3,
+            "Unknown key `units.x.mca`. Did you mean `mac`",
+        ),
         ('[units.x]\naddress = "http://a"\ngroups = [["all"]]', 3, "must be a list such as"),
         ("[units.x]", 1, "units.x lacks address, such as"),
         ("units.x = 1", 1, "units.x must be a table: [units.x]."),
@@ -97,7 +104,7 @@ def test_units_are_chosen_by_name_address_or_group(folder: Path) -> None:
         ('[units.x]\naddress = "http://a\\u001b"', 2, "units.x.address is not an address"),
         ("[units.x]\naddress = 5", 2, "units.x.address must be an address such as"),
         ('[units.x]\naddress = "http://admin:hush@host"', 2, "without a name, a password or"),
-        ('[units.x]\naddress = "http://a"\ngroups = ["al"]', 3, "units.x: al is unknown; did"),
+        ('[units.x]\naddress = "http://a"\ngroups = ["al"]', 3, "units.x: Unknown group `al`. "),
         ('[units.x]\naddress = "http://a"\nmac = "12"', 3, "must be six bytes such as"),
         ('[units.x]\naddress = "http://a"\npassword = "hush"', 3, 'must be { env = "NAME" }'),
         ('[units.x]\naddress = "http://a"\npassword = { env = "NO" }', 3, "variable NO, which"),

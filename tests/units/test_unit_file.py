@@ -138,12 +138,15 @@ def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("[outputz.OUT0]", "outputz is unknown; did you mean outputs?"),
-        ("[outputs.OUT7]", "outputs.OUT7 is unknown; did you mean OUT"),
-        ("[outputs.OUT0]\nnmae = 1", "outputs.OUT0.nmae is unknown; did you mean name?"),
-        ('hw = "3.9"', "hw is unknown; known are hardware, "),
-        ("[watchdog.9]", "watchdog.9 is unknown; known are 1 to 6."),
-        ("[pwm.9]", "pwm.9 is unknown; known are PWM0, PWM1, PWM2, PWM3"),
+        ("[outputz.OUT0]", "Unknown key `outputz`. Did you mean `outputs`? Allowed: outputs, "),
+        (
+            "[outputs.OUT7]",
+            "Unknown key `outputs.OUT7`. Did you mean `OUT0`? Allowed: OUT0, OUT1, ",
+        ),
+        ("[outputs.OUT0]\nnmae = 1", "Unknown key `outputs.OUT0.nmae`. Did you mean `name`? "),
+        ('hw = "3.9"', "Unknown key `hw`. Did you mean `hardware`? Allowed: hardware, "),
+        ("[watchdog.9]", "Unknown key `watchdog.9`. Allowed: 1 to 6."),
+        ("[pwm.9]", "Unknown key `pwm.9`. Allowed: PWM0, PWM1, PWM2, PWM3."),
         ("outputs = 3", "outputs must be a table, such as [outputs]."),
         ("outputs.OUT0 = 3", "outputs.OUT0 must be a table, such as [outputs.OUT0]."),
         ("[profile]", "The version is written as hardware and software."),
@@ -200,8 +203,9 @@ def test_a_mistake_is_told_with_its_line(line: str, told: str, tmp_path: Path) -
 
 def test_an_unknown_key_lists_all_that_are_known_nearest_first(tmp_path: Path) -> None:
     (told,) = mistakes(written(tmp_path, 'hw = "3.9"\n'))
-    known = told.partition("known are ")[2].rstrip(".").split(", ")
+    known = told.partition("Allowed: ")[2].rstrip(".").split(", ")
     assert known[0] == "hardware"
+    assert len(known) == len(set(known)) > 12
     assert {"software", "outputs", "rules", "access"} <= set(known)
     assert "profile" not in known
 

@@ -89,12 +89,11 @@ class Inventory(Struct, frozen=True):
         known |= {unit.address: unit for unit in self.units}
         for name in names:
             if name not in known:
-                raise BadUnitFile(
-                    f"{self.path}: {unknown(name, [unit.name for unit in self.units])}"
-                )
+                names = [unit.name for unit in self.units]
+                raise BadUnitFile(f"{self.path}: {unknown(name, names, 'unit')}")
         groups = {name for unit in self.units for name in unit.groups}
         if group is not None and group not in groups:
-            raise BadUnitFile(f"{self.path}: {unknown(group, sorted(groups))}")
+            raise BadUnitFile(f"{self.path}: {unknown(group, sorted(groups), 'group')}")
         chosen = [known[name] for name in names] if names else list(self.units)
         return [unit for unit in chosen if group is None or group in unit.groups]
 
@@ -198,7 +197,8 @@ class _Reading:
         for group in own.get("groups", ()):
             if group not in groups:
                 known = list(groups)
-                self.wrong((*place, "groups"), f"units.{name}: {unknown(str(group), known)}")
+                sentence = unknown(str(group), known, "group")
+                self.wrong((*place, "groups"), f"units.{name}: {sentence}")
                 continue
             values |= groups[group].get("values", {})
             merged |= groups[group]

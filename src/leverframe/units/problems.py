@@ -1,10 +1,12 @@
 """What is wrong in a unit file or an inventory: where it stands, and what is allowed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from leverframe.config.described import nearest
 from leverframe.errors import ErrorForPeople
+
+#: From 0 to 1: `hw` is as like as this to `hardware`.
+LIKE_ENOUGH = 0.4
 
 
 class FileLine(NamedTuple):
@@ -38,23 +40,24 @@ class BadUnitFile(ErrorForPeople, ValueError):
         super().__init__(problems if isinstance(problems, str) else "\n".join(map(str, problems)))
 
 
-def unknown(key: str, known: Iterable[str]) -> str:
-    """Report an unknown key: the one that was probably meant, or all of them, nearest first."""
+def unknown(name: str, known: Iterable[str], what: str = "key") -> str:
+    """Report an unknown name with the one that was probably meant, and all of them."""
     names = list(known)
-    written = key.rpartition(".")[2]
-    meant = nearest(written, names)
-    if meant:
-        return f"{key} is unknown; did you mean {meant}?"
+    sentence = f"Unknown {what} `{name}`."
     if not names:
-        return f"{key} is unknown; there are none."
+        return f"{sentence} There are none."
     if len(names) > 1 and names == [*map(str, range(1, len(names) + 1))]:
-        return f"{key} is unknown; known are 1 to {len(names)}."
-    return f"{key} is unknown; known are {', '.join(_nearest_first(written, names))}."
+        return f"{sentence} Allowed: 1 to {len(names)}."
+    # Of a key, the last part alone is looked up.
+    likeness = _likeness_to(name.rpartition(".")[2] if what == "key" else name)
+    names.sort(key=likeness, reverse=True)
+    if likeness(names[0]) >= LIKE_ENOUGH:
+        sentence += f" Did you mean `{names[0]}`?"
+    return f"{sentence} Allowed: {', '.join(names)}."
 
 
-def _nearest_first(word: str, names: list[str]) -> list[str]:
-    """Sort by likeness; what is as near as another stays in its order."""
+def _likeness_to(word: str) -> Callable[[str], float]:
     # Imported here: a file without mistakes needs no guesses.
     from difflib import SequenceMatcher
 
-    return sorted(names, key=lambda name: -SequenceMatcher(None, word, name).ratio())
+    return lambda name: SequenceMatcher(None, word, name).ratio()
