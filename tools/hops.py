@@ -1,30 +1,40 @@
-"""Trace the way of one request through the program: which functions it calls, in which files.
+"""Trace ways through the program: which functions they call, in which files.
 
-A controller runs in a process of its own with a profile function, which counts calls in all
-threads: for the first request of a route, and for one after others that differ from it. Nothing of
-the program is changed for it.
+    python -m tools.hops [--path requests|fleet|unit ...] [--tree] [--source src]
 
-    python -m tools.hops [--tree] [--source src]
+`requests` are those of one controller, `fleet` is `fleet send` on two nodes that share a database
+(PostgreSQL is needed), `unit` is `unit plan` of a controller. Without `--path` all of them are
+traced. A profile function counts the calls in all threads of a process of its own: for the first
+time, and for one after others that differ from it. Nothing of the program is changed for it.
+
+The two nodes and the command run in one process, so what nodes do regularly is counted, too, where
+it falls into that time. The unit of `unit plan` is another process, which is not counted.
 
 `--tree` prints every call, indented by its depth. `--source` measures another source folder.
 """
 
 import argparse
+import asyncio
 import http.client
 import json
 import os
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
+from urllib.request import urlopen
+
+from tools.fleet_demo import NoDemo, database
 
 PROJECT = Path(__file__).parent.parent
 #: Route -> its target; no two requests of a route are alike where it has a number.
@@ -37,7 +47,15 @@ ROUTES = {
 WARM_UP = 4
 #: Watchers run after the answer, in the same or the next rounds of the event loop.
 SETTLE_S = 0.3
-PATIENCE_S = 20
+PATIENCE_S = 60
+#: Of the two nodes, and how many controllers they share.
+NODES = ("north", "south")
+COUNT = 2
+UNIT_FILE = """
+[outputs.OUT0]
+name = "Pump"
+return_time = "60s"
+"""
 ADDRESS = re.compile(r"http://([\d.]+):(\d+)/")
 
 
@@ -47,22 +65,41 @@ class Call(NamedTuple):
     function: str
 
 
+#: What was traced, and its calls.
+Traced = tuple[str, list[Call]]
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    options.add_argument("--path", action="append", choices=PATHS, help="default: all")
     options.add_argument("--tree", action="store_true", help="print every call")
     options.add_argument("--source", type=Path, default=PROJECT / "src", help="default: src")
     chosen = options.parse_args()
-    with traced_controller(chosen.source) as (process, host, port, report):
-        client = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
-        for route, target in ROUTES.items():
-            for times in (0, WARM_UP):
-                calls = trace(process, client, target, times, report)
+    for path in chosen.path or PATHS:
+        try:
+            for title, calls in PATHS[path](chosen.source):
                 files = {call.file for call in calls}
-                when = "again" if times else "for the first time"
-                print(f"{route}, {when}: {len(calls)} calls in {len(files)} files")
+                print(f"{title}: {len(calls)} calls in {len(files)} files")
                 if chosen.tree:
                     for call in calls:
                         print(f"  {'  ' * call.depth}{call.file}: {call.function}")
+        except NoDemo as error:
+            print(f"{path} is not traced: {error}", file=sys.stderr)
+
+
+# --- requests to a controller ---------------------------------------------------------------------
+
+
+def trace_requests(source: Path) -> Iterator[Traced]:
+    with traced_controller(source) as (process, host, port, report):
+        client = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
+        for route, target in ROUTES.items():
+            for times in (0, WARM_UP):
+                yield _title(route, times), trace(process, client, target, times, report)
+
+
+def _title(what: str, times: int) -> str:
+    return f"{what}, {'again' if times else 'for the first time'}"
 
 
 @contextmanager
@@ -75,7 +112,7 @@ def traced_controller(
         process = subprocess.Popen(
             [sys.executable, "-c", "from tools.hops import serve; serve()", str(report)],
             cwd=PROJECT,
-            env={**os.environ, "PYTHONPATH": str(source.resolve()), "HOPS_DATA": folder},
+            env={**environment(source), "HOPS_DATA": folder},
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -89,6 +126,10 @@ def traced_controller(
             process.terminate()
             process.wait(PATIENCE_S)
             process.stdout.close()
+
+
+def environment(source: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(source.resolve())}
 
 
 def trace(
@@ -130,12 +171,10 @@ def signal_and_wait(process: subprocess.Popen[str], number: signal.Signals, repo
 
 def serve() -> None:
     """Run a controller in this process and record its calls between two signals."""
-    import leverframe
     from leverframe.__main__ import main as run
 
-    package = str(Path(leverframe.__file__).parent)
     report = Path(sys.argv[1])
-    recorder = Recorder(package)
+    recorder = Recorder()
 
     def write(calls: list[Call]) -> None:
         unfinished = report.with_suffix(".new")
@@ -151,19 +190,25 @@ def serve() -> None:
 
     signal.signal(signal.SIGUSR1, begin)
     signal.signal(signal.SIGUSR2, end)
-    threading.setprofile(recorder.profile)
-    sys.setprofile(recorder.profile)
+    recorder.start()
     folder = str(Path(os.environ["HOPS_DATA"], "data"))
     sys.argv[1:] = ["run", "--port", "0", "--no-mdns", "--no-discovery", "--data", folder]
     run()
 
 
 class Recorder:
-    """A profile function that notes calls of functions of one package."""
+    """A profile function that notes calls of functions of the program."""
 
-    def __init__(self, package: str) -> None:
-        self._package = package
+    def __init__(self) -> None:
+        import leverframe
+
+        self._package = str(Path(leverframe.__file__).parent)
         self.calls: list[Call] = []
+
+    def start(self) -> None:
+        """Note the calls of this thread, and of those that are begun from now on."""
+        threading.setprofile(self.profile)
+        sys.setprofile(self.profile)
 
     def profile(self, frame: FrameType, event: str, _: Any) -> None:
         file = frame.f_code.co_filename
@@ -178,6 +223,144 @@ class Recorder:
             caller = caller.f_back
         return depth
 
+
+# --- commands -------------------------------------------------------------------------------------
+
+
+def trace_fleet(source: Path) -> Iterator[Traced]:
+    """Trace `fleet send` on two nodes; raise `NoDemo` without a database."""
+    with tempfile.TemporaryDirectory() as folder:
+        # The server's own user has to pass through.
+        Path(folder).chmod(0o711)
+        with database(Path(folder)) as address:
+            leverframe(source, "fleet", "migrate", "--database", address)
+            yield from trace_commands(source, "send_on_two_nodes", folder, address)
+
+
+def trace_unit(source: Path) -> Iterator[Traced]:
+    with (
+        traced_controller(source) as (_, host, port, _),
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        Path(folder, "unit.toml").write_text(UNIT_FILE)
+        yield from trace_commands(source, "plan_unit", folder, f"http://{host}:{port}")
+
+
+def leverframe(source: Path, *words: str) -> None:
+    command = [sys.executable, "-m", "leverframe", *words]
+    subprocess.run(command, env=environment(source), check=True, stdout=subprocess.DEVNULL)
+
+
+def trace_commands(source: Path, function: str, *given: str) -> Iterator[Traced]:
+    """Run a function of this module in a process of its own; yield what it records."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "calls.json")
+        code = f"import sys; from tools import hops; hops.{function}(*sys.argv[1:])"
+        subprocess.run(
+            [sys.executable, "-c", code, str(report), *given],
+            cwd=PROJECT,
+            env=environment(source),
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        recorded: dict[str, list[Any]] = json.loads(report.read_text())
+    for title, calls in recorded.items():
+        yield title, [Call(*call) for call in calls]
+
+
+def plan_unit(report: str, folder: str, unit: str) -> None:
+    recorder = Recorder()
+    recorder.start()
+    file = str(Path(folder, "unit.toml"))
+    record_commands(recorder, Path(report), "unit plan", lambda _: ["unit", "plan", file, unit])
+
+
+def send_on_two_nodes(report: str, folder: str, database: str) -> None:
+    """Run two nodes in this process and send a command to the controllers of both."""
+    from leverframe.__main__ import main as run
+
+    # Its loops cannot be changed; without it the program takes those of asyncio.
+    sys.modules["uvloop"] = None  # type: ignore[assignment]
+    asyncio.set_event_loop_policy(LoopsWithoutSignals())
+    recorder = Recorder()
+    recorder.start()
+    urls: list[str] = []
+    for name in NODES:
+        data = Path(folder, name)
+        if urls:
+            # The key with which secrets are sealed never enters the database.
+            data.mkdir(mode=0o700)
+            shutil.copy(Path(folder, NODES[0], "fleet.key"), data)
+        port = free_port()
+        urls.append(f"http://127.0.0.1:{port}")
+        words = ["fleet", "run", "--database", database, "--node", name, "--port", str(port)]
+        words += ["--data", str(data), "--modbus-port", "0", "--no-mdns", "--no-discovery"]
+        threading.Thread(target=run, args=(words,), daemon=True).start()
+        wait_until(lambda: controllers_at(urls[-1]) is not None)
+    run(["fleet", "add", "--node", urls[0], "--count", str(COUNT), "--name", "c-{n}"])
+    wait_until(lambda: sorted(controllers_at(urls[0]) or ()) == [COUNT // len(NODES)] * len(NODES))
+    record_commands(
+        recorder,
+        Path(report),
+        "fleet send on two nodes",
+        lambda number: ["fleet", "send", f"outs.cgi?out0={number % 2}", "--node", urls[0]],
+    )
+    # The nodes listen to no signal; their folders and their database are thrown away.
+    os._exit(0)
+
+
+class LoopsWithoutSignals(asyncio.DefaultEventLoopPolicy):
+    """Loops for threads that are not the main one, which alone can handle signals."""
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        loop = super().new_event_loop()
+        loop.add_signal_handler = lambda *_: None  # type: ignore[method-assign]
+        loop.remove_signal_handler = lambda sig: False  # type: ignore[method-assign]
+        return loop
+
+
+def record_commands(
+    recorder: Recorder, report: Path, title: str, words: Callable[[int], list[str]]
+) -> None:
+    """Run a command for the first time, and another one after it."""
+    from leverframe.__main__ import main as run
+
+    recorded = {}
+    for number in (0, 1):
+        recorder.calls = []
+        status = run(words(number))
+        if status != 0:
+            raise SystemExit(f"{title} ended with {status}")
+        recorded[_title(title, number)] = recorder.calls
+    report.write_text(json.dumps(recorded))
+
+
+def controllers_at(url: str) -> list[int] | None:
+    """Return how many controllers each node has; None where this one does not answer."""
+    try:
+        with urlopen(f"{url}/api/fleet/nodes", timeout=PATIENCE_S) as reply:
+            return [one["controllers"] for one in json.load(reply)["nodes"]]
+    except OSError:
+        return None
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not holds():
+        if time.monotonic() > until:
+            raise SystemExit("the nodes are not ready")
+        time.sleep(0.1)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+#: What can be traced.
+PATHS = {"requests": trace_requests, "fleet": trace_fleet, "unit": trace_unit}
 
 if __name__ == "__main__":
     main()

@@ -89,8 +89,8 @@ class Inventory(Struct, frozen=True):
         known |= {unit.address: unit for unit in self.units}
         for name in names:
             if name not in known:
-                names = [unit.name for unit in self.units]
-                raise BadUnitFile(f"{self.path}: {unknown(name, names, 'unit')}")
+                sentence = unknown(name, [unit.name for unit in self.units], "unit")
+                raise BadUnitFile(f"{self.path}: {sentence}")
         groups = {name for unit in self.units for name in unit.groups}
         if group is not None and group not in groups:
             raise BadUnitFile(f"{self.path}: {unknown(group, sorted(groups), 'group')}")
