@@ -8,11 +8,12 @@ from leverframe.storage.store import StoreUnavailable
 def test_changes_are_counted_by_what_was_told_of_them_and_batches_by_their_size() -> None:
     figures = LaneFigures()
     for changes in (1, 2, 8, 64, 65, 512):
-        figures.count_batch(changes)
+        figures.count(changes, [])
     assert figures.batches == {"1": 1, "2-8": 2, "9-64": 1, LARGEST: 2}
-    figures.count_outcomes(3, [StoreUnavailable("It is full.")])
+    figures = LaneFigures()
+    figures.count(3, [StoreUnavailable("It is full.")])
     assert (figures.durable, figures.refused, figures.in_doubt) == (2, 1, 0)
     assert figures.last_doubt is None
-    figures.count_outcomes(2, [InDoubt("It is away."), OSError(28, "No space left on device")])
+    figures.count(2, [InDoubt("It is away."), OSError(28, "No space left on device")])
     assert (figures.durable, figures.refused, figures.in_doubt) == (2, 2, 1)
     assert figures.last_doubt is not None

@@ -15,7 +15,7 @@ from typing import Any
 from leverframe.storage.encrypting import KeyFile, Sealer
 from leverframe.storage.fleet.lane import Lane
 from leverframe.storage.fleet.lane_figures import LaneFigures
-from leverframe.storage.group_commit import Faults, GroupCommit, see_through
+from leverframe.storage.group_commit import Faults, GroupCommit
 from leverframe.storage.sqlite import not_saved
 from leverframe.storage.store import Rows, Store, Stored, StoreUnavailable
 
@@ -29,7 +29,7 @@ class GroupCommitLane(Lane):
     def __init__(self, key_path: Path) -> None:
         self._key_file = KeyFile(key_path)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lane")
-        self.queue = GroupCommit(self._write_batch, BATCH_SIZE)
+        self.queue = GroupCommit(self._write_batch, BATCH_SIZE, self._thread)
         self.figures = LaneFigures()
 
     def store(self, controller: int) -> "LaneStore":
@@ -71,31 +71,13 @@ class GroupCommitLane(Lane):
 
     # --- writing ----------------------------------------------------------------------------------
 
-    async def _write_batch(self, parts: Mapping[int, Rows]) -> Faults:
-        refused = {
-            controller: refusal
-            for controller in parts
-            if (refusal := self.why_refused(controller)) is not None
-        }
-        if refused:
-            parts = {one: rows for one, rows in parts.items() if one not in refused}
-        faults: Faults = {**refused}
-        if parts:
-            faults |= await self.written(parts)
-            self.figures.count_batch(len(parts))
-        self.figures.count_outcomes(len(parts) + len(refused), faults.values())
+    def _write_batch(self, parts: Mapping[int, Rows]) -> Faults:
+        """Write parts in the lane's thread; return what went wrong by controller."""
+        faults = self.write(parts)
+        self.figures.count(len(parts), faults.values())
         return faults
 
-    def why_refused(self, controller: int) -> StoreUnavailable | None:
-        """Return why nothing of a controller is written now, where that is so."""
-        return None
-
-    async def written(self, parts: Mapping[int, Rows]) -> Faults:
-        """Write parts in the lane's thread; return what went wrong by controller."""
-        loop = asyncio.get_running_loop()
-        return await see_through(loop.run_in_executor(self._thread, self._write, parts))
-
-    def _write(self, parts: Mapping[int, Rows]) -> Faults:
+    def write(self, parts: Mapping[int, Rows]) -> Faults:
         """Write parts in one transaction, or else each by itself; return what went wrong."""
         try:
             self.write_parts({one: self.sealer(one).sealed(rows) for one, rows in parts.items()})
@@ -104,7 +86,7 @@ class GroupCommitLane(Lane):
                 return dict.fromkeys(parts, _refusal(error))
             faults: Faults = {}
             for controller, rows in parts.items():
-                faults |= self._write({controller: rows})
+                faults |= self.write({controller: rows})
             return faults
         return {}
 

@@ -22,12 +22,10 @@ class LaneFigures(Struct):
         default_factory=lambda: dict.fromkeys((*SIZES.values(), LARGEST), 0)
     )
 
-    def count_batch(self, changes: int) -> None:
+    def count(self, changes: int, faults: Collection[BaseException]) -> None:
+        """Count a batch of changes, some of which met with a fault."""
         size = next((word for most, word in SIZES.items() if changes <= most), LARGEST)
         self.batches[size] += 1
-
-    def count_outcomes(self, changes: int, faults: Collection[BaseException]) -> None:
-        """Count changes that were tried, some of which met with a fault."""
         in_doubt = sum(getattr(fault, "is_in_doubt", False) for fault in faults)
         self.durable += changes - len(faults)
         self.refused += len(faults) - in_doubt

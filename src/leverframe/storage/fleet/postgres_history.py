@@ -12,15 +12,19 @@ controller is refused whole, however late it comes.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
 
 from leverframe.engine.samples import Traced
 from leverframe.storage.fleet.postgres_chunks import ChunksInDatabase
 from leverframe.storage.fleet.postgres_history_session import HistorySession, NotReached, RunEnd
 from leverframe.storage.fleet.postgres_lane import Claim
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.last_moments import last_moments, record, unpacked
 from leverframe.storage.history.new_entries import NewEntries
+from leverframe.storage.history.reason_texts import reason_from, text_of
 from leverframe.storage.history.shared import SharedHistory, WorkerOfOne
 from leverframe.storage.history.shared_chunks import ChunksOfOne
 from leverframe.storage.history.turns import ControllerLine, Tenant, no_tenant
@@ -210,3 +214,70 @@ class WorkerInDatabase(WorkerOfOne):
         if chunks.left:
             chunks.let_go_left()
             record(compactor, left)
+
+
+# --- the last moments of a run --------------------------------------------------------------------
+
+# What a history has not recorded when its controller stops is kept as it came for the node that
+# opens it next. To record it takes as long as to open a history and build its intervals, some
+# hundred times what it takes to put it down: a node with thousands of controllers would stop for
+# minutes.
+
+#: A sample with a reason as its text.
+_Plain = tuple[float, str, float | int | bool | str | None]
+
+
+class LastMoments(Struct, frozen=True, array_like=True):
+    """The end of a run, from what was recorded last on."""
+
+    ended: float
+    #: Something of this run is recorded, so that no gap comes before this.
+    goes_on: bool
+    samples: list[_Plain]
+    entries: list[NewEntries]
+
+    def packed(self) -> bytes:
+        return zlib.compress(msgspec.msgpack.encode(self), level=1)
+
+
+_decoder = msgspec.msgpack.Decoder(LastMoments)
+
+
+def last_moments(
+    ended: float, samples: Sequence[Traced], entries: Sequence[NewEntries], *, goes_on: bool
+) -> LastMoments:
+    plain: list[_Plain] = [
+        (wall, label, value if value is None or isinstance(value, int | float) else text_of(value))
+        for wall, label, value in samples
+    ]
+    return LastMoments(ended, goes_on, plain, list(entries))
+
+
+def unpacked(found: Sequence[bytes]) -> list[LastMoments]:
+    """Read the ends of several runs; leave out what cannot be read."""
+    runs = []
+    for data in found:
+        try:
+            runs.append(_decoder.decode(zlib.decompress(data)))
+        except (zlib.error, msgspec.MsgspecError) as error:
+            log.warning("the last moments of a history cannot be read: %s", error)
+    return runs
+
+
+def record(compactor: Compactor, runs: Sequence[LastMoments]) -> None:
+    """Record the ends of runs, each with the gap after it, all of them or none."""
+    for run in runs:
+        for entries in run.entries:
+            entries.stage_in(compactor)
+    compactor.add(_samples_of(runs, compactor.labels()))
+
+
+def _samples_of(runs: Sequence[LastMoments], labels: Sequence[str]) -> Iterator[Traced]:
+    known = dict.fromkeys(labels)
+    for run in runs:
+        ended = run.ended
+        for wall, label, value in run.samples:
+            known[label] = None
+            ended = max(ended, wall)
+            yield wall, label, reason_from(value) if isinstance(value, str) else value
+        yield from ((ended, label, None) for label in known)

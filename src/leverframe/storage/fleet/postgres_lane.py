@@ -22,7 +22,7 @@ import psycopg
 from msgspec import Struct
 from psycopg import sql
 
-from leverframe.storage.fleet.group_commit import GroupCommitLane, LaneUnavailable
+from leverframe.storage.fleet.group_commit import BATCH_SIZE, GroupCommitLane, LaneUnavailable
 from leverframe.storage.fleet.postgres_connection import (
     AWAY,
     PATIENCE_S,
@@ -43,6 +43,7 @@ from leverframe.storage.fleet.postgres_statements import (
     Batch,
     needs_transaction,
 )
+from leverframe.storage.group_commit import Faults, GroupCommit
 from leverframe.storage.store import (
     AUDIT_PREFIXES,
     Rows,
@@ -110,6 +111,7 @@ class PostgresLane(GroupCommitLane):
 
     def __init__(self, address: str, claim: Claim, key_path: Path) -> None:
         super().__init__(key_path)
+        self.queue = GroupCommit(self._write_or_refuse, BATCH_SIZE)
         self._address = address
         self._claim = claim
         self._writing: Connection | None = None
@@ -123,7 +125,7 @@ class PostgresLane(GroupCommitLane):
         self._away_since: float | None = None
         self._try_again_at = 0.0
         #: A batch that the database has not answered in time.
-        self._late: asyncio.Future[dict[int, BaseException]] | None = None
+        self._late: asyncio.Future[Faults] | None = None
         #: Messages of controllers that were fetched, until they start.
         self._messages: dict[int, dict[int, Any]] = {}
         #: Called, in the lane's thread, when the lane must not be used any more.
@@ -181,22 +183,31 @@ class PostgresLane(GroupCommitLane):
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def why_refused(self, controller: int) -> StoreUnavailable | None:
+    async def _write_or_refuse(self, parts: Mapping[int, Rows]) -> Faults:
+        faults: Faults = {one: why for one in parts if (why := self._why_refused(one)) is not None}
+        self.figures.refused += len(faults)
+        parts = {one: rows for one, rows in parts.items() if one not in faults}
+        if parts:
+            met = await self._write_in_time(parts)
+            self.figures.count(len(parts), met.values())
+            faults |= met
+        return faults
+
+    def _why_refused(self, controller: int) -> StoreUnavailable | None:
+        """Return why nothing of a controller is written now, where that is so."""
         if self._ended is not None:
             return self._ended
         if controller in self._unclear:
             return LaneUnavailable(_UNCLEAR)
-        if self._late is not None:
-            return LaneUnavailable(AWAY)
-        return super().why_refused(controller)
+        return None if self._late is None else LaneUnavailable(AWAY)
 
-    async def written(self, parts: Mapping[int, Rows]) -> dict[int, BaseException]:
-        """Write parts as the others do, but do not wait for a database that does not answer."""
+    async def _write_in_time(self, parts: Mapping[int, Rows]) -> Faults:
+        """Write parts, but do not wait for a database that does not answer."""
         for controller, rows in parts.items():
             if rows.messages:
                 self._messages.pop(controller, None)
         loop = asyncio.get_running_loop()
-        writing = loop.run_in_executor(self._thread, self._write, parts)
+        writing = loop.run_in_executor(self._thread, self.write, parts)
         done, _ = await asyncio.wait([writing], timeout=ANSWER_WITHIN_S)
         if done:
             return writing.result()
@@ -206,9 +217,7 @@ class PostgresLane(GroupCommitLane):
         writing.add_done_callback(lambda late: self._end_of_late(late, tuple(parts)))
         return dict.fromkeys(parts, InDoubt(IN_DOUBT))
 
-    def _end_of_late(
-        self, late: "asyncio.Future[dict[int, BaseException]]", controllers: Sequence[int]
-    ) -> None:
+    def _end_of_late(self, late: asyncio.Future[Faults], controllers: Sequence[int]) -> None:
         self._late = None
         faults = late.result()
         if stored := [one for one in controllers if one not in faults]:

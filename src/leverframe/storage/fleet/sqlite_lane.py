@@ -5,7 +5,6 @@ those who waited for it were told. What erases, and uploads, go there at once, b
 before.
 """
 
-import asyncio
 import contextlib
 import logging
 import sqlite3
@@ -24,7 +23,6 @@ from leverframe.storage.fleet.recent_batches import (
     recent_rows,
 )
 from leverframe.storage.fleet.statements import fleet_statements, forgetting
-from leverframe.storage.group_commit import Faults
 from leverframe.storage.sqlite import IS_AUDIT
 from leverframe.storage.sqlite_file import roll_back
 from leverframe.storage.statements import Statement, removes
@@ -64,13 +62,6 @@ class SqliteLane(GroupCommitLane):
 
     # --- writing ----------------------------------------------------------------------------------
 
-    async def written(self, parts: Mapping[int, Rows]) -> Faults:
-        faults = await super().written(parts)
-        if self._recent.size >= ENOUGH:
-            # Nobody waits for it: meanwhile the next batch comes together.
-            asyncio.get_running_loop().run_in_executor(self._thread, self.fill_tables)
-        return faults
-
     def write_parts(self, parts: Mapping[int, Rows]) -> None:
         erases = any(map(removes, parts.values()))
         if erases or any(rows.blobs for rows in parts.values()):
@@ -80,6 +71,9 @@ class SqliteLane(GroupCommitLane):
             statement = self._recent.adding(parts)
             self._file.write([statement], erases=False)
             self._recent.added(parts, statement)
+            if self._recent.size >= ENOUGH:
+                # Behind this batch: nobody waits for it.
+                self._thread.submit(self.fill_tables)
 
     def erase(self, controllers: Sequence[int]) -> None:
         self._write_to_tables(forgetting(controllers), erases=True)
