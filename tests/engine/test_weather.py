@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.engine.weather import dew_point, sea_level_pressure
+from leverframe.engine.inputs import dew_point, sea_level_pressure
 from tests.cases import for_each
 
 from .measuring import Measuring

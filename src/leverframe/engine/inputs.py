@@ -8,6 +8,7 @@ ignored.
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from math import log
 from typing import Any
 
 from leverframe.engine.analog_sensors import analog_value
@@ -15,10 +16,43 @@ from leverframe.engine.digital_inputs import DigitalInputs
 from leverframe.engine.labels import ANALOG_INPUTS, DIGITAL_INPUTS, LIGHTING, ONEWIRE
 from leverframe.engine.machine import Machine
 from leverframe.engine.onewire import OneWire
-from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS, sensed, within
+from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS, computed, sensed, within
 from leverframe.engine.settings import Settings
 from leverframe.engine.timers import Key
-from leverframe.engine.weather import dew_point, sea_level_pressure
+
+# --- formulas of the weather readings -------------------------------------------------------------
+
+# P1 is the pressure that weather maps show, so it needs the altitude and the temperature.
+
+#: Magnus over water.
+MAGNUS_A, MAGNUS_B_C = 17.62, 243.12
+
+ZERO_CELSIUS_K = 273.15
+#: The standard atmosphere: kelvins per metre, and the exponent that follows from it.
+LAPSE_K_PER_M = 0.0065
+BAROMETRIC_EXPONENT = 5.257
+#: Used where no thermometer is connected.
+STANDARD_C = 15.0
+
+
+def dew_point(celsius: float | None, humidity_pct: float | None) -> float | None:
+    if celsius is None or humidity_pct is None or humidity_pct <= 0.0:
+        return None
+    # Not the logarithm of the quotient, which underflows to 0 for the very smallest numbers.
+    gamma = log(humidity_pct) - log(100.0) + MAGNUS_A * celsius / (MAGNUS_B_C + celsius)
+    return computed(MAGNUS_B_C * gamma / (MAGNUS_A - gamma))
+
+
+def sea_level_pressure(hpa: float, altitude_m: int, celsius: float | None) -> float | None:
+    """Reduce the pressure at a station by the international barometric formula."""
+    station_k = ZERO_CELSIUS_K + (STANDARD_C if celsius is None else celsius)
+    sea_level_k = station_k + LAPSE_K_PER_M * altitude_m
+    if sea_level_k <= 0.0:
+        return None  # deeper than the formula goes
+    return computed(hpa * (sea_level_k / station_k) ** BAROMETRIC_EXPONENT)
+
+
+# --- the inputs -----------------------------------------------------------------------------------
 
 
 class Inputs:

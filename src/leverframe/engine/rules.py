@@ -164,7 +164,8 @@ class Rules:
             self._begin()
             self.trace()
         # Other settings may have touched what a permanent rule keeps, e.g. periodic switching.
-        self._hold_all()
+        for action in self._holders:
+            self._hold(action)
         if old.rules is not rules or old.outputs is not self._machine.settings.outputs:
             self._memory.keep_all(self._live)
 
@@ -271,10 +272,6 @@ class Rules:
             figures = {"labels": missing, "seconds": CONFIRMED_WITHIN_S}
             self._machine.log(live.cause, Fact("rule_unconfirmed", figures=figures))
         self._turn(_in_order([*ended, *(other for live in ended for other in live.dependents)]))
-
-    def _hold_all(self) -> None:
-        for action in self._holders:
-            self._hold(action)
 
     def _link(self) -> None:
         """Assign the rules their numbers and build the indexes."""

@@ -66,10 +66,6 @@ def _uptime(view: View) -> list[str]:
     return [str(part) for part in parts]
 
 
-def _time(view: View) -> str:
-    return str(int(view.at.wall))
-
-
 def _uptime_keys(*names: str) -> Keys:
     meaning = "time since the start: seconds, minutes, hours, days"
     return Keys(names, _uptime, meaning, "0-59, 0-59, 0-23, whole number")
@@ -94,7 +90,7 @@ def parse_uptime(file: Mapping[str, Any]) -> int | Unreadable:
 
 
 def _time_key(name: str) -> Keys:
-    return key(name, _time, "clock", "seconds since 1970 UTC")
+    return key(name, lambda view: str(int(view.at.wall)), "clock", "seconds since 1970 UTC")
 
 
 UPTIME = _uptime_keys("uptimeSeconds", "uptimeMinutes", "uptimeHours", "uptimeDays")
@@ -134,10 +130,6 @@ def _parse_inputs(file: Mapping[str, Any], profile: Profile) -> dict[str, Parsed
     return unless_unreadable(levels, DIGITAL_INPUTS)
 
 
-def _impulses(view: View) -> list[str]:
-    return [multiplied(view.engine.inputs.impulse_s(pair), 1000, ZERO) for pair in range(2)]
-
-
 OUT = Keys(
     numbered("out", 0, 6),
     _outputs,
@@ -163,7 +155,7 @@ DIGITAL = key(
 )
 IMPULSES = Keys(
     ("inpd1tim", "inpd3tim"),
-    _impulses,
+    lambda view: [multiplied(view.engine.inputs.impulse_s(pair), 1000, ZERO) for pair in range(2)],
     "impulse times from INPD1 to INPD2 and from INPD3 to INPD4",
     MILLISECONDS,
 )

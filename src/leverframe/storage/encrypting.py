@@ -132,7 +132,7 @@ class Sealer:
             return rows
         texts = {path: self._sealed_text(path, text) for path, text in _secrets_in(rows).items()}
         blobs = {
-            name: self._sealed_bytes(_blob_path(name), data)
+            name: _MARK.encode() + self._sealed(_blob_path(name), data)
             for name, data in _blobs_in(rows).items()
         }
         return replace(
@@ -200,9 +200,6 @@ class Sealer:
     def _sealed_text(self, path: str, text: str) -> str:
         sealed = b64encode(self._sealed(path, text.encode())).decode()
         return msgspec.json.encode(_MARK + sealed).decode()
-
-    def _sealed_bytes(self, path: str, data: bytes) -> bytes:
-        return _MARK.encode() + self._sealed(path, data)
 
     def _sealed(self, path: str, data: bytes) -> bytes:
         nonce = secrets.token_bytes(_NONCE_BYTES)

@@ -86,7 +86,7 @@ class GroupCommit(WriteQueue):
             try:
                 await self._collect()
                 batch = self._next(self._batch_size)
-                rows = _taken(batch)
+                rows = _take_rows(batch)
                 if self.is_closed:
                     raise StoreUnavailable(CLOSED)
                 if rows and self._thread is not None:
@@ -157,7 +157,7 @@ def merged(several: Iterable[Rows]) -> Rows:
     return rows
 
 
-def _taken(batch: Iterable[BatchPart]) -> dict[int, Rows]:
+def _take_rows(batch: Iterable[BatchPart]) -> dict[int, Rows]:
     """Take what waits, by controller."""
     by_number: dict[int, Rows] = {}
     for part in batch:
