@@ -9,7 +9,7 @@ import msgspec
 
 from leverframe.clock import SystemClock, VirtualClock
 from leverframe.config import NodeConfig
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.serve import node_of

@@ -17,7 +17,6 @@ from leverframe.fleet.other_nodes import (
     PeerReport,
     SilentNode,
 )
-from leverframe.fleet.start_again import start_noted
 from leverframe.storage.store import StoreUnavailable
 from leverframe.wire.prometheus import Family
 
@@ -90,7 +89,7 @@ class StillNodes:
         self.moves.append((list(names), to))
 
     async def start_now(self, numbers: Collection[int]) -> dict[int, str]:
-        return await start_noted(self._node, list(numbers))
+        return await self._node.start_some(list(numbers))
 
     async def drain(self, name: str, *, undo: bool) -> None:
         self.set(name, capacity=int(undo), is_drained=not undo)

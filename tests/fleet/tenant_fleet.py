@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.servers.http.messages import Request, StreamReply
 from leverframe.storage.fleet.lane import Lane
 from tests.fleet.loop_node import LoopNode, loop_node

@@ -9,7 +9,7 @@ import pytest
 from leverframe.commands.table.rights import Account
 from leverframe.fleet.bulk import BY_FLEET as FLEET
 from leverframe.fleet.bulk import each
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.hardware.fault_catalogue import fault_from_text
 from leverframe.log_context import CONTROLLER
 from leverframe.servers.accounts.passwords import Passwords

@@ -11,8 +11,7 @@ import pytest
 
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.steps import JobStep
-from leverframe.fleet.members import Member
-from leverframe.fleet.start_again import start_stored
+from leverframe.fleet.member import Member
 from leverframe.storage.fleet.lane import MemoryLane
 from leverframe.storage.store import Rows, StoreUnavailable
 from tests.fleet.loop_node import LoopNode, loop_node
@@ -50,7 +49,7 @@ async def die(disk: Disk, command: str, writes: int, *, is_last_stored: bool) ->
     """Send a command with a node that dies after so many writes; tell whether it has died."""
     lane = MortalLane(disk, 10**6, is_last_stored=is_last_stored)
     async with loop_node(lane) as node:
-        assert await start_stored(node.node) == {}
+        assert await node.node.start_stored() == {}
         await node.web.jobs.start_stored()
         for member in node.node.members.values():
             await member.controller.writer.settled()
@@ -77,7 +76,7 @@ async def test_a_change_is_made_once_wherever_the_node_was_killed(
         disk = begin.copy()
         has_died = await die(disk, command, writes, is_last_stored=is_last_stored)
         async with loop_node(disk) as node:
-            assert await start_stored(node.node) == {}
+            assert await node.node.start_stored() == {}
             await node.web.jobs.start_stored()
             told = await node.post("send", command=command, id="once")
             assert (told["done"], told["refused"]) == (COUNT, 0), writes
@@ -129,7 +128,7 @@ async def test_a_change_that_cannot_be_saved_is_told_and_goes_on_by_itself(
     disk = await prepared()
     lane = MortalLane(disk, 10**6, is_last_stored=False)
     async with loop_node(lane) as node:
-        await start_stored(node.node)
+        await node.node.start_stored()
         # The job is stored, then nothing is for a while.
         lane._left = 3
         told = await node.refused(507, "send", command=NAME, id="a")
@@ -146,7 +145,7 @@ async def test_a_change_that_ends_by_a_fault_of_the_program_is_never_told_as_don
 ) -> None:
     disk = await prepared()
     async with loop_node(disk) as node:
-        await start_stored(node.node)
+        await node.node.start_stored()
         send = node.web.jobs.executor.send
 
         async def done_at_one(steps: Mapping[int, JobStep], work: JobWork) -> Any:
@@ -172,7 +171,7 @@ async def test_who_waits_for_a_change_that_is_stopped_is_told_so(
     monkeypatch.setattr("leverframe.fleet.jobs.job.AT_A_TIME", 1)
     disk = await prepared()
     async with loop_node(disk) as node:
-        await start_stored(node.node)
+        await node.node.start_stored()
         may_write, store = asyncio.Event(), node.member("gh-1").controller.writer.store
         monkeypatch.setattr(store, "write", partial(_written_later, may_write, store.write))
         sending = asyncio.ensure_future(node.refused(507, "send", command=NAME, id="a"))

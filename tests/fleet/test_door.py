@@ -14,7 +14,7 @@ from leverframe.config import Config
 from leverframe.fleet import door as door_module
 from leverframe.fleet.door import Door
 from leverframe.fleet.entrance import Entrance
-from leverframe.fleet.members import NewController
+from leverframe.fleet.member import NewController
 from leverframe.fleet.records import MemberRecord
 from leverframe.process.reach import certificate_of
 from leverframe.profile import Profile

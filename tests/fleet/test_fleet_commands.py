@@ -29,15 +29,15 @@ from leverframe.fleet.commands import _print_made, table_of
 from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_file import read_fleet
 from leverframe.fleet.jobs.fleet_executor import FleetExecutor
-from leverframe.fleet.members import NewController
+from leverframe.fleet.member import UNMADE, NewController
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import MemberRecord
-from leverframe.fleet.start_again import start_stored
 from leverframe.fleet.time_words import moment_words, with_zone, zone_named
 from leverframe.testing import Twin
 from leverframe.testing.loop_thread import LOOP_THREAD
 from tests import effort
 from tests.cases import for_each
+from tests.fleet.failing import fail
 from tests.fleet.loop_node import loop_node
 from tests.patience import PATIENCE_S
 from tests.ports import free_port, free_ports
@@ -166,11 +166,11 @@ def test_the_list_ends_with_whom_it_lacks_since_they_did_not_start(
 ) -> None:
     fleet("add", "--name", "gh-1")
     assert "did not start" not in fleet("list")
-    fleet.node.not_started.note("table 2", "line 5: b.hwx is unknown.")
-    fleet.node.not_started.note("table 2", "line 6: b.tags must be a list of texts.")
+    fleet.node.roster.note_mistake("table 2", "line 5: b.hwx is unknown.")
+    fleet.node.roster.note_mistake("table 2", "line 6: b.tags must be a list of texts.")
     one = "  line 5: b.hwx is unknown. line 6: b.tags must be a list of texts.\n"
     assert fleet("list").endswith("leverframe: 1 controller did not start:\n" + one)
-    fleet.node.not_started.note("new c", "c does not start: its port is taken.")
+    fail(fleet.node, MemberRecord("c"), UNMADE, "c does not start: its port is taken.")
     assert "leverframe: 2 controllers did not start:\n" in fleet("list")
     assert "did not start" not in fleet("list", "gh-1")
     # A script reads objects from the output; this is beside it.
@@ -608,7 +608,7 @@ def test_those_that_did_not_start_are_tried_again(fleet: Terminal) -> None:
     member, node = fleet.node.members["gh-1"], fleet.node
     LOOP_THREAD.run(node.drop([member]))
     with socket.create_server(("127.0.0.1", port)):
-        LOOP_THREAD.run(start_stored(node))
+        LOOP_THREAD.run(node.start_stored())
         assert f"gh-1 does not start: port {port} of" in fleet("start", "gh-1", ends_with=1)
         assert fleet("list").endswith("\n`leverframe fleet start` tries again.\n")
         told = "This controller did not start. gh-1 does not start: "
@@ -623,7 +623,7 @@ def test_who_starts_one_is_told_the_first_password_of_its_administrator(fleet: T
     node = fleet.node
     member = node.members["cellar"]
     LOOP_THREAD.run(node.drop([member]))
-    node.not_started.note_stored(member.number, "cellar does not start: no.", "cellar")
+    fail(node, member.record, member.number, "cellar does not start: no.")
     node.options = replace(node.options, must_sign_in=True)
     runs, password = fleet("start").splitlines()
     assert runs == "cellar runs now."

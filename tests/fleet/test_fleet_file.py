@@ -9,7 +9,7 @@ import pytest
 from leverframe.config import BadConfiguration
 from leverframe.config.sources import Sources
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
-from leverframe.fleet.members import Member, NewController
+from leverframe.fleet.member import Member, NewController
 from leverframe.fleet.serve import start_controllers
 from leverframe.storage.fleet.lane import MemoryLane
 from tests.fleet.loop_node import loop_node

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.start_again import start_stored
 from leverframe.storage.fleet.lane import Lane, MemoryLane
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
 from leverframe.storage.store import Changes, StoreUnavailable
@@ -45,7 +44,7 @@ async def test_a_snapshot_survives_the_process_and_its_secrets_are_sealed(tmp_pa
         await begin(node)
     assert SECRET.encode() not in everything_in(tmp_path)
     async with loop_node(lane(tmp_path)) as node:
-        assert await start_stored(node.node) == {}
+        assert await node.node.start_stored() == {}
         assert (await node.get(""))["snapshots"] == ["noon"]
         assert node.member("gh-1").controller.engine.values["OUT0"] == 0
         new = await node.post("add", name="late")
@@ -59,7 +58,7 @@ async def test_a_snapshot_survives_the_process_and_its_secrets_are_sealed(tmp_pa
             assert engine.values["OUT0"] == 1
     # What was gone back to is on disk.
     async with loop_node(lane(tmp_path)) as node:
-        assert await start_stored(node.node) == {}
+        assert await node.node.start_stored() == {}
         assert node.member("gh-2").controller.engine.settings.outputs[0].name == "Pump"
 
 
@@ -86,7 +85,7 @@ async def test_another_version_does_not_take_a_stored_snapshot(tmp_path: Path) -
         record = node.node.registry.records[node.member("a").number]
         await node.node.take_over([type(record)("a", hw="3.5", sw="1.57")])
     async with loop_node(lane(tmp_path)) as node:
-        assert await start_stored(node.node) == {}
+        assert await node.node.start_stored() == {}
         told = await node.post("restore", label="noon")
         assert "is HW 3.5 SW 1.57 now, and was HW 3.5 SW 1.49" in told["results"][0]["detail"]
 
@@ -139,7 +138,7 @@ async def test_a_removed_snapshot_is_gone_after_the_next_start(tmp_path: Path) -
         await begin(node)
         await node.post("snapshot/remove", label="noon")
     async with loop_node(lane(tmp_path)) as node:
-        assert await start_stored(node.node) == {}
+        assert await node.node.start_stored() == {}
         assert await node.get("snapshots") == []
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from leverframe.durations import BadDuration
 from leverframe.fleet.bulk import each
 from leverframe.fleet.group_time import WINDOW_S, advance_together, journal_digest
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.maintenance.readable_backup import changed_settings
 from leverframe.storage.backup import encode_backup, unpack
 from leverframe.storage.store import StoreUnavailable

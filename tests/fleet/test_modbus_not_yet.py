@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from leverframe.fleet import modbus_not_yet
+from leverframe.fleet import shared_ports
 from leverframe.fleet.serve import start_controllers
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.wire.modbus import DEVICE_BUSY
@@ -34,7 +34,7 @@ class HalfStarted:
 
     async def started(self) -> None:
         self._go_on()
-        await until(lambda: not self.node.node.start.is_under_way)
+        await until(lambda: not self.node.node.roster.is_starting)
 
 
 @asynccontextmanager
@@ -53,12 +53,12 @@ async def half_started(
             assert (await before.post("send", command=command, name="gh-3"))["done"] == 1
     lane.may_go_on.clear()
     async with loop_node(lane, modbus_port=modbus, snmp_port=snmp) as again:
-        again.node.start.begin([])
+        again.node.begin_start([])
         await again.node.door.listen("127.0.0.1", 0)
 
         async def start() -> None:
             assert await start_controllers(again.web, [], as_json=False) == []
-            await again.node.start.end()
+            await again.node.end_start()
 
         starting = asyncio.create_task(start())
         async with asyncio.timeout(PATIENCE_S):
@@ -97,7 +97,7 @@ async def test_one_that_is_yet_to_start_is_busy_and_answers_by_the_same_connecti
         ):
             await answered(client, READ_COIL + READ_COIL, BUSY + BUSY)
             halved[1].write(READ_COIL[:5])
-            waiting = node.node.node.modbus._starting.connections
+            waiting = node.node.node.modbus.busy
             await until(lambda: any(one._frames.is_within_a_frame for one in waiting))
             await node.started()
             await answered(client, READ_COIL, COIL_OFF)
@@ -132,7 +132,7 @@ async def test_what_is_no_modbus_and_long_silence_end_the_connection(
     async with half_started(monkeypatch) as node:
         async with connected(ADDRESSES[2], node.modbus) as client:
             await ends(client, b"GET / HTTP/1.1\r\n\r\n")
-        monkeypatch.setattr(modbus_not_yet, "FIRST_FRAME_S", 0.01)
+        monkeypatch.setattr(shared_ports, "FIRST_FRAME_S", 0.01)
         async with connected(ADDRESSES[2], node.modbus) as client:
             await ends(client)
 

@@ -14,7 +14,6 @@ from leverframe.command_line.entry import carry_out
 from leverframe.config import Config
 from leverframe.fleet.moving import adopt_folder, release_controller
 from leverframe.fleet.serve import node_of
-from leverframe.fleet.start_again import start_stored
 from leverframe.fleet.stopped_node import NotInFolder
 from leverframe.process.build import build
 from leverframe.profile import Profile
@@ -90,7 +89,7 @@ async def test_a_controller_is_the_same_in_a_node_and_afterwards_by_itself(
         lane = open_lane(folder).lane
         assert lane.store(1).messages() == {7: {"a": 1}}
         web = await node_of(Config(), lane, VirtualClock())
-        assert await start_stored(web.node) == {}
+        assert await web.node.start_stored() == {}
         member = web.node.members["cellar"]
         assert (member.record.tags, member.controller.profile) == (("north",), PROFILE)
         twin = LoopTwin(member.controller, member.built.web)

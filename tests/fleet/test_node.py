@@ -13,10 +13,9 @@ import msgspec
 import pytest
 
 from leverframe.commands.table.rights import UNRESTRICTED
-from leverframe.fleet import members
+from leverframe.fleet import member as member_module
 from leverframe.fleet.node import MADE_AT_A_TIME
 from leverframe.fleet.records import MemberRecord
-from leverframe.fleet.start_again import start_stored
 from leverframe.log_context import CONTROLLER
 from leverframe.process.stored_profile import STORED_EDITION
 from leverframe.profile import Profile
@@ -189,7 +188,7 @@ async def test_those_that_are_removed_are_gone_and_their_names_are_free() -> Non
 @pytest.fixture
 def no_collection(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Collect no garbage, as if everything were frozen, and take apart at once what has left."""
-    monkeypatch.setattr(members, "LAST_ANSWER_S", 0.0)
+    monkeypatch.setattr(member_module, "LAST_ANSWER_S", 0.0)
     gc.collect()
     gc.disable()
     yield
@@ -217,7 +216,7 @@ async def test_a_removal_is_never_half_done_wherever_the_disk_is_full(writes: in
             await node.post("send", command="stm.cgi?oname=0Pump", name="gh-1")
             assert member.controller.engine.settings.outputs[0].name == "Pump"
     async with loop_node(disk) as again:
-        assert await start_stored(again.node) == {}
+        assert await again.node.start_stored() == {}
         assert await names(again) == left
         (snapshot,) = again.node.registry.snapshots.values()
         assert len(snapshot.parts) == len(left)
@@ -253,7 +252,7 @@ async def test_a_node_that_starts_again_has_its_controllers_and_what_they_rememb
         mac = (await node.get("show", name="a"))["mac"]
         await node.post("remove", name="b")
     async with loop_node(lane) as again:
-        assert await start_stored(again.node) == {}
+        assert await again.node.start_stored() == {}
         shown = await again.get("show", name="a")
         assert (shown["mac"], shown["settings"]["name"]) == (mac, "Cellar")
         assert (shown["report"]["hw"], shown["report"]["tags"]) == ("3.5", ["north"])
@@ -297,11 +296,11 @@ async def test_rules_that_an_update_reverses_are_reported_once_with_their_contro
     for one in (number, part):
         await lane.store(one).commit(Changes(kept={STORED_EDITION: DELETED}))
     async with loop_node(lane) as again:
-        assert await start_stored(again.node) == {}
+        assert await again.node.start_stored() == {}
     assert [(name, line[: len(REVERSED)]) for name, line in warnings.lines] == [("gh-1", REVERSED)]
     warnings.lines.clear()
     async with loop_node(lane) as third:
-        assert await start_stored(third.node) == {}
+        assert await third.node.start_stored() == {}
         assert warnings.lines == []
         assert (await third.post("restore", label="before"))["done"] == 2
     assert [line[: len(REVERSED) + 6] for _, line in warnings.lines] == [f"gh-1: {REVERSED}"]
@@ -315,7 +314,7 @@ async def test_one_that_cannot_start_again_is_told_and_the_others_start() -> Non
     await lane.store(numbers[0]).commit(Changes(kept={"profile.hw": "9.9"}))
     await lane.store(numbers[1]).commit(Changes(settings={"outputs.0.name": 5}))
     async with loop_node(lane) as again:
-        told = await start_stored(again.node)
+        told = await again.node.start_stored()
         assert [one.partition(":")[0] for one in told.values()] == [
             "gh-1 does not start",
             "gh-2 does not start",
@@ -329,7 +328,7 @@ async def test_a_version_that_is_asked_for_at_the_next_start_is_become() -> None
         await node.post("add", name="a", hw="3.5", sw="1.49")
     async with loop_node(lane) as again:
         await again.node.take_over([MemberRecord("a", hw="3.9", sw="1.75")])
-        assert await start_stored(again.node) == {}
+        assert await again.node.start_stored() == {}
         (one,) = await again.get("list")
         assert (one["hw"], one["sw"]) == ("3.9", "1.75")
 
@@ -345,7 +344,7 @@ async def test_controllers_are_as_they_were_in_a_file_that_is_opened_again(
                     await node.post("send", command="stm.cgi?oname=0Fan", name="gh-7")
                     await node.post("remove", name="gh-60")
                 else:
-                    assert await start_stored(node.node) == {}
+                    assert await node.node.start_stored() == {}
                     assert len(await node.get("list", tag="north")) == 59
                     names_of = {
                         name: node.member(name).controller.engine.settings.outputs[0].name

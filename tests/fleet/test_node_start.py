@@ -11,7 +11,7 @@ from leverframe.fleet import node_client
 from leverframe.fleet.api.context import FleetEndpoint
 from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.fleet.cluster.directory import Directory
-from leverframe.fleet.members import NewController
+from leverframe.fleet.member import NewController
 from leverframe.fleet.node_client import NodeAnswer, NodeAsking, NodeRefused
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import start_controllers
@@ -79,12 +79,12 @@ async def starting_node(
         await before.post("add", name="gh-4", address=ADDRESS, **_with(own_port), tags="b")
     lane.may_go_on.clear()
     async with loop_node(lane) as again:
-        again.node.start.begin(one.record for one in written)
+        again.node.begin_start(one.record for one in written)
         await again.node.door.listen(HOME, 0)
 
         async def start() -> None:
             assert await start_controllers(again.web, written, as_json=False) == []
-            await again.node.start.end()
+            await again.node.end_start()
 
         starting = asyncio.create_task(start())
         async with asyncio.timeout(PATIENCE_S):
@@ -178,10 +178,10 @@ async def test_a_connection_to_an_address_or_port_waits_for_its_controller(
 async def test_a_port_of_a_controller_that_does_not_come_is_closed_after_the_start() -> None:
     own = free_port()
     async with loop_node() as node:
-        node.node.start.begin([MemberRecord("gone", port=own)])
+        node.node.begin_start([MemberRecord("gone", port=own)])
         await node.node.door.listen(HOME, 0)
         assert_not_yet(await ask_once(HOME, own, "/json/all.json", HOME))
-        await node.node.start.end()
+        await node.node.end_start()
         with pytest.raises(ConnectionRefusedError):
             await ask_once(HOME, own, "/json/all.json", HOME)
 
@@ -191,7 +191,7 @@ async def test_what_concerns_controllers_is_refused_for_all_until_all_are_there(
     endpoint: FleetEndpoint,
 ) -> None:
     async with loop_node() as node:
-        node.node.start.begin([MemberRecord("gh-1")])
+        node.node.begin_start([MemberRecord("gh-1")])
         reply = await node.ask(endpoint.path, method=endpoint.methods[0])
         assert reply.status == 503
         headers = dict(reply.headers)
@@ -221,7 +221,7 @@ async def test_the_page_is_told_how_far_the_start_is(monkeypatch: pytest.MonkeyP
 async def test_a_node_does_not_pass_for_the_only_one_before_it_has_joined_others(path: str) -> None:
     async with loop_node() as node:
         node.node.door.directory = Directory(NORTH)
-        node.node.start.begin([])
+        node.node.begin_start([])
         assert (await node.ask(path, method="GET")).status == 503
         node.node.cluster = StillNodes(node.node)
         # The controllers that it takes now, it starts as it does later on.

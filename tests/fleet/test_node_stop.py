@@ -6,7 +6,7 @@ import json
 import pytest
 
 from leverframe.fleet import node_stop
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.node import STOPPED_AT_A_TIME
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.hardware.waiting import until

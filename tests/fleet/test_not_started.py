@@ -9,10 +9,13 @@ import msgspec
 import pytest
 
 from leverframe.fleet import refusal_pages
-from leverframe.fleet.not_started import TOLD_ELSEWHERE
+from leverframe.fleet.member import UNMADE
+from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.roster import TOLD_ELSEWHERE
 from leverframe.fleet.serve import start_controllers
 from leverframe.storage.fleet.lane import MemoryLane
 from tests.cases import for_each
+from tests.fleet.failing import fail
 from tests.fleet.http_client import Answered, ask_once
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.tenant_fleet import tenant_fleet
@@ -41,7 +44,7 @@ async def start(node: LoopNode, folder: Path, port: int) -> None:
     await node.node.door.listen(HOME, 0)
     await start_controllers(node.web, fleet.controllers, as_json=False)
     for mistake in fleet.mistakes:
-        node.node.not_started.note(mistake.who, mistake.sentence, mistake.name)
+        node.node.roster.note_mistake(mistake.who, mistake.sentence, mistake.name)
 
 
 async def asked(node: LoopNode, host: str, address: str = HOME, **headers: str) -> Answered:
@@ -98,7 +101,7 @@ async def test_all_that_a_mistaken_table_would_have_made_are_told_of_it(folder: 
 async def test_a_browser_gets_a_page_with_the_cause_and_the_way_to_the_node(folder: Path) -> None:
     page = {"Accept": "text/html", "Accept-Language": "fr"}
     async with failed_node(folder, is_stored=False) as node:
-        node.node.not_started.note("new c", "It has <b> & more.", "c")
+        fail(node.node, MemberRecord("c"), UNMADE, "It has <b> & more.")
         answer = await asked(node, "c.localhost:8081", **page)
         assert answer.status == 503
         assert f"<h1>{refusal_pages.NOT_STARTED['fr'].title}</h1>" in answer.body
@@ -110,7 +113,7 @@ async def test_a_browser_gets_a_page_with_the_cause_and_the_way_to_the_node(fold
 async def test_where_people_sign_in_strangers_are_not_told_the_cause() -> None:
     async with tenant_fleet() as fleet:
         await fleet.node.node.door.listen(HOME, 0)
-        fleet.node.node.not_started.note("new c", "/home/x/fleet.toml is wrong.", "c")
+        fail(fleet.node.node, MemberRecord("c"), UNMADE, "/home/x/fleet.toml is wrong.")
         answer = await asked(fleet.node, "c.localhost")
         assert (answer.status, detail(answer)) == (503, TOLD_ELSEWHERE)
         answer = await asked(fleet.node, "c.localhost", Accept="text/html")

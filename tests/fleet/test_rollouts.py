@@ -8,7 +8,6 @@ import pytest
 from leverframe.commands.table.refusals import BadValue
 from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_plan import error_count, grouped
-from leverframe.fleet.start_again import start_stored
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.mortal_lane import Disk, MortalLane
 from tests.fleet.test_bulk_jobs import changes_by_fleet
@@ -227,7 +226,7 @@ async def test_a_pause_goes_on_after_the_node_was_stopped() -> None:
         await node.post("rollout/start", id=job.plan.id)
         await waiting(job)
     async with loop_node(disk) as node:
-        await start_stored(node.node)
+        await node.node.start_stored()
         await node.web.jobs.start_stored()
         again = node.web.jobs.find(job.plan.id)
         assert (again.state.status, again.state.go_on_at) == ("waiting", job.state.go_on_at)
@@ -403,7 +402,7 @@ async def die(disk: Disk, id: str, what: str, writes: int, *, is_last_stored: bo
     """Operate a roll-out with a node that dies after so many writes; tell whether it has."""
     lane = MortalLane(disk, 10**6, is_last_stored=is_last_stored)
     async with loop_node(lane) as node:
-        assert await start_stored(node.node) == {}
+        assert await node.node.start_stored() == {}
         await node.web.jobs.start_stored()
         job = node.web.jobs.find(id)
         lane._left = writes
@@ -439,7 +438,7 @@ async def test_a_roll_out_and_its_way_back_are_done_once_wherever_the_node_was_k
         disk = begin.copy()
         has_died = await die(disk, job.plan.id, what, writes, is_last_stored=is_last_stored)
         async with loop_node(disk) as node:
-            assert await start_stored(node.node) == {}
+            assert await node.node.start_stored() == {}
             await node.web.jobs.start_stored()
             again = node.web.jobs.find(job.plan.id)
             if what in again.can():

@@ -9,7 +9,7 @@ import pytest
 
 from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.loopback import bound_to_loopback
-from leverframe.fleet.members import NewController
+from leverframe.fleet.member import NewController
 from leverframe.fleet.records import MemberRecord
 from leverframe.loop_shares import BURST_S, PART, LoopShare
 from leverframe.profile import Profile

@@ -15,7 +15,7 @@ from leverframe.config import Config
 from leverframe.fleet import member_start
 from leverframe.fleet.api import making
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.not_started import TOLD_ELSEWHERE
+from leverframe.fleet.roster import TOLD_ELSEWHERE
 from leverframe.fleet.serve import start_controllers
 from leverframe.process.build import BuiltController, build
 from leverframe.servers.accounts.passwords import Passwords
@@ -23,6 +23,7 @@ from leverframe.storage.fleet.lane import MemoryLane
 from leverframe.storage.store import StoreUnavailable
 from leverframe.wiring import Wiring
 from tests.cases import for_each
+from tests.fleet.failing import fail
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.still_nodes import StillNodes
 from tests.fleet.tenant_fleet import tenant_fleet
@@ -79,7 +80,7 @@ async def test_one_whose_port_is_free_by_now_starts_and_is_no_longer_told_of() -
         assert a["detail"].startswith(f"a does not start: port {blocked.port} of {HOME} cannot be")
         assert b == {"name": "b", "status": 200, "detail": "b runs already."}
         seen = []
-        node.node.watchers.add(lambda: seen.append(dict(node.node.troubles)))
+        node.node.watchers.add(lambda: seen.append(node.node.roster.problems()))
         blocked.free_port()
         told = await node.post("start")
         assert told["results"] == [{"name": "a", "status": 200, "detail": "a runs now."}]
@@ -91,7 +92,7 @@ async def test_one_whose_port_is_free_by_now_starts_and_is_no_longer_told_of() -
         health = msgspec.json.decode((await node.ask("/health", method="GET")).body)
         assert health == {"status": "ok", "controllers": 2}
         # Pages look again when it is forgotten, not before.
-        assert seen[-1] == {}
+        assert seen[-1] == []
         assert (await node.post("start"))["results"] == []
 
 
@@ -140,7 +141,7 @@ async def test_a_place_at_which_it_cannot_be_reached_is_refused_and_the_old_one_
         assert f"a: port {blocked.port} of {HOME} cannot be used" in told
         await node.refused(404, "place", name="a,b", port=free_port())
         assert (await node.get(""))["can_start"] == ["a"]
-        (number,) = node.node.not_started.stored().values()
+        (number,) = node.node.roster.failed_stored().values()
         assert node.node.registry.records[number].address is None
 
 
@@ -166,7 +167,7 @@ async def test_one_that_does_not_start_for_another_reason_has_its_place_and_that
 async def test_one_that_is_removed_leaves_nothing_and_its_name_is_free(names: str) -> None:
     async with blocked_node() as blocked:
         node = blocked.node
-        (number,) = node.node.not_started.stored().values()
+        (number,) = node.node.roster.failed_stored().values()
         told = await node.post("remove", name=names)
         assert {one["name"] for one in told["results"]} == set(names.split(","))
         assert ("b" in node.node.members) == (names == "a")
@@ -218,7 +219,7 @@ async def test_who_looks_at_it_is_told_the_cause(what: str) -> None:
 
 async def test_one_whose_table_has_a_mistake_is_told_of_and_not_started() -> None:
     async with blocked_node() as blocked:
-        blocked.node.node.not_started.note("c", "c does not start: no.", "c")
+        blocked.node.node.roster.note_mistake("c", "c does not start: no.", "c")
         told = await blocked.node.refused(503, "start", name="c")
         assert told.endswith("c does not start: no. It is tried again when the node is started.")
 
@@ -321,7 +322,7 @@ async def test_one_that_was_added_meanwhile_loses_its_old_trouble(tmp_path: Path
 async def test_a_node_among_others_makes_what_its_file_names(tmp_path: Path) -> None:
     async with never_made(tmp_path) as never:
         never.node.node.cluster = StillNodes(never.node.node)
-        never.node.node.not_started.is_retried = True
+        never.node.node.roster.retry_s = 1000.0
         never.free_port()
         assert (await never.node.post("start"))["done"] == 1
         assert (await never.node.post("start"))["results"] == []
@@ -330,9 +331,9 @@ async def test_a_node_among_others_makes_what_its_file_names(tmp_path: Path) -> 
 async def test_an_address_that_was_taken_from_it_is_the_nodes() -> None:
     async with blocked_node() as blocked:
         node = blocked.node.node
-        (number,) = node.not_started.stored().values()
-        node.not_started.note_stored(number, "a does not start: no.", "a", "127.0.0.31")
-        node.registry.records[number] = replace(node.registry.records[number], address="127.0.0.31")
+        (number,) = node.roster.failed_stored().values()
+        record = replace(node.registry.records[number], address="127.0.0.31")
+        node.registry.records[number] = node.roster.expect(record, number).record
         assert node.door.at_address("127.0.0.31") is not node.door.node
         await blocked.node.post("place", name="a", address="none", port=0)
         assert node.door.at_address("127.0.0.31") is node.door.node
@@ -344,7 +345,7 @@ async def test_tenants_hear_of_their_own_without_the_cause_and_may_remove_them()
         for name in ("acme-1", "zeta-1"):
             member = node.members[name]
             await node.drop([member])
-            node.not_started.note_stored(member.number, "/home/x is wrong.", name)
+            fail(node, member.record, member.number, "/home/x is wrong.")
         shown = await fleet.ask("acme-chief", "show?name=acme-1")
         assert (shown.status, shown.detail) == (503, TOLD_ELSEWHERE)
         assert "/home/x is wrong." in (await fleet.ask("oscar", "show?name=acme-1")).detail
@@ -354,4 +355,4 @@ async def test_tenants_hear_of_their_own_without_the_cause_and_may_remove_them()
             assert refused.status == 404
             assert "There is no controller 'zeta-1'." in refused.detail
         assert (await fleet.done("acme-chief", "remove?name=acme-1"))["done"] == 1
-        assert node.not_started.stored().keys() == {"zeta-1"}
+        assert node.roster.failed_stored().keys() == {"zeta-1"}

@@ -411,7 +411,7 @@ async def test_a_mistake_about_tenants_in_a_file_is_told_with_its_line(tmp_path:
 async def test_health_counts_no_controllers_where_there_are_tenants() -> None:
     async with tenant_fleet(BOTH) as fleet:
         fleet.node.member("zeta-1").controller.troubles["email"] = "The server refuses it."
-        fleet.node.node.not_started.note("table 2", "line 5: b.hwx is unknown.")
+        fleet.node.node.roster.note_mistake("table 2", "line 5: b.hwx is unknown.")
         assert (await fleet.ask(NOBODY, "/health")).json == {"status": "ok", "controllers": None}
         fleet.node.node.troubles["database"] = "It is away."
         assert (await fleet.ask(NOBODY, "/health")).json["status"] == "degraded"

@@ -18,7 +18,7 @@ from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.controller import Controller
 from leverframe.engine.effects import Notify, PingHost
 from leverframe.engine.journal import Cause
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.trust import Trust
 from leverframe.outgoing.targets import CHANNELS, Targets

@@ -11,10 +11,9 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import Locator, Page, expect
 
-from leverframe.fleet.members import NewController
+from leverframe.fleet.member import NewController
 from leverframe.fleet.other_nodes import LocatedController
 from leverframe.fleet.records import MemberRecord
-from leverframe.fleet.start_again import start_stored
 from leverframe.profile import Profile
 from tests.clients.served_twin import HOST, LoopThread
 from tests.fleet.loop_node import LoopNode, loop_node
@@ -129,7 +128,7 @@ def test_a_node_that_is_starting_says_so_until_it_has_all_controllers(
     node = site.loop_node.node
 
     async def begin() -> None:
-        node.start.begin(MemberRecord(name) for name, *_ in VERSIONS)
+        node.begin_start(MemberRecord(name) for name, *_ in VERSIONS)
 
     async def come() -> None:
         await node.add([NewController(MemberRecord("boiler"), Profile())])
@@ -143,7 +142,7 @@ def test_a_node_that_is_starting_says_so_until_it_has_all_controllers(
         site.ask(come())
         expect(note).to_have_text("The node is starting: 1 of 3 controllers run.")
         expect(row(page, "boiler")).to_be_visible()
-        site.ask(node.start.end())
+        site.ask(node.end_start())
         expect(note).to_have_count(0)
 
 
@@ -184,7 +183,7 @@ def test_the_operator_starts_again_what_did_not_start(
         page.set_default_timeout(PATIENCE_MS)
         told = page.locator("main [role=status]")
         with socket.create_server((HOST, port)):
-            site.ask(start_stored(node))
+            site.ask(node.start_stored())
             page.goto(site.origin)
             expect(page.locator(".problem")).to_contain_text(f"pump does not start: port {port}")
             page.locator("[data-do=start-again]").click()

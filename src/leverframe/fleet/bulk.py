@@ -30,7 +30,7 @@ from leverframe.engine.settings import Settings
 from leverframe.engine.tree import MISSING, is_confidential
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import NOT_DONE
-from leverframe.fleet.members import Member, check_that_all_are_here
+from leverframe.fleet.member import Member, check_that_all_are_here
 from leverframe.fleet.progress import count_done
 from leverframe.fleet.records import NotRunning
 from leverframe.log_context import finished_within, within

@@ -25,11 +25,11 @@ from leverframe.fleet.entrance import (
     CROWDED_OUT,
     MISDIRECTED,
     Entrance,
-    StartingControllers,
     not_yet,
+    refuse_failed,
 )
 from leverframe.fleet.loopback import bound_to_loopback
-from leverframe.fleet.not_started import NotStarted
+from leverframe.fleet.roster import TOLD_ELSEWHERE, Roster
 from leverframe.log_context import CONTROLLER, finished_within
 from leverframe.loop_shares import LoopShares
 from leverframe.servers.accounts.cross_site import OwnNames, without_port
@@ -94,9 +94,13 @@ class Door:
         self.node = Entrance("", _nobody, _nobody)
         #: Whom a name means that no controller has.
         self.unknown = Entrance("", self._no_such_name, self._no_such_name)
-        self.starting = StartingControllers()
-        #: Those that are expected no more; the node sets whom it knows of.
-        self.not_started = NotStarted({})
+        #: Answers for controllers that are yet to start, and their ports that listen already.
+        self.starting = Entrance("", not_yet, not_yet)
+        self._starting_ports: dict[int, HttpListener] = {}
+        #: The controllers of the node; it says in what state those are that no way leads to.
+        self.roster = Roster()
+        #: Returns whether strangers may read why a controller failed: causes name files and ports.
+        self.shows_causes: Callable[[], bool] = lambda: True
         self._limits = limits
         self.descriptors = descriptors or DescriptorBudget()
         self.is_secure = False
@@ -141,15 +145,21 @@ class Door:
 
         Why one cannot be used, the start of its controller tells.
         """
-        for port in self.starting.ports:
+        for port in self.roster.awaited_ports():
             with suppress(OSError):
                 sockets = await listening_sockets(self._host, port)
-                self.starting.listeners[port] = self._listener_of(sockets, self.starting)
+                self._starting_ports[port] = self._listener_of(sockets, self.starting)
 
     async def end_start(self) -> None:
-        """Take those for unknown from now on who have not come."""
-        for listener in self.starting.end():
+        """Close what listens for controllers that have not started."""
+        for listener in self._let_starting_go():
             await listener.close()
+
+    def _let_starting_go(self) -> list[HttpListener]:
+        for connection in tuple(self.starting.connections):
+            connection.stop()
+        left, self._starting_ports = list(self._starting_ports.values()), {}
+        return left
 
     def _listener_of(self, sockets: list[socket.socket], entrance: Entrance | None) -> HttpListener:
         plain = ServerState(self._to_https, self._limits, admission=self._to_https)
@@ -196,7 +206,7 @@ class Door:
         return by_tls_only(handler) if self.is_secure else handler
 
     async def stop(self, grace_s: float = 5.0) -> None:
-        listeners, self._listener = [self._listener, *self.starting.end()], None
+        listeners, self._listener = [self._listener, *self._let_starting_go()], None
         for entrance in self._by_name.values():
             listeners.append(entrance.listener)
             # Its controller, which ends later, finds nothing left to close.
@@ -216,8 +226,8 @@ class Door:
     async def open(self, entrance: Entrance, address: str | None, port: int | None) -> None:
         """Open the ways to a controller: its name, and an address and a port of its own."""
         sockets = await self.sockets_for(entrance.name, address, port)
-        if port is not None and port in self.starting.listeners:
-            entrance.listener = self.starting.listeners.pop(port)
+        if port is not None and port in self._starting_ports:
+            entrance.listener = self._starting_ports.pop(port)
             entrance.port, self._by_port[port] = port, entrance
         elif sockets:
             entrance.listener = self._listener_of(sockets, entrance)
@@ -239,7 +249,7 @@ class Door:
         """Open sockets of a port that a controller has for itself; refuse what cannot be."""
         if address is not None:
             self._check_address(name, address)
-        if port is None or self._listener is None or port in self.starting.listeners:
+        if port is None or self._listener is None or port in self._starting_ports:
             return []
         try:
             return await listening_sockets(self._host, port)
@@ -332,14 +342,21 @@ class Door:
         """Refuse a name that no controller has; from one of our domains the node is not far."""
         host = request.headers.get("host", "")
         name = self._label_of(_host_name(host))
-        if self.starting.is_under_way and name:
+        if self.roster.is_starting and name:
             return not_yet(request)
         _, _, node_host = host.partition(".")
         link = f"//{node_host}/" if _host_name(node_host) in self._domains else None
-        if (refusal := self.not_started.refusal(request, name, link)) is not None:
-            return refusal
+        if self.roster.knows(name):
+            return self._refuse_failed(request, name, link)
         reply = problem_reply(404, NO_SUCH_NAME)
         return refusal_pages.for_people(request, reply, refusal_pages.NO_NAME, link)
+
+    def _refuse_failed(self, request: Request, name: str, link: str | None = None) -> Reply:
+        shows = self.shows_causes()
+        # It may have started since the client connected.
+        detail = self.roster.sentence(name, with_cause=shows) or TOLD_ELSEWHERE
+        cause = self.roster.reason_for(name) if shows else None
+        return refuse_failed(request, detail, cause or "", link)
 
     def name_elsewhere(self, request: Request) -> str | None:
         """Return the controller of another node that is meant, where nobody here is."""
@@ -351,7 +368,7 @@ class Door:
     def _tells_why_not(self, name: str) -> bool:
         """Return whether a controller is this node's, and did not start here."""
         is_mine = self.directory is not None and self.directory.is_mine(name)
-        return is_mine and self.not_started.knows(name)
+        return is_mine and self.roster.knows(name)
 
     def answers_for(self, name: str) -> bool:
         """Return whether a controller is answered for here, be it by why it did not start."""
@@ -364,13 +381,13 @@ class Door:
         found = self._by_address.get(address)
         if found is not None:
             return found
-        if address in self.starting.addresses:
+        if self.roster.is_waited_for(address):
             return self.starting
-        return self.not_started.at_address(address) or self.node
-
-    def expects_at(self, address: str) -> bool:
-        """Return whether a controller with this address is yet to start."""
-        return self.at_address(address) is self.starting
+        failed = self.roster.failed_at(address)
+        if failed is None:
+            return self.node
+        refuse = partial(self._refuse_failed, name=failed.name)
+        return Entrance(failed.name, refuse, refuse)
 
     def at_port(self, port: int) -> Entrance:
         """Return who is at a port by now that was opened for a controller yet to start."""

@@ -1,10 +1,10 @@
 """Who is behind the front door of a node: a controller, those yet to start, or a refusal."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Protocol
 
 from leverframe.fleet import refusal_pages
-from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.records import NotRunning
 from leverframe.log_context import LoggedName
 from leverframe.loop_shares import LoopShare
 from leverframe.servers.http.listener import HttpListener
@@ -89,33 +89,6 @@ class Entrance:
         self.is_closed = False
 
 
-class StartingControllers(Entrance):
-    """Answers for controllers that a node has yet to start, by whatever leads to them."""
-
-    def __init__(self) -> None:
-        super().__init__("", not_yet, not_yet)
-        #: A name that nobody has may be that of one of them.
-        self.is_under_way = False
-        self.addresses: frozenset[str] = frozenset()
-        self.ports: frozenset[int] = frozenset()
-        #: What listens at ports of theirs until they are there.
-        self.listeners: dict[int, HttpListener] = {}
-
-    def expect(self, records: Iterable[MemberRecord]) -> None:
-        known = list(records)
-        self.is_under_way = True
-        self.addresses = frozenset(one.address for one in known if one.address is not None)
-        self.ports = frozenset(one.port for one in known if one.port is not None)
-
-    def end(self) -> list[HttpListener]:
-        """Expect nobody any more; return what listens for those that did not come."""
-        for connection in tuple(self.connections):
-            connection.stop()
-        left, self.listeners = list(self.listeners.values()), {}
-        self.is_under_way, self.addresses, self.ports = False, frozenset(), frozenset()
-        return left
-
-
 def _refusal(
     status: int, detail: str, sentences: dict[str, PageSentence], headers: Headers = ()
 ) -> Callable[[Request], Reply]:
@@ -127,6 +100,12 @@ def _refusal(
     return refuse
 
 
+def refuse_failed(request: Request, detail: str, cause: str, link: str | None = None) -> Reply:
+    """Refuse a request for a controller that failed to start."""
+    reply = problem_reply(NotRunning.status, detail)
+    return refusal_pages.for_people(request, reply, refusal_pages.NOT_STARTED, link, cause)
+
+
 def _refusing(
     status: int, detail: str, sentences: dict[str, PageSentence], headers: Headers = ()
 ) -> Entrance:
@@ -134,6 +113,7 @@ def _refusing(
     return Entrance("", refuse, refuse)
 
 
+#: Refuses requests for controllers that may be yet to start.
 not_yet = _refusal(503, NOT_YET, refusal_pages.NOT_YET, RETRY)
 MISDIRECTED = _refusing(421, MOVED, refusal_pages.MOVED)
 CROWDED_OUT = _refusing(503, CROWDED, refusal_pages.CROWDED, RETRY)

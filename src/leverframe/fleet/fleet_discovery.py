@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from leverframe.fleet.loopback import LOOPBACK, is_loopback4
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.hardware.troubles import Troubles
 from leverframe.servers.discovery.discovery import (
     PART,

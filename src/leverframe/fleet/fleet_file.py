@@ -40,7 +40,7 @@ from leverframe.config.sources import Sources
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.cluster.cluster_table import CLUSTER, ClusterTable
 from leverframe.fleet.given_settings import template_leaves, version_for
-from leverframe.fleet.members import PLAIN, NewController
+from leverframe.fleet.member import PLAIN, NewController
 from leverframe.fleet.records import (
     MAX_CONTROLLERS,
     MemberRecord,

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 
 from leverframe.fleet.loopback import is_loopback4
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.servers.discovery.mdns import MdnsAnnouncer, MdnsResponder, follow
 from leverframe.servers.discovery.shared_port import ANY_ADDRESS

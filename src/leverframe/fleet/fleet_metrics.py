@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from leverframe import __version__
 from leverframe.fleet.jobs.job import FleetJob
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_findings import node_findings
 from leverframe.loop_shares import in_turns
@@ -87,7 +87,7 @@ def _of_findings(node: FleetNode) -> Iterable[Family]:
         GAUGE,
         "Controllers of the node that did not start; a table of the fleet file with a mistake"
         " counts as one.",
-        [(NO_LABELS, len(node.not_started.sentences()))],
+        [(NO_LABELS, len(node.roster.reasons()))],
     )
     faults = [one.is_fault for one in node_findings(node)]
     yield Family(

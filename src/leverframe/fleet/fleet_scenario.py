@@ -30,7 +30,7 @@ from leverframe.exit_codes import DONE, NO
 from leverframe.fleet.bulk import BulkReport, each, send
 from leverframe.fleet.fleet_file import AT, FleetFile, is_tables, read_fleet
 from leverframe.fleet.group_time import WINDOW_S, advance_together, journal_digest
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.serve import node_of, start_controllers
 from leverframe.process.json_lines import print_json

@@ -24,7 +24,7 @@ from leverframe.controller.live_snapshot import (
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.fleet.bulk import NOT_SAVED, BulkReport, each
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import Moved, SnapshotRecord
 from leverframe.fleet.tenants import (

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from leverframe.config.fields import MAX_NAME_LETTERS
 from leverframe.controller.findings import FindingReport
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.tenants import is_seen
 from leverframe.loop_shares import in_turns

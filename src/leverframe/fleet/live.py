@@ -24,7 +24,7 @@ from leverframe.fleet.group_time import (
     due_within,
     next_step_s,
 )
-from leverframe.fleet.members import Member, NewController
+from leverframe.fleet.member import Member, NewController
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.tenants import TenantRecord

@@ -1,7 +1,6 @@
 """The start of one controller of a node, with what it shares with the others."""
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 
 from msgspec import Struct
@@ -14,8 +13,8 @@ from leverframe.controller.hand_over import SavedLive, resumption
 from leverframe.controller.hooks import SettingsWatcher
 from leverframe.fleet.door import Door, DoorNames
 from leverframe.fleet.entrance import Entrance
-from leverframe.fleet.members import PLAIN, Member, MemberOptions
-from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.lifecycle import MemberParts
+from leverframe.fleet.member import PLAIN, Member, MemberOptions
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.log_context import CONTROLLER, LoggedName
 from leverframe.loop_shares import LoopShare, LoopTurns
@@ -58,27 +57,21 @@ class MemberStarter(Struct, frozen=True):
 
     async def start(
         self,
-        number: int,
-        record: MemberRecord,
+        member: Member,
         profile: Profile,
         config: Config,
         stored: Stored,
         saved: SavedLive | None = None,
-    ) -> Member:
+    ) -> MemberParts:
         """Build a controller, give it its place at the door, and open its other ports."""
+        record = member.record
         public_key = await asyncio.to_thread(config.public_key) if config.firmware_key else None
         # What it begins now, timers and tasks, is logged under its name.
         logged = LoggedName(record.name)
         turns = LoopTurns(self.door.loop_shares, LoopShare())
-        started: list[Member] = []
-
-        def tenant() -> str:
-            # It may be given to another one while it runs.
-            return (started[0].record if started else record).tenant
-
         before = CONTROLLER.set(logged)
         try:
-            built = await self._build(number, record, profile, config, stored, saved, turns, tenant)
+            built = await self._build(member, profile, config, stored, saved, turns)
         finally:
             CONTROLLER.reset(before)
         controller = built.controller
@@ -127,21 +120,23 @@ class MemberStarter(Struct, frozen=True):
             await snmp.move_to(self.snmp.place(address))
             bootloader.move_to(address)
 
-        started.append(Member(number, record, built, entrance, tuple(beside), move_ports))
-        return started[0]
+        return MemberParts(built, entrance, tuple(beside), move_ports)
 
     async def _build(
         self,
-        number: int,
-        record: MemberRecord,
+        member: Member,
         profile: Profile,
         config: Config,
         stored: Stored,
         saved: SavedLive | None,
         turns: LoopTurns,
-        tenant: Callable[[], str],
     ) -> BuiltController:
-        options = self.options
+        options, number, record = self.options, member.number, member.record
+
+        def tenant() -> str:
+            # The controller may be given to another one while it runs.
+            return member.record.tenant
+
         live, clock = resumption(saved, profile, self.clock)
         if clock is None:
             clock = VirtualClock(self.clock.wall()) if self.clock.is_virtual else SystemClock()

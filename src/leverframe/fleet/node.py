@@ -6,8 +6,7 @@ gives each a place at the front door. What a controller does is its own affair.
 
 import asyncio
 import gc
-import logging
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -19,24 +18,20 @@ from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.config import AskedVersion, Config
 from leverframe.controller.hand_over import SavedLive, hand_over
 from leverframe.controller.hooks import SettingsWatcher
-from leverframe.errors import ErrorForPeople
 from leverframe.fleet.door import Door
 from leverframe.fleet.first_passwords import FirstPasswords, ShowPassword
-from leverframe.fleet.member_start import MemberStarter
-from leverframe.fleet.members import (
+from leverframe.fleet.member import (
     NORMALLY,
     PLAIN,
     Member,
     MemberOptions,
     NewController,
-    StartTrouble,
     check_that_all_are_here,
     selected,
+    why_not_started,
 )
-from leverframe.fleet.modbus_not_yet import StartingModbus
-from leverframe.fleet.node_start import NodeStart
+from leverframe.fleet.member_start import MemberStarter
 from leverframe.fleet.node_stop import NodeStop
-from leverframe.fleet.not_started import NOT_STARTED, NotStarted
 from leverframe.fleet.other_nodes import CallHandler, OtherNodes
 from leverframe.fleet.progress import count_done
 from leverframe.fleet.records import (
@@ -47,6 +42,7 @@ from leverframe.fleet.records import (
     checked_count,
     checked_name,
 )
+from leverframe.fleet.roster import Roster
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.fleet.tenants import OPERATOR, TenantRecord, is_seen, no_such_tenant
 from leverframe.log_context import LoggedName, finished_within
@@ -60,11 +56,8 @@ from leverframe.storage.fleet.lane import OF_NODE, Lane
 from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.store import Changes, Stored
 
-log = logging.getLogger(__name__)
-
 #: Before whom a trouble is about that starts without its place.
 WITHOUT_PLACE = "place "
-OF_CONTROLLERS = (NOT_STARTED, WITHOUT_PLACE)
 #: Controllers whose rows are read at once.
 READ_AT_A_TIME = 50
 #: So many are stopped together, before other requests have their turn.
@@ -91,9 +84,8 @@ class FleetNode:
         #: Without one, each controller has a short history in memory.
         self._history = history
         self.registry = registry or Registry(self.lane.store(OF_NODE))
-        #: By name, in the order in which they were made.
-        self.members: dict[str, Member] = {}
-        self.start = NodeStart(door, self.registry, self.seen_by)
+        #: All controllers and their states.
+        self.roster = door.roster = Roster()
         self.stop = NodeStop(lambda: self.members)
         #: The common time; controllers that are made later begin there.
         self.clock = clock
@@ -101,14 +93,17 @@ class FleetNode:
         self.in_file: Mapping[str, NewController] = {}
         #: What is wrong with parts of the node itself, a sentence each.
         self.troubles: dict[str, str] = {}
-        self.not_started = door.not_started = NotStarted(self.troubles, self.registry)
         #: With which it speaks TLS.
         self.certificate: Certificate | None = None
         #: Called for every controller with its old and new settings.
         self.settings_watchers: list[SettingsWatcher] = []
         #: Ports beside HTTP, which controllers with an address of their own share.
-        starting = StartingModbus(door.descriptors, door.expects_at)
-        self.modbus = SharedTcpPort(options.ports.host, options.ports.modbus_port, starting)
+        self.modbus = SharedTcpPort(
+            options.ports.host,
+            options.ports.modbus_port,
+            door.descriptors,
+            self.roster.is_waited_for,
+        )
         self.snmp = SharedUdpPort(options.ports.host, options.ports.snmp_port)
         #: Called when controllers were made, removed, renamed or tagged.
         self.watchers: set[Callable[[], None]] = set()
@@ -140,6 +135,11 @@ class FleetNode:
         )
 
     @property
+    def members(self) -> dict[str, Member]:
+        """The controllers that run, by name, in the order in which they were made."""
+        return self.roster.running
+
+    @property
     def is_virtual(self) -> bool:
         return self.clock.is_virtual
 
@@ -150,43 +150,69 @@ class FleetNode:
         numbers: Sequence[int],
         live: Mapping[int, SavedLive] = MappingProxyType({}),
         show_password: ShowPassword | None = None,
-    ) -> dict[int, StartTrouble]:
+    ) -> dict[int, str]:
         """Start controllers that are stored, as the fleet file says; return why one cannot be.
 
-        Those of which the live state is given go on from it, where they can. Who has no account
-        gets an administrator first where strangers can reach the node; its password is told to who
-        has started the node unless somebody else takes it.
+        Those with a saved live state resume from it, where they can. Where strangers can reach the
+        node, controllers without an account get an administrator first; its password is shown to
+        the people who started the node, unless `show_password` takes it.
         """
         hashes = Passwords(self.services.hashing)
         with FirstPasswords(hashes, show_password or self.options.show_password) as first:
-            return await self._start_some(numbers, live, first)
-
-    async def _start_some(
-        self,
-        numbers: Sequence[int],
-        live: Mapping[int, SavedLive],
-        first: FirstPasswords,
-    ) -> dict[int, StartTrouble]:
-        troubles: dict[int, StartTrouble] = {}
-        for begin in range(0, len(numbers), READ_AT_A_TIME):
-            batch = numbers[begin : begin + READ_AT_A_TIME]
-            async with self.changing:
-                records = [(one, self.registry.records.get(one)) for one in batch]
-                stored = await self.lane.fetch(batch)
-                running = {member.number for member in self.members.values()}
-                for number, record in records:
-                    if record is None or number in running:
-                        # It was removed, or started, meanwhile.
-                        continue
-                    try:
-                        await self._go_on(number, record, stored[number], live.get(number), first)
-                    except Exception as error:
-                        troubles[number] = _why_not(record.name, error)
-                    count_done()
-                    await asyncio.sleep(0)
-                gc.freeze()
+            for begin in range(0, len(numbers), READ_AT_A_TIME):
+                await self._start_batch(numbers[begin : begin + READ_AT_A_TIME], live, first)
         self.notify_watchers()
-        return troubles
+        why = ((number, self.roster.reason_of(number)) for number in numbers)
+        return {number: reason for number, reason in why if reason is not None}
+
+    async def start_stored(self) -> dict[int, str]:
+        """Start all that the store knows; return why one cannot be."""
+        return await self.start_some(sorted(self.registry.records))
+
+    async def _start_batch(
+        self, numbers: Sequence[int], live: Mapping[int, SavedLive], first: FirstPasswords
+    ) -> None:
+        async with self.changing:
+            records = [(one, self.registry.records.get(one)) for one in numbers]
+            running = {member.number for member in self.members.values()}
+            # Some may have been started, or removed, since they were chosen.
+            self.roster.forget_stored(one for one, record in records if record is None)
+            members = [
+                self.roster.expect(record, number)
+                for number, record in records
+                if record is not None and number not in running
+            ]
+            stored = await self.lane.fetch(numbers)
+            for member in members:
+                number = member.number
+                member.start()
+                try:
+                    await self._go_on(member, stored[number], live.get(number), first)
+                except BaseException as error:
+                    said = self.in_file.get(member.name)
+                    self.roster.note_failed(member, why_not_started(member.name, error, said))
+                    if not isinstance(error, Exception):
+                        raise
+                count_done()
+                await asyncio.sleep(0)
+            gc.freeze()
+
+    async def start_failed(
+        self, numbers: Sequence[int], show_password: ShowPassword | None = None
+    ) -> dict[int, str]:
+        """Try controllers again that failed to start here; return why one cannot be."""
+        if self.cluster is not None:
+            return await self.cluster.start_now(numbers)
+        return await self.start_some(numbers, show_password=show_password)
+
+    def begin_start(self, written: Iterable[MemberRecord]) -> None:
+        """Expect what is stored and what a file says, before the door listens."""
+        self.roster.begin_start(self.registry.records, written)
+
+    async def end_start(self) -> None:
+        """End the start of the node: all controllers run, or failed to start."""
+        self.roster.end_start()
+        await self.door.end_start()
 
     async def drop(self, members: Sequence[Member]) -> None:
         """Stop controllers that start elsewhere; what is stored of them stays."""
@@ -197,6 +223,8 @@ class FleetNode:
     async def hand_over(self, members: Sequence[Member]) -> dict[int, SavedLive]:
         """Stop controllers that go on elsewhere; return what those go on from that can."""
         async with self.changing:
+            # Some may have been removed while others changed something.
+            members = [member for member in members if not member.has_left]
             # Together: each waits for the thread of the history several times.
             found = await asyncio.gather(*map(self._hand_over_one, members))
         self.notify_watchers()
@@ -204,7 +232,7 @@ class FleetNode:
         return {member.number: live for member, live in handed if live is not None}
 
     async def _hand_over_one(self, member: Member) -> SavedLive | None:
-        self._let_go(member)
+        self.roster.forget(member)
         await self.door.close(member.entrance)
         await member.controller.writer.settled()
         live = hand_over(member.controller)
@@ -212,13 +240,9 @@ class FleetNode:
         return live
 
     async def _go_on(
-        self,
-        number: int,
-        record: MemberRecord,
-        stored: Stored,
-        live: SavedLive | None,
-        first: FirstPasswords,
+        self, member: Member, stored: Stored, live: SavedLive | None, first: FirstPasswords
     ) -> None:
+        number, record = member.number, member.record
         store = self.lane.store(number)
         asked = AskedVersion(record.hw, record.sw)
         settling = settle_version(store, asked, stored)
@@ -228,8 +252,8 @@ class FleetNode:
         if self.options.must_sign_in and await first.ensure(record.name, store, stored):
             stored = (await self.lane.fetch([number]))[number]
         config = self._config_of(record)
-        member = await self._starter.start(number, record, profile, config, stored, live)
-        self.members[member.name] = member
+        parts = await self._starter.start(member, profile, config, stored, live)
+        self.roster.note_running(member, parts)
 
     def _config_of(self, record: MemberRecord) -> Config:
         """Return what the fleet file says of a controller; only the tenant that it names gets it.
@@ -343,8 +367,7 @@ class FleetNode:
                 await self._stop(made)
                 await self.lane.forget(numbers)
                 raise
-        for member in made:
-            self.not_started.forget_never_made(member.name)
+        self.roster.forget_unmade([member.name for member in made])
         self.notify_watchers()
         return made
 
@@ -366,8 +389,10 @@ class FleetNode:
             Changes(settings=new.leaves, kept={**new.kept, **kept})
         )
         stored = Stored(new.leaves.copy(), {**new.kept, **kept}, [])
-        member = await self._starter.start(number, new.record, profile, new.config, stored)
-        self.members[member.name] = member
+        member = Member(new.record, number)
+        member.start()
+        parts = await self._starter.start(member, profile, new.config, stored)
+        self.roster.note_running(member, parts)
         return member
 
     async def remove(self, members: Sequence[Member], not_running: Sequence[int] = ()) -> None:
@@ -381,8 +406,7 @@ class FleetNode:
             running = [*members, *self.by_number(not_running)]
             numbers = [*(member.number for member in members), *not_running]
             parts = await self.registry.remove(numbers)
-            for number in not_running:
-                self.not_started.forget_stored(number)
+            self.roster.forget_stored(not_running)
             await self._clear_away(running, numbers, parts)
         self.notify_watchers()
 
@@ -401,17 +425,14 @@ class FleetNode:
 
     async def _stop(self, members: Sequence[Member]) -> None:
         """Stop controllers, some together: each waits for the history and for its clients."""
+        members = [member for member in members if not member.has_left]
         for begin in range(0, len(members), STOPPED_AT_A_TIME):
             await asyncio.gather(*map(self._stop_one, members[begin : begin + STOPPED_AT_A_TIME]))
 
     async def _stop_one(self, member: Member) -> None:
-        self._let_go(member)
+        self.roster.forget(member)
         await close_all([partial(self.door.close, member.entrance), member.end])
         count_done()
-
-    def _let_go(self, member: Member) -> None:
-        member.has_left = True
-        self.members.pop(member.name, None)
 
     async def close(self) -> None:
         """Stop all controllers, each by itself; what must be remembered is on disk then."""
@@ -457,7 +478,7 @@ class FleetNode:
         seen = self.seen_by(tenant)
         for name in names:
             if name not in seen:
-                raise self.not_started.refusal_of(name, tenant)
+                raise self.roster.refusal_of(name, tenant)
         return selected(seen, names, tags)
 
     async def rename(self, member: Member, name: str) -> None:
@@ -467,10 +488,9 @@ class FleetNode:
             if any(one.name == name for one in self.registry.records.values()):
                 raise Conflict(f"There is a controller {name} already.", field="to")
             await self.registry.put({member.number: renamed})
-            self.members = {
-                name if one is member else one.name: one for one in self.members.values()
-            }
+            members = list(self.members.values())
             member.record = renamed
+            self.roster.running = {one.name: one for one in members}
             self.door.rename(member.entrance, name)
             member.controller.take_name(name)
             member.built.mqtt.pages_are_at(self.door.pages_of(name))
@@ -495,7 +515,7 @@ class FleetNode:
             member.record = record
             await self.door.move(member.entrance, address, None if keeps_port else sockets)
             if address != before.address:
-                await member.move_ports(address)
+                await member.parts.move_ports(address)
         self.notify_watchers()
 
     def with_place(
@@ -552,17 +572,6 @@ class FleetNode:
 
 async def _nothing_to_do() -> None:
     """Do nothing: there are no other nodes."""
-
-
-def _why_not(name: str, error: Exception) -> StartTrouble:
-    sentence = getattr(error, "detail", None) or str(error) or type(error).__name__
-    expected = isinstance(error, OSError | ValueError | ErrorForPeople)
-    if not expected and not hasattr(error, "detail"):
-        log.error("%s does not start", name, exc_info=error)
-    key = error.field if isinstance(error, Refusal) else None
-    return StartTrouble(
-        f"{name} does not start: {sentence.removeprefix(f'{name}: ')}", key or "name"
-    )
 
 
 def _tagged(record: MemberRecord, added: Sequence[str], removed: Sequence[str]) -> MemberRecord:

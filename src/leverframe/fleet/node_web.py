@@ -29,10 +29,10 @@ from leverframe.fleet.jobs.jobs import FleetJobs
 from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import THE_OPERATOR, Asking, NodeAccounts
-from leverframe.fleet.node_start import NodeStarting
 from leverframe.fleet.other_nodes import NotUnderstood, answering
 from leverframe.fleet.progress import MAX_ID_LETTERS, RequestsUnderWay
 from leverframe.fleet.refusal_pages import NOTHING, SIGN_IN, TOO_MANY, for_people
+from leverframe.fleet.roster import NodeStarting
 from leverframe.fleet.templates import TemplateReader
 from leverframe.fleet.view_parts import ViewParts
 from leverframe.process.administrator import random_password
@@ -110,7 +110,7 @@ class NodeWeb:
             must_sign_in=node.options.must_sign_in,
         )
         node.look_at_accounts = self.accounts.look_again
-        node.not_started.is_told_to_all = lambda: not self.accounts.must_sign_in
+        node.door.shows_causes = lambda: not self.accounts.must_sign_in
         node.calls["api"] = answering(ApiCall, self._asked_by_node)
         self.handle: Handler = node.options.marked(partial(self._admitted, only_admit=False))
 
@@ -167,7 +167,7 @@ class NodeWeb:
 
     def _check_started(self, endpoint: FleetEndpoint, asking: Asking) -> None:
         """Refuse what would be answered for a part of the controllers, while the node starts."""
-        if not self.node.start.is_under_way:
+        if not self.node.roster.is_starting:
             return
         others = self.node.cluster
         if others is not None and others.living():
@@ -175,7 +175,7 @@ class NodeWeb:
             return
         is_to_join = self.node.door.directory is not None
         if not endpoint.while_starting or (is_to_join and endpoint.across is not None):
-            self.node.start.check_over(asking.tenant)
+            self.node.roster.check_started(asking.tenant)
 
     def _context(self, request: Request, asking: Asking, given: dict[str, Any]) -> FleetContext:
         return FleetContext(

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from leverframe.commands.table.rights import Account
 from leverframe.engine.settings import AccessSettings
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of, submit_all
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.process.administrator import random_password
 from leverframe.servers.accounts.passwords import Passwords
 

@@ -23,12 +23,12 @@ from leverframe.fleet.first_passwords import print_password
 from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.fleet_mdns import FleetMdns
-from leverframe.fleet.members import MemberOptions, NewController
+from leverframe.fleet.member import MemberOptions, NewController
 from leverframe.fleet.node import WITHOUT_PLACE, FleetNode
 from leverframe.fleet.node_storage import FileStorage, NodeStorage
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import Registry
-from leverframe.fleet.start_again import make_new, start_stored
+from leverframe.fleet.start_again import make_new
 from leverframe.fleet.tenants import TenantRecord
 from leverframe.outgoing.targets import Targets
 from leverframe.process.feature_loading import LARGE, SMALL, FeatureLoader
@@ -143,7 +143,7 @@ async def start_controllers(
     is_elsewhere: Callable[[str], bool] = lambda name: False,
     tenants: Sequence[str] = (),
 ) -> list[str]:
-    """Start what is stored, then what is new; note at the node, and return, why one cannot be."""
+    """Start what is stored, then what is new; return why one cannot be."""
     node = web.node
     for name in tenants:
         if name not in node.registry.tenants:
@@ -156,7 +156,7 @@ async def start_controllers(
         for name, why in contradictions.items()
     }
     node.troubles |= noted
-    troubles = [*noted.values(), *(await start_stored(node)).values()]
+    troubles = [*noted.values(), *(await node.start_stored()).values()]
     await web.jobs.start_stored()
     known = {record.name for record in node.registry.records.values()}
     new = [
@@ -204,7 +204,7 @@ async def _serve(fleet: FleetFile) -> None:
         mdns = FleetMdns(node, config.port)
         supervisor = Supervisor()
         try:
-            node.start.begin(one.record for one in fleet.controllers)
+            node.begin_start(one.record for one in fleet.controllers)
             stop = await _open_door(web, config, folder)
             # Before there are controllers, for which much is needed soon.
             await FeatureLoader().load((*SMALL, *LARGE))
@@ -215,7 +215,7 @@ async def _serve(fleet: FleetFile) -> None:
             async with supervisor.given_time(lambda: len(node.members)):
                 await storage.start()
                 failed = await _start_all(web, fleet, storage)
-            await node.start.end()
+            await node.end_start()
             _print_address(node, config, failed)
             count = len(node.members)
             log.info("leverframe %s started a node with %d controllers", __version__, count)
@@ -247,7 +247,7 @@ async def _start_all(web: NodeWeb, fleet: FleetFile, storage: NodeStorage) -> in
         tenants=fleet.tenants,
     )
     for mistake in fleet.mistakes:
-        web.node.not_started.note(mistake.who, mistake.sentence, mistake.name)
+        web.node.roster.note_mistake(mistake.who, mistake.sentence, mistake.name)
     sentences = [*(mistake.sentence for mistake in fleet.mistakes), *troubles]
     for sentence in sentences:
         print(f"leverframe: {sentence}", file=sys.stderr, flush=True)

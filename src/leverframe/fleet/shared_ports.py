@@ -12,10 +12,12 @@ from typing import cast
 
 from leverframe.commands.table.refusals import Conflict
 from leverframe.fleet.loopback import bound_to_loopback
-from leverframe.fleet.modbus_not_yet import BusyConnection, StartingModbus
+from leverframe.servers.descriptors import DescriptorBudget, Lease
 from leverframe.servers.modbus.listening_place import ListeningPlace
+from leverframe.servers.modbus.tcp import FIRST_FRAME_S, SERVER
 from leverframe.servers.snmp.datagram_place import DatagramEndpoint, DatagramPlace, Receive
 from leverframe.servers.udp_socket import PACKET_INFO, datagrams, request_packet_info, send_from
+from leverframe.wire.modbus import DEVICE_BUSY, NotModbus, TcpFrames, exception_answer
 
 Factory = Callable[[], asyncio.Protocol]
 
@@ -48,10 +50,20 @@ def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
 class SharedTcpPort:
     """A TCP port; who connects to an address gets to the server that has it."""
 
-    def __init__(self, host: str, port: int, starting: StartingModbus) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        descriptors: DescriptorBudget,
+        is_expected: Callable[[str], bool],
+    ) -> None:
         self._host = host
         self._wanted_port = port
-        self._starting = starting
+        self.descriptors = descriptors
+        #: Returns whether a controller with an address is yet to start.
+        self.is_expected = is_expected
+        #: Connections to controllers that are yet to start.
+        self.busy: set[BusyConnection] = set()
         self._factories: dict[str, Factory] = {}
         self._listener: asyncio.Server | None = None
         self._opening = asyncio.Lock()
@@ -83,12 +95,13 @@ class SharedTcpPort:
 
     def protocol_at(self, address: str) -> asyncio.Protocol | None:
         """Return what answers at an address; None where nobody does, nor will in a moment."""
-        factory = self._factories.get(address)
+        factory = self.server_at(address)
         if factory is not None:
             return factory()
-        if self._starting.is_expected(address):
-            return BusyConnection(self._starting, address, self._factories.get)
-        return None
+        return BusyConnection(address, self) if self.is_expected(address) else None
+
+    def server_at(self, address: str) -> Factory | None:
+        return self._factories.get(address)
 
     async def leave(self, address: str) -> None:
         async with self._opening:
@@ -96,7 +109,8 @@ class SharedTcpPort:
             if not self._factories and self._listener is not None:
                 listener, self._listener = self._listener, None
                 listener.close()
-                self._starting.drop()
+                for connection in tuple(self.busy):
+                    connection.drop()
                 await listener.wait_closed()
 
 
@@ -115,6 +129,98 @@ class ArrivingConnection(asyncio.Protocol):
             return
         arrived.set_protocol(protocol)
         protocol.connection_made(arrived)
+
+
+class BusyConnection(asyncio.Protocol):
+    """A connection to a controller that is yet to start: the answer is "busy", try again.
+
+    A client without an answer takes its unit for dead; a busy one it asks again later, on the same
+    connection, which is handed to the controller as soon as that runs. The port is open from the
+    first controller with Modbus TCP that has started: which of the others use it is known then.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        ports: "SharedTcpPort",
+    ) -> None:
+        self._address = address
+        self._port = ports
+        self._frames = TcpFrames()
+        self._transport: asyncio.Transport | None = None
+        self._lease: Lease | None = None
+        self._limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        name = transport.get_extra_info("peername")
+        peer = str(name[0]) if name else ""
+        descriptor = transport.get_extra_info("socket").fileno()
+        self._lease = self._port.descriptors.lease(SERVER, peer, descriptor)
+        if self._lease is None:
+            self.drop()
+            return
+        self._port.busy.add(self)
+        self._wait_for_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._let_go()
+
+    def data_received(self, data: bytes) -> None:
+        server = self._port.server_at(self._address)
+        if server is not None and not self._frames.is_within_a_frame:
+            self._hand_over(server(), data)
+        elif server is None and not self._port.is_expected(self._address):
+            self.drop()
+        else:
+            self._frames.feed(data)
+            self._answer()
+
+    def pause_writing(self) -> None:
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self._transport is not None:
+            self._transport.resume_reading()
+
+    def drop(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _answer(self) -> None:
+        assert self._transport is not None
+        try:
+            while (request := self._frames.next()) is not None:
+                busy = exception_answer(request.pdu[0], DEVICE_BUSY)
+                self._transport.write(request.answer(busy))
+                self._wait_for_request()
+        except NotModbus:
+            self.drop()
+
+    def _wait_for_request(self) -> None:
+        """Wait for the next request as long as a server does for the first one."""
+        if self._limit is not None:
+            self._limit.cancel()
+        self._limit = asyncio.get_running_loop().call_later(FIRST_FRAME_S, self.drop)
+
+    def _hand_over(self, server: asyncio.Protocol, data: bytes) -> None:
+        """Hand what has come to the server of the controller, which is there by now."""
+        assert self._transport is not None
+        transport = self._transport
+        self._let_go()
+        transport.set_protocol(server)
+        server.connection_made(transport)
+        if not transport.is_closing():
+            server.data_received(data)
+
+    def _let_go(self) -> None:
+        self._transport = None
+        self._port.busy.discard(self)
+        if self._limit is not None:
+            self._limit.cancel()
+        if self._lease is not None:
+            self._lease.end()
 
 
 class PlaceByAddress:

@@ -12,7 +12,7 @@ from leverframe.fleet.cluster.directory import DoorFigures
 from leverframe.fleet.fleet_metrics import lane_families, node_families
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import Requester, RolloutPolicy
-from leverframe.fleet.members import NewController
+from leverframe.fleet.member import NewController
 from leverframe.fleet.other_nodes import ClusterReport, PeerReport
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import node_of

@@ -19,7 +19,7 @@ from leverframe.fleet.group_time import (
 )
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import RolloutPolicy
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.node_client import NodeAnswer, NodeAsking
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
 from leverframe.servers.http.messages import Reply, Request

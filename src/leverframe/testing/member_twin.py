@@ -18,7 +18,7 @@ from leverframe.controller.live_snapshot import take_snapshot
 from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import Requester, RolloutPolicy
-from leverframe.fleet.members import Member, NewController
+from leverframe.fleet.member import Member, NewController
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import node_of

@@ -18,7 +18,7 @@ from leverframe.fleet.cluster.inner_port import FleetDoor
 from leverframe.fleet.cluster.member import ClusterMember
 from leverframe.fleet.cluster.opening import open_cluster
 from leverframe.fleet.cluster.registry import ClusterRegistry
-from leverframe.fleet.members import Member, NewController
+from leverframe.fleet.member import Member, NewController
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import node_of

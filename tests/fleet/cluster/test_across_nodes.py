@@ -13,18 +13,20 @@ from msgspec.structs import replace
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import SILENT_NODES, STALE
 from leverframe.fleet.api.fan_out import ApiCall
-from leverframe.fleet.cluster import start_attempts
 from leverframe.fleet.cluster.commands import drain_node, forget_node, list_nodes, move_controller
 from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
 from leverframe.fleet.commands import list_controllers
+from leverframe.fleet.lifecycle import Running
+from leverframe.fleet.member import UNMADE
 from leverframe.fleet.node_accounts import THE_OPERATOR
 from leverframe.fleet.node_client import CommandLineClient
 from leverframe.fleet.other_nodes import SilentNode
 from leverframe.fleet.progress import ProgressReport, RequestsUnderWay
-from leverframe.fleet.records import Moved
+from leverframe.fleet.records import MemberRecord, Moved
 from leverframe.servers.http.messages import StreamReply
 from leverframe.storage.store import StoreUnavailable
 from tests.fleet.cluster.nodes import HOME, Cluster, cluster_on
+from tests.fleet.failing import fail
 from tests.fleet.loop_node import LoopNode
 from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer
@@ -190,7 +192,7 @@ async def test_one_that_did_not_start_at_its_node_is_told_with_the_cause_whereve
     monkeypatch.setattr(b, "_go_on", fail)
     await b.drop([b.members[other]])
     cluster.members["b"]._changed.set()
-    await until(lambda: b.not_started.knows(other))
+    await until(lambda: b.roster.knows(other))
     cause = f"{other} does not start: Its port is in use. It is tried again every few seconds."
     for asked in cluster.asked.values():
         rows = {one["name"]: one for one in await asked.get("list")}
@@ -208,9 +210,9 @@ async def test_one_that_did_not_start_at_its_node_is_told_with_the_cause_whereve
 async def test_one_that_did_not_start_is_tried_at_once_by_its_node_whichever_is_asked(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(start_attempts, "START_AGAIN_S", 1000.0)
     a, b, other = cluster.asked["a"], cluster.nodes["b"], there(cluster)
     here = min(cluster.names("a"))
+    b.roster.retry_s = 1000.0
     reasons = ["Its port is in use."]
 
     async def fail(*given: Any) -> None:
@@ -220,7 +222,7 @@ async def test_one_that_did_not_start_is_tried_at_once_by_its_node_whichever_is_
         broken.setattr(b, "_go_on", fail)
         await b.drop([b.members[other]])
         cluster.members["b"]._changed.set()
-        await until(lambda: b.not_started.knows(other))
+        await until(lambda: b.roster.knows(other))
         assert (await a.get(""))["can_start"] == [other]
         # The outcome is that of a new try.
         reasons[0] = "It is still broken."
@@ -251,16 +253,16 @@ async def test_who_starts_one_whose_node_is_silent_is_told_and_the_others_are_tr
 
 
 async def test_one_that_another_node_has_made_is_no_longer_told_as_failed(cluster: Cluster) -> None:
-    not_started = cluster.nodes["b"].not_started
-    not_started.note_never_made("five", "five does not start: Its port is in use.", None)
+    roster = cluster.nodes["b"].roster
+    fail(roster, MemberRecord("five"), UNMADE, "five does not start: Its port is in use.")
     assert (await cluster.asked["a"].get(""))["can_start"] == ["five"]
     await cluster.asked["a"].post("add", name="five")
-    await until(lambda: not not_started.never_made())
+    await until(lambda: not roster.failed_unmade())
     assert (await cluster.asked["a"].get(""))["not_started"] == []
 
 
 async def test_whom_a_node_could_not_start_is_told_with_the_node(cluster: Cluster) -> None:
-    cluster.nodes["b"].not_started.note("table 2", "line 5: x.hwx is unknown.")
+    cluster.nodes["b"].roster.note_mistake("table 2", "line 5: x.hwx is unknown.")
     told = (await cluster.asked["a"].get(""))["not_started"]
     assert told == ["b: line 5: x.hwx is unknown."]
 
@@ -505,7 +507,7 @@ async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
         with pytest.raises(Moved):
             await work
     # Not even where it does not know yet.
-    member.has_left = False
+    member.state = Running(member.parts)
     for work in (b.tag([member], ["y"], []), b.registry.remove([member.number])):
         with pytest.raises(Moved):
             await work

@@ -9,7 +9,7 @@ import pytest
 from leverframe.commands.table.refusals import Conflict
 from leverframe.fleet.cluster.beginning import NodeIdentity
 from leverframe.fleet.cluster.opening import open_cluster
-from leverframe.fleet.members import NewController
+from leverframe.fleet.member import NewController
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.tenants import FleetAccount, NoSuchTenant, TenantRecord
 from leverframe.profile import Profile

@@ -12,7 +12,7 @@ import pytest
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.membership import notify_nodes
 from leverframe.fleet.cluster.peer_watch import LEASE_S
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.storage.fleet.postgres_connection import connect
 from tests.fleet.cluster.nodes import Cluster, cluster_on

@@ -13,6 +13,7 @@ from leverframe.config import Config
 from leverframe.fleet.cluster import forwarding, tunnel
 from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.cluster.handshake import Client
+from leverframe.fleet.records import MemberRecord
 from leverframe.process.reach import certificate_of
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.fair_shares import FairShares
@@ -20,6 +21,7 @@ from leverframe.servers.http.limits import MIB
 from leverframe.servers.http.messages import CONTINUE, Reply
 from tests.cases import for_each
 from tests.fleet.cluster.joined_doors import HOME, JoinedNode, joined_nodes, until
+from tests.fleet.failing import fail
 from tests.fleet.http_client import Streams, ask, ask_once, connected
 from tests.patience import PATIENCE_S
 from tests.stopwatch import within
@@ -59,9 +61,9 @@ async def test_any_node_answers_for_any_controller_on_a_connection_that_is_kept(
 
 async def test_why_a_controller_did_not_start_is_told_by_any_node_at_once() -> None:
     async with joined_nodes(hold_s=1000.0) as nodes:
-        not_started = nodes["b"].door.not_started
-        not_started.is_retried = True
-        not_started.note_stored(7, "gh-1 does not start: no.", "gh-1")
+        roster = nodes["b"].door.roster
+        roster.retry_s = 1000.0
+        fail(roster, MemberRecord("gh-1"), 7, "gh-1 does not start: no.")
         nodes.owners["gh-1"] = "b"
         nodes.tell()
         for node in nodes.nodes.values():

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from leverframe.fleet.members import NewController
+from leverframe.fleet.member import NewController
 from leverframe.fleet.other_nodes import CallUnanswered
 from leverframe.fleet.records import MemberRecord
 from leverframe.profile import Profile

@@ -16,11 +16,11 @@ from leverframe.commands.table.refusals import BadValue
 from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.controller.hand_over import SavedLive
 from leverframe.fleet.cluster import member as member_module
-from leverframe.fleet.cluster import membership, start_attempts
+from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.beginning import NameTaken
 from leverframe.fleet.cluster.heartbeat import BeatResult
 from leverframe.fleet.cluster.peer_watch import LEASE_S
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.records import NotRunning
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.fleet.postgres_connection import AWAY, Connection, connect
@@ -241,7 +241,7 @@ async def test_what_does_not_start_is_told_once_and_tried_again(
     await cluster.join("a")
     await cluster.nodes["a"].add(new("one"))
     await cluster.join("b")
-    monkeypatch.setattr(start_attempts, "START_AGAIN_S", 0.0)
+    cluster.nodes["b"].roster.retry_s = 0.0
     node, tries = cluster.nodes["b"], iter(range(3))
     go_on = node._go_on
 
@@ -257,7 +257,7 @@ async def test_what_does_not_start_is_told_once_and_tried_again(
         "one does not start: The database is away."
     ]
     # It is listed as running a moment before it is noted as such.
-    await until(lambda: not node.troubles)
+    await until(lambda: not node.roster.problems())
 
 
 async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_back(
@@ -265,8 +265,8 @@ async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_ba
 ) -> None:
     await cluster.join("a")
     await cluster.nodes["a"].add(new("one"))
-    member = await cluster.join("b")
-    monkeypatch.setattr(start_attempts, "START_AGAIN_S", 1000.0)
+    await cluster.join("b")
+    cluster.nodes["b"].roster.retry_s = 1000.0
     node = cluster.nodes["b"]
     go_on = node._go_on
 
@@ -275,10 +275,9 @@ async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_ba
 
     monkeypatch.setattr(node, "_go_on", fail)
     await cluster.members["a"].move(["one"], "b")
-    await until(lambda: len(member._own.attempts.not_before) == 1)
+    await until(lambda: node.roster.can_start() == ["one"])
     with pytest.raises(NotRunning, match="one does not start: The database is away. It is tried"):
         node.select(["one"])
-    assert node.not_started.can_be_mended() == {}
     monkeypatch.setattr(node, "_go_on", go_on)
     for one in cluster.members.values():
         # As after an error of its connection.

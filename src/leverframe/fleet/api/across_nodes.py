@@ -182,7 +182,7 @@ async def started(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
         where = {one.name: one.node for one in await others_of(context).locate()} | where
     for name in names:
         if name not in where:
-            raise context.node.not_started.refusal_of(name, context.tenant)
+            raise context.node.roster.refusal_of(name, context.tenant)
     by_node: dict[str | None, list[str]] = {}
     for name in names:
         by_node.setdefault(where[name], []).append(name)

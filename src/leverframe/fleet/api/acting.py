@@ -15,7 +15,7 @@ from leverframe.fleet.bulk import BulkReport, send
 from leverframe.fleet.group_snapshots import KeptSnapshot
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.live import set_fault
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.time_words import BadMoment, wall_of
 from leverframe.servers.http.client_presence import ends_with_client
 

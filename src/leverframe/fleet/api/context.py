@@ -30,7 +30,7 @@ from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import Health, HealthIndex, Wanted
 from leverframe.fleet.jobs.jobs import FleetJobs, Requester
 from leverframe.fleet.live import GroupTime
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import Asking, NodeAccounts
 from leverframe.fleet.progress import RequestsUnderWay, expect
@@ -117,7 +117,7 @@ class FleetContext(Struct, frozen=True):
         """
         if self.texts("tag") or self.is_looked_for:
             return {}
-        found, names = self.node.not_started.can_be_mended(self.tenant), self.texts("name")
+        found, names = self.node.roster.failed_stored(self.tenant), self.texts("name")
         return {name: found[name] for name in names if name in found}
 
     async def chosen(self) -> list[Member]:
@@ -163,8 +163,8 @@ class FleetContext(Struct, frozen=True):
             here = self._by_number(self.numbers)
             if not here:
                 name = self.given.get("name", "")
-                if self.node.not_started.knows(name):
-                    raise self.node.not_started.refusal_of(name, self.tenant)
+                if self.node.roster.knows(name):
+                    raise self.node.roster.refusal_of(name, self.tenant)
                 raise Moved(name)
             return here[0]
         (member,) = self.select([self.needed("name", "the name of a controller")])
@@ -191,6 +191,8 @@ class FleetEndpoint(EndpointDescription, frozen=True, kw_only=True):
     across: "Callable[[FleetContext, FleetEndpoint], Any] | None" = None
     #: It concerns no controllers, or tells that some do not run yet.
     while_starting: bool = False
+    #: It can be done to controllers that failed to start, too, where they are named.
+    with_failed: bool = False
     #: It takes a body, and changes nothing.
     is_question: bool = False
 

@@ -209,6 +209,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         query=CHOSEN,
         function=making.removed,
         across=fan_out_bulk,
+        with_failed=True,
         doc="Remove the chosen controllers with all that is stored of them; of those that did not "
         "start the ones that are named.",
     ),
@@ -227,6 +228,7 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         query=(QueryParameter("name", Name, "The name of a controller."), *NEW_PLACE),
         function=making.placed,
         across=at_owner,
+        with_failed=True,
         doc="Give a controller another address or port, at which it alone answers from then on. "
         "What it does goes on; its connections end. One that did not start is started there.",
     ),

@@ -18,7 +18,7 @@ from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.bulk import BulkReport, MemberResult, report_of
 from leverframe.fleet.jobs.jobs import NoSuchJob
-from leverframe.fleet.members import no_such_name, no_such_tag
+from leverframe.fleet.member import no_such_name, no_such_tag
 from leverframe.fleet.node_accounts import Asking
 from leverframe.fleet.other_nodes import (
     AnswerNotUnderstood,
@@ -97,7 +97,9 @@ async def done_here(
     if numbers is not None:
         node = context.node
         here = {member.number for member in node.by_number(set(numbers))}
-        why = node.not_started.sentences_of(context.tenant)
+        if endpoint.with_failed:
+            here |= set(numbers) & set(context.not_running_of_names().values())
+        why = node.roster.sentences_of(context.tenant)
         missing = {number: why.get(number) for number in numbers if number not in here}
         context = replace(context, numbers=frozenset(here))
     value = endpoint.function(context)

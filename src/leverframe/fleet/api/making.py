@@ -22,7 +22,7 @@ from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
 from leverframe.fleet.first_passwords import ShowPassword
 from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.live import fork
-from leverframe.fleet.members import Member, NewController, no_such_name
+from leverframe.fleet.member import Member, NewController, no_such_name
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.progress import expect
 from leverframe.fleet.records import (
@@ -34,7 +34,7 @@ from leverframe.fleet.records import (
     names_from,
     numbered,
 )
-from leverframe.fleet.start_again import make_new, place_and_start, start_noted
+from leverframe.fleet.start_again import make_new, place_and_start
 from leverframe.fleet.tenants import OPERATOR
 from leverframe.profile import UnknownProfile
 from leverframe.storage.backup import BackupFile, BackupRefused
@@ -180,19 +180,16 @@ async def removed(context: FleetContext) -> BulkReport:
 
 async def started(context: FleetContext) -> BulkReport:
     """Try again to start controllers that did not start, all of them where none is named."""
-    node, not_started = context.node, context.node.not_started
-    stored, new = not_started.stored(), not_started.never_made()
+    node, roster = context.node, context.node.roster
+    stored, new = roster.failed_stored(), roster.failed_unmade()
     names = list(dict.fromkeys(context.texts("name"))) or [*stored, *new]
     for name in names:
         if name not in stored and name not in new and name not in node.members:
-            raise not_started.refusal_of(name, context.tenant)
+            raise roster.refusal_of(name, context.tenant)
     expect(len(names))
     with _first_passwords(node) as first:
         numbers = [stored[one] for one in names if one in stored]
-        if node.cluster is None:
-            by_number = await start_noted(node, numbers, first.note)
-        else:
-            by_number = await node.cluster.start_now(numbers)
+        by_number = await node.start_failed(numbers, first.note)
         why = {name: by_number[number] for name, number in stored.items() if number in by_number}
         why |= await _made_anew(context, [one for one in names if one in new], first.note)
     results = []
@@ -258,7 +255,7 @@ async def placed(context: FleetContext) -> MemberReport:
     if not given.keys() & {one.name for one in NEW_PLACE}:
         raise Malformed("No place is named.", allowed="an address, a port, or both")
     node = context.node
-    number = node.not_started.can_be_mended(context.tenant).get(given.get("name", ""))
+    number = node.roster.failed_stored(context.tenant).get(given.get("name", ""))
     if number is None:
         member = context.one()
         await node.place(member, *_new_place(given, member.record))

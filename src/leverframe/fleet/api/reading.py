@@ -16,8 +16,8 @@ from leverframe.engine.tree import MISSING, difference, is_confidential
 from leverframe.fleet.api.context import FleetContext
 from leverframe.fleet.fleet_metrics import MAX_SINGLE, node_families
 from leverframe.fleet.health_index import version_of
-from leverframe.fleet.members import Member
-from leverframe.fleet.node import OF_CONTROLLERS, FleetNode
+from leverframe.fleet.member import Member
+from leverframe.fleet.node import WITHOUT_PLACE, FleetNode
 from leverframe.fleet.node_findings import node_findings, node_sentences
 from leverframe.fleet.progress import ProgressReport, count_done
 from leverframe.fleet.records import MemberRecord
@@ -172,14 +172,16 @@ def node_health(context: FleetContext) -> NodeHealth | Reply:
     if (stopping := node.stop.progress()) is not None:
         left = ProgressReport(stopping.of - stopping.done, stopping.of)
         return _not_ready("stopping", left, is_hidden=is_hidden)
-    if (starting := node.start.progress()) is not None:
+    if (starting := node.roster.progress()) is not None:
         return _not_ready("starting", starting, is_hidden=is_hidden)
     found = len(node_findings(node)) or UNSET
     if is_hidden:
-        of_node = [part for part in node.troubles if not part.startswith(OF_CONTROLLERS)]
+        of_node = [part for part in node.troubles if not part.startswith(WITHOUT_PLACE)]
         return NodeHealth("degraded" if of_node else "ok", None, found)
     members = node.members.values()
-    is_degraded = node.troubles or any(one.controller.troubles for one in members)
+    is_degraded = (
+        node.troubles or node.roster.problems() or any(one.controller.troubles for one in members)
+    )
     return NodeHealth("degraded" if is_degraded else "ok", len(members), found)
 
 
@@ -218,14 +220,10 @@ def node_report(context: FleetContext) -> NodeReport:
         dict(sorted(versions.items())),
         dict(sorted(tenants.items())),
         str(node.options.timezone),
-        node.not_started.sentences() if of_operator else [],
-        _can_start(node) if of_operator else [],
-        node.start.progress(context.tenant),
+        node.roster.reasons() if of_operator else [],
+        node.roster.can_start() if of_operator else [],
+        node.roster.progress(context.tenant),
     )
-
-
-def _can_start(node: FleetNode) -> list[str]:
-    return [*node.not_started.stored(), *node.not_started.never_made()]
 
 
 def _common_time(context: FleetContext) -> float:
@@ -241,7 +239,8 @@ def _troubles(context: FleetContext) -> list[str]:
     if context.tenant is not None:
         return []
     node = context.node
-    return [*(sentence for _, sentence in sorted(node.troubles.items())), *node_sentences(node)]
+    of_node = (sentence for _, sentence in sorted(node.troubles.items()))
+    return [*of_node, *node.roster.problems(), *node_sentences(node)]
 
 
 def progress(context: FleetContext) -> ProgressReport:

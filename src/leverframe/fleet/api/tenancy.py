@@ -154,8 +154,8 @@ def _closes_open(context: FleetContext) -> bool:
     While controllers still start it is refused: those that come later would stay open.
     """
     is_first = not context.accounts.protects_controllers and not is_left_open(context)
-    if is_first and context.node.start.is_under_way:
-        context.node.start.check_over(context.tenant)
+    if is_first and context.node.roster.is_starting:
+        context.node.roster.check_started(context.tenant)
     return is_first
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from leverframe.fleet.cluster.fair_share import fair_shares
 from leverframe.fleet.cluster.membership import Placed
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 
 
 def leaving_members(

@@ -17,7 +17,7 @@ from leverframe.engine.portable_state import changes_of
 from leverframe.engine.settings import Settings
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.live_rows import put_live
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.log_throttle import LogThrottle
 from leverframe.loop_shares import in_turns

@@ -37,7 +37,7 @@ from leverframe.fleet.cluster.node_calls import NodeCaller
 from leverframe.fleet.cluster.opening import OpenedCluster
 from leverframe.fleet.cluster.own_controllers import OwnControllers
 from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, PeerWatch, SeenNode
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import ClusterReport, DatabaseReport, PeerReport
 from leverframe.fleet.records import NoSuchController
@@ -193,15 +193,15 @@ class ClusterMember(AskingNode):
 
     async def start_now(self, numbers: Collection[int]) -> dict[int, str]:
         """Try at once what did not start here; return why one cannot be."""
-        attempts = self._own.attempts
-        attempts.try_now(numbers)
+        roster = self._node.roster
+        roster.retry_now(numbers)
         self._changed.set()
         # While the lease is in doubt nothing is tried.
         with suppress(TimeoutError):
             async with asyncio.timeout(START_NOW_S), self._settled:
-                await self._settled.wait_for(lambda: not attempts.any_due(numbers))
-        why = ((one, self._node.not_started.why_stored(one)) for one in numbers)
-        return {number: sentence for number, sentence in why if sentence is not None}
+                await self._settled.wait_for(lambda: not roster.any_due(numbers))
+        why = ((one, roster.reason_of(one)) for one in numbers)
+        return {number: reason for number, reason in why if reason is not None}
 
     async def drain(self, name: str, *, undo: bool) -> None:
         """Empty a node, or let it have its share again; it stays so when it is started anew."""
@@ -307,7 +307,7 @@ class ClusterMember(AskingNode):
         was_away = self._node.troubles.pop(_DATABASE, None) is not None
         if was_away or time.monotonic() - began > LEASE_S:
             # What could not start without the database need not wait any longer.
-            self._own.attempts.try_all_now()
+            self._node.roster.retry_now()
         if pulse is BeatResult.WENT_BACK:
             lane.note_lost()
         # What was sent by a life that is known to be over tells nothing about the next one.
@@ -361,8 +361,7 @@ class ClusterMember(AskingNode):
         self._placed = placed
         self._names = {one.number: (one.name, one.tenant) for one in placed}
         # Another node may have made what the file of this one names, too.
-        for name in {one.name for one in placed}.intersection(self._node.not_started.never_made()):
-            self._node.not_started.forget_never_made(name)
+        self._node.roster.forget_unmade([one.name for one in placed])
         places = {one.name: _place(one) for one in self.nodes if one.is_alive and one.address}
         self._directory.replace({one.name: one.node for one in placed}, places)
 

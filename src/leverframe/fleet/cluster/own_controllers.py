@@ -6,7 +6,7 @@ know of is read anew.
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from leverframe.controller.hand_over import SavedLive
@@ -16,13 +16,14 @@ from leverframe.fleet.cluster.database_thread import DatabaseThread
 from leverframe.fleet.cluster.live_saver import LiveSaver
 from leverframe.fleet.cluster.membership import Placed
 from leverframe.fleet.cluster.registry import ClusterRegistry
-from leverframe.fleet.cluster.start_attempts import StartAttempts
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.storage.fleet.postgres_lane import Claim, PostgresLane
 
 log = logging.getLogger(__name__)
 
+#: A controller that failed to start is tried again after this.
+RETRY_S = 5.0
 #: Controllers that are started before others have their turn.
 STARTED_AT_A_TIME = 50
 
@@ -38,8 +39,8 @@ class OwnControllers:
         claim: Callable[[], Claim],
         figures: MemberFigures,
     ) -> None:
-        self.attempts = StartAttempts(node.not_started, registry)
         self._node = node
+        node.roster.retry_s = RETRY_S
         self._lane = lane
         self._registry = registry
         self._saver = saver
@@ -57,7 +58,7 @@ class OwnControllers:
     @property
     def is_unsettled(self) -> bool:
         """Whether something is left to do that nobody tells of again."""
-        return bool(self._stored_late) or self._lane.is_unclear or self.attempts.any_due()
+        return bool(self._stored_late) or self._lane.is_unclear or self._node.roster.any_due()
 
     def note_stored_late(self, controllers: Collection[int]) -> None:
         self._stored_late.update(controllers)
@@ -75,9 +76,7 @@ class OwnControllers:
         )
         await self._node.drop(members)
         self._lane.clear(late)
-        failed = await self._node.start_some(sorted(one.number for one in members))
-        for trouble in failed.values():
-            log.error("%s", trouble.sentence)
+        await self._start(sorted(one.number for one in members), {})
 
     async def drop_removed(self, placed: Sequence[Placed]) -> None:
         """Drop controllers that were removed when a broken connection left that unknown."""
@@ -102,21 +101,27 @@ class OwnControllers:
     async def start(self, own: Sequence[Placed], first: Collection[str]) -> None:
         """Start controllers that this node has and that do not run yet, some of them first."""
         running = {member.number for member in self.running}
-        self.attempts.forget_except({one.number for one in own})
+        roster = self._node.roster
+        roster.keep_stored({one.number for one in own})
         due = [
             one.number
             for one in sorted(own, key=lambda it: it.name not in first)
-            if one.number not in running and self.attempts.is_due(one.number)
+            if one.number not in running and roster.may_start(one.number)
         ]
         for begin in range(0, len(due), STARTED_AT_A_TIME):
             batch = due[begin : begin + STARTED_AT_A_TIME]
             await self._registry.take(batch)
             live = await self._registry.take_live(batch)
             live |= {one: it for one, it in self._handed_over.items() if one in batch}
-            failed = await self._node.start_some(batch, live=live)
-            for number in batch:
-                trouble = failed.get(number)
-                self.attempts.note(number, None if trouble is None else trouble.sentence)
+            await self._start(batch, live)
+
+    async def _start(self, numbers: Sequence[int], live: Mapping[int, SavedLive]) -> None:
+        """Start controllers; log why one cannot be, each reason once."""
+        known = {one: self._node.roster.reason_of(one) for one in numbers}
+        failed = await self._node.start_some(numbers, live=live)
+        for number, reason in failed.items():
+            if reason != known[number]:
+                log.error("%s", reason)
 
     async def give_up(self, members: Sequence[Member]) -> set[int]:
         """Stop controllers cleanly and release them; return their numbers."""

@@ -236,7 +236,7 @@ class FleetExecutor:
 
     def _not_started_here(self, numbers: Collection[int], job: str) -> dict[int, MemberResult]:
         """Return those that this node fails to start: nobody needs to wait for them."""
-        sentences = self._node.not_started.sentences_of(tenant_within(job) or None)
+        sentences = self._node.roster.sentences_of(tenant_within(job) or None)
         return {
             number: MemberResult(self._node.name_of(number) or str(number), NotRunning.status, why)
             for number, why in sentences.items()

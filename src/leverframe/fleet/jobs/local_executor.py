@@ -11,7 +11,7 @@ from leverframe.fleet.bulk import MemberResult, refused
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.jobs.job_work import TAKE_SETTINGS, JobWork
 from leverframe.fleet.jobs.steps import JobStep, MemberSteps, gone
-from leverframe.fleet.members import Member
+from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.tenants import is_seen, tenant_within
 from leverframe.loop_shares import in_turns

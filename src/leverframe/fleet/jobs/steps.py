@@ -22,7 +22,7 @@ from leverframe.controller.staging import Command, NeedsHashing
 from leverframe.engine.journal import Cause
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.bulk import DONE, NOT_SAVED, MemberResult, check_that_it_runs, refused
-from leverframe.fleet.members import Member, check_that_all_are_here
+from leverframe.fleet.member import Member, check_that_all_are_here
 from leverframe.fleet.records import Moved, Registry
 from leverframe.fleet.tenants import is_seen, tenant_within
 from leverframe.log_context import finished_within

@@ -1,0 +1,97 @@
+"""The life of a controller in a node: its states, and all that may happen to it.
+
+A controller is always in one of these states, and `TRANSITIONS` is all that may happen to it, at a
+single node and in a cluster alike. The door, the list, health, figures, Modbus TCP and
+`fleet start` read the state: nothing else says whether a controller runs, or why it does not.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from leverframe.fleet.entrance import Entrance
+from leverframe.process.build import BuiltController
+from leverframe.process.services import Service
+
+
+@dataclass(frozen=True, slots=True)
+class MemberParts:
+    """What a controller consists of while it runs."""
+
+    built: BuiltController
+    entrance: Entrance
+    #: Servers at other ports.
+    beside: tuple[Service, ...]
+    #: Moves the servers that controllers tell apart by address to another one.
+    move_ports: Callable[[str | None], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The node is to start it, and has not begun to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It failed to start."""
+
+    #: A sentence for the operator; it may name files and ports of the machine.
+    reason: str
+    attempts: int = 1
+    #: When the node tries it again, by the monotonic clock; None where only an operator does.
+    retry_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    #: The failure of the attempt before; it is reported until the outcome of this one is known.
+    after: Failed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    parts: MemberParts
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """It stops here, or has stopped; another start is that of another member."""
+
+    #: None if it never ran.
+    parts: MemberParts | None = None
+
+
+MemberState = Waiting | Starting | Running | Failed | Leaving
+
+
+class MemberEvent(Enum):
+    START = auto()  # its turn has come, or an operator tries it again
+    STARTED = auto()
+    FAIL = auto()
+    RESCHEDULE = auto()  # the next attempt need not wait any longer
+    LEAVE = auto()  # it is removed, stops with the node, or another node has it
+
+
+#: Whatever is not in here cannot happen.
+TRANSITIONS: dict[type[MemberState], dict[MemberEvent, type[MemberState]]] = {
+    Waiting: {MemberEvent.START: Starting, MemberEvent.LEAVE: Leaving},
+    Starting: {MemberEvent.STARTED: Running, MemberEvent.FAIL: Failed},
+    Failed: {
+        MemberEvent.START: Starting,
+        MemberEvent.RESCHEDULE: Failed,
+        MemberEvent.LEAVE: Leaving,
+    },
+    Running: {MemberEvent.LEAVE: Leaving},
+    Leaving: {},
+}
+
+
+class ImpossibleTransition(RuntimeError):
+    """The program tried to lead a controller from a state to one that cannot follow."""
+
+
+def follow(state: MemberState, event: MemberEvent, then: MemberState) -> MemberState:
+    """Return the state that follows an event; raise where it cannot happen in this state."""
+    if TRANSITIONS[type(state)].get(event) is not type(then):
+        raise ImpossibleTransition(f"{event.name} cannot lead from {state!r} to {then!r}")
+    return then

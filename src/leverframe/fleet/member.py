@@ -1,0 +1,222 @@
+"""A controller of a node: how it is to be made, its record, and the state that it is in."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, tzinfo
+from typing import Any
+
+from msgspec import Struct
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.config import Config, NodeConfig
+from leverframe.controller import Controller
+from leverframe.controller.findings import FindingSource
+from leverframe.controller.hindrance import Hindrance
+from leverframe.errors import ErrorForPeople
+from leverframe.fleet.entrance import Entrance
+from leverframe.fleet.first_passwords import ShowPassword, print_password
+from leverframe.fleet.lifecycle import (
+    Failed,
+    Leaving,
+    MemberEvent,
+    MemberParts,
+    MemberState,
+    Running,
+    Starting,
+    Waiting,
+    follow,
+)
+from leverframe.fleet.records import MemberRecord, Moved, NoSuchController, NotRunning
+from leverframe.outgoing.targets import Targets
+from leverframe.process.build import BuiltController
+from leverframe.process.services import Sending
+from leverframe.profile import Profile
+from leverframe.servers.http.messages import Handler
+from leverframe.shutdown import close_all
+
+log = logging.getLogger(__name__)
+
+#: The number of a controller that a fleet file names, and of which nothing is stored yet.
+UNMADE = -1
+WAITING = Waiting()
+_WITH_PARTS = (Running, Leaving)
+#: A controller of which no fleet file says anything.
+PLAIN = Config()
+#: What has asked a controller when it left is answered after this many seconds at the latest.
+LAST_ANSWER_S = 30.0
+
+
+class MemberOptions(Struct, frozen=True):
+    """How the controllers of a node run."""
+
+    timezone: tzinfo = UTC
+    lenient: bool = False
+    sending: Sending = Sending(targets=Targets(in_node=True))
+    #: Strangers can reach the node: everybody has to sign in.
+    must_sign_in: bool = False
+    #: Called with controllers that had no account, and the password that was made for them.
+    show_password: ShowPassword = print_password
+    #: Where Modbus TCP and SNMP answer, and who may write by the former.
+    ports: NodeConfig = NodeConfig()
+    #: Returns why nothing may be done for controllers now, where other nodes may have them.
+    why_refused: Callable[[], Hindrance | None] | None = None
+    #: What is wrong with all controllers of the node.
+    findings: FindingSource = tuple
+    #: What is added to answers, of controllers and about them.
+    marked: Callable[[Handler], Handler] = lambda handler: handler
+
+
+NORMALLY = MemberOptions()
+
+
+class NewController(Struct, frozen=True):
+    """A controller that is to be made, with the settings that it begins with."""
+
+    record: MemberRecord
+    profile: Profile
+    leaves: dict[str, Any] = {}
+    #: What is remembered besides settings.
+    kept: dict[str, Any] = {}
+    #: What only the fleet file can say: its board, devices, files and networks of the machine.
+    config: Config = PLAIN
+    #: Tells the line of a fleet file that has one of its keys, where it is from one.
+    line_of: Callable[[str], str] | None = None
+
+    def starts_without(self, refusal: Refusal) -> str:
+        """Report an address or port that it does not get, with its name and line."""
+        sentence = f"{self.record.name} starts without it: {refusal.detail}"
+        return self.at_its_line(sentence, refusal.field or "name")
+
+    def at_its_line(self, sentence: str, key: str = "name") -> str:
+        return sentence if self.line_of is None else f"{self.line_of(key)}: {sentence}"
+
+
+class Member:
+    """A controller of a node, in one of the states of its life."""
+
+    def __init__(
+        self, record: MemberRecord, number: int = UNMADE, state: MemberState = WAITING
+    ) -> None:
+        self.record = record
+        self.number = number
+        self.state = state
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    @property
+    def parts(self) -> MemberParts:
+        """Return what it consists of, or did until it left."""
+        state = self.state
+        if not isinstance(state, _WITH_PARTS) or state.parts is None:
+            raise NotRunning(f"{self.name} does not run.")
+        return state.parts
+
+    @property
+    def built(self) -> BuiltController:
+        return self.parts.built
+
+    @property
+    def controller(self) -> Controller:
+        return self.parts.built.controller
+
+    @property
+    def entrance(self) -> Entrance:
+        return self.parts.entrance
+
+    @property
+    def is_running(self) -> bool:
+        return isinstance(self.state, Running)
+
+    @property
+    def has_left(self) -> bool:
+        """Return whether it stops here, or has: nothing more is begun with it."""
+        return isinstance(self.state, Leaving)
+
+    @property
+    def failure(self) -> Failed | None:
+        """Return why it does not run, also while it is tried again."""
+        state = self.state
+        if isinstance(state, Starting):
+            return state.after
+        return state if isinstance(state, Failed) else None
+
+    # --- what happens to it: the only changes of its state ----------------------------------------
+
+    def start(self) -> None:
+        self.state = follow(self.state, MemberEvent.START, Starting(self.failure))
+
+    def run(self, parts: MemberParts) -> None:
+        self.state = follow(self.state, MemberEvent.STARTED, Running(parts))
+
+    def fail(self, reason: str, retry_at: float | None = None) -> None:
+        before = self.failure
+        failed = Failed(reason, 1 if before is None else before.attempts + 1, retry_at)
+        self.state = follow(self.state, MemberEvent.FAIL, failed)
+
+    def reschedule(self, retry_at: float) -> None:
+        """Have a controller that failed to start tried at another time than was planned."""
+        if isinstance(self.state, Failed):
+            then = replace(self.state, retry_at=retry_at)
+            self.state = follow(self.state, MemberEvent.RESCHEDULE, then)
+
+    def leave(self) -> None:
+        parts = self.state.parts if isinstance(self.state, Running) else None
+        self.state = follow(self.state, MemberEvent.LEAVE, Leaving(parts))
+
+    # ----------------------------------------------------------------------------------------------
+
+    def is_due(self, now: float) -> bool:
+        """Return whether it failed, and the next attempt is under way or need not wait."""
+        failure = self.failure
+        if failure is None or isinstance(self.state, Starting):
+            return failure is not None
+        return failure.retry_at is not None and failure.retry_at <= now
+
+    async def end(self) -> None:
+        parts = self.parts
+        await close_all([*(one.close for one in parts.beside), parts.built.stop])
+        asyncio.get_running_loop().call_later(LAST_ANSWER_S, parts.built.take_apart)
+
+
+def why_not_started(name: str, error: BaseException, said: NewController | None) -> str:
+    """Return why a controller does not start, with its line where a fleet file names it."""
+    detail = getattr(error, "detail", None)
+    if isinstance(error, asyncio.CancelledError):
+        detail = "Its start was interrupted."
+    elif detail is None and not isinstance(error, OSError | ValueError | ErrorForPeople):
+        log.error("%s does not start", name, exc_info=error)
+    why = detail or str(error) or type(error).__name__
+    sentence = f"{name} does not start: {why.removeprefix(f'{name}: ')}"
+    key = error.field if isinstance(error, Refusal) else None
+    return sentence if said is None else said.at_its_line(sentence, key or "name")
+
+
+def check_that_all_are_here(members: Iterable[Member]) -> None:
+    for member in members:
+        if member.has_left:
+            raise Moved(member.name)
+
+
+def selected(seen: Mapping[str, Member], names: Sequence[str], tags: Sequence[str]) -> list[Member]:
+    """Choose by name, and those that have all of the tags; refuse an unknown tag."""
+    chosen = [seen[name] for name in dict.fromkeys(names)] or seen.values()
+    known = {tag for member in seen.values() for tag in member.record.tags}
+    for tag in tags:
+        if tag not in known:
+            raise no_such_tag(tag, known)
+    return [member for member in chosen if set(tags) <= set(member.record.tags)]
+
+
+def no_such_name(name: str) -> NoSuchController:
+    return NoSuchController(f"There is no controller {name[:40]!r}.", field="name")
+
+
+def no_such_tag(tag: str, known: Iterable[str]) -> NoSuchController:
+    allowed = ", ".join(sorted(known)[:40]) or "none: no controller has a tag"
+    return NoSuchController(
+        f"No controller has the tag {tag[:40]!r}.", field="tag", allowed=allowed
+    )
