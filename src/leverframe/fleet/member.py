@@ -159,9 +159,8 @@ class Member:
 
     def reschedule(self, retry_at: float) -> None:
         """Have a controller that failed to start tried at another time than was planned."""
-        if isinstance(self.state, Failed):
-            then = replace(self.state, retry_at=retry_at)
-            self.state = follow(self.state, MemberEvent.RESCHEDULE, then)
+        then = replace(self.failure or Failed(""), retry_at=retry_at)
+        self.state = follow(self.state, MemberEvent.RESCHEDULE, then)
 
     def leave(self) -> None:
         parts = self.state.parts if isinstance(self.state, Running) else None

@@ -131,11 +131,16 @@ class Roster:
     def retry_now(self, numbers: Collection[int] | None = None) -> None:
         """Let stored controllers that failed to start wait no longer; all where none are named."""
         now = time.monotonic()
-        for member in self.failed():
-            if member.number != UNMADE and (numbers is None or member.number in numbers):
+        for member in self.failed_stored():
+            is_chosen = numbers is None or member.number in numbers
+            # One whose next attempt is under way waits for nothing.
+            if is_chosen and isinstance(member.state, Failed):
                 member.reschedule(now)
 
     # --- those that do not run --------------------------------------------------------------------
+
+    def idle(self) -> list[Member]:
+        return list(self._idle.values())
 
     def _unmade(self) -> list[Member]:
         return [one for one in self._idle.values() if one.number == UNMADE]
@@ -145,13 +150,14 @@ class Roster:
         failed = [one for one in self._idle.values() if one.failure is not None]
         return sorted(failed, key=lambda it: (it.number == UNMADE, it.number, it.name))
 
-    def failed_stored(self, tenant: str | None = None) -> dict[str, int]:
+    def failed_stored(self, tenant: str | None = None) -> list[Member]:
+        """Return a tenant's that are stored and failed to start; all for None."""
+        failed = (one for one in self.failed() if one.number != UNMADE)
+        return [one for one in failed if is_seen(tenant, one.record.tenant)]
+
+    def failed_numbers(self, tenant: str | None = None) -> dict[str, int]:
         """Return the numbers of a tenant's that failed to start, by name; all for None."""
-        return {
-            one.name: one.number
-            for one in self.failed()
-            if one.number != UNMADE and is_seen(tenant, one.record.tenant)
-        }
+        return {one.name: one.number for one in self.failed_stored(tenant)}
 
     def failed_unmade(self) -> list[str]:
         """Return the names of those that a file names and that could not be made."""
@@ -248,24 +254,23 @@ class Roster:
         """Return by number that stored controllers of a tenant did not start; all for None."""
         return {
             one.number: _sentence_of(one, one.failure) if tenant is None else TOLD_ELSEWHERE
-            for one in self.failed()
-            if one.failure and one.number != UNMADE and is_seen(tenant, one.record.tenant)
+            for one in self.failed_stored(tenant)
+            if one.failure
         }
 
     def refusal_of(self, name: str, tenant: str | None) -> Refusal:
         """Return what is said of a name that no controller has which runs."""
         sentence = self.sentence(name, with_cause=tenant is None)
-        if sentence is None or (tenant is not None and name not in self.failed_stored(tenant)):
+        if sentence is None or (tenant is not None and name not in self.failed_numbers(tenant)):
             return no_such_name(name)
         return NotRunning(sentence)
 
 
 def _sentence_of(member: Member, failure: Failed) -> str:
-    if failure.retry_at is None:
-        then = f"`leverframe fleet start {member.name}` tries it again."
-    else:
-        then = "It is tried again every few seconds."
-    return f"This controller did not start. {failure.reason} {then}"
+    why, name = failure.reason, member.name
+    if failure.retry_at is not None:
+        return f"This controller did not start. {why} It is tried again every few seconds."
+    return f"This controller did not start. {why} `leverframe fleet start {name}` tries it again."
 
 
 def _as_written(name: str) -> list[str]:

@@ -117,7 +117,7 @@ class FleetContext(Struct, frozen=True):
         """
         if self.texts("tag") or self.is_looked_for:
             return {}
-        found, names = self.node.roster.failed_stored(self.tenant), self.texts("name")
+        found, names = self.node.roster.failed_numbers(self.tenant), self.texts("name")
         return {name: found[name] for name in names if name in found}
 
     async def chosen(self) -> list[Member]:

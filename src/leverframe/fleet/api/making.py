@@ -181,7 +181,7 @@ async def removed(context: FleetContext) -> BulkReport:
 async def started(context: FleetContext) -> BulkReport:
     """Try again to start controllers that did not start, all of them where none is named."""
     node, roster = context.node, context.node.roster
-    stored, new = roster.failed_stored(), roster.failed_unmade()
+    stored, new = roster.failed_numbers(), roster.failed_unmade()
     names = list(dict.fromkeys(context.texts("name"))) or [*stored, *new]
     for name in names:
         if name not in stored and name not in new and name not in node.members:
@@ -255,7 +255,7 @@ async def placed(context: FleetContext) -> MemberReport:
     if not given.keys() & {one.name for one in NEW_PLACE}:
         raise Malformed("No place is named.", allowed="an address, a port, or both")
     node = context.node
-    number = node.roster.failed_stored(context.tenant).get(given.get("name", ""))
+    number = node.roster.failed_numbers(context.tenant).get(given.get("name", ""))
     if number is None:
         member = context.one()
         await node.place(member, *_new_place(given, member.record))

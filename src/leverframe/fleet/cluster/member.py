@@ -412,7 +412,7 @@ class ClusterMember(AskingNode):
         await self._own.start(taken, first=self._directory.awaited)
         await self._node.jobs_taken()
         capacities = membership.capacities_of(self.nodes)
-        leaving = leaving_members(self.identity.name, self._own.running, self._placed, capacities)
+        leaving = leaving_members(self.identity.name, self._own.present, self._placed, capacities)
         await self._give_up(leaving[:GIVEN_UP_AT_A_TIME])
 
     async def _give_up(self, members: Sequence[Member]) -> None:

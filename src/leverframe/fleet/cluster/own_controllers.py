@@ -16,6 +16,7 @@ from leverframe.fleet.cluster.database_thread import DatabaseThread
 from leverframe.fleet.cluster.live_saver import LiveSaver
 from leverframe.fleet.cluster.membership import Placed
 from leverframe.fleet.cluster.registry import ClusterRegistry
+from leverframe.fleet.lifecycle import Failed
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.storage.fleet.postgres_lane import Claim, PostgresLane
@@ -54,6 +55,12 @@ class OwnControllers:
     @property
     def running(self) -> tuple[Member, ...]:
         return tuple(self._node.members.values())
+
+    @property
+    def present(self) -> tuple[Member, ...]:
+        """Return all that this node has, last those that failed to start: they move first."""
+        failed = self._node.roster.failed_stored()
+        return (*self.running, *(one for one in failed if isinstance(one.state, Failed)))
 
     @property
     def is_unsettled(self) -> bool:
@@ -126,9 +133,14 @@ class OwnControllers:
     async def give_up(self, members: Sequence[Member]) -> set[int]:
         """Stop controllers cleanly and release them; return their numbers."""
         numbers = [member.number for member in members]
+        running = [member for member in members if member.is_running]
+        failed = [member.number for member in members if not member.is_running]
+        # Without their records nothing starts them here between this and their release.
+        self._node.roster.forget_stored(failed)
+        self._registry.let_go(failed)
         # Nothing older may be saved after what others go on from.
         async with self._saver.writing:
-            live = self._handed_over = await self._node.hand_over(members)
+            live = self._handed_over = await self._node.hand_over(running)
             await self._thread.run(
                 partial(membership.release, claim=self._claim(), numbers=numbers, live=live)
             )
