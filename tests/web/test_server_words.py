@@ -50,7 +50,7 @@ OF_FLEET_COMMANDS = (
     *("fleet/cluster/cluster_table.py", "fleet/cluster/haproxy_map.py", "fleet/fleet_file.py"),
     *("fleet/fleet_metrics.py", "fleet/fleet_scenario.py"),
     *("fleet/moving.py", "fleet/node_client.py", "fleet/serve.py", "fleet/api/endpoints.py"),
-    *("fleet/node_passwd.py", "fleet/stopped_node.py", "fleet/first_passwords.py"),
+    *("fleet/node_passwd.py", "fleet/stopped_node.py"),
     "fleet/cluster/driver.py",
 )
 #: Whose sentences come to others: the command line, the start of the program.

@@ -26,9 +26,9 @@ from leverframe.fleet.entrance import (
     MISDIRECTED,
     Entrance,
     not_yet,
-    refuse_failed,
 )
 from leverframe.fleet.loopback import bound_to_loopback
+from leverframe.fleet.records import NotRunning
 from leverframe.fleet.roster import TOLD_ELSEWHERE, Roster
 from leverframe.log_context import CONTROLLER, finished_within
 from leverframe.loop_shares import LoopShares
@@ -356,7 +356,10 @@ class Door:
         # It may have started since the client connected.
         detail = self.roster.sentence(name, with_cause=shows) or TOLD_ELSEWHERE
         cause = self.roster.reason_for(name) if shows else None
-        return refuse_failed(request, detail, cause or "", link)
+        reply = problem_reply(NotRunning.status, detail)
+        return refusal_pages.for_people(
+            request, reply, refusal_pages.NOT_STARTED, link, cause or ""
+        )
 
     def name_elsewhere(self, request: Request) -> str | None:
         """Return the controller of another node that is meant, where nobody here is."""
@@ -381,13 +384,13 @@ class Door:
         found = self._by_address.get(address)
         if found is not None:
             return found
-        if self.roster.is_waited_for(address):
-            return self.starting
-        failed = self.roster.failed_at(address)
-        if failed is None:
+        idle = self.roster.idle_at(address)
+        if idle is None or (idle.failure is None and not self.roster.is_starting):
             return self.node
-        refuse = partial(self._refuse_failed, name=failed.name)
-        return Entrance(failed.name, refuse, refuse)
+        if self.roster.is_starting:
+            return self.starting
+        refuse = partial(self._refuse_failed, name=idle.name)
+        return Entrance(idle.name, refuse, refuse)
 
     def at_port(self, port: int) -> Entrance:
         """Return who is at a port by now that was opened for a controller yet to start."""

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 from leverframe.fleet import refusal_pages
-from leverframe.fleet.records import NotRunning
 from leverframe.log_context import LoggedName
 from leverframe.loop_shares import LoopShare
 from leverframe.servers.http.listener import HttpListener
@@ -98,12 +97,6 @@ def _refusal(
         return refusal_pages.for_people(request, reply, sentences)
 
     return refuse
-
-
-def refuse_failed(request: Request, detail: str, cause: str, link: str | None = None) -> Reply:
-    """Refuse a request for a controller that failed to start."""
-    reply = problem_reply(NotRunning.status, detail)
-    return refusal_pages.for_people(request, reply, refusal_pages.NOT_STARTED, link, cause)
 
 
 def _refusing(

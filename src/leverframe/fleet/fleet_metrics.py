@@ -14,7 +14,6 @@ from leverframe import __version__
 from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.node_findings import node_findings
 from leverframe.loop_shares import in_turns
 from leverframe.servers.routes.metrics import (
     controller_families,
@@ -89,7 +88,7 @@ def _of_findings(node: FleetNode) -> Iterable[Family]:
         " counts as one.",
         [(NO_LABELS, len(node.roster.reasons()))],
     )
-    faults = [one.is_fault for one in node_findings(node)]
+    faults = [one.is_fault for one in node.findings()]
     yield Family(
         "leverframe_node_findings",
         GAUGE,

@@ -15,18 +15,6 @@ from leverframe.process.services import Service
 
 
 @dataclass(frozen=True, slots=True)
-class MemberParts:
-    """What a controller consists of while it runs."""
-
-    built: BuiltController
-    entrance: Entrance
-    #: Servers at other ports.
-    beside: tuple[Service, ...]
-    #: Moves the servers that controllers tell apart by address to another one.
-    move_ports: Callable[[str | None], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
 class Waiting:
     """The node is to start it, and has not begun to."""
 
@@ -50,15 +38,20 @@ class Starting:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    parts: MemberParts
+    built: BuiltController
+    entrance: Entrance
+    #: Servers at other ports.
+    beside: tuple[Service, ...]
+    #: Moves the servers that nodes tell apart by address to another one.
+    move_ports: Callable[[str | None], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
     """It stops here, or has stopped; another start is that of another member."""
 
-    #: None if it never ran.
-    parts: MemberParts | None = None
+    #: What it was while it ran; None if it never did.
+    ran: Running | None = None
 
 
 MemberState = Waiting | Starting | Running | Failed | Leaving
@@ -86,12 +79,8 @@ TRANSITIONS: dict[type[MemberState], dict[MemberEvent, type[MemberState]]] = {
 }
 
 
-class ImpossibleTransition(RuntimeError):
-    """The program tried to lead a controller from a state to one that cannot follow."""
-
-
 def follow(state: MemberState, event: MemberEvent, then: MemberState) -> MemberState:
     """Return the state that follows an event; raise where it cannot happen in this state."""
     if TRANSITIONS[type(state)].get(event) is not type(then):
-        raise ImpossibleTransition(f"{event.name} cannot lead from {state!r} to {then!r}")
+        raise RuntimeError(f"{event.name} cannot lead from {state!r} to {then!r}")
     return then

@@ -4,24 +4,19 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, tzinfo
 from typing import Any
 
 from msgspec import Struct
 
 from leverframe.commands.table.refusals import Refusal
-from leverframe.config import Config, NodeConfig
+from leverframe.config import Config
 from leverframe.controller import Controller
-from leverframe.controller.findings import FindingSource
-from leverframe.controller.hindrance import Hindrance
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.entrance import Entrance
-from leverframe.fleet.first_passwords import ShowPassword, print_password
 from leverframe.fleet.lifecycle import (
     Failed,
     Leaving,
     MemberEvent,
-    MemberParts,
     MemberState,
     Running,
     Starting,
@@ -29,11 +24,8 @@ from leverframe.fleet.lifecycle import (
     follow,
 )
 from leverframe.fleet.records import MemberRecord, Moved, NoSuchController, NotRunning
-from leverframe.outgoing.targets import Targets
 from leverframe.process.build import BuiltController
-from leverframe.process.services import Sending
 from leverframe.profile import Profile
-from leverframe.servers.http.messages import Handler
 from leverframe.shutdown import close_all
 
 log = logging.getLogger(__name__)
@@ -41,34 +33,10 @@ log = logging.getLogger(__name__)
 #: The number of a controller that a fleet file names, and of which nothing is stored yet.
 UNMADE = -1
 WAITING = Waiting()
-_WITH_PARTS = (Running, Leaving)
 #: A controller of which no fleet file says anything.
 PLAIN = Config()
 #: What has asked a controller when it left is answered after this many seconds at the latest.
 LAST_ANSWER_S = 30.0
-
-
-class MemberOptions(Struct, frozen=True):
-    """How the controllers of a node run."""
-
-    timezone: tzinfo = UTC
-    lenient: bool = False
-    sending: Sending = Sending(targets=Targets(in_node=True))
-    #: Strangers can reach the node: everybody has to sign in.
-    must_sign_in: bool = False
-    #: Called with controllers that had no account, and the password that was made for them.
-    show_password: ShowPassword = print_password
-    #: Where Modbus TCP and SNMP answer, and who may write by the former.
-    ports: NodeConfig = NodeConfig()
-    #: Returns why nothing may be done for controllers now, where other nodes may have them.
-    why_refused: Callable[[], Hindrance | None] | None = None
-    #: What is wrong with all controllers of the node.
-    findings: FindingSource = tuple
-    #: What is added to answers, of controllers and about them.
-    marked: Callable[[Handler], Handler] = lambda handler: handler
-
-
-NORMALLY = MemberOptions()
 
 
 class NewController(Struct, frozen=True):
@@ -108,12 +76,12 @@ class Member:
         return self.record.name
 
     @property
-    def parts(self) -> MemberParts:
+    def parts(self) -> Running:
         """Return what it consists of, or did until it left."""
-        state = self.state
-        if not isinstance(state, _WITH_PARTS) or state.parts is None:
+        found = self.state.ran if isinstance(self.state, Leaving) else self.state
+        if not isinstance(found, Running):
             raise NotRunning(f"{self.name} does not run.")
-        return state.parts
+        return found
 
     @property
     def built(self) -> BuiltController:
@@ -128,10 +96,6 @@ class Member:
         return self.parts.entrance
 
     @property
-    def is_running(self) -> bool:
-        return isinstance(self.state, Running)
-
-    @property
     def has_left(self) -> bool:
         """Return whether it stops here, or has: nothing more is begun with it."""
         return isinstance(self.state, Leaving)
@@ -144,13 +108,11 @@ class Member:
             return state.after
         return state if isinstance(state, Failed) else None
 
-    # --- what happens to it: the only changes of its state ----------------------------------------
-
     def start(self) -> None:
         self.state = follow(self.state, MemberEvent.START, Starting(self.failure))
 
-    def run(self, parts: MemberParts) -> None:
-        self.state = follow(self.state, MemberEvent.STARTED, Running(parts))
+    def run(self, running: Running) -> None:
+        self.state = follow(self.state, MemberEvent.STARTED, running)
 
     def fail(self, reason: str, retry_at: float | None = None) -> None:
         before = self.failure
@@ -163,10 +125,8 @@ class Member:
         self.state = follow(self.state, MemberEvent.RESCHEDULE, then)
 
     def leave(self) -> None:
-        parts = self.state.parts if isinstance(self.state, Running) else None
-        self.state = follow(self.state, MemberEvent.LEAVE, Leaving(parts))
-
-    # ----------------------------------------------------------------------------------------------
+        ran = self.state if isinstance(self.state, Running) else None
+        self.state = follow(self.state, MemberEvent.LEAVE, Leaving(ran))
 
     def is_due(self, now: float) -> bool:
         """Return whether it failed, and the next attempt is under way or need not wait."""

@@ -1,24 +1,32 @@
 """The start of one controller of a node, with what it shares with the others."""
 
 import asyncio
+from collections.abc import Callable, Sequence
+from datetime import UTC, tzinfo
 from functools import partial
+from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from leverframe.clock import Clock, SystemClock, VirtualClock
-from leverframe.config import Config
+from leverframe.config import Config, NodeConfig
 from leverframe.controller import Controller
+from leverframe.controller.findings import FindingSource
 from leverframe.controller.hand_over import SavedLive, resumption
+from leverframe.controller.hindrance import Hindrance
 from leverframe.controller.hooks import SettingsWatcher
 from leverframe.fleet.door import Door, DoorNames
 from leverframe.fleet.entrance import Entrance
-from leverframe.fleet.lifecycle import MemberParts
-from leverframe.fleet.member import PLAIN, Member, MemberOptions
+from leverframe.fleet.lifecycle import Running
+from leverframe.fleet.member import PLAIN, Member
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.log_context import CONTROLLER, LoggedName
 from leverframe.loop_shares import LoopShare, LoopTurns
+from leverframe.outgoing.targets import Targets
+from leverframe.process.administrator import ADMINISTRATOR, password_change, random_password
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
+from leverframe.process.json_lines import print_json
 from leverframe.process.node_services import NodeServices
 from leverframe.process.ports import (
     connect_bootloader,
@@ -27,9 +35,11 @@ from leverframe.process.ports import (
     connect_snmp,
 )
 from leverframe.process.reach import trusted_networks
-from leverframe.process.services import Service
+from leverframe.process.services import Sending, Service
 from leverframe.profile import Profile
 from leverframe.servers import journal_log
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.http.messages import Handler
 from leverframe.servers.http_faults import HttpFaults
 from leverframe.servers.journal_log import JournalLog
 from leverframe.servers.routes.other_origins import opened_to
@@ -37,7 +47,45 @@ from leverframe.servers.routes.router import Reach
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import Lane
 from leverframe.storage.history.shared import SharedHistory
-from leverframe.storage.store import Stored
+from leverframe.storage.store import Store, Stored
+
+#: Shows a password, and whose it is, to the people who started the node.
+ShowPassword = Callable[[Sequence[str], str], None]
+
+
+def print_password(names: Sequence[str], password: str, *, as_json: bool = False) -> None:
+    if as_json:
+        print_json({"event": "controllers", "names": names, "password": password})
+        return
+    have = "administrators of {} have" if len(names) > 1 else "administrator of {} has"
+    print(
+        f"The {have.format(', '.join(names))} the password {password}\n"
+        "There was none yet; this one is shown only this once.",
+        flush=True,
+    )
+
+
+class MemberOptions(Struct, frozen=True):
+    """How the controllers of a node run."""
+
+    timezone: tzinfo = UTC
+    lenient: bool = False
+    sending: Sending = Sending(targets=Targets(in_node=True))
+    #: Strangers can reach the node: everybody has to sign in.
+    must_sign_in: bool = False
+    #: Called with controllers that had no account, and the password that was made for them.
+    show_password: ShowPassword = print_password
+    #: Where Modbus TCP and SNMP answer, and who may write by the former.
+    ports: NodeConfig = NodeConfig()
+    #: Returns why nothing may be done for controllers now, where other nodes may have them.
+    why_refused: Callable[[], Hindrance | None] | None = None
+    #: What is wrong with all controllers of the node.
+    findings: FindingSource = tuple
+    #: What is added to answers, of controllers and about them.
+    marked: Callable[[Handler], Handler] = lambda handler: handler
+
+
+NORMALLY = MemberOptions()
 
 
 class MemberStarter(Struct, frozen=True):
@@ -62,7 +110,7 @@ class MemberStarter(Struct, frozen=True):
         config: Config,
         stored: Stored,
         saved: SavedLive | None = None,
-    ) -> MemberParts:
+    ) -> Running:
         """Build a controller, give it its place at the door, and open its other ports."""
         record = member.record
         public_key = await asyncio.to_thread(config.public_key) if config.firmware_key else None
@@ -120,7 +168,7 @@ class MemberStarter(Struct, frozen=True):
             await snmp.move_to(self.snmp.place(address))
             bootloader.move_to(address)
 
-        return MemberParts(built, entrance, tuple(beside), move_ports)
+        return Running(built, entrance, tuple(beside), move_ports)
 
     async def _build(
         self,
@@ -203,3 +251,36 @@ def keys_without_effect(
         for key, reason in reasons.items()
         if getattr(config, key) != getattr(PLAIN, key)
     }
+
+
+class FirstPasswords:
+    """One password for all that need one in a start; shown in the end, whatever happens.
+
+    A controller that was open on a loopback address has no account. Where strangers can reach the
+    node, it gets an administrator before it is served, as a single controller does at its first
+    start.
+    """
+
+    def __init__(self, passwords: Passwords, show: ShowPassword) -> None:
+        self._passwords = passwords
+        self._show = show
+        self._made: tuple[str, str] | None = None
+        self._names: list[str] = []
+
+    async def ensure(self, name: str, store: Store, stored: Stored) -> bool:
+        """Give a controller an administrator if it has none; return whether it has a new one."""
+        if stored.settings.get(ADMINISTRATOR):
+            return False
+        if self._made is None:
+            password = random_password()
+            self._made = password, await self._passwords.hash(password)
+        await store.commit(password_change(stored, ADMINISTRATOR, self._made[1]))
+        self._names.append(name)
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._made is not None and self._names:
+            self._show(self._names, self._made[0])

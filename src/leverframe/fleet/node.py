@@ -18,19 +18,23 @@ from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.config import AskedVersion, Config
 from leverframe.controller.hand_over import SavedLive, hand_over
 from leverframe.controller.hooks import SettingsWatcher
+from leverframe.engine.findings import Finding
 from leverframe.fleet.door import Door
-from leverframe.fleet.first_passwords import FirstPasswords, ShowPassword
 from leverframe.fleet.member import (
-    NORMALLY,
     PLAIN,
     Member,
-    MemberOptions,
     NewController,
     check_that_all_are_here,
     selected,
     why_not_started,
 )
-from leverframe.fleet.member_start import MemberStarter
+from leverframe.fleet.member_start import (
+    NORMALLY,
+    FirstPasswords,
+    MemberOptions,
+    MemberStarter,
+    ShowPassword,
+)
 from leverframe.fleet.node_stop import NodeStop
 from leverframe.fleet.other_nodes import CallHandler, OtherNodes
 from leverframe.fleet.progress import count_done
@@ -102,7 +106,7 @@ class FleetNode:
             options.ports.host,
             options.ports.modbus_port,
             door.descriptors,
-            self.roster.is_waited_for,
+            lambda address: self.roster.is_starting and self.roster.idle_at(address) is not None,
         )
         self.snmp = SharedUdpPort(options.ports.host, options.ports.snmp_port)
         #: Called when controllers were made, removed, renamed or tagged.
@@ -162,8 +166,7 @@ class FleetNode:
             for begin in range(0, len(numbers), READ_AT_A_TIME):
                 await self._start_batch(numbers[begin : begin + READ_AT_A_TIME], live, first)
         self.notify_watchers()
-        why = ((number, self.roster.reason_of(number)) for number in numbers)
-        return {number: reason for number, reason in why if reason is not None}
+        return self.roster.reasons_by_number(numbers)
 
     async def start_stored(self) -> dict[int, str]:
         """Start all that the store knows; return why one cannot be."""
@@ -252,8 +255,8 @@ class FleetNode:
         if self.options.must_sign_in and await first.ensure(record.name, store, stored):
             stored = (await self.lane.fetch([number]))[number]
         config = self._config_of(record)
-        parts = await self._starter.start(member, profile, config, stored, live)
-        self.roster.note_running(member, parts)
+        running = await self._starter.start(member, profile, config, stored, live)
+        self.roster.note_running(member, running)
 
     def _config_of(self, record: MemberRecord) -> Config:
         """Return what the fleet file says of a controller; only the tenant that it names gets it.
@@ -391,8 +394,8 @@ class FleetNode:
         stored = Stored(new.leaves.copy(), {**new.kept, **kept}, [])
         member = Member(new.record, number)
         member.start()
-        parts = await self._starter.start(member, profile, new.config, stored)
-        self.roster.note_running(member, parts)
+        running = await self._starter.start(member, profile, new.config, stored)
+        self.roster.note_running(member, running)
         return member
 
     async def remove(self, members: Sequence[Member], not_running: Sequence[int] = ()) -> None:
@@ -564,6 +567,11 @@ class FleetNode:
             for member in there:
                 member.record = records[member.number]
         self.notify_watchers()
+
+    def findings(self) -> list[Finding]:
+        """Return what is found about the node itself, though everything still works."""
+        known = self.certificate
+        return [] if known is None else list(known.findings(self.clock.wall()))
 
     def notify_watchers(self) -> None:
         for watcher in tuple(self.watchers):

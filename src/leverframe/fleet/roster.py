@@ -8,10 +8,8 @@ import re
 import time
 from collections.abc import Collection, Iterable, Mapping
 
-from msgspec import Struct
-
 from leverframe.commands.table.refusals import Refusal
-from leverframe.fleet.lifecycle import Failed, MemberParts, Starting
+from leverframe.fleet.lifecycle import Failed, Running, Starting
 from leverframe.fleet.member import UNMADE, Member, no_such_name
 from leverframe.fleet.progress import ProgressReport
 from leverframe.fleet.records import MemberRecord, NotRunning
@@ -37,21 +35,15 @@ class NodeStarting(Refusal):
         self.counted = f"{done} of {of}"
 
 
-class MistakenTable(Struct):
-    """A table of the fleet file that makes no controllers: mistakes are in it."""
-
-    #: As it is written there; it may have `{n}` for the number of several.
-    name: str
-    sentences: list[str] = []
-
-
 class Roster:
     def __init__(self) -> None:
         #: By name, in the order in which they were made.
         self.running: dict[str, Member] = {}
         #: The others, by number or, where nothing is stored of them yet, by name.
         self._idle: dict[int | str, Member] = {}
-        self._mistakes: dict[str, MistakenTable] = {}
+        #: What is wrong with tables of the fleet file, which make no controllers, by the table and
+        #: the name in it; that may have `{n}` for the number of several.
+        self._mistakes: dict[tuple[str, str], list[str]] = {}
         #: The node starts its controllers one after the other, and has not come to the end.
         self.is_starting = False
         #: After how long a stored controller that failed to start is tried again automatically.
@@ -86,9 +78,9 @@ class Roster:
             self.forget_unmade([record.name])
         return member
 
-    def note_running(self, member: Member, parts: MemberParts) -> None:
+    def note_running(self, member: Member, running: Running) -> None:
         self._idle.pop(member.number, None)
-        member.run(parts)
+        member.run(running)
         self.running[member.name] = member
 
     def note_failed(self, member: Member, reason: str) -> None:
@@ -96,8 +88,7 @@ class Roster:
         member.fail(reason, time.monotonic() + (self.retry_s or 0.0) if is_retried else None)
 
     def note_mistake(self, table: str, sentence: str, name: str = "") -> None:
-        """Keep what is wrong with a table of the fleet file, which makes no controllers."""
-        self._mistakes.setdefault(table, MistakenTable(name)).sentences.append(sentence)
+        self._mistakes.setdefault((table, name), []).append(sentence)
 
     def forget(self, member: Member) -> None:
         """Let a controller leave: it stops, was removed, or belongs to another node."""
@@ -166,24 +157,16 @@ class Roster:
     def can_start(self) -> list[str]:
         return [one.name for one in self.failed()]
 
-    def is_waited_for(self, address: str) -> bool:
-        """Return whether one with this address may start while the node does."""
-        return self.is_starting and self._at(address) is not None
-
-    def failed_at(self, address: str) -> Member | None:
-        found = self._at(address)
-        return None if found is None or found.failure is None else found
-
-    def _at(self, address: str) -> Member | None:
+    def idle_at(self, address: str) -> Member | None:
         return next((it for it in self._idle.values() if it.record.address == address), None)
 
     def awaited_ports(self) -> set[int]:
         return {one.record.port for one in self._idle.values() if one.record.port is not None}
 
-    def reason_of(self, number: int) -> str | None:
-        """Return why a stored controller failed to start; None where it did not fail."""
-        member = self._idle.get(number)
-        return None if member is None or member.failure is None else member.failure.reason
+    def reasons_by_number(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Return why those of some stored controllers failed to start that did."""
+        failures = ((one, it.failure) for one in numbers if (it := self._idle.get(one)) is not None)
+        return {number: failure.reason for number, failure in failures if failure is not None}
 
     def may_start(self, number: int) -> bool:
         """Return whether a stored controller is to be started now."""
@@ -213,12 +196,12 @@ class Roster:
 
     def problems(self) -> list[str]:
         """Return every reason for which a controller did not start, one by one."""
-        of_tables = [text for one in self._mistakes.values() for text in one.sentences]
+        of_tables = [text for sentences in self._mistakes.values() for text in sentences]
         return [*(one.failure.reason for one in self.failed() if one.failure), *of_tables]
 
     def reasons(self) -> list[str]:
         """Return for each controller or table why it did not start, with all its reasons."""
-        of_tables = [" ".join(one.sentences) for one in self._mistakes.values()]
+        of_tables = [" ".join(sentences) for sentences in self._mistakes.values()]
         return [*(one.failure.reason for one in self.failed() if one.failure), *of_tables]
 
     def knows(self, name: str) -> bool:
@@ -230,8 +213,8 @@ class Roster:
         if member is not None and member.failure is not None:
             return member.failure.reason
         names = {name, *_as_written(name)}
-        found = (one for one in self._mistakes.values() if one.name in names)
-        return next((" ".join(one.sentences) for one in found), None)
+        found = (sentences for (_, one), sentences in self._mistakes.items() if one in names)
+        return next((" ".join(sentences) for sentences in found), None)
 
     def _failed_named(self, name: str) -> Member | None:
         found = (one for one in self._idle.values() if one.name == name)

@@ -19,11 +19,11 @@ from leverframe.fleet.cluster.cluster_table import ClusterTable
 from leverframe.fleet.cluster.driver import needing_driver
 from leverframe.fleet.cluster.lease import NodeLease, marked_when_stale
 from leverframe.fleet.door import Door
-from leverframe.fleet.first_passwords import print_password
 from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.fleet_mdns import FleetMdns
-from leverframe.fleet.member import MemberOptions, NewController
+from leverframe.fleet.member import NewController
+from leverframe.fleet.member_start import MemberOptions, print_password
 from leverframe.fleet.node import WITHOUT_PLACE, FleetNode
 from leverframe.fleet.node_storage import FileStorage, NodeStorage
 from leverframe.fleet.node_web import NodeWeb

@@ -16,7 +16,6 @@ from leverframe.fleet.api.fan_out import ApiCall
 from leverframe.fleet.cluster.commands import drain_node, forget_node, list_nodes, move_controller
 from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
 from leverframe.fleet.commands import list_controllers
-from leverframe.fleet.lifecycle import Running
 from leverframe.fleet.member import UNMADE
 from leverframe.fleet.node_accounts import THE_OPERATOR
 from leverframe.fleet.node_client import CommandLineClient
@@ -507,7 +506,7 @@ async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
         with pytest.raises(Moved):
             await work
     # Not even where it does not know yet.
-    member.state = Running(member.parts)
+    member.state = member.parts
     for work in (b.tag([member], ["y"], []), b.registry.remove([member.number])):
         with pytest.raises(Moved):
             await work

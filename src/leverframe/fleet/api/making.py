@@ -19,10 +19,10 @@ from leverframe.fleet.api.reading import (
     report_of_member,
 )
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
-from leverframe.fleet.first_passwords import ShowPassword
 from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.live import fork
 from leverframe.fleet.member import Member, NewController, no_such_name
+from leverframe.fleet.member_start import ShowPassword
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.progress import expect
 from leverframe.fleet.records import (

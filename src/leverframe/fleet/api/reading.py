@@ -18,7 +18,6 @@ from leverframe.fleet.fleet_metrics import MAX_SINGLE, node_families
 from leverframe.fleet.health_index import version_of
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import WITHOUT_PLACE, FleetNode
-from leverframe.fleet.node_findings import node_findings, node_sentences
 from leverframe.fleet.progress import ProgressReport, count_done
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.tenants import Role
@@ -32,6 +31,11 @@ from leverframe.storage.backup import BackupFile
 from leverframe.wire.prometheus import prometheus_text
 
 _NEWEST = {hw: newest_software(hw) for hw in HARDWARE}
+#: Findings about the node itself, by kind; controllers say the same of theirs.
+OF_CERTIFICATE = {
+    "certificate_ends": "The certificate of this node ends soon. Days left: {days}.",
+    "certificate_ended": "The certificate of this node has ended: browsers refuse it.",
+}
 
 
 class MemberReport(Struct, frozen=True):
@@ -174,7 +178,7 @@ def node_health(context: FleetContext) -> NodeHealth | Reply:
         return _not_ready("stopping", left, is_hidden=is_hidden)
     if (starting := node.roster.progress()) is not None:
         return _not_ready("starting", starting, is_hidden=is_hidden)
-    found = len(node_findings(node)) or UNSET
+    found = len(node.findings()) or UNSET
     if is_hidden:
         of_node = [part for part in node.troubles if not part.startswith(WITHOUT_PLACE)]
         return NodeHealth("degraded" if of_node else "ok", None, found)
@@ -240,7 +244,8 @@ def _troubles(context: FleetContext) -> list[str]:
         return []
     node = context.node
     of_node = (sentence for _, sentence in sorted(node.troubles.items()))
-    return [*of_node, *node.roster.problems(), *node_sentences(node)]
+    found = (OF_CERTIFICATE[one.kind].format_map(one.figures) for one in node.findings())
+    return [*of_node, *node.roster.problems(), *found]
 
 
 def progress(context: FleetContext) -> ProgressReport:

@@ -200,8 +200,7 @@ class ClusterMember(AskingNode):
         with suppress(TimeoutError):
             async with asyncio.timeout(START_NOW_S), self._settled:
                 await self._settled.wait_for(lambda: not roster.any_due(numbers))
-        why = ((one, roster.reason_of(one)) for one in numbers)
-        return {number: reason for number, reason in why if reason is not None}
+        return roster.reasons_by_number(numbers)
 
     async def drain(self, name: str, *, undo: bool) -> None:
         """Empty a node, or let it have its share again; it stays so when it is started anew."""

@@ -16,7 +16,7 @@ from leverframe.fleet.cluster.database_thread import DatabaseThread
 from leverframe.fleet.cluster.live_saver import LiveSaver
 from leverframe.fleet.cluster.membership import Placed
 from leverframe.fleet.cluster.registry import ClusterRegistry
-from leverframe.fleet.lifecycle import Failed
+from leverframe.fleet.lifecycle import Failed, Running
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.storage.fleet.postgres_lane import Claim, PostgresLane
@@ -124,17 +124,17 @@ class OwnControllers:
 
     async def _start(self, numbers: Sequence[int], live: Mapping[int, SavedLive]) -> None:
         """Start controllers; log why one cannot be, each reason once."""
-        known = {one: self._node.roster.reason_of(one) for one in numbers}
+        known = self._node.roster.reasons_by_number(numbers)
         failed = await self._node.start_some(numbers, live=live)
         for number, reason in failed.items():
-            if reason != known[number]:
+            if reason != known.get(number):
                 log.error("%s", reason)
 
     async def give_up(self, members: Sequence[Member]) -> set[int]:
         """Stop controllers cleanly and release them; return their numbers."""
         numbers = [member.number for member in members]
-        running = [member for member in members if member.is_running]
-        failed = [member.number for member in members if not member.is_running]
+        running = [member for member in members if isinstance(member.state, Running)]
+        failed = [member.number for member in members if isinstance(member.state, Failed)]
         # Without their records nothing starts them here between this and their release.
         self._node.roster.forget_stored(failed)
         self._registry.let_go(failed)
