@@ -5,9 +5,10 @@ import json
 
 import pytest
 
-from leverframe.fleet import node_stop
+from leverframe.fleet import serve
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import STOPPED_AT_A_TIME
+from leverframe.fleet.serve import printed_stop
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.hardware.waiting import until
 
@@ -72,11 +73,11 @@ async def test_one_that_fails_to_stop_keeps_no_other_from_its_end(
 async def test_how_far_a_stop_has_come_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(node_stop, "PROGRESS_EVERY_S", 0.01)
+    monkeypatch.setattr(serve, "PROGRESS_EVERY_S", 0.01)
     async with loop_node() as node:
         await node.post("add", count=STOPPED_AT_A_TIME + 2, name="c-{n}")
         ends = HeldEnds(monkeypatch)
-        async with node.node.stop.printed_progress():
+        async with printed_stop(node.node.roster):
             count = STOPPED_AT_A_TIME + 2
             assert await health(node) == (
                 503,

@@ -52,11 +52,6 @@ class NewController(Struct, frozen=True):
     #: Tells the line of a fleet file that has one of its keys, where it is from one.
     line_of: Callable[[str], str] | None = None
 
-    def starts_without(self, refusal: Refusal) -> str:
-        """Report an address or port that it does not get, with its name and line."""
-        sentence = f"{self.record.name} starts without it: {refusal.detail}"
-        return self.at_its_line(sentence, refusal.field or "name")
-
     def at_its_line(self, sentence: str, key: str = "name") -> str:
         return sentence if self.line_of is None else f"{self.line_of(key)}: {sentence}"
 
@@ -74,6 +69,10 @@ class Member:
     @property
     def name(self) -> str:
         return self.record.name
+
+    @property
+    def is_stored(self) -> bool:
+        return self.number != UNMADE
 
     @property
     def parts(self) -> Running:

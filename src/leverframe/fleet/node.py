@@ -35,7 +35,6 @@ from leverframe.fleet.member_start import (
     MemberStarter,
     ShowPassword,
 )
-from leverframe.fleet.node_stop import NodeStop
 from leverframe.fleet.other_nodes import CallHandler, OtherNodes
 from leverframe.fleet.progress import count_done
 from leverframe.fleet.records import (
@@ -90,7 +89,6 @@ class FleetNode:
         self.registry = registry or Registry(self.lane.store(OF_NODE))
         #: All controllers and their states.
         self.roster = door.roster = Roster()
-        self.stop = NodeStop(lambda: self.members)
         #: The common time; controllers that are made later begin there.
         self.clock = clock
         #: What the fleet file says by name, and says again at every start.
@@ -127,15 +125,8 @@ class FleetNode:
         #: One change of the fleet at a time.
         self.changing = asyncio.Lock()
         self._starter = MemberStarter(
-            door,
-            lane,
-            clock,
-            options,
-            history,
-            self.services,
-            self.modbus,
-            self.snmp,
-            self.settings_watchers,
+            *(door, lane, clock, options, history),
+            *(self.services, self.modbus, self.snmp, self.settings_watchers),
         )
 
     @property

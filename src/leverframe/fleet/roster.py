@@ -46,6 +46,8 @@ class Roster:
         self._mistakes: dict[tuple[str, str], list[str]] = {}
         #: The node starts its controllers one after the other, and has not come to the end.
         self.is_starting = False
+        #: How many ran when the node began to stop them all.
+        self.count_at_stop: int | None = None
         #: After how long a stored controller that failed to start is tried again automatically.
         self.retry_s: float | None = None
 
@@ -65,8 +67,8 @@ class Roster:
     def end_start(self) -> None:
         """Take controllers for unknown from now on that neither started nor failed to."""
         self.is_starting = False
-        for member in self._unmade():
-            if member.failure is None:
+        for member in self.idle():
+            if not member.is_stored and member.failure is None:
                 self.forget(member)
 
     def expect(self, record: MemberRecord, number: int = UNMADE) -> Member:
@@ -84,7 +86,7 @@ class Roster:
         self.running[member.name] = member
 
     def note_failed(self, member: Member, reason: str) -> None:
-        is_retried = self.retry_s is not None and member.number != UNMADE
+        is_retried = self.retry_s is not None and member.is_stored
         member.fail(reason, time.monotonic() + (self.retry_s or 0.0) if is_retried else None)
 
     def note_mistake(self, table: str, sentence: str, name: str = "") -> None:
@@ -97,7 +99,7 @@ class Roster:
         if self.running.get(member.name) is member:
             del self.running[member.name]
         else:
-            self._idle.pop(member.name if member.number == UNMADE else member.number, None)
+            self._idle.pop(member.number if member.is_stored else member.name, None)
 
     def forget_stored(self, numbers: Iterable[int]) -> None:
         """Forget those of some controllers that do not run."""
@@ -113,8 +115,8 @@ class Roster:
 
     def keep_stored(self, own: Collection[int]) -> None:
         """Forget those that do not run and that another node has by now."""
-        for member in tuple(self._idle.values()):
-            is_here = member.number == UNMADE or member.number in own
+        for member in self.idle():
+            is_here = not member.is_stored or member.number in own
             # The outcome of a start that is under way is awaited.
             if not (is_here or isinstance(member.state, Starting)):
                 self.forget(member)
@@ -122,8 +124,8 @@ class Roster:
     def retry_now(self, numbers: Collection[int] | None = None) -> None:
         """Let stored controllers that failed to start wait no longer; all where none are named."""
         now = time.monotonic()
-        for member in self.failed_stored():
-            is_chosen = numbers is None or member.number in numbers
+        for member in self.failed():
+            is_chosen = member.is_stored and (numbers is None or member.number in numbers)
             # One whose next attempt is under way waits for nothing.
             if is_chosen and isinstance(member.state, Failed):
                 member.reschedule(now)
@@ -133,29 +135,15 @@ class Roster:
     def idle(self) -> list[Member]:
         return list(self._idle.values())
 
-    def _unmade(self) -> list[Member]:
-        return [one for one in self._idle.values() if one.number == UNMADE]
-
     def failed(self) -> list[Member]:
         """Return those that failed to start, the stored ones first."""
         failed = [one for one in self._idle.values() if one.failure is not None]
-        return sorted(failed, key=lambda it: (it.number == UNMADE, it.number, it.name))
-
-    def failed_stored(self, tenant: str | None = None) -> list[Member]:
-        """Return a tenant's that are stored and failed to start; all for None."""
-        failed = (one for one in self.failed() if one.number != UNMADE)
-        return [one for one in failed if is_seen(tenant, one.record.tenant)]
+        return sorted(failed, key=lambda it: (not it.is_stored, it.number, it.name))
 
     def failed_numbers(self, tenant: str | None = None) -> dict[str, int]:
-        """Return the numbers of a tenant's that failed to start, by name; all for None."""
-        return {one.name: one.number for one in self.failed_stored(tenant)}
-
-    def failed_unmade(self) -> list[str]:
-        """Return the names of those that a file names and that could not be made."""
-        return [one.name for one in self.failed() if one.number == UNMADE]
-
-    def can_start(self) -> list[str]:
-        return [one.name for one in self.failed()]
+        """Return the numbers of a tenant's that are stored and failed, by name; all for None."""
+        failed = (one for one in self.failed() if one.is_stored)
+        return {one.name: one.number for one in failed if is_seen(tenant, one.record.tenant)}
 
     def idle_at(self, address: str) -> Member | None:
         return next((it for it in self._idle.values() if it.record.address == address), None)
@@ -180,6 +168,11 @@ class Roster:
         return any(one is not None and one.is_due(now) for one in chosen)
 
     # --- what is said of them ---------------------------------------------------------------------
+
+    def stop_progress(self) -> ProgressReport | None:
+        """Return how many controllers have stopped; None while the node does not stop."""
+        count = self.count_at_stop
+        return None if count is None else ProgressReport(max(0, count - len(self.running)), count)
 
     def progress(self, tenant: str | None = None) -> ProgressReport | None:
         """Return how many of a tenant's controllers run; None when the start is over."""
@@ -225,20 +218,19 @@ class Roster:
 
         The cause names files and ports of the machine.
         """
-        member = self._failed_named(name)
-        if member is not None and member.failure is not None:
-            return _sentence_of(member, member.failure) if with_cause else TOLD_ELSEWHERE
-        why = self.reason_for(name)
+        why, member = self.reason_for(name), self._failed_named(name)
         if why is None or not with_cause:
             return None if why is None else TOLD_ELSEWHERE
+        if member is not None and member.failure is not None:
+            return _sentence_of(member, member.failure)
         return f"This controller did not start. {why} It is tried again when the node is started."
 
     def sentences_of(self, tenant: str | None) -> dict[int, str]:
         """Return by number that stored controllers of a tenant did not start; all for None."""
         return {
             one.number: _sentence_of(one, one.failure) if tenant is None else TOLD_ELSEWHERE
-            for one in self.failed_stored(tenant)
-            if one.failure
+            for one in self.failed()
+            if one.failure and one.is_stored and is_seen(tenant, one.record.tenant)
         }
 
     def refusal_of(self, name: str, tenant: str | None) -> Refusal:

@@ -4,7 +4,8 @@ import asyncio
 import logging
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from leverframe.fleet.node import WITHOUT_PLACE, FleetNode
 from leverframe.fleet.node_storage import FileStorage, NodeStorage
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import Registry
+from leverframe.fleet.roster import Roster
 from leverframe.fleet.start_again import make_new
 from leverframe.fleet.tenants import TenantRecord
 from leverframe.outgoing.targets import Targets
@@ -63,7 +65,8 @@ from leverframe.storage.history.shared import SharedHistory
 
 log = logging.getLogger(__name__)
 
-
+#: While a node stops that takes longer, its progress is printed as often.
+PROGRESS_EVERY_S = 2.0
 #: Paths of the node that take a form, a template or the body of a command.
 _WITH_BODY = {endpoint.path for endpoint in ENDPOINTS if endpoint.takes_form}
 
@@ -152,7 +155,9 @@ async def start_controllers(
     written = {one.record.name: one for one in controllers}
     node.in_file = written
     noted = {
-        f"{WITHOUT_PLACE}{name}": written[name].starts_without(why)
+        f"{WITHOUT_PLACE}{name}": written[name].at_its_line(
+            f"{name} starts without it: {why.detail}", why.field or "name"
+        )
         for name, why in contradictions.items()
     }
     node.troubles |= noted
@@ -227,7 +232,7 @@ async def _serve(fleet: FleetFile) -> None:
         finally:
             async with (
                 supervisor.given_time(lambda: len(node.members)),
-                node.stop.printed_progress(),
+                printed_stop(node.roster),
             ):
                 await close_all(
                     [
@@ -252,6 +257,29 @@ async def _start_all(web: NodeWeb, fleet: FleetFile, storage: NodeStorage) -> in
     for sentence in sentences:
         print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
     return len(sentences)
+
+
+@asynccontextmanager
+async def printed_stop(roster: Roster) -> AsyncIterator[None]:
+    """Print progress to standard error while all controllers are stopped."""
+    roster.count_at_stop = len(roster.running)
+    printing = asyncio.create_task(_print_stop(roster))
+    try:
+        yield
+    finally:
+        printing.cancel()
+
+
+async def _print_stop(roster: Roster) -> None:
+    while True:
+        await asyncio.sleep(PROGRESS_EVERY_S)
+        if (progress := roster.stop_progress()) is not None:
+            print(
+                f"leverframe: the node is stopping: {progress.done:,} of {progress.of:,}"
+                " controllers have stopped",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 def _way_on(cluster: ClusterTable | None, config: NodeConfig) -> str:

@@ -256,7 +256,7 @@ async def test_one_that_another_node_has_made_is_no_longer_told_as_failed(cluste
     fail(roster, MemberRecord("five"), UNMADE, "five does not start: Its port is in use.")
     assert (await cluster.asked["a"].get(""))["can_start"] == ["five"]
     await cluster.asked["a"].post("add", name="five")
-    await until(lambda: not roster.failed_unmade())
+    await until(lambda: not roster.failed())
     assert (await cluster.asked["a"].get(""))["not_started"] == []
 
 

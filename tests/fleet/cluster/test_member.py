@@ -275,7 +275,7 @@ async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_ba
 
     monkeypatch.setattr(node, "_go_on", fail)
     await cluster.members["a"].move(["one"], "b")
-    await until(lambda: node.roster.can_start() == ["one"])
+    await until(lambda: [one.name for one in node.roster.failed()] == ["one"])
     with pytest.raises(NotRunning, match="one does not start: The database is away. It is tried"):
         node.select(["one"])
     monkeypatch.setattr(node, "_go_on", go_on)

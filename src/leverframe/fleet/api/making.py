@@ -181,20 +181,22 @@ async def removed(context: FleetContext) -> BulkReport:
 async def started(context: FleetContext) -> BulkReport:
     """Try again to start controllers that did not start, all of them where none is named."""
     node, roster = context.node, context.node.roster
-    stored, new = roster.failed_numbers(), roster.failed_unmade()
-    names = list(dict.fromkeys(context.texts("name"))) or [*stored, *new]
+    failed, stored = {one.name for one in roster.failed()}, roster.failed_numbers()
+    names = list(dict.fromkeys(context.texts("name"))) or [one.name for one in roster.failed()]
     for name in names:
-        if name not in stored and name not in new and name not in node.members:
+        if name not in failed and name not in node.members:
             raise roster.refusal_of(name, context.tenant)
     expect(len(names))
     with _first_passwords(node) as first:
         numbers = [stored[one] for one in names if one in stored]
         by_number = await node.start_failed(numbers, first.note)
         why = {name: by_number[number] for name, number in stored.items() if number in by_number}
-        why |= await _made_anew(context, [one for one in names if one in new], first.note)
+        why |= await _made_anew(
+            context, [one for one in names if one in failed and one not in stored], first.note
+        )
     results = []
     for name in names:
-        if name not in stored and name not in new:
+        if name not in failed:
             status, detail = DONE, f"{name} runs already."
         elif name in node.members:
             status, detail = DONE, f"{name} runs now."

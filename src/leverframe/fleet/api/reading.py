@@ -173,7 +173,7 @@ def node_health(context: FleetContext) -> NodeHealth | Reply:
     """Return how the node is; with tenants nothing of controllers, since everybody may ask."""
     node = context.node
     is_hidden = bool(node.registry.tenants)
-    if (stopping := node.stop.progress()) is not None:
+    if (stopping := node.roster.stop_progress()) is not None:
         left = ProgressReport(stopping.of - stopping.done, stopping.of)
         return _not_ready("stopping", left, is_hidden=is_hidden)
     if (starting := node.roster.progress()) is not None:
@@ -225,7 +225,7 @@ def node_report(context: FleetContext) -> NodeReport:
         dict(sorted(tenants.items())),
         str(node.options.timezone),
         node.roster.reasons() if of_operator else [],
-        node.roster.can_start() if of_operator else [],
+        [one.name for one in node.roster.failed()] if of_operator else [],
         node.roster.progress(context.tenant),
     )
 

@@ -154,7 +154,7 @@ def _closes_open(context: FleetContext) -> bool:
     While controllers still start it is refused: those that come later would stay open.
     """
     is_first = not context.accounts.protects_controllers and not is_left_open(context)
-    if is_first and context.node.roster.is_starting:
+    if is_first:
         context.node.roster.check_started(context.tenant)
     return is_first
 

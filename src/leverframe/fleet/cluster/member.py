@@ -30,12 +30,11 @@ from leverframe.fleet.cluster.cluster_metrics import BatchRate, MemberFigures, c
 from leverframe.fleet.cluster.database_thread import DatabaseThread
 from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.cluster.heartbeat import BeatResult, Heartbeat
-from leverframe.fleet.cluster.leaving import leaving_members
 from leverframe.fleet.cluster.live_saver import LiveSaver
 from leverframe.fleet.cluster.membership import ClaimedJob, Placed
 from leverframe.fleet.cluster.node_calls import NodeCaller
 from leverframe.fleet.cluster.opening import OpenedCluster
-from leverframe.fleet.cluster.own_controllers import OwnControllers
+from leverframe.fleet.cluster.own_controllers import OwnControllers, leaving_members
 from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, PeerWatch, SeenNode
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode

@@ -13,6 +13,7 @@ from leverframe.controller.hand_over import SavedLive
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.cluster_metrics import MemberFigures
 from leverframe.fleet.cluster.database_thread import DatabaseThread
+from leverframe.fleet.cluster.fair_share import fair_shares
 from leverframe.fleet.cluster.live_saver import LiveSaver
 from leverframe.fleet.cluster.membership import Placed
 from leverframe.fleet.cluster.registry import ClusterRegistry
@@ -59,8 +60,8 @@ class OwnControllers:
     @property
     def present(self) -> tuple[Member, ...]:
         """Return all that this node has, last those that failed to start: they move first."""
-        failed = self._node.roster.failed_stored()
-        return (*self.running, *(one for one in failed if isinstance(one.state, Failed)))
+        failed = (one for one in self._node.roster.failed() if isinstance(one.state, Failed))
+        return (*self.running, *(one for one in failed if one.is_stored))
 
     @property
     def is_unsettled(self) -> bool:
@@ -152,3 +153,21 @@ class OwnControllers:
     def _forget(self, numbers: Sequence[int]) -> None:
         self._saver.forget(numbers)
         self._registry.let_go(numbers)
+
+
+def leaving_members(
+    me: str, members: Sequence[Member], placed: Sequence[Placed], capacities: Mapping[str, int]
+) -> list[Member]:
+    """Choose from the controllers that run here, by where all are and what the nodes carry."""
+    others = {name for name in capacities if name != me}
+    if not others:
+        return []
+    wanted = {one.number: one.wanted for one in placed}
+    leaving = [one for one in members if wanted.get(one.number) in others]
+    share = fair_shares(len(placed), capacities).get(me, 0)
+    # A controller that nobody has yet is on its way to somebody.
+    if all(one.node is not None for one in placed):
+        above = len(members) - len(leaving) - share
+        movable = [one for one in members if wanted.get(one.number) is None or me not in capacities]
+        leaving += movable[len(movable) - max(0, above) :] if above > 0 else []
+    return list(dict.fromkeys(leaving))
