@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from math import inf
 from typing import Any, get_args
 
 import msgspec
@@ -169,15 +170,21 @@ def test_unmade_controller_leaves_no_trace_of_a_running_one_with_its_name() -> N
 
 
 class FaultyLane(MemoryLane):
-    """A lane whose store may be away, or hold the read of a start."""
+    """A lane whose store may be away, or never answer what is read after some reads."""
 
     def __init__(self) -> None:
         super().__init__()
         self.is_away = False
+        self.reads_left = inf
+        self.hangs = asyncio.Event()
 
     async def fetch(self, controllers: Any) -> dict[int, Stored]:
         if self.is_away:
             raise StoreUnavailable("The disk is full.")
+        if not self.reads_left:
+            self.hangs.set()
+            await asyncio.Event().wait()
+        self.reads_left -= 1
         return await super().fetch(controllers)
 
 
@@ -188,20 +195,23 @@ def broken(name: str) -> NewController:
 
 
 async def test_interrupted_start_is_a_failure_that_can_be_tried_again() -> None:
-    async with loop_node() as node:
+    lane = FaultyLane()
+    async with loop_node(lane) as node:
         await node.post("add", name="a")
         member = node.member("a")
         await node.node.drop([member])
-        # Its start waits for the first password to be hashed.
+        # With a first password it is read again within its start.
         node.node.options = replace(node.node.options, must_sign_in=True)
+        lane.reads_left = 1
         starting = asyncio.create_task(node.node.start_some([member.number]))
         async with asyncio.timeout(PATIENCE_S):
-            while not isinstance(state_of(node, "a"), Starting):  # noqa: ASYNC110
-                await asyncio.sleep(0.001)
+            await lane.hangs.wait()
+        assert state_of(node, "a") == Starting()
         starting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await starting
         assert state_of(node, "a") == Failed("a does not start: Its start was interrupted.")
+        lane.reads_left = inf
         assert (await node.post("start"))["done"] == 1
 
 

@@ -9,6 +9,8 @@ import re
 from typing import Literal
 
 from leverframe.fleet.api.endpoints import ENDPOINTS
+from leverframe.fleet.records import MemberRecord
+from tests.fleet.failing import fail
 from tests.fleet.tenant_fleet import NOBODY, OPERATOR, TenantFleet, tenant_fleet
 
 For = Literal["everybody", "users", "administrators", "operator", "oneself"]
@@ -166,7 +168,7 @@ async def busy(fleet: TenantFleet) -> None:
         OPERATOR, "rollout/plan?command=outs.cgi?out1=1&id=operators&name=zeta-1,house"
     )
     fleet.member("zeta-1").controller.troubles["email"] = "The zulu server refuses it."
-    fleet.node.node.troubles["start 7"] = "zeta-7 does not start."
+    fail(fleet.node.node, MemberRecord("zeta-7", tenant="zulu"), 700, "zeta-7 does not start.")
 
 
 async def walked(fleet: TenantFleet, who: str) -> dict[str, tuple[int, str]]:
