@@ -17,7 +17,6 @@ from random import Random
 from urllib.parse import quote
 
 from leverframe.commands.table.matching import TABLE
-from leverframe.servers.accounts.access import account_at
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.servers.routes.sign_in_page import OPEN_FILES
 from leverframe.testing import LoopTwin
@@ -27,9 +26,9 @@ from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, OWN_PAGE, USER
 
 NOBODY = "nobody"
 ACCOUNTS = {
-    "administrator": (ADMINISTRATOR[0], "access.admin.password"),
-    "user": (USER[0], "access.user.password"),
-    "control user": (CONTROL_USER[0], "access.users.0.password"),
+    "administrator": ADMINISTRATOR[0],
+    "user": USER[0],
+    "control user": CONTROL_USER[0],
 }
 FOR_EVERYBODY = {"/post.cgi", "/signin", *OPEN_FILES, "/health", "/"}
 PIECES = (
@@ -94,11 +93,11 @@ def fuzzed(random: Random, text: str) -> str:
 
 
 def cookies(twin: LoopTwin) -> dict[str, str]:
-    sessions = twin.web.access.sessions
+    access = twin.web.access
     found = {NOBODY: ""}
-    for role, (name, path) in ACCOUNTS.items():
-        token = sessions.open(account_at(path, name), twin.controller.pending)
-        found[role] = sessions.set_cookie(token, secure=False).partition(";")[0]
+    for role, name in ACCOUNTS.items():
+        token = access.sessions.open(access.proof_without_password(name))
+        found[role] = access.sessions.set_cookie(token, secure=False).partition(";")[0]
     return found
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.engine.settings import AccessSettings, Settings, StoredAccount
 from leverframe.profile import Profile
 from leverframe.recording.replayer import UnitLogin
 from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.accounts.known_accounts import Accounts, administrator_alone
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory
@@ -37,7 +37,7 @@ class WebBench:
     def __init__(
         self,
         bench: WatchBench,
-        accounts: Settings | None = None,
+        accounts: Accounts | None = None,
         wanted: dict[str, Wanted] | None = None,
     ) -> None:
         self.bench = bench
@@ -65,7 +65,7 @@ class WebBench:
 
 @asynccontextmanager
 async def web_bench(
-    accounts: Settings | None = None, wanted: dict[str, Wanted] | None = None
+    accounts: Accounts | None = None, wanted: dict[str, Wanted] | None = None
 ) -> AsyncIterator[tuple[WebBench, Twin]]:
     async with Twin(name="Cellar") as twin:
         await twin.asense(DS1=21.5)
@@ -149,10 +149,8 @@ async def test_the_history_of_a_unit_is_answered_by_its_labels() -> None:
         assert (await bench.ask("/api/history?unit=cellar&labels=NONE")).status == 400
 
 
-async def with_password() -> Settings:
-    stored = await Passwords().hash("a long password")
-    access = AccessSettings(required=True, admin=StoredAccount("admin", stored))
-    return msgspec.structs.replace(Settings(), access=access)
+async def with_password() -> Accounts:
+    return administrator_alone("admin", await Passwords().hash("a long password"))
 
 
 RIGHT = UnitLogin("admin", "a long password").header()

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import httpx
-import msgspec
 import pytest
 from playwright.sync_api import expect
 
 from leverframe.clock import SystemClock
-from leverframe.engine.settings import AccessSettings, Settings, StoredAccount
 from leverframe.profile import Profile
 from leverframe.recording.replayer import UnitLogin
 from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.accounts.known_accounts import Accounts, administrator_alone
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.server import HttpServer
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory
@@ -67,9 +66,8 @@ FOUND = [
 TOLD = ("10 perc", "Pump be ekkor: 14:00 H-P")
 
 
-async def accounts() -> Settings:
-    stored = StoredAccount(LOGIN.name, await Passwords().hash(LOGIN.password))
-    return msgspec.structs.replace(Settings(), access=AccessSettings(required=True, admin=stored))
+async def accounts() -> Accounts:
+    return administrator_alone(LOGIN.name, await Passwords().hash(LOGIN.password))
 
 
 @asynccontextmanager

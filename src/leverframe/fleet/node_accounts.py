@@ -11,21 +11,23 @@ from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import SignInRequired
 from leverframe.commands.table.rights import UNRESTRICTED, Account
 from leverframe.commands.table.row import ADMIN, CONTROL
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import ControlUser, Settings, StoredAccount
-from leverframe.engine.tree import settings_from_leaves
+from leverframe.engine.settings import AccessSettings
 from leverframe.fleet.records import Registry
 from leverframe.fleet.tenants import FleetAccount
 from leverframe.log_throttle import LogThrottle
 from leverframe.outgoing.own_connections import OWN_PEER
 from leverframe.process.administrator import random_password
-from leverframe.profile import Profile
 from leverframe.servers.accounts.access import Access
+from leverframe.servers.accounts.known_accounts import (
+    ADMINISTRATOR_PATH,
+    Accounts,
+    KnownAccount,
+    administrator_alone,
+)
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
 from leverframe.servers.http.messages import Request
@@ -34,8 +36,8 @@ from leverframe.storage.store import Changes
 
 log = logging.getLogger(__name__)
 
-_NODE = Profile()
-_ADMINISTRATOR = "access.admin.password"
+#: Where a node keeps its administrator: as a controller does, so that commands set both alike.
+_NAME_PATH = "access.admin.name"
 
 
 class Asking(Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,10 +59,13 @@ class NodeAccounts:
         self._passwords = passwords
         self._always = must_sign_in
         sessions = Sessions("leverframe_fleet", time.monotonic)
-        self._access = Access(passwords, sessions, time.monotonic, self._log_failed_sign_in)
+        self._access = Access(
+            self._current, passwords, sessions, time.monotonic, self._log_failed_sign_in
+        )
         self._warn = LogThrottle(log).warning
-        #: Only its accounts count: the administrator, and in the places of users all others.
-        self._settings: Settings = defaults(_NODE)
+        self._administrator: Accounts = {}
+        self._accounts: Accounts = {}
+        #: The records that are among the accounts.
         self._known: dict[str, FleetAccount] | None = None
         #: What was read before a password was made must not be taken after it.
         self._reading = asyncio.Lock()
@@ -77,19 +82,19 @@ class NodeAccounts:
 
     @property
     def administrator(self) -> str:
-        return self._settings.access.admin.name
+        return next(iter(self._administrator))
 
     def recognise(self, request: Request) -> Asking | None:
         """Return who asks where that is known at once; None where a password must be checked."""
         if not self.must_sign_in and request.peer != OWN_PEER:
             return THE_OPERATOR
-        account = self._access.recognise(request, self._current())
+        account = self._access.recognise(request)
         return None if account is None else self._asking(account)
 
     async def who(self, request: Request) -> Asking:
         """Return who asks by name and password, or refuse wrong ones."""
         await self._access.wait_for_turn(request)
-        return self._asking(await self._access.who(request, self._current()))
+        return self._asking(await self._access.who(request))
 
     def watch(self, asking: Asking) -> Callable[[], bool]:
         """Return a function that tells whether somebody may still see what is told."""
@@ -99,7 +104,7 @@ class NodeAccounts:
         def still() -> bool:
             if not account.path:
                 return not self.must_sign_in
-            return account.path == _ADMINISTRATOR or (
+            return account.path == ADMINISTRATOR_PATH or (
                 known is not None and self._registry.accounts.get(account.name) == known
             )
 
@@ -110,10 +115,10 @@ class NodeAccounts:
         async with self._reading:
             stored = await self._fetch()
             password = None
-            if not stored.get(_ADMINISTRATOR):
+            if not stored.get(ADMINISTRATOR_PATH):
                 password = random_password()
                 hashed = await self._passwords.hash(password)
-                made = {_ADMINISTRATOR: hashed, "access.required": True}
+                made = {ADMINISTRATOR_PATH: hashed, "access.required": True}
                 await self._lane.store(OF_NODE).commit(Changes(made))
                 stored = {**stored, **made}
             self._take(stored)
@@ -128,31 +133,33 @@ class NodeAccounts:
         return (await self._lane.fetch([OF_NODE]))[OF_NODE].settings
 
     def _take(self, leaves: dict[str, Any]) -> None:
-        self._settings, _ = settings_from_leaves(_NODE, leaves)
+        name = leaves.get(_NAME_PATH, AccessSettings().admin.name)
+        self._administrator = administrator_alone(name, leaves.get(ADMINISTRATOR_PATH, ""))
         self._known = None
 
-    def _current(self) -> Settings:
+    def _current(self) -> Accounts:
         """Return the accounts as they are now, which another node may have changed."""
-        accounts = self._registry.accounts
-        if accounts is not self._known:
-            users = tuple(
-                ControlUser(one.name, one.password, active=True) for one in accounts.values()
-            )
-            access = replace(self._settings.access, user=StoredAccount(), users=users)
-            self._settings = replace(self._settings, access=access)
-            self._known = accounts
-        return self._settings
+        records = self._registry.accounts
+        if records is not self._known:
+            known = {
+                one.name: KnownAccount(_account_of(one), one.password) for one in records.values()
+            }
+            self._accounts, self._known = {**known, **self._administrator}, records
+        return self._accounts
 
     def _asking(self, account: Account) -> Asking:
-        if not account.path or account.path == _ADMINISTRATOR:
+        if account.path in ("", ADMINISTRATOR_PATH):
             return Asking(account)
         known = self._registry.accounts.get(account.name)
         if known is None:
             raise SignInRequired("The user name or password is wrong.")
-        is_admin = known.role == "administrator"
-        role = ADMIN if is_admin else CONTROL
-        account = Account(account.name, role, account.path, joins_commands=is_admin)
-        return Asking(account, known.tenant or None)
+        return Asking(_account_of(known), known.tenant or None)
 
     def _log_failed_sign_in(self, name: str, source: str) -> None:
         self._warn(source, "sign-in", "wrong password for the fleet from %s", source)
+
+
+def _account_of(record: FleetAccount) -> Account:
+    is_admin = record.role == "administrator"
+    role = ADMIN if is_admin else CONTROL
+    return Account(record.name, role, f"accounts.{record.name}", joins_commands=is_admin)

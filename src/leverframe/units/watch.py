@@ -10,14 +10,12 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from leverframe.clock import SystemClock
 from leverframe.commands.table.accounts import MIN_PASSWORD_LETTERS
 from leverframe.engine.http_address import url_host
 from leverframe.engine.samples import Traced
-from leverframe.engine.settings import AccessSettings, Settings, StoredAccount
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
 from leverframe.plain_text import print_line, print_lines
@@ -25,6 +23,7 @@ from leverframe.process.json_lines import print_json
 from leverframe.process.listening import bind_errors_for_people, check_port
 from leverframe.recording.replayer import UnitLogin
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
+from leverframe.servers.accounts.known_accounts import Accounts, administrator_alone
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.server import HttpLimits, HttpServer
 from leverframe.servers.routes.metrics import history_families, outbox_families
@@ -221,11 +220,10 @@ def _check(order: WatchOrder) -> None:
         )
 
 
-async def _accounts(password: str | None) -> Settings | None:
+async def _accounts(password: str | None) -> Accounts | None:
     if password is None:
         return None
-    admin = StoredAccount(name="admin", password=await Passwords().hash(password))
-    return msgspec.structs.replace(Settings(), access=AccessSettings(required=True, admin=admin))
+    return administrator_alone("admin", await Passwords().hash(password))
 
 
 def _print_address(order: WatchOrder, port: int, *, as_json: bool) -> None:

@@ -17,10 +17,10 @@ from leverframe import __version__
 from leverframe.clock import Clock
 from leverframe.commands.table.refusals import NotAllowed, Refusal, SignInRequired
 from leverframe.commands.table.rights import ANONYMOUS
-from leverframe.engine.settings import Settings
 from leverframe.errors import ErrorForPeople
 from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.accounts.known_accounts import Accounts
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
 from leverframe.servers.http.messages import (
@@ -78,7 +78,7 @@ class WatchWeb:
         clock: Clock,
         names: OwnNames,
         changes: UnitChanges,
-        accounts: Settings | None = None,
+        accounts: Accounts | None = None,
         figures: Callable[[], Iterable[Family]] = tuple,
     ) -> None:
         self._watcher = watcher
@@ -89,7 +89,9 @@ class WatchWeb:
         self._accounts = accounts
         self._figures = figures
         sessions = Sessions("leverframe_watch", time.monotonic)
-        self._access = Access(Passwords(), sessions, time.monotonic, lambda name, source: None)
+        self._access = Access(
+            lambda: accounts or {}, Passwords(), sessions, time.monotonic, lambda name, source: None
+        )
         self._reads: dict[str, Function] = {
             HEALTH: self._health,
             FIGURES: self._metrics,
@@ -110,7 +112,7 @@ class WatchWeb:
             self._names.check_host(request)
             if self._accounts is None or request.path == HEALTH:
                 return self._answer(request)
-            account = self._access.recognise(request, self._accounts)
+            account = self._access.recognise(request)
             if account is ANONYMOUS:
                 raise SignInRequired("Sign in with the account of the watch.")
             return self._answer(request) if account else self._with_password(request)
@@ -118,10 +120,9 @@ class WatchWeb:
             return _refused(refusal)
 
     async def _with_password(self, request: Request) -> AnyReply:
-        assert self._accounts is not None
         try:
             await self._access.wait_for_turn(request)
-            await self._access.who(request, self._accounts)
+            await self._access.who(request)
             found = self._answer(request)
             return await found if isinstance(found, Coroutine) else found
         except Refusal as refusal:

@@ -18,7 +18,6 @@ from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
 from leverframe.config import read_config
 from leverframe.process.reach import reach_of
-from leverframe.servers.accounts.access import account_at
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.http.messages import AnyReply, Request, StreamReply
 from leverframe.servers.routes.endpoints import ENDPOINTS
@@ -109,8 +108,8 @@ def groups() -> tuple[Group, ...]:
 class Caller:
     name: str
     account: tuple[str, str] = ADMINISTRATOR
-    #: Where the password of the account is; empty for who has not signed in.
-    session: str = ""
+    #: Signed in by the page.
+    session: bool = False
     uses_basic: bool = False
     is_read_only: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -118,25 +117,24 @@ class Caller:
     page: str | None = None
 
 
-ADMIN_PATH, USER_PATH = "access.admin.password", "access.user.password"
 AT_HOME = {"host": HERE, "origin": OWN}
 CALLERS = (
     Caller("nobody"),
-    Caller("a page of another site, in the administrator's browser", session=ADMIN_PATH,
+    Caller("a page of another site, in the administrator's browser", session=True,
            headers={"host": HERE, "origin": EVIL}, page=EVIL),
-    Caller("the same, under a name bound to our address", session=ADMIN_PATH,
+    Caller("the same, under a name bound to our address", session=True,
            headers={"host": "evil.example:8080", "origin": f"{EVIL}:8080"}),
-    Caller("a page at another port of our host, there", session=ADMIN_PATH,
+    Caller("a page at another port of our host, there", session=True,
            headers={"host": HERE}, page=OTHER_PORT),
-    Caller("a page of `cors_origins`, there", session=ADMIN_PATH,
+    Caller("a page of `cors_origins`, there", session=True,
            headers={"host": HERE, "origin": PANEL}, page=PANEL),
     Caller("a page of `cors_origins` with the administrator's password", uses_basic=True,
            headers={"host": HERE, "origin": PANEL}, page=PANEL),
-    Caller("the user, read-only (`bit3`)", USER, USER_PATH, is_read_only=True, headers=AT_HOME),
-    Caller("the user, by session", USER, USER_PATH, headers=AT_HOME),
+    Caller("the user, read-only (`bit3`)", USER, session=True, is_read_only=True, headers=AT_HOME),
+    Caller("the user, by session", USER, session=True, headers=AT_HOME),
     Caller("the user, by HTTP Basic", USER, uses_basic=True),
     Caller("a control user, by HTTP Basic", CONTROL_USER, uses_basic=True),
-    Caller("the administrator, by session", session=ADMIN_PATH, headers=AT_HOME),
+    Caller("the administrator, by session", session=True, headers=AT_HOME),
     Caller("the administrator, by HTTP Basic", uses_basic=True),
 )  # fmt: skip
 NOBODY_BEHIND_NGINX = "nobody, behind nginx"
@@ -163,10 +161,9 @@ class Walk:
         twin, caller = await self.get(), self.caller
         headers = dict(caller.headers)
         if caller.session:
-            sessions = twin.web.access.sessions
-            account = account_at(caller.session, caller.account[0])
-            token = sessions.open(account, twin.controller.pending)
-            headers["cookie"] = sessions.set_cookie(token, secure=False).partition(";")[0]
+            access = twin.web.access
+            token = access.sessions.open(access.proof_without_password(caller.account[0]))
+            headers["cookie"] = access.sessions.set_cookie(token, secure=False).partition(";")[0]
         if caller.uses_basic:
             headers["authorization"] = basic(*caller.account)
         if asked.content_type:

@@ -10,12 +10,11 @@ import pytest
 
 from leverframe import status_files
 from leverframe.commands.table.matching import TABLE, Call, find
-from leverframe.commands.table.rights import UNRESTRICTED, Account
+from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.profile import Profile
-from leverframe.servers.accounts.access import account_at
 from leverframe.servers.accounts.sessions import IDLE_S
 from leverframe.servers.http.messages import Request, StreamReply
 from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
@@ -56,9 +55,9 @@ READ_BY_ACCOUNTS = {
 }
 
 ROLES = {
-    "administrator": (ADMINISTRATOR[0], "access.admin.password"),
-    "user": (USER[0], "access.user.password"),
-    "control user": (CONTROL_USER[0], "access.users.0.password"),
+    "administrator": ADMINISTRATOR[0],
+    "user": USER[0],
+    "control user": CONTROL_USER[0],
 }
 
 
@@ -141,11 +140,9 @@ ENDS_OF_SESSIONS = (everybody_waits_too_long, all_passwords_change)
 
 
 def cookie(twin: LoopTwin, role: str) -> str:
-    name, path = ROLES[role]
-    account: Account = account_at(path, name)
-    sessions = twin.web.access.sessions
-    token = sessions.open(account, twin.controller.pending)
-    return sessions.set_cookie(token, secure=False).partition(";")[0]
+    access = twin.web.access
+    token = access.sessions.open(access.proof_without_password(ROLES[role]))
+    return access.sessions.set_cookie(token, secure=False).partition(";")[0]
 
 
 async def status(twin: LoopTwin, sample: Sample, **headers: str) -> int:

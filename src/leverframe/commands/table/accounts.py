@@ -4,6 +4,7 @@ A password that is sent empty stays as it is; passwords are never read back, so 
 returns what it was shown must not erase them.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from leverframe.commands.table.bodies import SMALL_BODY_LIMIT, FormBody, ListBody
@@ -12,7 +13,13 @@ from leverframe.commands.table.refusals import BadValue, Conflict
 from leverframe.commands.table.row import ACCOUNT, ANYBODY, row
 from leverframe.commands.table.shape import Item
 from leverframe.commands.table.stage import Stage
-from leverframe.engine.settings import CONTROL_USERS, ControlUser, Settings
+from leverframe.engine.settings import (
+    CONTROL_USERS,
+    AccessSettings,
+    ControlUser,
+    Settings,
+    StoredAccount,
+)
 
 MAX_LETTERS = 31
 MAX_PASSWORD_LETTERS = 128
@@ -43,15 +50,17 @@ USER_FIELDS: dict[str, Param] = {
 
 def password_path(settings: Settings, name: str) -> str | None:
     """Return the path of the password of the account with this name; None without one."""
-    access = settings.access
-    if name == access.admin.name:
-        return "access.admin.password"
-    if name == access.user.name:
-        return "access.user.password"
+    paths = (path for path, stored in stored_accounts(settings.access) if stored.name == name)
+    return next(paths, None)
+
+
+def stored_accounts(access: AccessSettings) -> Iterator[tuple[str, StoredAccount | ControlUser]]:
+    """List the accounts that can sign in, each with the path of its password."""
+    yield "access.admin.password", access.admin
+    yield "access.user.password", access.user
     for place, user in enumerate(access.users):
-        if user is not None and user.active and user.name == name:
-            return f"access.users.{place}.password"
-    return None
+        if user is not None and user.active:
+            yield f"access.users.{place}.password", user
 
 
 def set_accounts(stage: Stage, A: bool, B: bool, C: str, D: str, E: str, F: str) -> None:

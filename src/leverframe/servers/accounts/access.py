@@ -14,15 +14,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 
-from leverframe.commands.table import accounts as account_rows
 from leverframe.commands.table.refusals import SignInRequired
 from leverframe.commands.table.rights import ANONYMOUS, Account
-from leverframe.commands.table.row import ADMIN, CONTROL
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import value_at
 from leverframe.servers.accounts.guess_pace import GuessPace
+from leverframe.servers.accounts.known_accounts import Accounts, Proof
 from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.accounts.sessions import Proof, Sessions
+from leverframe.servers.accounts.sessions import Sessions
 from leverframe.servers.accounts.throttle import Throttle
 from leverframe.servers.http.messages import Request
 
@@ -33,11 +30,14 @@ MAX_PROVEN_PER_ACCOUNT = 64
 class Access:
     def __init__(
         self,
+        accounts: Callable[[], Accounts],
         passwords: Passwords,
         sessions: Sessions,
         now: Callable[[], float],
         on_failure: Callable[[str, str], None],
     ) -> None:
+        #: Asked each time: they change.
+        self._accounts = accounts
         self._passwords = passwords
         self.sessions = sessions
         self._now = now
@@ -48,42 +48,48 @@ class Access:
         self._pace = GuessPace(now)
         #: Credentials that were right, by digest; the ones proven last are at the end.
         self._proven: OrderedDict[bytes, Proof] = OrderedDict()
-        self._under_way: dict[bytes, asyncio.Future[Account]] = {}
+        self._under_way: dict[bytes, asyncio.Future[Proof]] = {}
 
-    def recognise(self, request: Request, settings: Settings) -> Account | None:
+    def recognise(self, request: Request) -> Account | None:
         """Return the account where it is known at once; None where a password must be checked."""
         authorization = request.headers.get("authorization")
         if authorization is None:
             cookies = request.headers.get("cookie")
             if cookies is None:
                 return ANONYMOUS
-            return self.sessions.account(cookies, settings) or ANONYMOUS
+            return self.sessions.account(cookies, self._accounts()) or ANONYMOUS
         if self._pace.wait_s(request.peer):
             return None
-        return self._proven_account(request.peer, authorization, settings)
+        return self._proven_account(request.peer, authorization)
 
     async def wait_for_turn(self, request: Request) -> None:
         """Wait where the source of a request has sent too many credentials that are not proven."""
         if wait_s := self._pace.wait_s(request.peer):
             await asyncio.sleep(wait_s)
 
-    async def who(self, request: Request, settings: Settings) -> Account:
+    async def who(self, request: Request) -> Account:
         """Return the account of a request's credentials, or refuse wrong ones."""
         peer, authorization = request.peer, request.headers.get("authorization", "")
-        if proven := self._proven_account(peer, authorization, settings):
+        if proven := self._proven_account(peer, authorization):
             return proven
         self._pace.count_miss(peer)
         name, password = _credentials(authorization)
-        account = await self.check(name, password, peer, settings)
-        self._note_proof(
-            self._digest(peer, authorization),
-            Proof(account, value_at(settings, account.path), settings.access),
-        )
-        return account
+        proof = await self.check(name, password, peer)
+        self._note_proof(self._digest(peer, authorization), proof)
+        return proof.account
 
-    def _proven_account(self, peer: str, authorization: str, settings: Settings) -> Account | None:
+    def proof_without_password(self, name: str) -> Proof:
+        """Return the proof for an account whose client needs no password here."""
+        accounts = self._accounts()
+        return Proof(accounts[name], accounts)
+
+    def account_of_site(self, site_key: str) -> Account | None:
+        """Return the account for which an uploaded page with this key acts, if there is one."""
+        return self.sessions.account_of_site(site_key, self._accounts())
+
+    def _proven_account(self, peer: str, authorization: str) -> Account | None:
         proof = self._proven.get(self._digest(peer, authorization))
-        return proof.account if proof is not None and proof.holds(settings) else None
+        return proof.account if proof is not None and proof.holds(self._accounts()) else None
 
     def _note_proof(self, key: bytes, proof: Proof) -> None:
         same = [k for k, known in self._proven.items() if known.account.path == proof.account.path]
@@ -91,28 +97,29 @@ class Access:
             del self._proven[old]
         self._proven[key] = proof
 
-    async def check(self, name: str, password: str, peer: str, settings: Settings) -> Account:
-        """Return the account with this name and password; refuse wrong ones and too many tries."""
+    async def check(self, name: str, password: str, peer: str) -> Proof:
+        """Return the proof for a right name and password; refuse wrong ones and too many tries."""
         key = self._digest(peer, f"{name}\0{password}")
         under_way = self._under_way.get(key)
         if under_way is None:
             # A client that opens six connections at once has tried once.
             self._throttle.begin(name, peer)
-            under_way = asyncio.ensure_future(self._checked(name, password, peer, settings))
+            under_way = asyncio.ensure_future(self._checked(name, password, peer))
             self._under_way[key] = under_way
             under_way.add_done_callback(partial(self._was_checked, key))
         return await asyncio.shield(under_way)
 
-    async def _checked(self, name: str, password: str, peer: str, settings: Settings) -> Account:
-        path = account_rows.password_path(settings, name)
-        stored = value_at(settings, path) if path else ""
-        if not await self._passwords.right(stored, password) or path is None:
-            self._on_failure(name if path else "", peer)
+    async def _checked(self, name: str, password: str, peer: str) -> Proof:
+        accounts = self._accounts()
+        known = accounts.get(name)
+        stored = "" if known is None else known.password
+        if not await self._passwords.right(stored, password) or known is None:
+            self._on_failure("" if known is None else name, peer)
             raise SignInRequired("The user name or password is wrong.")
         self._throttle.was_right(name, peer)
-        return account_at(path, name)
+        return Proof(known, accounts)
 
-    def _was_checked(self, key: bytes, checked: asyncio.Future[Account]) -> None:
+    def _was_checked(self, key: bytes, checked: asyncio.Future[Proof]) -> None:
         del self._under_way[key]
         if not checked.cancelled():
             # Whoever asked may have left; a wrong password is no fault of the program.
@@ -120,11 +127,6 @@ class Access:
 
     def _digest(self, *texts: str) -> bytes:
         return hmac.digest(self._key, "\0".join(texts).encode("utf-8", "replace"), "sha256")
-
-
-def account_at(path: str, name: str) -> Account:
-    role = ADMIN if path == "access.admin.password" else CONTROL
-    return Account(name, role, path, joins_commands=role == ADMIN)
 
 
 def _credentials(authorization: str) -> tuple[str, str]:

@@ -13,39 +13,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import sha256
 
-from msgspec import Struct
-
-from leverframe.commands.table.accounts import password_path
 from leverframe.commands.table.rights import Account
-from leverframe.engine.settings import AccessSettings, Settings
-from leverframe.engine.tree import value_at
+from leverframe.servers.accounts.known_accounts import Accounts, Proof
 
 IDLE_S = 30 * 60.0
 LONGEST_S = 12 * 3600.0
 MAX_PER_ACCOUNT = 16
 TOKEN_BYTES = 16
-
-
-class Proof(Struct):
-    """An account whose password was given, and what shows that it still is the right one."""
-
-    account: Account
-    #: The hash of the password that was given.
-    stored: str
-    #: The settings it was last found good under.
-    access: AccessSettings
-
-    def holds(self, settings: Settings) -> bool:
-        """Return whether the account still exists with the same password."""
-        if settings.access is self.access:
-            return True
-        path = self.account.path
-        if password_path(settings, self.account.name) != path:
-            return False
-        if value_at(settings, path) != self.stored:
-            return False
-        self.access = settings.access
-        return True
 
 
 class Session(Proof):
@@ -60,38 +34,38 @@ class Sessions:
         #: By digest of the cookie; the one used last is at the end.
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
 
-    def open(self, account: Account, settings: Settings) -> str:
+    def open(self, proof: Proof) -> str:
         """Begin a session; return the value of its cookie."""
         now = self._now()
         self._drop_old(now)
+        account = proof.account
         same = [key for key, session in self._sessions.items() if session.account == account]
         for key in same[: max(0, len(same) + 1 - MAX_PER_ACCOUNT)]:
             del self._sessions[key]
         token = secrets.token_urlsafe(TOKEN_BYTES)
-        stored = value_at(settings, account.path)
-        self._sessions[_digest(token)] = Session(account, stored, settings.access, now, now)
+        self._sessions[_digest(token)] = Session(proof.known, proof.accounts, now, now)
         return token
 
-    def account(self, cookies: str, settings: Settings) -> Account | None:
+    def account(self, cookies: str, accounts: Accounts) -> Account | None:
         """Return the account of the session that the cookies name, if it is still valid."""
-        return self._account_of(_digest(self._token(cookies)), settings)
+        return self._account_of(_digest(self._token(cookies)), accounts)
 
     def site_key(self, cookies: str) -> str:
         """Return what stands for the session in the address of an uploaded page."""
         return _digest(self._token(cookies)).hex()
 
-    def account_of_site(self, site_key: str, settings: Settings) -> Account | None:
+    def account_of_site(self, site_key: str, accounts: Accounts) -> Account | None:
         try:
-            return self._account_of(bytes.fromhex(site_key), settings)
+            return self._account_of(bytes.fromhex(site_key), accounts)
         except ValueError:
             return None
 
-    def _account_of(self, key: bytes, settings: Settings) -> Account | None:
+    def _account_of(self, key: bytes, accounts: Accounts) -> Account | None:
         session = self._sessions.get(key)
         if session is None:
             return None
         now = self._now()
-        if _is_over(session, now) or not session.holds(settings):
+        if _is_over(session, now) or not session.holds(accounts):
             del self._sessions[key]
             return None
         session.used = now

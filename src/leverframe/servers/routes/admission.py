@@ -35,13 +35,13 @@ class Admission:
         """Return the account, or None where a password must be checked first."""
         if self._is_open(request):
             return UNRESTRICTED
-        account = self._access.recognise(request, self._controller.pending)
+        account = self._access.recognise(request)
         return self.trusted.account_of(request) if account is ANONYMOUS else account
 
     async def check_password(self, request: Request) -> Account:
         """Check the credentials of a request; refuse wrong ones."""
         await self._access.wait_for_turn(request)
-        return await self._access.who(request, self._controller.pending)
+        return await self._access.who(request)
 
     def site_key(self, request: Request) -> str | None:
         """Return the key that an uploaded page acts with for who asks; None without a session."""
@@ -55,7 +55,7 @@ class Admission:
         """Return the account that an uploaded page with this key acts for, if there is one."""
         if not self._asks_for_sign_in():
             return UNRESTRICTED if site_key == self._open_site_key else None
-        return self._access.sessions.account_of_site(site_key, self._controller.pending)
+        return self._access.account_of_site(site_key)
 
     def watch(self, request: Request) -> Callable[[], bool]:
         """Return a test of whether the account may still read; each call keeps a session in use."""

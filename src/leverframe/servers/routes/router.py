@@ -25,6 +25,7 @@ from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.accounts.known_accounts import AccountsOfSettings
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
 from leverframe.servers.accounts.trusted import NOBODY_TRUSTED, TrustedNetworks
@@ -126,7 +127,8 @@ class Web:
         self._names = reach.names
         passwords = Passwords(hashing)
         sessions = Sessions(cookie_name, monotonic)
-        self.access = Access(passwords, sessions, monotonic, self._log_failed_sign_in)
+        accounts = AccountsOfSettings(lambda: controller.pending.access)
+        self.access = Access(accounts, passwords, sessions, monotonic, self._log_failed_sign_in)
         self._admission = Admission(
             controller,
             self.access,

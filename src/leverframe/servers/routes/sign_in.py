@@ -14,8 +14,9 @@ from leverframe.engine.facts import Fact
 from leverframe.engine.http_address import url_host
 from leverframe.engine.journal import Cause
 from leverframe.profile import offered
-from leverframe.servers.accounts.access import Access, account_at
+from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames, without_port
+from leverframe.servers.accounts.known_accounts import Proof
 from leverframe.servers.accounts.weak_passwords import is_weak
 from leverframe.servers.http.messages import NOT_KEPT, Headers, Reply, Request, problem_reply
 from leverframe.servers.problems import reply_to_refusal
@@ -111,7 +112,7 @@ class SignInEndpoint:
         admin = settings.access.admin
         if not (auto and admin.password and self._names.is_at_this_machine(request)):
             return sign_in_page(_languages(request), self._shown_name(), signed_in=signed_in)
-        token = self._open(account_at("access.admin.password", admin.name))
+        token = self._open(self._access.proof_without_password(admin.name))
         return redirect("/", self._cookie(token))
 
     async def handle(self, request: Request, commands: Commands, account: Account) -> Reply:
@@ -152,15 +153,12 @@ class SignInEndpoint:
 
     async def _sign_in(self, request: Request) -> tuple[Reply, str]:
         fields = self._commands.form(request)
-        account = await self._access.check(
-            fields.get("username", ""),
-            fields.get("password", ""),
-            request.peer,
-            self._controller.pending,
+        proof = await self._access.check(
+            fields.get("username", ""), fields.get("password", ""), request.peer
         )
         # A session that an attacker may have planted is never continued.
         self._access.sessions.close(request.headers.get("cookie", ""))
-        return self._commands.status_reply(), self._open(account)
+        return self._commands.status_reply(), self._open(proof)
 
     async def _change_password(
         self, request: Request, commands: Commands, account: Account
@@ -169,7 +167,7 @@ class SignInEndpoint:
         name = fields["username"]
         if account.role != ADMIN and name != account.name:
             raise NotAllowed("Only the administrator may change the password of somebody else.")
-        await self._access.check(name, fields["password"], request.peer, self._controller.pending)
+        await self._access.check(name, fields["password"], request.peer)
         if is_weak(fields["new"]):
             raise BadValue(
                 "This password is easy to guess.",
@@ -179,8 +177,8 @@ class SignInEndpoint:
         answer = self._commands.handle(request, commands, account)
         return answer if isinstance(answer, Reply) else await answer
 
-    def _open(self, account: Account) -> str:
-        token = self._access.sessions.open(account, self._controller.pending)
+    def _open(self, proof: Proof) -> str:
+        token, account = self._access.sessions.open(proof), proof.account
         self._controller.engine.machine.journal.add(
             self._controller.clock.read().wall,
             Cause("sign-in", account.name, account=account.name),
