@@ -16,9 +16,8 @@ from leverframe.engine.effects import Notify
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
-from leverframe.engine.settings import Settings
 from leverframe.engine.tree import with_value
-from leverframe.notify.channel import CannotSend, Channel, ChannelLimits, Draft
+from leverframe.notify.channel import CannotSend, Channel, ChannelLimits, Channels, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.outbox import Outbox
 from leverframe.profile import Profile
@@ -69,17 +68,17 @@ class ScriptedChannel:
         self.closed = 0
         self._bell = bell
 
-    def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
+    def compose(self, effect: Notify, channels: Channels) -> list[Draft]:
         if effect.text == "unwritable":
             raise RuntimeError("cannot be written")
         if effect.text == "not set up":
             raise CannotSend("Nobody to send to; set one up.")
         return [Draft("somebody", {"text": text}) for text in effect.text.split("|") if text]
 
-    def configuration(self, settings: Settings) -> object:
-        return settings.email
+    def configuration(self, channels: Channels) -> object:
+        return channels.email
 
-    async def deliver(self, message: Message, settings: Settings) -> str:
+    async def deliver(self, message: Message, channels: Channels) -> str:
         text = message.content["text"]
         self.attempted.append(text)
         self._bell.ring()
@@ -92,7 +91,7 @@ class ScriptedChannel:
         self.delivered.append(text)
         return "thanks"
 
-    def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
+    def in_full(self, message: Message, channels: Channels) -> dict[str, Any]:
         if message.content["text"] == "unsendable":
             raise CannotSend("The sender is no address.")
         return {"recipients": [message.target], "body": message.content["text"]}

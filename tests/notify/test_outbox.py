@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.clock import VirtualClock
-from leverframe.engine.settings import Settings
-from leverframe.notify.channel import CannotSend, ChannelLimits
+from leverframe.notify.channel import CannotSend, ChannelLimits, Channels
 from leverframe.notify.message import Message
 from leverframe.notify.outbox import KEPT
 from leverframe.storage.sqlite import SqliteStore
@@ -145,9 +144,9 @@ class SnappishChannel(ScriptedChannel):
         self._fault = fault
         self.hanging = True
 
-    async def deliver(self, message: Message, settings: Settings) -> str:
+    async def deliver(self, message: Message, channels: Channels) -> str:
         try:
-            return await super().deliver(message, settings)
+            return await super().deliver(message, channels)
         except asyncio.CancelledError:
             raise self._fault from None
 

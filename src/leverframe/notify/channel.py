@@ -1,8 +1,8 @@
 """The interface between the outbox and a channel.
 
 A channel knows how to write a message down (`compose`, at the moment of the effect) and how to
-deliver one (`deliver`, perhaps hours later, with the settings of then). Everything about waiting,
-order, repetition and storage is the outbox's business.
+deliver one (`deliver`, perhaps hours later, as the channels are set up then). Waiting, order,
+repetition and storage are the business of the outbox.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from leverframe.engine.effects import Notify
-from leverframe.engine.settings import Settings
+from leverframe.engine.settings import Email, Gsm, HttpClient, Mqtt, Snmp
 from leverframe.notify.message import Message
 
 
@@ -56,26 +56,44 @@ class CannotSend(Exception):
         self.final = final
 
 
+class Channels(Protocol):
+    """How the channels are set up: servers, logins and recipients.
+
+    The settings of a controller are that, among other things.
+    """
+
+    @property
+    def http(self) -> tuple[HttpClient, ...]: ...
+    @property
+    def email(self) -> Email: ...
+    @property
+    def mqtt(self) -> Mqtt: ...
+    @property
+    def gsm(self) -> Gsm: ...
+    @property
+    def snmp(self) -> Snmp: ...
+
+
 class Channel(Protocol):
     @property
     def limits(self) -> ChannelLimits: ...
 
-    def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
+    def compose(self, effect: Notify, channels: Channels) -> list[Draft]:
         """Write the messages of an effect, one per recipient; none if there is nothing to say.
 
         Raises `CannotSend` when the channel is not set up.
         """
 
-    def configuration(self, settings: Settings) -> object:
-        """Return the branch of the settings that delivery depends on.
+    def configuration(self, channels: Channels) -> object:
+        """Return the part that delivery depends on.
 
         When it changes, what waits is tried again at once.
         """
 
-    async def deliver(self, message: Message, settings: Settings) -> str:
+    async def deliver(self, message: Message, channels: Channels) -> str:
         """Send it and say in a few words what the other side answered, or raise `CannotSend`."""
 
-    def in_full(self, message: Message, settings: Settings) -> Mapping[str, Any]:
+    def in_full(self, message: Message, channels: Channels) -> Mapping[str, Any]:
         """Describe all that would be sent now, without a password; may raise `CannotSend`."""
 
     async def close(self) -> None:

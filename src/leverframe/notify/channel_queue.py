@@ -25,8 +25,7 @@ from msgspec import Struct, field
 from leverframe.clock import Clock
 from leverframe.durations import text_from_seconds
 from leverframe.engine.facts import Fact
-from leverframe.engine.settings import Settings
-from leverframe.notify.channel import CannotSend, Channel
+from leverframe.notify.channel import CannotSend, Channel, Channels
 from leverframe.notify.message import FAILED, SENT, WAITING, Message, message_fact
 from leverframe.notify.pacing import AttemptPace, pause_after
 from leverframe.shutdown import is_being_cancelled
@@ -35,10 +34,10 @@ log = logging.getLogger(__name__)
 
 
 class QueueContext(Struct, frozen=True):
-    """The clock, settings and pauses that all queues of an outbox share."""
+    """The clock, set-up and pauses that all queues of an outbox share."""
 
     clock: Clock
-    settings: Callable[[], Settings]
+    channels: Callable[[], Channels]
     first_pause_s: float
     chance: Random
     #: Why messages of a channel cannot go, for faults that are set on purpose.
@@ -276,7 +275,7 @@ class ChannelQueue:
             if held is not None:
                 raise CannotSend(held)
             async with asyncio.timeout(timeout_s):
-                message.answer = await self.channel.deliver(message, self._context.settings())
+                message.answer = await self.channel.deliver(message, self._context.channels())
         except CannotSend as refusal:
             return self._failed(message, str(refusal), final=refusal.final)
         except TimeoutError:

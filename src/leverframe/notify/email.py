@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import Any
 
 from leverframe.engine.effects import Notify
-from leverframe.engine.settings import Email, Settings
-from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
+from leverframe.engine.settings import Email
+from leverframe.notify.channel import CannotSend, ChannelLimits, Channels, Draft
 from leverframe.notify.mail_deadlines import MailDeadlines
 from leverframe.notify.message import Message
 from leverframe.notify.trust import Trust
@@ -53,10 +53,10 @@ class Mail:
         self._tls_port = tls_port
         self._deadlines = deadlines
 
-    def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
+    def compose(self, effect: Notify, channels: Channels) -> list[Draft]:
         if not effect.is_wanted:
             return []
-        email = settings.email
+        email = channels.email
         if not email.host:
             raise CannotSend("E-mail has no server; set one with em1=...")
         recipients = [part.strip() for part in re.split("[,;]", email.recipient) if part.strip()]
@@ -68,16 +68,16 @@ class Mail:
             for recipient in recipients
         ]
 
-    def configuration(self, settings: Settings) -> Email:
-        return settings.email
+    def configuration(self, channels: Channels) -> Email:
+        return channels.email
 
-    async def deliver(self, message: Message, settings: Settings) -> str:
+    async def deliver(self, message: Message, channels: Channels) -> str:
         # With the first mail, as most controllers never send one, and beside the loop, because
         # loading what it takes lasts longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.notify.smtp")
         from leverframe.notify.smtp import send
 
-        email = settings.email
+        email = channels.email
         from_the_start = email.tls and email.port == self._tls_port
         context = await self._trust.ready() if email.tls else None
         mail = written(message, email, self._name)
@@ -86,8 +86,8 @@ class Mail:
             mail, email, context, from_the_start, self._deadlines, in_doubt, self._way_out
         )
 
-    def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
-        email = settings.email
+    def in_full(self, message: Message, channels: Channels) -> dict[str, Any]:
+        email = channels.email
         mail = written(message, email, self._name)
         return {
             "server": f"{email.host}:{email.port}",

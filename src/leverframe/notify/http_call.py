@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from leverframe.engine.effects import Notify
 from leverframe.engine.http_address import split_address
 from leverframe.engine.sent_secrets import server_of
-from leverframe.engine.settings import HttpClient, Settings
-from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
+from leverframe.engine.settings import HttpClient
+from leverframe.notify.channel import CannotSend, ChannelLimits, Channels, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.outgoing_request import OutgoingRequest, RemoteServer
 from leverframe.notify.troubles import sentence
@@ -44,26 +44,26 @@ class HttpCalls:
         self._answer_s = answer_s
         self._client: httpx.AsyncClient | None = None
 
-    def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
+    def compose(self, effect: Notify, channels: Channels) -> list[Draft]:
         if not effect.text:
             raise CannotSend(f"HTTP{self._slot} has no address; set one with http{self._slot}=...")
         origin, path = split_address(effect.text)
         content: dict[str, str] = {"path": path}
-        if settings.http[self._slot - 1].post:
+        if channels.http[self._slot - 1].post:
             content["body"] = effect.body
         # The host alone: what calls a web hook open is often a part of its path.
         return [Draft(origin, content)]
 
-    def configuration(self, settings: Settings) -> HttpClient:
-        return settings.http[self._slot - 1]
+    def configuration(self, channels: Channels) -> HttpClient:
+        return channels.http[self._slot - 1]
 
-    async def deliver(self, message: Message, settings: Settings) -> str:
+    async def deliver(self, message: Message, channels: Channels) -> str:
         # With the first request, as most controllers never make one, and beside the loop, because
         # loading what it takes lasts longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.notify.http_request")
         from leverframe.notify.http_request import new_client, status_of
 
-        call = settings.http[self._slot - 1]
+        call = channels.http[self._slot - 1]
         if not call.url:
             raise CannotSend(f"HTTP{self._slot} has no address any more.", final=True)
         server = self._server(split_address(call.url)[0])
@@ -78,9 +78,9 @@ class HttpCalls:
         request = _request(message, call)
         return _judged(await status_of(self._client, server, addresses, request), str(server))
 
-    def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
+    def in_full(self, message: Message, channels: Channels) -> dict[str, Any]:
         server = self._server(message.target)
-        request = _request(message, settings.http[self._slot - 1])
+        request = _request(message, channels.http[self._slot - 1])
         return {
             "method": request.method,
             "url": f"{message.target}{request.path}",

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from leverframe.engine.effects import Notify
-from leverframe.engine.settings import Mqtt, Settings
-from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
+from leverframe.engine.settings import Mqtt
+from leverframe.notify.channel import CannotSend, ChannelLimits, Channels, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.mqtt_link import MqttLink
 
@@ -24,16 +24,16 @@ class MqttMessages:
     def __init__(self, link: MqttLink) -> None:
         self._link = link
 
-    def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
-        if not settings.mqtt.enabled:
+    def compose(self, effect: Notify, channels: Channels) -> list[Draft]:
+        if not channels.mqtt.enabled:
             raise CannotSend("MQTT is switched off; set it up with mqtt=1*HOST*...")
         content = {"label": effect.label, "value": effect.value}
-        return [Draft(f"{settings.mqtt.prefix}/notify", content)]
+        return [Draft(f"{channels.mqtt.prefix}/notify", content)]
 
-    def configuration(self, settings: Settings) -> Mqtt:
-        return settings.mqtt
+    def configuration(self, channels: Channels) -> Mqtt:
+        return channels.mqtt
 
-    async def deliver(self, message: Message, settings: Settings) -> str:
+    async def deliver(self, message: Message, channels: Channels) -> str:
         if not self._link.up:
             raise CannotSend(self._link.problem or "There is no connection to the broker yet.")
         if not await self._link.publish(message.target, _payload(message)):
@@ -42,8 +42,8 @@ class MqttMessages:
             )
         return "acknowledged by the broker"
 
-    def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
-        mqtt = settings.mqtt
+    def in_full(self, message: Message, channels: Channels) -> dict[str, Any]:
+        mqtt = channels.mqtt
         return {
             "server": f"{mqtt.host}:{mqtt.port}",
             "tls": mqtt.tls,

@@ -23,8 +23,7 @@ from leverframe.engine.effects import Notify
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.moment import SET_CLOCK
-from leverframe.engine.settings import Settings
-from leverframe.notify.channel import CannotSend, Channel, Draft
+from leverframe.notify.channel import CannotSend, Channel, Channels, Draft
 from leverframe.notify.channel_queue import ChannelQueue, QueueContext, QueuedMessage
 from leverframe.notify.message import (
     CAPTURED,
@@ -99,7 +98,7 @@ class Outbox:
         self,
         store: MessageStore,
         clock: Clock,
-        settings: Callable[[], Settings],
+        set_up: Callable[[], Channels],
         *,
         capture: bool = False,
         why_held: Callable[[], str | None] = lambda: None,
@@ -111,11 +110,11 @@ class Outbox:
         self.capture = capture
         self._store = store
         self._clock = clock
-        self._settings = settings
+        self._set_up = set_up
         self._add_entry = add_entry
         #: What is wrong now, by channel; others read it, too.
         self._troubles = {} if troubles is None else troubles
-        self._context = QueueContext(clock, settings, first_pause_s, chance, {}, why_held)
+        self._context = QueueContext(clock, set_up, first_pause_s, chance, {}, why_held)
         self._channels: dict[str, Channel] = {}
         #: Queues of the channels that have had something to send.
         self._queues: dict[str, ChannelQueue] = {}
@@ -177,7 +176,7 @@ class Outbox:
             log.warning("nothing here sends %s messages: one by %s", name, effect.reason)
             return None
         try:
-            drafts = self._channels[name].compose(effect, self._settings())
+            drafts = self._channels[name].compose(effect, self._set_up())
         except CannotSend as refusal:
             self._fail(self._message(name, effect, Draft("nobody")), str(refusal))
         except Exception:
@@ -247,7 +246,7 @@ class Outbox:
 
     def _capture(self, message: Message) -> None:
         try:
-            full = self._channels[message.channel].in_full(message, self._settings())
+            full = self._channels[message.channel].in_full(message, self._set_up())
             message.content = {**message.content, **full}
         except CannotSend as refusal:
             # Whoever tests learns here what an attempt would have met.
@@ -388,7 +387,7 @@ class Outbox:
 
     # --- life -------------------------------------------------------------------------------------
 
-    def settings_changed(self, old: Settings, new: Settings) -> None:
+    def settings_changed(self, old: Channels, new: Channels) -> None:
         """Try again at once what may have failed because of the settings."""
         for queue in self._queues.values():
             if queue.channel.configuration(old) != queue.channel.configuration(new):

@@ -6,8 +6,8 @@ The modem is whatever has `send_sms`. While it cannot send, messages wait until 
 from typing import Any, Protocol
 
 from leverframe.engine.effects import Notify
-from leverframe.engine.settings import Gsm, Settings
-from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
+from leverframe.engine.settings import Gsm
+from leverframe.notify.channel import CannotSend, ChannelLimits, Channels, Draft
 from leverframe.notify.message import Message
 
 
@@ -23,26 +23,26 @@ class Sms:
     def __init__(self, modem: SmsSender) -> None:
         self._modem = modem
 
-    def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
+    def compose(self, effect: Notify, channels: Channels) -> list[Draft]:
         if not effect.is_wanted:
             return []
-        numbers = settings.gsm.sms[effect.slot - 1].numbers
+        numbers = channels.gsm.sms[effect.slot - 1].numbers
         if not numbers:
             slot = effect.slot
             raise CannotSend(f"SMS{slot} has no recipient; set one with gsmnumber{slot}=...")
         return [Draft(number, {"text": effect.text}) for number in numbers]
 
-    def configuration(self, settings: Settings) -> Gsm:
-        return settings.gsm
+    def configuration(self, channels: Channels) -> Gsm:
+        return channels.gsm
 
-    async def deliver(self, message: Message, settings: Settings) -> str:
+    async def deliver(self, message: Message, channels: Channels) -> str:
         try:
             await self._modem.send_sms(message.target, message.content["text"])
         except Exception as error:
             raise CannotSend(str(error)) from error
         return "taken by the network"
 
-    def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
+    def in_full(self, message: Message, channels: Channels) -> dict[str, Any]:
         return {"recipients": [message.target], "body": message.content["text"]}
 
     async def close(self) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 from msgspec import Struct
 
 from leverframe.engine.effects import Notify
-from leverframe.engine.settings import Settings, Snmp, SnmpTrap
-from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
+from leverframe.engine.settings import Snmp, SnmpTrap
+from leverframe.notify.channel import CannotSend, ChannelLimits, Channels, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.notify.trap_threads import TrapSenders, TrapThreads
@@ -73,10 +73,10 @@ class SnmpTraps:
         self._sending: Future[None] | None = None
         self._ending: Future[Any] | None = None
 
-    def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
+    def compose(self, effect: Notify, channels: Channels) -> list[Draft]:
         receivers = {
             channel: trap
-            for channel, trap in zip(CHANNELS, settings.snmp.receivers, strict=True)
+            for channel, trap in zip(CHANNELS, channels.snmp.receivers, strict=True)
             if trap.enabled and trap.host
         }
         if not receivers:
@@ -94,11 +94,11 @@ class SnmpTraps:
             for channel, trap in receivers.items()
         ]
 
-    def configuration(self, settings: Settings) -> Snmp:
-        return settings.snmp
+    def configuration(self, channels: Channels) -> Snmp:
+        return channels.snmp
 
-    async def deliver(self, message: Message, settings: Settings) -> str:
-        trap = settings.snmp.receivers[self._receiver]
+    async def deliver(self, message: Message, channels: Channels) -> str:
+        trap = channels.snmp.receivers[self._receiver]
         if not (trap.enabled and trap.host):
             raise CannotSend("This receiver was switched off meanwhile.", final=True)
         address = await self._address_of(trap)
@@ -108,7 +108,7 @@ class SnmpTraps:
         # What the controller is at present; the thread must not look at it.
         origin, fields = self._origin, self._fields(message)
         about = TrapContent(_kind(message), ticks(origin.uptime_s()), fields, origin.address())
-        self._sending = executor.submit(self._send, senders, settings.snmp, address, about)
+        self._sending = executor.submit(self._send, senders, channels.snmp, address, about)
         await asyncio.wrap_future(self._sending)
         return "acknowledged" if trap.inform else "sent; traps are not acknowledged"
 
@@ -135,11 +135,11 @@ class SnmpTraps:
         said = {trap_field(name): str(message.content[name]) for name in RULE_FIELDS}
         return said | self._origin.fields()
 
-    def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
+    def in_full(self, message: Message, channels: Channels) -> dict[str, Any]:
         address = self._origin.address()
         fields = self._fields(message) | ({TRAP_ADDRESS: address} if address else {})
         return {
-            "version": "2c" if settings.snmp.receivers[self._receiver].community else "3",
+            "version": "2c" if channels.snmp.receivers[self._receiver].community else "3",
             "trap": _dotted(_kind(message)),
             "variables": {_dotted(oid): text for oid, text in fields.items()},
         }

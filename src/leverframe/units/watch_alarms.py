@@ -1,17 +1,18 @@
 """Messages about units: each notice goes to the outbox, by the channels that the inventory names.
 
-The outbox and its channels are those of a controller; what they are told stands in a settings tree
-that holds nothing else.
+The outbox and its channels are those of a controller.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from leverframe.clock import Clock
 from leverframe.engine.effects import Notify
-from leverframe.engine.settings import Email, HttpClient, Mqtt, Settings
+from leverframe.engine.settings import Email, Gsm, HttpClient, Mqtt, Snmp
 from leverframe.notify.email import Mail
 from leverframe.notify.http_call import HttpCalls
 from leverframe.notify.mqtt import MqttMessages
@@ -27,16 +28,22 @@ from leverframe.units.watch_table import AlarmChannels
 NAME = "leverframe-watch"
 
 
-def settings_of(channels: AlarmChannels) -> Settings:
-    """Return a tree that holds what the channels are told, and nothing else."""
-    settings = Settings()
-    http = msgspec.structs.replace(channels.http or HttpClient(), post=True)
-    mqtt = Mqtt()
-    if channels.mqtt is not None:
-        mqtt = msgspec.structs.replace(channels.mqtt, enabled=True)
-    return msgspec.structs.replace(
-        settings, http=(http, *settings.http[1:]), email=channels.email or Email(), mqtt=mqtt
-    )
+class AlarmSettings(Struct, frozen=True):
+    """How the channels are set up; those that the inventory does not name are not."""
+
+    http: tuple[HttpClient, ...]
+    email: Email
+    mqtt: Mqtt
+    gsm: Gsm = Gsm()
+    snmp: Snmp = Snmp()
+
+    @classmethod
+    def of(cls, channels: AlarmChannels) -> "AlarmSettings":
+        return cls(
+            (replace(channels.http or HttpClient(), post=True),),
+            channels.email or Email(),
+            replace(channels.mqtt or Mqtt(), enabled=channels.mqtt is not None),
+        )
 
 
 class Alarms:
@@ -50,13 +57,12 @@ class Alarms:
         capture: bool = False,
     ) -> None:
         self._channels = channels
-        self._settings = settings_of(channels)
+        self._settings = AlarmSettings.of(channels)
         self._trust = Trust(channels.ca_file)
         targets = Targets(channels.allow_local)
         self._link = MqttLink(NAME, self._trust, targets.channel("mqtt"))
-        self.outbox = Outbox(
-            store, clock, lambda: self._settings, capture=capture, troubles=troubles
-        )
+        settings = self._settings
+        self.outbox = Outbox(store, clock, lambda: settings, capture=capture, troubles=troubles)
         if channels.http is not None:
             self.outbox.add("http1", HttpCalls(1, self._trust, targets.channel("http")))
         if channels.email is not None:
