@@ -28,7 +28,7 @@ from leverframe.fleet.fleet_file import read_fleet
 from leverframe.profile import Profile
 from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
 from leverframe.simulation.scenario import read_scenario
-from leverframe.units.watch_web import PATHS as WATCHED
+from leverframe.units.watch_web import ENDPOINTS as WATCHED
 from tests.cases import for_each
 from tests.docs.blocks import (
     DOCS,
@@ -50,7 +50,7 @@ BENCH = {parameter["name"] for parameter in INTERFACE[SIM_PATH]["get"]["paramete
 PATHS = (
     {endpoint.path for endpoint in (*ENDPOINTS, *OF_NODE)}
     | {row.form.path for row in TABLE}
-    | {*WATCHED}
+    | {endpoint.path for endpoint in WATCHED}
 )
 _SHELL_ENDS = {"|", "||", "&", "&&", ";", ">", "<", "2>"}
 

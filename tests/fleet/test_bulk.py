@@ -105,7 +105,9 @@ async def test_a_value_that_is_not_allowed_is_refused_by_each_in_its_words() -> 
         await node.post("add", name="gh-{n}", count=2)
         told = await node.post("send", command="outs.cgi?out9=1")
         assert (told["done"], told["refused"]) == (0, 2)
-        reply = node.member("gh-1").built.web.handle_as(request("/outs.cgi", "out9=1"), FLEET)
+        reply = node.member("gh-1").built.web.handle(
+            request("/outs.cgi", "out9=1"), requester=FLEET
+        )
         assert isinstance(reply, Reply)
         assert told["results"][0]["detail"] == msgspec.json.decode(reply.body)["detail"]
 
@@ -198,19 +200,19 @@ async def test_what_a_controller_logs_is_under_its_name_also_after_it_was_rename
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[str] = []
-    handle_as = Web.handle_as
+    handle = Web.handle
 
-    def noting(self: Web, request: Request, account: Account) -> Any:
+    def noting(self: Web, request: Request, *, requester: Account) -> Any:
         seen.append(CONTROLLER.get().name)
 
         async def later() -> Any:
             seen.append(CONTROLLER.get().name)
-            answer = handle_as(self, request, account)
+            answer = handle(self, request, requester=requester)
             return answer if isinstance(answer, Reply) else await answer  # type: ignore[misc]
 
         return later()
 
-    monkeypatch.setattr(Web, "handle_as", noting)
+    monkeypatch.setattr(Web, "handle", noting)
     async with loop_node() as node:
         await node.post("add", name="a")
         controller = node.member("a").controller

@@ -371,7 +371,7 @@ async def test_histories_are_kept_in_one_file_and_end_with_their_controllers(
 
 
 async def _newest(node: LoopNode, name: str, asked: Request) -> float:
-    answer: Any = node.member(name).built.web.handle_as(asked, UNRESTRICTED)
+    answer: Any = node.member(name).built.web.handle(asked, requester=UNRESTRICTED)
     told = msgspec.json.decode((await answer).body)
     newest: float = told["series"]["OUT0"]["values"][-1]
     return newest

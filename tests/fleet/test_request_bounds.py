@@ -249,7 +249,7 @@ class Neighbour:
     async def _switch(self) -> None:
         state, self._count = self._count % 2, self._count + 1
         request = Request("GET", "/outs.cgi", f"out0={state}", {}, b"", "127.0.0.1")
-        answer: Any = self._member.built.web.handle_as(request, BY_FLEET)
+        answer: Any = self._member.built.web.handle(request, requester=BY_FLEET)
         reply = answer if hasattr(answer, "status") else await answer
         assert reply.status == 200, reply
         assert self._member.controller.engine.values["OUT0"] == state

@@ -314,7 +314,7 @@ def _ask(
         return reply_to_refusal(refusal)
     method = "POST" if command.body else "GET"
     request = Request(method, command.path, command.query, {}, command.body, source)
-    answer = within(member.entrance.logged, member.built.web.handle_as)(request, by)
+    answer = within(member.entrance.logged, member.built.web.handle)(request, requester=by)
     if isinstance(answer, AnyReply):
         return answer
     return finished_within(member.entrance.logged, answer)

@@ -93,7 +93,6 @@ class NodeAccounts:
 
     async def who(self, request: Request) -> Asking:
         """Return who asks by name and password, or refuse wrong ones."""
-        await self._access.wait_for_turn(request)
         return self._asking(await self._access.who(request))
 
     def watch(self, asking: Asking) -> Callable[[], bool]:

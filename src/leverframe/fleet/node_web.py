@@ -7,7 +7,6 @@ made a browser send is refused: browsers send the password by themselves.
 
 from collections.abc import Coroutine
 from contextlib import nullcontext
-from functools import partial
 from types import CoroutineType
 from typing import Any
 
@@ -40,21 +39,15 @@ from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.client_presence import ends_with_client
 from leverframe.servers.http.messages import (
-    CONTINUE,
     NOT_KEPT,
     Answer,
     AnyReply,
-    Handler,
     Headers,
     Reply,
     Request,
 )
-from leverframe.servers.problems import (
-    NoSuchPath,
-    TooManyTries,
-    WrongMethodForPath,
-    reply_to_refusal,
-)
+from leverframe.servers.problems import NoSuchPath, TooManyTries
+from leverframe.servers.routes.dispatcher import Dispatcher, wrong_method
 from leverframe.servers.routes.pages import PREFIX, page_reply, pages
 from leverframe.servers.routes.sentence_page import PageSentence
 from leverframe.servers.routes.stream_shares import StreamShares
@@ -88,8 +81,11 @@ _IN_WORDS: dict[type[Refusal], tuple[dict[str, PageSentence], str]] = {
 }
 
 
-class NodeWeb:
+class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
     """The handler of all requests to the node itself."""
+
+    table = _BY_PATH
+    realm = "Leverframe fleet"
 
     def __init__(self, node: FleetNode, names: OwnNames, passwords: Passwords) -> None:
         self.node = node
@@ -112,43 +108,29 @@ class NodeWeb:
         node.look_at_accounts = self.accounts.look_again
         node.door.shows_causes = lambda: not self.accounts.must_sign_in
         node.calls["api"] = answering(ApiCall, self._asked_by_node)
-        self.handle: Handler = node.options.marked(partial(self._admitted, only_admit=False))
 
-    def admit_body(self, request: Request) -> Answer:
-        """Return by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
-        return self._admitted(request, only_admit=True)
+    def find_other(self, request: Request) -> FleetEndpoint:
+        if request.path == "/" or request.path in pages():
+            return _PAGE
+        raise NoSuchPath(
+            "This is a node with many controllers, and there is nothing at this path. Ask for a"
+            " controller by its own name, address or port; /api/fleet/list lists them."
+        )
 
-    def _admitted(self, request: Request, *, only_admit: bool) -> Answer:
-        try:
-            endpoint = _endpoint(request)
-            if request.query or request.method == "POST":
-                self._names.check_page(request, needs_source=False)
-            if endpoint.role == ANYBODY:
-                asking = THE_OPERATOR
-            else:
-                known = self.accounts.recognise(request)
-                if known is None:
-                    return self._with_password(request, endpoint, only_admit=only_admit)
-                _check(known, endpoint)
-                asking = known
-            return CONTINUE if only_admit else self._answer(request, endpoint, asking)
-        except Refusal as refusal:
-            return _refused(request, refusal)
+    def recognise(self, request: Request, endpoint: FleetEndpoint) -> Asking | None:
+        if request.method not in endpoint.methods:
+            raise wrong_method(endpoint.path, endpoint.methods)
+        if request.query or request.method == "POST":
+            self._names.check_page(request, needs_source=False)
+        return THE_OPERATOR if endpoint.role == ANYBODY else self.accounts.recognise(request)
 
-    async def _with_password(
-        self, request: Request, endpoint: FleetEndpoint, *, only_admit: bool
-    ) -> AnyReply:
-        try:
-            asking = await self.accounts.who(request)
-            _check(asking, endpoint)
-            if only_admit:
-                return CONTINUE
-            answer = self._answer(request, endpoint, asking)
-            return answer if isinstance(answer, AnyReply) else await answer
-        except Refusal as refusal:
-            return _refused(request, refusal)
+    async def check_password(self, request: Request) -> Asking:
+        return await self.accounts.who(request)
 
-    def _answer(self, request: Request, endpoint: FleetEndpoint, asking: Asking) -> Answer:
+    def check(self, request: Request, endpoint: FleetEndpoint, asking: Asking) -> None:
+        _check(asking, endpoint)
+
+    def call(self, request: Request, endpoint: FleetEndpoint, asking: Asking) -> Answer:
         self._check_started(endpoint, asking)
         form = _form_in(request, endpoint)
         if form is not None:
@@ -162,8 +144,20 @@ class NodeWeb:
         else:
             value = endpoint.function(context)
         if isinstance(value, CoroutineType):
-            return self._awaited(value, endpoint, context)
-        return _reply(value, endpoint, context)
+            value = self._follow(value, endpoint, context)
+        else:
+            value = _reply(value, endpoint, context)
+        return self.answer(request, endpoint, value)
+
+    def refusal_of_store(self, endpoint: FleetEndpoint, error: StoreUnavailable) -> Refusal:
+        return endpoint.refusal(error)
+
+    def refuse(self, request: Request, refusal: Refusal) -> Reply:
+        reply = super().refuse(request, refusal)
+        if isinstance(refusal, NodeStarting):
+            reply.headers = (*reply.headers, (STARTING, refusal.counted))
+        sentences, link = _IN_WORDS.get(type(refusal), (None, ""))
+        return reply if sentences is None else for_people(request, reply, sentences, link)
 
     def _check_started(self, endpoint: FleetEndpoint, asking: Asking) -> None:
         """Refuse what would be answered for a part of the controllers, while the node starts."""
@@ -195,9 +189,10 @@ class NodeWeb:
             self.new_administrator,
         )
 
-    async def _awaited(
+    async def _follow(
         self, work: Coroutine[Any, Any, Any], endpoint: FleetEndpoint, context: FleetContext
     ) -> AnyReply:
+        """Await an answer where clients may ask how far it has come."""
         id = context.request.headers.get(_PROGRESS)
         try:
             if id is not None and len(id) > MAX_ID_LETTERS:
@@ -213,10 +208,6 @@ class NodeWeb:
             with self._under_way.followed(tenant, id), until_client_leaves:
                 async with place:
                     return _reply(await work, endpoint, context)
-        except Refusal as refusal:
-            return _refused(context.request, refusal)
-        except StoreUnavailable as error:
-            return _refused(context.request, endpoint.refusal(error))
         finally:
             # Where it never began.
             work.close()
@@ -257,22 +248,6 @@ def _check(asking: Asking, endpoint: FleetEndpoint) -> None:
         raise NotAllowed("Only the operator of the fleet may do this.")
 
 
-def _endpoint(request: Request) -> FleetEndpoint:
-    endpoint = _BY_PATH.get(request.path)
-    if endpoint is None and (request.path == "/" or request.path in pages()):
-        endpoint = _PAGE
-    if endpoint is None:
-        raise NoSuchPath(
-            "This is a node with many controllers, and there is nothing at this path. Ask for a"
-            " controller by its own name, address or port; /api/fleet/list lists them."
-        )
-    if request.method not in endpoint.methods:
-        raise WrongMethodForPath(
-            f"{endpoint.path} takes {endpoint.methods[0]}.", allowed=", ".join(endpoint.methods)
-        )
-    return endpoint
-
-
 def _form_in(request: Request, endpoint: FleetEndpoint) -> str | None:
     """Return the parameters that stand in the body; None where it is something else."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -290,15 +265,3 @@ def _reply(value: Any, endpoint: FleetEndpoint, context: FleetContext) -> AnyRep
     if context.stale:
         headers = (*headers, STALE)
     return Reply(200, endpoint.content_type, msgspec.json.encode(value), headers)
-
-
-def _refused(request: Request, refusal: Refusal) -> Reply:
-    reply = reply_to_refusal(refusal)
-    if isinstance(refusal, SignInRequired):
-        challenge = ("WWW-Authenticate", 'Basic realm="Leverframe fleet", charset="UTF-8"')
-        reply = Reply(reply.status, reply.content_type, reply.body, (challenge,))
-    elif isinstance(refusal, NodeStarting):
-        counted = (STARTING, refusal.counted)
-        reply = Reply(reply.status, reply.content_type, reply.body, (*reply.headers, counted))
-    sentences, link = _IN_WORDS.get(type(refusal), (None, ""))
-    return reply if sentences is None else for_people(request, reply, sentences, link)

@@ -40,7 +40,7 @@ from leverframe.servers.http.messages import Handler, Reply, Request, problem_re
 from leverframe.servers.http.request_journal import KEPT_BODY, OpenRequest, RequestJournal
 from leverframe.servers.mqtt.service import MqttService
 from leverframe.servers.routes.bounded_requests import ControllerWork, no_tenant
-from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
+from leverframe.servers.routes.router import THIS_MACHINE, LenientWeb, Reach, Web
 from leverframe.shutdown import close_all
 from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
 from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
@@ -171,7 +171,7 @@ async def build(
     if not outbox.capture:
         mqtt.start()
         services.append(mqtt)
-    web = Web(
+    web = (LenientWeb if lenient else Web)(
         controller,
         name=name,
         mac=mac,

@@ -15,7 +15,7 @@ from leverframe.servers.accounts import passwords
 from leverframe.servers.bootloader import TransferPlaces
 from leverframe.servers.routes import backups
 from leverframe.servers.routes.bounded_requests import streams_of_all
-from leverframe.servers.routes.version_documents import VersionDocuments
+from leverframe.servers.routes.compressed import VersionDocuments
 from leverframe.servers.snmp.agent_engines import AgentEngines
 
 

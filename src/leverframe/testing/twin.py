@@ -415,7 +415,7 @@ class Twin(AnyTwin):
 
         path, mark, query = target.partition("?")
         request = Request(method, path, query if mark else None, {}, body, BY_TEST)
-        answer: Any = self._running.web.handle_as(request, UNRESTRICTED)
+        answer: Any = self._running.web.handle(request, requester=UNRESTRICTED)
         if not isinstance(answer, AnyReply):
             answer = await answer
         return checked(answer.status, answer.body, target)

@@ -7,30 +7,28 @@ have at a controller.
 
 import time
 from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-import msgspec
 from msgspec.structs import replace
 
 from leverframe import __version__
 from leverframe.clock import Clock
+from leverframe.commands.describe.media_types import JSON
+from leverframe.commands.describe.openapi import EndpointDescription
 from leverframe.commands.table.refusals import NotAllowed, Refusal, SignInRequired
-from leverframe.commands.table.rights import ANONYMOUS
+from leverframe.commands.table.rights import ANONYMOUS, UNRESTRICTED, Account
+from leverframe.commands.table.row import ADMIN, ANYBODY
 from leverframe.errors import ErrorForPeople
 from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.known_accounts import Accounts
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
-from leverframe.servers.http.messages import (
-    NOT_KEPT,
-    Answer,
-    AnyReply,
-    Reply,
-    Request,
-)
-from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
+from leverframe.servers.http.messages import NOT_KEPT, Answer, Reply, Request
+from leverframe.servers.problems import NoSuchPath
+from leverframe.servers.routes.dispatcher import Dispatcher, wrong_method
 from leverframe.servers.routes.history import USUAL_POINTS, HistoryUnreadable, span_of
 from leverframe.servers.routes.metrics import METRICS, process_families
 from leverframe.servers.routes.pages import PREFIX, page_reply, pages
@@ -44,15 +42,7 @@ from leverframe.units.watch_metrics import unit_families
 from leverframe.units.watcher import UnitWatcher
 from leverframe.wire.prometheus import Family, prometheus_text
 
-JSON = "application/json"
 PAGE = f"{PREFIX}units.html"
-#: All that is answered besides the page.
-PATHS = HEALTH, FIGURES, UNITS, STATE, HISTORY, LOOK, PULL, DIFF, PLAN, APPLY = (
-    *("/health", "/metrics", "/api/units", "/api/state", "/api/history"),
-    *("/api/units/look", "/api/units/pull"),
-    *("/api/units/diff", "/api/units/plan", "/api/units/apply"),
-)
-_CHALLENGE = (("WWW-Authenticate", 'Basic realm="Leverframe", charset="UTF-8"'),)
 
 
 class NoSuchUnit(Refusal):
@@ -65,11 +55,14 @@ class NotDone(Refusal):
     title = "It could not be done"
 
 
-Function = Callable[[Request], Any]
+class WatchEndpoint(EndpointDescription, frozen=True, kw_only=True):
+    function: Callable[["WatchWeb", Request], Any]
 
 
-class WatchWeb:
+class WatchWeb(Dispatcher[WatchEndpoint, Account]):
     """The handler of all requests; `accounts` None is for who is at this machine alone."""
+
+    headers = (NOT_KEPT,)
 
     def __init__(
         self,
@@ -81,6 +74,7 @@ class WatchWeb:
         accounts: Accounts | None = None,
         figures: Callable[[], Iterable[Family]] = tuple,
     ) -> None:
+        self.table = _TABLE
         self._watcher = watcher
         self._history = history
         self._clock = clock
@@ -92,73 +86,40 @@ class WatchWeb:
         self._access = Access(
             lambda: accounts or {}, Passwords(), sessions, time.monotonic, lambda name, source: None
         )
-        self._reads: dict[str, Function] = {
-            HEALTH: self._health,
-            FIGURES: self._metrics,
-            UNITS: self._units,
-            STATE: self._state,
-            HISTORY: self._recorded,
-        }
-        self._changes: dict[str, Function] = {
-            LOOK: self._look,
-            PULL: self._pull,
-            DIFF: self._diff,
-            PLAN: self._plan,
-            APPLY: self._apply,
-        }
 
-    def handle(self, request: Request) -> Answer:
-        try:
-            self._names.check_host(request)
-            if self._accounts is None or request.path == HEALTH:
-                return self._answer(request)
-            account = self._access.recognise(request)
-            if account is ANONYMOUS:
-                raise SignInRequired("Sign in with the account of the watch.")
-            return self._answer(request) if account else self._with_password(request)
-        except Refusal as refusal:
-            return _refused(refusal)
+    def find_other(self, request: Request) -> WatchEndpoint:
+        return _PAGE
 
-    async def _with_password(self, request: Request) -> AnyReply:
-        try:
-            await self._access.wait_for_turn(request)
-            await self._access.who(request)
-            found = self._answer(request)
-            return await found if isinstance(found, Coroutine) else found
-        except Refusal as refusal:
-            return _refused(refusal)
+    def recognise(self, request: Request, endpoint: WatchEndpoint) -> Account | None:
+        self._names.check_host(request)
+        if self._accounts is None or endpoint.role == ANYBODY:
+            return UNRESTRICTED
+        account = self._access.recognise(request)
+        if account is ANONYMOUS:
+            raise SignInRequired("Sign in with the account of the watch.")
+        return account
 
-    def _answer(self, request: Request) -> Answer:
-        path = request.path
-        if path in self._changes:
-            if request.method != "POST":
-                raise WrongMethodForPath(f"{path} takes POST.", allowed="POST")
+    async def check_password(self, request: Request) -> Account:
+        return await self._access.who(request)
+
+    def check(self, request: Request, endpoint: WatchEndpoint, account: Account) -> None:
+        if request.method not in endpoint.methods:
+            raise wrong_method(request.path, endpoint.methods[:1])
+        if request.method == "POST":
             self._names.check_page(request, needs_source=False)
-            return self._awaited(self._changes[path](request))
-        if request.method not in ("GET", "HEAD"):
-            raise WrongMethodForPath(f"{path} takes GET.", allowed="GET")
-        if path in self._reads:
-            found = self._reads[path](request)
-            return self._awaited(found) if isinstance(found, Coroutine) else _as_reply(found)
-        page = PAGE if path == "/" else path
-        if page not in pages():
-            raise NoSuchPath("There is nothing at this path.")
-        return self._awaited(page_reply(page, request))
 
-    async def _awaited(self, work: Coroutine[Any, Any, Any]) -> AnyReply:
-        try:
-            return _as_reply(await work)
-        except Refusal as refusal:
-            return _refused(refusal)
-        except ErrorForPeople as error:
-            return _refused(NotDone(str(error)))
+    def call(self, request: Request, endpoint: WatchEndpoint, account: Account) -> Answer:
+        value = endpoint.function(self, request)
+        if isinstance(value, Coroutine):
+            value = _refusing_errors(value)
+        return self.answer(request, endpoint, value)
 
     # --- what is answered -------------------------------------------------------------------------
 
-    def _health(self, _: Request) -> dict[str, Any]:
+    def health(self, _: Request) -> dict[str, Any]:
         return {"status": "ok"}
 
-    def _metrics(self, _: Request) -> Reply:
+    def metrics(self, _: Request) -> Reply:
         families = [
             *unit_families(self._watcher.health.values()),
             *self._figures(),
@@ -166,7 +127,7 @@ class WatchWeb:
         ]
         return Reply(200, METRICS, prometheus_text(families))
 
-    def _units(self, _: Request) -> dict[str, Any]:
+    def units(self, _: Request) -> dict[str, Any]:
         return {
             "version": __version__,
             "time": self._clock.wall(),
@@ -182,7 +143,7 @@ class WatchWeb:
             "progress": changes.progress.get(health.name),
         }
 
-    def _state(self, request: Request) -> dict[str, Any]:
+    def state(self, request: Request) -> dict[str, Any]:
         """Return the values of a unit by label, as `/api/state` of a controller has them."""
         health = self._health_of(request)
         return {
@@ -194,7 +155,7 @@ class WatchWeb:
             "findings": health.findings,
         }
 
-    async def _recorded(self, request: Request) -> Reply:
+    async def recorded(self, request: Request) -> Reply:
         health = self._health_of(request)
         given = [one for one in parse_qsl(request.query or "") if one[0] != "unit"]
         span = span_of(urlencode(given), self._clock.wall(), USUAL_POINTS)
@@ -209,21 +170,21 @@ class WatchWeb:
             raise HistoryUnreadable(str(error)) from error
         return Reply(200, JSON, body, (NOT_KEPT,))
 
-    async def _look(self, request: Request) -> dict[str, Any]:
+    async def look(self, request: Request) -> dict[str, Any]:
         return self._shown(await self._watcher.look(self._health_of(request).name))
 
-    async def _pull(self, request: Request) -> dict[str, Any]:
+    async def pull(self, request: Request) -> dict[str, Any]:
         health = self._health_of(request)
         await self._watcher.pull(health.name)
         return self._shown(health)
 
-    async def _diff(self, request: Request) -> list[DriftedSetting]:
+    async def diff(self, request: Request) -> list[DriftedSetting]:
         return await self._unit_changes.compare(self._health_of(request).name)
 
-    async def _plan(self, request: Request) -> ShownPlan:
+    async def plan(self, request: Request) -> ShownPlan:
         return await self._unit_changes.plan(self._health_of(request).name)
 
-    async def _apply(self, request: Request) -> ChangeProgress:
+    async def apply(self, request: Request) -> ChangeProgress:
         name = self._health_of(request).name
         if self._accounts is None:
             raise NotAllowed(
@@ -245,14 +206,39 @@ class WatchWeb:
         return health
 
 
-def _as_reply(value: Any) -> Reply:
-    if isinstance(value, Reply):
-        return value
-    return Reply(200, JSON, msgspec.json.encode(value), (NOT_KEPT,))
+async def _refusing_errors(work: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        return await work
+    except ErrorForPeople as error:
+        raise NotDone(str(error)) from error
 
 
-def _refused(refusal: Refusal) -> Reply:
-    reply = reply_to_refusal(refusal)
-    if isinstance(refusal, SignInRequired):
-        return Reply(reply.status, reply.content_type, reply.body, _CHALLENGE)
-    return reply
+def _page(_: WatchWeb, request: Request) -> Coroutine[Any, Any, Reply]:
+    path = PAGE if request.path == "/" else request.path
+    if path not in pages():
+        raise NoSuchPath("There is nothing at this path.")
+    return page_reply(path, request)
+
+
+_READ = partial(WatchEndpoint, role=ADMIN)
+_CHANGE = partial(_READ, methods=("POST",))
+#: The page, and the files that it is made of.
+_PAGE = _READ("/", function=_page, doc="Show the units.")
+ENDPOINTS = (
+    WatchEndpoint(
+        "/health",
+        role=ANYBODY,
+        function=WatchWeb.health,
+        doc="Report to supervisors whether the watch runs.",
+    ),
+    _READ("/metrics", function=WatchWeb.metrics, doc="List figures as Prometheus reads them."),
+    _READ("/api/units", function=WatchWeb.units, doc="List the units, worst first."),
+    _READ("/api/state", function=WatchWeb.state, doc="Show the values of a unit by label."),
+    _READ("/api/history", function=WatchWeb.recorded, doc="Show recorded values of a unit."),
+    _CHANGE("/api/units/look", function=WatchWeb.look, doc="Look at a unit now."),
+    _CHANGE("/api/units/pull", function=WatchWeb.pull, doc="Read the settings of a unit now."),
+    _CHANGE("/api/units/diff", function=WatchWeb.diff, doc="Compare a unit with its file."),
+    _CHANGE("/api/units/plan", function=WatchWeb.plan, doc="Plan what its file asks for."),
+    _CHANGE("/api/units/apply", function=WatchWeb.apply, doc="Carry out a plan that was shown."),
+)
+_TABLE = {endpoint.path: endpoint for endpoint in ENDPOINTS}

@@ -182,7 +182,7 @@ async def asked(cluster: Cluster, node: str, path: str, query: str = "") -> byte
     """Ask the controller `one` at a node."""
     request = Request("GET", path, query, {}, b"", "127.0.0.1")
     web = cluster.nodes[node].members["one"].built.web
-    answer: Any = web.handle_as(request, UNRESTRICTED)
+    answer: Any = web.handle(request, requester=UNRESTRICTED)
     reply = await answer if inspect.isawaitable(answer) else answer
     assert reply.status == 200, reply.body
     body: bytes = reply.body
@@ -301,7 +301,7 @@ async def test_a_change_by_a_node_that_another_one_has_declared_dead_is_sent_to_
     await cluster.declare_dead("a")
     web = cluster.nodes["a"].members["one"].built.web
     request = Request("GET", "/stm.cgi", "sname=other", {}, b"", "127.0.0.1")
-    answer: Any = web.handle_as(request, UNRESTRICTED)
+    answer: Any = web.handle(request, requester=UNRESTRICTED)
     # What the node writes by itself may have met the fence before.
     refused = answer if isinstance(answer, Reply) else await answer
     assert (refused.status, b"another one has taken over" in refused.body) == (421, True)

@@ -62,14 +62,14 @@ class Access:
             return None
         return self._proven_account(request.peer, authorization)
 
-    async def wait_for_turn(self, request: Request) -> None:
-        """Wait where the source of a request has sent too many credentials that are not proven."""
-        if wait_s := self._pace.wait_s(request.peer):
-            await asyncio.sleep(wait_s)
-
     async def who(self, request: Request) -> Account:
-        """Return the account of a request's credentials, or refuse wrong ones."""
+        """Return the account of a request's credentials, or refuse wrong ones.
+
+        Wait where the source of the request has sent too many credentials that are not proven.
+        """
         peer, authorization = request.peer, request.headers.get("authorization", "")
+        if wait_s := self._pace.wait_s(peer):
+            await asyncio.sleep(wait_s)
         if proven := self._proven_account(peer, authorization):
             return proven
         self._pace.count_miss(peer)

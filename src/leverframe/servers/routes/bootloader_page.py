@@ -11,13 +11,18 @@ class InBootloader(Refusal):
     status = 503
     title = "The controller is in its bootloader"
 
+    def __init__(self, seconds: int) -> None:
+        super().__init__(f"The bootloader waits {seconds} s for firmware.")
+        self.seconds = seconds
 
-def bootloader_reply(request: Request, seconds: int) -> Reply:
+
+def bootloader_reply(request: Request, refusal: InBootloader) -> Reply:
     """Refuse until the bootloader has waited: people by a page, programs by a problem."""
     if wants_page(request):
-        return _page(seconds)
-    reply = reply_to_refusal(InBootloader(f"The bootloader waits {seconds} s for firmware."))
-    return Reply(reply.status, reply.content_type, reply.body, (("Retry-After", str(seconds)),))
+        return _page(refusal.seconds)
+    reply = reply_to_refusal(refusal)
+    reply.headers = (("Retry-After", str(refusal.seconds)),)
+    return reply
 
 
 def _page(seconds: int) -> Reply:

@@ -2,10 +2,14 @@
 browser that has them."""
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from hashlib import sha256
+from typing import Any
 
+import msgspec
+
+from leverframe.profile import Profile
 from leverframe.servers.http.messages import Headers, Reply, Request
 
 #: Browsers ask every time whether what they keep is still right; mostly it is.
@@ -82,3 +86,21 @@ def packed(request: Request, content_type: str, body: bytes, headers: Headers = 
         return Reply(200, content_type, body, headers)
     headers = (*headers, *GZIP_HEADERS)
     return Reply(200, content_type, zlib.compress(body, zlib.Z_BEST_SPEED, _AS_GZIP), headers)
+
+
+class VersionDocuments:
+    """Documents of the API that are the same for all controllers of a version."""
+
+    def __init__(self) -> None:
+        self._by_version: dict[Profile, dict[str, CompressedReply]] = {}
+
+    def reply(
+        self, profile: Profile, path: str, content_type: str, make: Callable[[], Any]
+    ) -> CompressedReply:
+        """Return a document; making one takes 20 to 55 ms, sending it 0.04 ms."""
+        by_path = self._by_version.setdefault(profile, {})
+        reply = by_path.get(path)
+        if reply is None:
+            body = msgspec.json.encode(make())
+            reply = by_path[path] = CompressedReply(content_type, body)
+        return reply

@@ -83,6 +83,8 @@ class Endpoint(EndpointDescription, frozen=True, kw_only=True):
     changes: bool = False
     #: Answers while the bootloader waits, too.
     in_bootloader: bool = False
+    #: Its coroutine gives a reply, also where it refuses.
+    refuses_itself: bool = False
 
 
 def openapi_document(context: Context) -> dict[str, Any]:

@@ -1,16 +1,14 @@
-"""One function from request to reply: host, bootloader, account, endpoint.
+"""The handler of all requests to one controller: what its table of endpoints and its commands need.
 
-On the fast path, a command that switches an output on an open controller, nothing is awaited and no
-task is made.
+The table is in `endpoints`, the way of a request through it in `dispatcher`.
 """
 
 import asyncio
 import re
 import time
 from collections.abc import Callable, Coroutine
-from contextlib import nullcontext
+from functools import partial
 from math import ceil
-from types import CoroutineType
 from typing import Any
 
 import msgspec
@@ -30,29 +28,18 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
 from leverframe.servers.accounts.trusted import NOBODY_TRUSTED, TrustedNetworks
 from leverframe.servers.accounts.weak_passwords import password_findings
-from leverframe.servers.http.client_presence import ends_with_client
-from leverframe.servers.http.messages import (
-    CONTINUE,
-    Answer,
-    AnyReply,
-    Reply,
-    Request,
-)
-from leverframe.servers.problems import (
-    NoSuchPath,
-    NotReadNow,
-    WrongMethodForPath,
-    reply_to_refusal,
-)
+from leverframe.servers.http.messages import Answer, Reply, Request
+from leverframe.servers.problems import NoSuchPath, reply_to_refusal
 from leverframe.servers.routes import site_session
 from leverframe.servers.routes.added_headers import with_headers
 from leverframe.servers.routes.admission import Admission
 from leverframe.servers.routes.backups import BackupEndpoint
-from leverframe.servers.routes.bootloader_page import bootloader_reply
+from leverframe.servers.routes.bootloader_page import InBootloader, bootloader_reply
 from leverframe.servers.routes.bounded_requests import ControllerWork, work_alone
 from leverframe.servers.routes.commands import CommandEndpoint, Commands
-from leverframe.servers.routes.compressed import CompressedReply
+from leverframe.servers.routes.compressed import VersionDocuments
 from leverframe.servers.routes.context import Context, Handlers
+from leverframe.servers.routes.dispatcher import Dispatcher, wrong_method
 from leverframe.servers.routes.endpoints import ENDPOINTS, STREAM_PATH, Endpoint
 from leverframe.servers.routes.metrics import stream_families
 from leverframe.servers.routes.missing_page import missing_page
@@ -71,20 +58,8 @@ from leverframe.servers.routes.sim_snapshots import SimSnapshots
 from leverframe.servers.routes.status_files import StatusFiles
 from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.servers.routes.uploaded import Uploads
-from leverframe.servers.routes.version_documents import VersionDocuments
-from leverframe.storage.store import StoreUnavailable
 
-_BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
 _SLASHES = re.compile("//+")
-#: What is asked for many times a second, and told from all the rest by one look-up.
-OWN_PATHS = COMMAND_PATHS | _BY_PATH.keys()
-#: Paths that are answered without sign-in.
-_OPEN_PATHS = {*OPEN_FILES, *(x.path for x in ENDPOINTS if x.role == ANYBODY)}
-#: Paths at which a query changes something, whatever the method.
-_CHANGING_PATHS = COMMAND_PATHS | {x.path for x in ENDPOINTS if x.changes}
-_BOOTLOADER_PATHS = {x.path for x in ENDPOINTS if x.in_bootloader}
-#: Paths of the table that pages of an uploaded site may read; the stream lives by its cookie.
-_SITE_PATHS = {x.path for x in ENDPOINTS if x.role == CONTROL} - {STREAM_PATH}
 _OPEN_COMMANDS = ("signin", "signout")
 
 
@@ -103,8 +78,80 @@ class Reach(Struct, frozen=True):
 THIS_MACHINE = Reach(OwnNames())
 
 
-class Web:
+def permitted_commands(context: Context) -> Commands:
+    """Read the commands of a request; refuse those that its account may not run."""
+    commands = context.handlers.commands.commands(context.request)
+    if commands.calls:
+        check_calls(context.account, commands.calls, context.controller.commits.pending)
+    else:
+        require(context.account, CONTROL)
+    return commands
+
+
+def run_commands(context: Context) -> Answer:
+    request, account, handlers = context.request, context.account, context.handlers
+    commands = permitted_commands(context)
+    if commands.is_about_account:
+        return handlers.sign_in.handle(request, commands, account)
+    if commands.is_restore:
+        return handlers.backups.restore(request, commands.calls[0], account)
+    return handlers.commands.handle(request, commands, account)
+
+
+def send_file(context: Context) -> Coroutine[Any, Any, Reply]:
+    """Send a file of the built-in pages or of the uploaded site."""
+    request = context.request
+    if request.method not in ("GET", "HEAD"):
+        raise _nothing_there()
+    if request.path.startswith(PREFIX) and request.path in pages():
+        return page_reply(request.path, request)
+    require(context.account, CONTROL)
+    return _uploaded_file(context)
+
+
+async def _uploaded_file(context: Context) -> Reply:
+    page = await _uploaded(context)
+    return site_session.with_session(context.request, context.handlers.admission) or page
+
+
+async def _uploaded(context: Context) -> Reply:
+    request = context.request
+    page = await context.handlers.uploads.page(request.path)
+    if page is None or "service-worker" in request.headers:
+        # A service worker would stand between the browser and the built-in pages.
+        raise _nothing_there()
+    return page
+
+
+def _nothing_there() -> NoSuchPath:
+    # Without the path: a query that was encoded by mistake is a part of it, with its passwords.
+    return NoSuchPath("There is nothing at this path.")
+
+
+#: Functions of these check by themselves who may use them, and by which methods.
+_COMMANDS = Endpoint(
+    "",
+    role=ANYBODY,
+    methods=(),
+    function=run_commands,
+    changes=True,
+    refuses_itself=True,
+    doc="Carry out commands.",
+)
+_FILE = Endpoint(
+    "", role=ANYBODY, methods=(), content_type="", function=send_file, doc="Send a file."
+)
+_TABLE = dict.fromkeys(COMMAND_PATHS, _COMMANDS) | {x.path: x for x in ENDPOINTS}
+#: The paths that no file of an uploaded site can have.
+OWN_PATHS = frozenset(_TABLE)
+#: Paths that are answered without sign-in.
+_OPEN_PATHS = {*OPEN_FILES, *(x.path for x in ENDPOINTS if x.role == ANYBODY)}
+
+
+class Web(Dispatcher[Endpoint, Account]):
     """The handler of all requests to one controller."""
+
+    table = _TABLE
 
     def __init__(
         self,
@@ -123,7 +170,6 @@ class Web:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._controller = controller
-        self._lenient = lenient
         self._names = reach.names
         passwords = Passwords(hashing)
         sessions = Sessions(cookie_name, monotonic)
@@ -161,208 +207,113 @@ class Web:
         )
         controller.figures.append(lambda: stream_families(self._handlers.streams))
         self._documents = documents or VersionDocuments()
-        self._find_documents()
-        controller.profile_watchers.append(self._find_documents)
+        #: What pages of an uploaded site request.
+        self._site = Endpoint(
+            site_session.PREFIX,
+            role=ANYBODY,
+            methods=(),
+            function=self._answer_page_of_site,
+            refuses_itself=True,
+            doc="Answer a page of the uploaded site.",
+        )
 
-    def _find_documents(self) -> None:
-        #: Replies of the endpoints that are fixed for a version.
-        self._fixed = self._documents.of(self._controller.profile)
+    def find_other(self, request: Request) -> Endpoint:
+        return self._site if request.path.startswith(site_session.PREFIX) else _FILE
 
-    def handle(self, request: Request) -> Answer:
-        return self._admitted(request, only_head=False)
+    def recognise(self, request: Request, endpoint: Endpoint) -> Account | None:
+        controller = self._controller
+        bootloader_until = controller.bootloader_until
+        if bootloader_until is not None and not endpoint.in_bootloader:
+            controller.check_that_it_is_here()
+            raise InBootloader(ceil(bootloader_until - controller.clock.read().now))
+        self._names.check_host(request)
+        if endpoint is self._site:
+            # The key in the path says for whom it acts.
+            return ANONYMOUS
+        return self._admission.account(request)
 
-    def handle_as(self, request: Request, account: Account) -> Answer:
-        """Answer somebody whose account is known, such as the owner of the process."""
-        try:
-            return self._answer(request, account)
-        except Refusal as refusal:
-            return self._refused(request, refusal)
+    async def check_password(self, request: Request) -> Account:
+        return await self._admission.check_password(request)
 
-    def admit_body(self, request: Request) -> Answer:
-        """Return by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
-        return self._admitted(request, only_head=True)
+    def admit(self, request: Request, endpoint: Endpoint, account: Account) -> None:
+        if endpoint is self._site:
+            raise NotAllowed("A page of an uploaded site sends commands without a body.")
+        self.check(request, endpoint, account)
+        if endpoint is _COMMANDS:
+            permitted_commands(Context(request, account, self._controller, self._handlers))
+        elif endpoint is _FILE:
+            require(account, CONTROL)
 
-    def _admitted(self, request: Request, only_head: bool) -> Answer:
-        """Answer a request that may come in, or its head, once its account is known."""
-        try:
-            if self._lenient and "//" in request.path:
-                path = without_doubled_slashes(request.path)
-                request = msgspec.structs.replace(request, path=path)
-            bootloader_until = self._controller.bootloader_until
-            if bootloader_until is not None and request.path not in _BOOTLOADER_PATHS:
-                self._controller.check_that_it_is_here()
-                return self._in_bootloader(request, bootloader_until)
-            self._names.check_host(request)
-            if request.path not in OWN_PATHS and request.path.startswith(site_session.PREFIX):
-                if only_head:
-                    raise NotAllowed("A page of an uploaded site sends commands without a body.")
-                return self._of_site(request)
-            account = self._admission.account(request)
-            if account is None:
-                return self._with_password(request, only_head)
-            if only_head:
-                return self._admit_body_of(request, account)
-            return self._answer(request, account)
-        except Refusal as refusal:
-            return self._refused(request, refusal)
-
-    def _admit_body_of(self, request: Request, account: Account) -> Reply:
-        self._check_caller(request, account)
-        if request.path in COMMAND_PATHS:
-            self._permitted_commands(request, account)
-        else:
-            endpoint = _BY_PATH.get(request.path)
-            require(account, CONTROL if endpoint is None else endpoint.role)
-        return CONTINUE
-
-    async def _with_password(self, request: Request, only_head: bool) -> AnyReply:
-        """Check the password, which takes a while, then answer."""
-        try:
-            account = await self._admission.check_password(request)
-            if only_head:
-                return self._admit_body_of(request, account)
-            answer = self._answer(request, account)
-            return answer if isinstance(answer, AnyReply) else await answer
-        except Refusal as refusal:
-            return self._refused(request, refusal)
-
-    def _check_caller(self, request: Request, account: Account) -> None:
+    def check(self, request: Request, endpoint: Endpoint, account: Account) -> None:
+        if endpoint is self._site:
+            return
         if request.query or request.method == "POST":
             by_session = account.path != "" and "authorization" not in request.headers
-            self._names.check_page(request, by_session and _changes(request))
+            changes = endpoint.changes or request.method == "POST"
+            self._names.check_page(request, by_session and changes)
         if account is ANONYMOUS and not _is_open(request):
             # Before anything is examined: a more detailed refusal would reveal the version.
             require(account, CONTROL)
+        if endpoint.role != ANYBODY:
+            require(account, endpoint.role)
 
-    def _answer(self, request: Request, account: Account) -> Answer:
-        self._check_caller(request, account)
-        if request.path in COMMAND_PATHS:
-            return self._command(request, account)
-        if (endpoint := _BY_PATH.get(request.path)) is None:
-            return self._file(request, account)
-        require(account, endpoint.role)
-        if request.method not in endpoint.methods:
-            raise WrongMethodForPath(
-                f"{endpoint.path} takes {endpoint.methods[0]}.",
-                allowed=", ".join(endpoint.methods),
-            )
-        return self._endpoint(endpoint, Context(request, account, self._controller, self._handlers))
-
-    def _endpoint(self, endpoint: Endpoint, context: Context) -> Answer:
+    def call(self, request: Request, endpoint: Endpoint, account: Account) -> Answer:
+        if endpoint.methods and request.method not in endpoint.methods:
+            raise wrong_method(endpoint.path, endpoint.methods)
+        context = Context(request, account, self._controller, self._handlers)
+        if endpoint.refuses_itself:
+            answer: Answer = endpoint.function(context)
+            return answer
         if endpoint.fixed:
-            return self._fixed_reply(endpoint, context).reply_to(context.request)
-        value = endpoint.function(context)
-        if isinstance(value, Reply):
-            # As of the status files, which clients poll.
-            return value
-        if isinstance(value, CoroutineType):
-            return self._awaited(
-                context.request, endpoint.content_type, value, only_reads=endpoint.ends_with_client
-            )
-        return _as_reply(value, endpoint.content_type)
+            profile, make = self._controller.profile, partial(endpoint.function, context)
+            document = self._documents.reply(profile, endpoint.path, endpoint.content_type, make)
+            return document.reply_to(request)
+        return self.answer(request, endpoint, endpoint.function(context))
 
-    async def _awaited(
-        self,
-        request: Request,
-        content_type: str,
-        answer: Coroutine[Any, Any, Any],
-        *,
-        only_reads: bool = False,
-    ) -> AnyReply:
-        """Await an answer; where it only reads, no longer than the client does."""
-        try:
-            with ends_with_client() if only_reads else nullcontext():
-                return _as_reply(await answer, content_type)
-        except Refusal as refusal:
-            return self._refused(request, refusal)
-        except StoreUnavailable as error:
-            # Changes, which are told otherwise, are seen through by who makes them.
-            return self._refused(request, NotReadNow.because(error))
-
-    def _fixed_reply(self, endpoint: Endpoint, context: Context) -> CompressedReply:
-        """Build and compress a document once for a version: 20 to 55 ms, sending it 0.04 ms."""
-        reply = self._fixed.get(endpoint.path)
-        if reply is None:
-            body = msgspec.json.encode(endpoint.function(context))
-            reply = self._fixed[endpoint.path] = CompressedReply(endpoint.content_type, body)
-        return reply
-
-    def _file(self, request: Request, account: Account) -> Answer:
-        """Send a file of the built-in pages or of the uploaded site."""
-        path = request.path
-        if request.method in ("GET", "HEAD"):
-            if path.startswith(PREFIX) and path in pages():
-                return self._awaited(request, "", page_reply(path, request))
-            require(account, CONTROL)
-            return self._awaited(request, "", self._uploaded_file(request))
-        raise _nothing_there()
-
-    async def _uploaded_file(self, request: Request) -> Reply:
-        page = await self._uploaded(request)
-        return site_session.with_session(request, self._admission) or page
-
-    async def _uploaded(self, request: Request) -> Reply:
-        page = await self._uploads.page(request.path)
-        if page is None or "service-worker" in request.headers:
-            # A service worker would stand between the browser and the built-in pages.
-            raise _nothing_there()
-        return page
-
-    def _of_site(self, request: Request) -> Answer:
+    def _answer_page_of_site(self, outer: Context) -> Answer:
         """Answer what a page of the uploaded site asks for."""
-        key, inner = site_session.taken_apart(request)
+        key, inner = site_session.taken_apart(outer.request)
         account = self._admission.account_of_site(key)
-        if account is None and is_browser(request):
+        if account is None and is_browser(outer.request):
             return redirect("/")
         try:
             if account is None:
                 raise SignInRequired("The session of this page is over; open the front page again.")
-            answer = self._answer_site(inner, site_session.limited(account))
+            answer = self._answer_site(
+                Context(inner, site_session.limited(account), self._controller, self._handlers)
+            )
         except Refusal as refusal:
             answer = reply_to_refusal(refusal)
         return with_headers(answer, site_session.READABLE)
 
-    def _answer_site(self, request: Request, account: Account) -> Answer:
-        if request.path in COMMAND_PATHS:
-            commands = self._permitted_commands(request, account)
+    def _answer_site(self, context: Context) -> Answer:
+        request = context.request
+        endpoint = self.table.get(request.path, _FILE)
+        if endpoint is _COMMANDS:
+            commands = permitted_commands(context)
             if commands.is_about_account:
                 raise NotAllowed("A page of an uploaded site cannot do this.")
-            return self._commands.handle(request, commands, account)
+            return self._commands.handle(request, commands, context.account)
         if request.method not in ("GET", "HEAD"):
             raise _nothing_there()
-        if request.path not in _SITE_PATHS:
-            return self._awaited(request, "", self._uploaded(request))
-        context = Context(request, account, self._controller, self._handlers)
-        return self._endpoint(_BY_PATH[request.path], context)
+        # Of the table it may read what a control user may; the stream lives by its cookie.
+        if endpoint.role == CONTROL and endpoint.path != STREAM_PATH:
+            return self.answer(request, endpoint, endpoint.function(context))
+        return self.answer(request, _FILE, _uploaded(context))
 
-    def _permitted_commands(self, request: Request, account: Account) -> Commands:
-        commands = self._commands.commands(request)
-        if commands.calls:
-            check_calls(account, commands.calls, self._controller.commits.pending)
-        else:
-            require(account, CONTROL)
-        return commands
-
-    def _command(self, request: Request, account: Account) -> Answer:
-        commands = self._permitted_commands(request, account)
-        if commands.is_about_account:
-            return self._signing_in.handle(request, commands, account)
-        if commands.is_restore:
-            return self._backups.restore(request, commands.calls[0], account)
-        return self._commands.handle(request, commands, account)
-
-    def _refused(self, request: Request, refusal: Refusal) -> Reply:
+    def refuse(self, request: Request, refusal: Refusal) -> Reply:
         """Give the reason; redirect browsers to the sign-in page, ask programs for HTTP Basic."""
-        is_file = isinstance(refusal, NoSuchPath) and request.path not in OWN_PATHS
+        if isinstance(refusal, InBootloader):
+            return bootloader_reply(request, refusal)
+        is_file = isinstance(refusal, NoSuchPath) and request.path not in self.table
         if is_file and wants_page(request):
             return missing_page(request)
-        reply = reply_to_refusal(refusal)
         if not isinstance(refusal, SignInRequired) or is_script(request):
-            return reply
+            return reply_to_refusal(refusal)
         if is_browser(request):
-            return redirect(SIGN_IN_PATH) if "authorization" not in request.headers else reply
-        challenge = ("WWW-Authenticate", 'Basic realm="Leverframe", charset="UTF-8"')
-        return Reply(reply.status, reply.content_type, reply.body, (challenge,))
+            has_credentials = "authorization" in request.headers
+            return reply_to_refusal(refusal) if has_credentials else redirect(SIGN_IN_PATH)
+        return super().refuse(request, refusal)
 
     def _log_failed_sign_in(self, name: str, source: str) -> None:
         # The name of an account that does not exist may be a password typed into the wrong field.
@@ -375,33 +326,25 @@ class Web:
             self._controller.clock.read().wall, Cause("sign-in", source, source=source), fact
         )
 
-    def _in_bootloader(self, request: Request, until: float) -> Reply:
-        return bootloader_reply(request, ceil(until - self._controller.clock.read().now))
 
+class LenientWeb(Web):
+    """The same where clients join an address that ends in a slash with a path that begins so."""
 
-def _as_reply(value: Any, content_type: str) -> AnyReply:
-    """Encode what an endpoint gives, unless it is a reply already."""
-    if isinstance(value, AnyReply):
-        return value
-    return Reply(200, content_type, msgspec.json.encode(value))
+    def handle(
+        self, request: Request, *, requester: Account | None = None, only_head: bool = False
+    ) -> Answer:
+        if "//" in request.path:
+            path = without_doubled_slashes(request.path)
+            request = msgspec.structs.replace(request, path=path)
+        return super().handle(request, requester=requester, only_head=only_head)
 
 
 def without_doubled_slashes(path: str) -> str:
-    """Take `//outs.cgi` for `/outs.cgi`: clients join an address that ends in a slash with one."""
     return _SLASHES.sub("/", path)
 
 
-def _nothing_there() -> NoSuchPath:
-    # Without the path: a query that was encoded by mistake is a part of it, with its passwords.
-    return NoSuchPath("There is nothing at this path.")
-
-
-def _changes(request: Request) -> bool:
-    return request.method == "POST" or request.path in _CHANGING_PATHS
-
-
 def _is_open(request: Request) -> bool:
-    """Return whether a request is answered to somebody who has not signed in."""
+    """Return whether a request is answered to a client that has not signed in."""
     if request.path == "/post.cgi":
         return request.query in _OPEN_COMMANDS
     return request.path in _OPEN_PATHS
