@@ -36,7 +36,7 @@ class Dispatcher(ABC, Generic[Row, Requester]):
     headers: Headers = ()
 
     def handle(
-        self, request: Request, *, requester: Requester | None = None, only_head: bool = False
+        self, request: Request, requester: Requester | None = None, only_head: bool = False
     ) -> Answer:
         """Answer a request, of a requester that is known where one is named."""
         try:
@@ -63,7 +63,7 @@ class Dispatcher(ABC, Generic[Row, Requester]):
             requester = await self.check_password(request)
         except Refusal as refusal:
             return self.refuse(request, refusal)
-        answer = self.handle(request, requester=requester, only_head=only_head)
+        answer = self.handle(request, requester, only_head)
         return answer if isinstance(answer, AnyReply) else await answer
 
     # --- what a server says -----------------------------------------------------------------------

@@ -81,8 +81,8 @@ THIS_MACHINE = Reach(OwnNames())
 def permitted_commands(context: Context) -> Commands:
     """Read the commands of a request; refuse those that its account may not run."""
     commands = context.handlers.commands.commands(context.request)
-    if commands.calls:
-        check_calls(context.account, commands.calls, context.controller.commits.pending)
+    if calls := commands.calls:
+        check_calls(context.account, calls, context.controller.commits.pending)
     else:
         require(context.account, CONTROL)
     return commands
@@ -249,8 +249,9 @@ class Web(Dispatcher[Endpoint, Account]):
             return
         if request.query or request.method == "POST":
             by_session = account.path != "" and "authorization" not in request.headers
-            changes = endpoint.changes or request.method == "POST"
-            self._names.check_page(request, by_session and changes)
+            self._names.check_page(
+                request, by_session and (endpoint.changes or request.method == "POST")
+            )
         if account is ANONYMOUS and not _is_open(request):
             # Before anything is examined: a more detailed refusal would reveal the version.
             require(account, CONTROL)
@@ -258,12 +259,12 @@ class Web(Dispatcher[Endpoint, Account]):
             require(account, endpoint.role)
 
     def call(self, request: Request, endpoint: Endpoint, account: Account) -> Answer:
-        if endpoint.methods and request.method not in endpoint.methods:
-            raise wrong_method(endpoint.path, endpoint.methods)
         context = Context(request, account, self._controller, self._handlers)
         if endpoint.refuses_itself:
             answer: Answer = endpoint.function(context)
             return answer
+        if endpoint.methods and request.method not in endpoint.methods:
+            raise wrong_method(endpoint.path, endpoint.methods)
         if endpoint.fixed:
             profile, make = self._controller.profile, partial(endpoint.function, context)
             document = self._documents.reply(profile, endpoint.path, endpoint.content_type, make)
@@ -331,12 +332,12 @@ class LenientWeb(Web):
     """The same where clients join an address that ends in a slash with a path that begins so."""
 
     def handle(
-        self, request: Request, *, requester: Account | None = None, only_head: bool = False
+        self, request: Request, requester: Account | None = None, only_head: bool = False
     ) -> Answer:
         if "//" in request.path:
             path = without_doubled_slashes(request.path)
             request = msgspec.structs.replace(request, path=path)
-        return super().handle(request, requester=requester, only_head=only_head)
+        return super().handle(request, requester, only_head)
 
 
 def without_doubled_slashes(path: str) -> str:
