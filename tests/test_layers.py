@@ -101,9 +101,8 @@ SERVERS_MAY_IMPORT = {
     "accounts": {"http", "problems", "source_address"},
     "routes": {"http", "problems", "accounts", "sms_commands"} | SHARING,
     "discovery": {"accounts", "udp_socket"},
-    "snmp": {"udp_socket", "source_address", "time_budget"},
+    "snmp": {"udp_socket", "source_address"},
     "bootloader": {"udp_socket"},
-    "sms_commands": {"code_throttle"},
 }
 
 #: The same within the commands: what others build on the table, the table does not know.

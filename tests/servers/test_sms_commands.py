@@ -9,15 +9,16 @@ import pytest
 from leverframe.commands.describe.examples import example_request
 from leverframe.commands.table.matching import TABLE
 from leverframe.profile import Profile
-from leverframe.servers.code_throttle import (
+from leverframe.servers.sms_commands import (
     FORGOTTEN_S,
     FREE_IN_ALL,
     FREE_OF_NUMBER,
     LONGEST_WAIT_S,
+    MAX_LETTERS,
     MAX_NUMBERS,
     CodeThrottle,
+    SmsCommands,
 )
-from leverframe.servers.sms_commands import MAX_LETTERS, SmsCommands
 from leverframe.testing import LoopTwin
 
 SENDER = "+48501234567"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leverframe.servers.time_budget import MAX_SOURCES, TimeBudget
+from leverframe.servers.snmp.gate import MAX_SOURCES, TimeBudget
 from tests.servers.signing_up import HandMoved
 
 

@@ -11,10 +11,10 @@ from leverframe.commands.table.accounts import (
     MAX_PASSWORD_LETTERS,
     MIN_PASSWORD_LETTERS,
     password_path,
+    stored_accounts,
 )
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.journal import Cause
-from leverframe.engine.settings import Settings
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
@@ -58,9 +58,8 @@ async def set_password(store: Store, profile: Profile, name: str, password: str)
     settings, _ = settings_from_leaves(profile, store.load().settings)
     path = password_path(settings, name)
     if path is None:
-        raise PasswordRefused(
-            f"There is no account {name!r}; there are {', '.join(_names(settings))}."
-        )
+        names = [account.name for _, account in stored_accounts(settings.access)]
+        raise PasswordRefused(f"There is no account {name!r}; there are {', '.join(names)}.")
     check_length(password)
     await _store_password(store, path, password)
 
@@ -90,9 +89,3 @@ def password_change(before: Stored, path: str, hashed: str) -> Changes:
     leaves = [(path, before.settings.get(path), hashed)]
     audit = AuditTrail(before.audit).rows(time.time(), BY_HAND, leaves, {})
     return Changes({path: hashed, "access.required": True}, audit=audit)
-
-
-def _names(settings: Settings) -> list[str]:
-    access = settings.access
-    others = [user.name for user in access.users if user is not None and user.active]
-    return [access.admin.name, access.user.name, *others]

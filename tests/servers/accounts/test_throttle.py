@@ -9,8 +9,13 @@ from leverframe.commands.table.matching import Call, find
 from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.engine.journal import Cause
 from leverframe.servers.accounts.access import MAX_PROVEN_PER_ACCOUNT
-from leverframe.servers.accounts.guess_pace import LONGEST_WAIT_S, GuessPace
-from leverframe.servers.accounts.throttle import MAX_COUNTERS, Throttle, source_of
+from leverframe.servers.accounts.throttle import (
+    LONGEST_PACE_WAIT_S,
+    MAX_COUNTERS,
+    GuessPace,
+    Throttle,
+    source_of,
+)
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.problems import TooManyTries
 from leverframe.testing import LoopTwin
@@ -181,7 +186,7 @@ def test_who_guesses_beside_proven_credentials_learns_of_a_hundred_a_second() ->
     assert pace.wait_s("10.0.0.2") == 0.0
     for _ in range(10_000):
         pace.count_miss("10.0.0.1")
-    assert pace.wait_s("10.0.0.1") == LONGEST_WAIT_S
+    assert pace.wait_s("10.0.0.1") == LONGEST_PACE_WAIT_S
     assert pace.wait_s("10.0.0.2") == 0.0
     for number in range(2 * MAX_COUNTERS):
         pace.count_miss(f"source {number}")

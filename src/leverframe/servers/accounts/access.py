@@ -2,7 +2,7 @@
 
 Most requests are recognised at once: a cookie, or the very credentials that this source was found
 right with before. These go on working whatever others try at the same address, at the pace that
-`guess_pace` leaves. Otherwise the password is checked off the event loop, within what `throttle`
+`GuessPace` leaves. Otherwise the password is checked off the event loop, within what `throttle`
 allows. What an account may do is decided by `commands/table/rights.py`.
 """
 
@@ -16,11 +16,10 @@ from functools import partial
 
 from leverframe.commands.table.refusals import SignInRequired
 from leverframe.commands.table.rights import ANONYMOUS, Account
-from leverframe.servers.accounts.guess_pace import GuessPace
 from leverframe.servers.accounts.known_accounts import Accounts, Proof
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
-from leverframe.servers.accounts.throttle import Throttle
+from leverframe.servers.accounts.throttle import GuessPace, Throttle
 from leverframe.servers.http.messages import Request
 
 #: Credentials of one account that are kept as proven, each with the source that they came from.

@@ -3,16 +3,22 @@
 One hash takes 19 MiB and some tens of milliseconds on purpose; a burst of sign-ins must neither
 stop the controller nor fill its memory. Right answers are remembered for a while by a keyed digest,
 so that clients that send their password with every request do not pay each time.
+
+Only the hash of a password is stored, so one that is easy to guess is noticed when it is set or
+signed in with.
 """
 
 import asyncio
 import hmac
 import secrets
 from collections import OrderedDict
+from collections.abc import Container, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from leverframe.servers.accounts.weak_passwords import is_weak
+from leverframe.commands.table.accounts import stored_accounts
+from leverframe.engine.findings import Finding
+from leverframe.engine.settings import AccessSettings
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
@@ -21,6 +27,12 @@ HASH_ROUNDS = 2
 HASH_MEMORY_KIB = 19 * 1024
 AT_A_TIME = 2
 REMEMBERED = 256
+MIN_STRONG_LENGTH = 8
+#: Long enough, and among the first that are tried.
+_COMMON = frozenset(
+    ("password", "password1", "passw0rd", "12345678", "123456789", "1234567890", "qwertyui")
+    + ("qwertyuiop", "iloveyou", "admin123", "administrator", "leverframe", "changeme")
+)
 
 
 class Passwords:
@@ -93,3 +105,17 @@ def _verify(stored: str, password: str) -> bool:
         return _hasher(HASH_ROUNDS, HASH_MEMORY_KIB).verify(stored, password)
     except (VerificationError, InvalidHashError):
         return False
+
+
+def is_weak(password: str) -> bool:
+    folded = password.casefold()
+    return len(password) < MIN_STRONG_LENGTH or folded in _COMMON or len(set(folded)) < 3
+
+
+def password_findings(access: AccessSettings, weak: Container[str]) -> Iterator[Finding]:
+    """Find the accounts whose stored hash is one of the weak ones."""
+    if not access.required:
+        return
+    for _, one in stored_accounts(access):
+        if one.password in weak:
+            yield Finding("password_weak", "system?open=accounts", figures={"account": one.name})

@@ -45,12 +45,9 @@ from leverframe.servers.routes.journal import PARAMETERS as JOURNAL_PARAMETERS
 from leverframe.servers.routes.journal import journal_json
 from leverframe.servers.routes.metrics import METRICS, metrics
 from leverframe.servers.routes.pages import page_reply
-from leverframe.servers.routes.rule_trials import PARAMETERS as TRIAL_PARAMETERS
-from leverframe.servers.routes.rule_trials import rule_trial
-from leverframe.servers.routes.rules import rule_reports
+from leverframe.servers.routes.rules import TRIAL_PARAMETERS, rule_reports, rule_trial
 from leverframe.servers.routes.sign_in import SIGN_IN_PATH, redirect, wants_page
 from leverframe.servers.routes.sim_report import SimReport, sim_report
-from leverframe.servers.routes.sim_requests import sim_requests
 from leverframe.servers.routes.sim_snapshots import FILE_PARAMETERS as SNAPSHOT_FILE_PARAMETERS
 from leverframe.servers.routes.sim_snapshots import PARAMETERS as SNAPSHOT_PARAMETERS
 from leverframe.servers.routes.sim_snapshots import SnapshotReport
@@ -139,6 +136,13 @@ async def snapshot_file(context: Context) -> Reply:
         raise NoSuchPath("This board is not simulated.")
     data = await context.handlers.snapshots.encode(context.request.query or "")
     return Reply(200, BINARY, data, (NOT_KEPT,))
+
+
+def sim_requests(context: Context) -> list[JournalRequest]:
+    if context.controller.request_journal is None:
+        raise NoSuchPath("Requests are noted on virtual time only; start with --virtual-time.")
+    entries: list[JournalRequest] = context.controller.request_journal.entries()
+    return entries
 
 
 #: Typed JSON in real units, and what goes with it.

@@ -24,10 +24,9 @@ from leverframe.engine.journal import Cause
 from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.known_accounts import AccountsOfSettings
-from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.accounts.passwords import Passwords, password_findings
 from leverframe.servers.accounts.sessions import Sessions
 from leverframe.servers.accounts.trusted import NOBODY_TRUSTED, TrustedNetworks
-from leverframe.servers.accounts.weak_passwords import password_findings
 from leverframe.servers.http.messages import Answer, Reply, Request
 from leverframe.servers.problems import NoSuchPath, reply_to_refusal
 from leverframe.servers.routes import site_session
@@ -182,26 +181,22 @@ class Web(Dispatcher[Endpoint, Account]):
             trusted=reach.trusted,
             open_to_itself=reach.open_to_itself,
         )
-        self._commands = CommandEndpoint(controller, passwords, lenient=lenient)
-        self._backups = BackupEndpoint(controller, self._commands, backups)
-        self._signing_in = SignInEndpoint(
-            controller, reach.names, self.access, self._commands, public_name
-        )
+        commands = CommandEndpoint(controller, passwords, lenient=lenient)
         bench, files = controller.board.bench, StatusFiles(controller, name, mac)
-        self._uploads = Uploads(controller.store, files.view)
+        uploads = Uploads(controller.store, files.view)
         self._handlers = Handlers(
             self._admission,
-            self._commands,
-            self._backups,
-            self._signing_in,
-            self._uploads,
+            commands,
+            BackupEndpoint(controller, commands, backups),
+            SignInEndpoint(controller, reach.names, self.access, commands, public_name),
+            uploads,
             files,
             StreamShares(),
             work or work_alone(),
             None if bench is None else SimCommands(controller, bench),
             None if bench is None else SimSnapshots(controller),
         )
-        controller.upload_watchers.append(self._uploads.changed)
+        controller.upload_watchers.append(uploads.changed)
         controller.findings.sources.append(
             lambda: password_findings(controller.engine.settings.access, passwords.weak)
         )
@@ -294,7 +289,7 @@ class Web(Dispatcher[Endpoint, Account]):
             commands = permitted_commands(context)
             if commands.is_about_account:
                 raise NotAllowed("A page of an uploaded site cannot do this.")
-            return self._commands.handle(request, commands, context.account)
+            return context.handlers.commands.handle(request, commands, context.account)
         if request.method not in ("GET", "HEAD"):
             raise _nothing_there()
         # Of the table it may read what a control user may; the stream lives by its cookie.
