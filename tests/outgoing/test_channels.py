@@ -198,7 +198,7 @@ CONNECTING = {
     "process/reach.py": ANSWERS,
     "servers/bootloader.py": ANSWERS,
     "servers/discovery/mdns.py": ANSWERS,
-    "servers/discovery/own_address.py": ANSWERS,
+    "servers/discovery/discovery.py": ANSWERS,
     "servers/discovery/shared_port.py": ANSWERS,
     "servers/http/listener.py": ANSWERS,
     "servers/modbus/listening_place.py": ANSWERS,

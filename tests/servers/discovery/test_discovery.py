@@ -25,10 +25,11 @@ from leverframe.servers.discovery.discovery import (
     QUESTION,
     START_BOOTLOADER,
     DiscoveryServer,
+    OwnAddress,
     answers_discovery,
+    find_own_address,
 )
 from leverframe.servers.discovery.mdns import MdnsAnnouncer
-from leverframe.servers.discovery.own_address import OwnAddress, find_own_address
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
 from tests.notify.broker import until

@@ -37,7 +37,8 @@ class Sessions:
     def open(self, proof: Proof) -> str:
         """Begin a session; return the value of its cookie."""
         now = self._now()
-        self._drop_old(now)
+        for old in [key for key, session in self._sessions.items() if _is_over(session, now)]:
+            del self._sessions[old]
         account = proof.account
         same = [key for key, session in self._sessions.items() if session.account == account]
         for key in same[: max(0, len(same) + 1 - MAX_PER_ACCOUNT)]:
@@ -95,10 +96,6 @@ class Sessions:
             if name == self._cookie_name:
                 return value
         return ""
-
-    def _drop_old(self, now: float) -> None:
-        for key in [key for key, session in self._sessions.items() if _is_over(session, now)]:
-            del self._sessions[key]
 
 
 def _digest(token: str) -> bytes:

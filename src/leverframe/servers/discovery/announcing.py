@@ -5,9 +5,8 @@ import asyncio
 from msgspec import Struct
 
 from leverframe.controller import Controller
-from leverframe.servers.discovery.discovery import DiscoveryServer
+from leverframe.servers.discovery.discovery import DiscoveryServer, find_own_address
 from leverframe.servers.discovery.mdns import MdnsAnnouncer, MdnsResponder, follow
-from leverframe.servers.discovery.own_address import find_own_address
 from leverframe.servers.discovery.shared_port import ANY_ADDRESS
 
 

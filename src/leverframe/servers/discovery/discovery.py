@@ -11,11 +11,13 @@ again: anybody in the network could send them, and the outputs are off meanwhile
 
 import asyncio
 import logging
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
 import msgspec
+from msgspec import Struct
 
 from leverframe.commands.table.matching import Call, find
 from leverframe.commands.table.refusals import Refusal
@@ -24,7 +26,6 @@ from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.hardware.troubles import Troubles
 from leverframe.profile import HW35, Profile
-from leverframe.servers.discovery.own_address import OwnAddress
 from leverframe.servers.discovery.shared_port import Asked, SharedPort
 
 log = logging.getLogger(__name__)
@@ -56,6 +57,33 @@ def discovery_answer(controller: Controller, name: str, mac: str, http_port: int
     return "\r\n".join(
         (controller.name_or(name) + after_name, mac.replace(":", "-"), profile.sw, profile.hw)
     ).encode()
+
+
+class OwnAddress(Struct, frozen=True):
+    """The one address that a controller listens on, and the interface that has it."""
+
+    address: str
+    interface: int
+
+    def is_meant_by(self, asked: Asked) -> bool:
+        """Return whether a datagram asks this address, or the whole network that it is in."""
+        if asked.by_broadcast:
+            return asked.interface == self.interface
+        return asked.address == self.address
+
+
+def find_own_address(host: str) -> OwnAddress | None:
+    """Look for the address among the machine's; it may take a moment, and None is none of IPv4."""
+    import ifaddr
+
+    try:
+        address = socket.gethostbyname(host)
+    except OSError:
+        return None
+    for adapter in ifaddr.get_adapters():
+        if adapter.index is not None and any(ip.ip == address for ip in adapter.ips):
+            return OwnAddress(address, adapter.index)
+    return None
 
 
 class DiscoveryServer:

@@ -38,10 +38,6 @@ class Admission:
         account = self._access.recognise(request)
         return self.trusted.account_of(request) if account is ANONYMOUS else account
 
-    async def check_password(self, request: Request) -> Account:
-        """Check the credentials of a request; refuse wrong ones."""
-        return await self._access.who(request)
-
     def site_key(self, request: Request) -> str | None:
         """Return the key that an uploaded page acts with for who asks; None without a session."""
         if self._is_open(request):

@@ -228,7 +228,7 @@ class Web(Dispatcher[Endpoint, Account]):
         return self._admission.account(request)
 
     async def check_password(self, request: Request) -> Account:
-        return await self._admission.check_password(request)
+        return await self.access.who(request)
 
     def admit(self, request: Request, endpoint: Endpoint, account: Account) -> None:
         if endpoint is self._site:
