@@ -86,22 +86,21 @@ MAY_IMPORT = {
 }
 
 #: What clients may hold, and who counts as one of them.
-SHARING = {"descriptors", "fair_shares", "source_address"}
+SHARING = {"descriptors", "fair_shares"}
 #: The same within the servers: part of them -> the others it may import.
 SERVERS_MAY_IMPORT = {
     "fair_shares": set[str](),
-    "source_address": set[str](),
-    "descriptors": {"fair_shares", "source_address"},
+    "descriptors": {"fair_shares"},
     "http": SHARING,
     # What becomes of bytes on their way is the same for both kinds of connection.
     "modbus": SHARING | {"tried_address", "byte_faults"},
     "http_faults": {"http"},
     "byte_faults": {"http"},
     "problems": {"http"},
-    "accounts": {"http", "problems", "source_address"},
+    "accounts": {"http", "problems", "fair_shares"},
     "routes": {"http", "problems", "accounts", "sms_commands"} | SHARING,
     "discovery": {"accounts", "udp_socket"},
-    "snmp": {"udp_socket", "source_address"},
+    "snmp": {"udp_socket", "fair_shares"},
     "bootloader": {"udp_socket"},
 }
 

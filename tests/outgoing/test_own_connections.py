@@ -29,9 +29,9 @@ from leverframe.process.serve import http_limits
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.accounts.cross_site import OwnNames
-from leverframe.servers.accounts.trusted import TrustedNetworks
 from leverframe.servers.http.messages import Request
 from leverframe.servers.http.server import HttpServer
+from leverframe.servers.routes.admission import TrustedNetworks
 from leverframe.storage.store import MemoryStore
 from tests.cases import for_each
 from tests.fleet.cluster.joined_doors import HOME, joined_nodes

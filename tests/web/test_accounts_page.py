@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from leverframe.commands.table.rights import TRUSTED_ADMINISTRATOR
 from leverframe.servers.accounts.cross_site import OwnNames
-from leverframe.servers.accounts.trusted import TrustedNetworks
+from leverframe.servers.routes.admission import TrustedNetworks
 from leverframe.servers.routes.router import Reach
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.cards import titled

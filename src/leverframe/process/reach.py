@@ -18,9 +18,9 @@ from leverframe.errors import ErrorForPeople
 from leverframe.process.administrator import administrator_name, ensure_administrator
 from leverframe.process.json_lines import print_json
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
-from leverframe.servers.accounts.trusted import TrustedNetworks
 from leverframe.servers.http.certificate import Certificate, CertificateUnusable, own_certificate
 from leverframe.servers.http.server import HttpServer
+from leverframe.servers.routes.admission import TrustedNetworks
 from leverframe.servers.routes.router import Reach
 from leverframe.servers.routes.sign_in import redirect_to_https
 from leverframe.servers.tried_address import try_address

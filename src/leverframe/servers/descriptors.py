@@ -14,8 +14,7 @@ import sys
 from collections import Counter
 
 from leverframe.log_throttle import LogThrottle
-from leverframe.servers.fair_shares import FairShares
-from leverframe.servers.source_address import source_of
+from leverframe.servers.fair_shares import FairShares, source_of
 
 #: Connections of all clients, where the system lets the process have so many.
 MAX_CLIENTS = 2048

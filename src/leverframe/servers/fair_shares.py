@@ -7,6 +7,7 @@ it takes many greedy holders, not a few, to leave nothing for one more.
 """
 
 from collections import Counter
+from ipaddress import IPv6Address, ip_address
 
 #: The last part of the supply, and what each may have of it.
 LAST_PART = 8
@@ -46,3 +47,14 @@ class FairShares:
         self._held[holder] -= amount
         if not self._held[holder]:
             del self._held[holder]
+
+
+def source_of(peer: str) -> str:
+    """Return the address, or the /64 of an IPv6 address: its owner has at least that network."""
+    try:
+        address = ip_address(peer.partition("%")[0])
+    except ValueError:
+        return peer
+    if isinstance(address, IPv6Address):
+        return address.exploded[:19] if address.ipv4_mapped is None else str(address.ipv4_mapped)
+    return peer

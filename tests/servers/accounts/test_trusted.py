@@ -10,8 +10,8 @@ from leverframe.commands.table.rights import TRUSTED_ADMINISTRATOR, TRUSTED_USER
 from leverframe.config import BadConfiguration, read_config
 from leverframe.process.reach import reach_of
 from leverframe.servers.accounts.cross_site import OwnNames
-from leverframe.servers.accounts.trusted import TrustedNetworks
 from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.routes.admission import TrustedNetworks
 from leverframe.servers.routes.router import Reach
 from leverframe.testing import LoopTwin
 from tests.cases import for_each

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from math import ceil
 
 from leverframe.commands.table.accounts import MAX_LETTERS
+from leverframe.servers.fair_shares import source_of
 from leverframe.servers.problems import TooManyTries
-from leverframe.servers.source_address import source_of
 
 PAIR_FAILURES = 10
 SOURCE_FAILURES = 30

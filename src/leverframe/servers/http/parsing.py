@@ -13,11 +13,10 @@ import logging
 import re
 from enum import Enum
 
-from leverframe.servers.fair_shares import FairShares
+from leverframe.servers.fair_shares import FairShares, source_of
 from leverframe.servers.http.forwarded import NamedProxies
 from leverframe.servers.http.limits import KIB, HttpLimits
 from leverframe.servers.http.messages import Headers, Request
-from leverframe.servers.source_address import source_of
 
 try:
     from httptools import HttpRequestParser

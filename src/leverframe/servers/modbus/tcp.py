@@ -26,10 +26,9 @@ from leverframe.loop_shares import LoopTurns, turns_alone
 from leverframe.outgoing.own_connections import peer_of
 from leverframe.servers.byte_faults import corrupt_bytes, cut_bytes, reset_connection
 from leverframe.servers.descriptors import SHARE, DescriptorBudget, Lease
-from leverframe.servers.fair_shares import FairShares
+from leverframe.servers.fair_shares import FairShares, source_of
 from leverframe.servers.modbus.listening_place import ListeningPlace
 from leverframe.servers.modbus.registers import ModbusRegisters
-from leverframe.servers.source_address import source_of
 from leverframe.wire.modbus import (
     DEVICE_FAILURE,
     NotModbus,

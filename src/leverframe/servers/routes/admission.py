@@ -2,13 +2,57 @@
 
 import secrets
 from collections.abc import Callable
+from ipaddress import IPv4Network, IPv6Network, ip_address
 
-from leverframe.commands.table.rights import ANONYMOUS, UNRESTRICTED, Account
+from msgspec import Struct
+
+from leverframe.commands.table.rights import ANONYMOUS, TRUSTED_USER, UNRESTRICTED, Account
 from leverframe.controller import Controller
 from leverframe.outgoing.own_connections import OWN_PEER
 from leverframe.servers.accounts.access import Access
-from leverframe.servers.accounts.trusted import NOBODY_TRUSTED, TrustedNetworks
+from leverframe.servers.accounts.cross_site import FORWARDED
 from leverframe.servers.http.messages import Request
+
+#: Headers of browsers and of proxies.
+_OF_OTHERS = {"origin", "referer", "cookie", "sec-fetch-site", "sec-fetch-mode", *FORWARDED}
+
+
+class TrustedNetworks(Struct, frozen=True):
+    """Networks whose programs act without signing in, because the configuration says so.
+
+    An address is no proof of who asks: a proxy asks with its own, and a browser in the network asks
+    for whatever page a visitor has open, which can hide where it stands. So this holds only for
+    programs that ask for themselves: nothing that a browser sends may be there, nor anything that a
+    proxy adds. No page can remove the name that all browsers have.
+    """
+
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    #: Whose rights clients there have.
+    account: Account = TRUSTED_USER
+
+    def account_of(self, request: Request) -> Account:
+        """Return the account of a request without credentials."""
+        headers = request.headers
+        if (
+            not self.networks
+            or request.is_http10
+            or "Mozilla/" in headers.get("user-agent", "")
+            or not _OF_OTHERS.isdisjoint(headers)
+            or not self._contain(request.peer)
+        ):
+            return ANONYMOUS
+        return self.account
+
+    def _contain(self, peer: str) -> bool:
+        try:
+            address = ip_address(peer.partition("%")[0])
+        except ValueError:
+            return False
+        mapped = getattr(address, "ipv4_mapped", None)
+        return any((mapped or address) in network for network in self.networks)
+
+
+NOBODY_TRUSTED = TrustedNetworks()
 
 
 class Admission:

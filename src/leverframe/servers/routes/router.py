@@ -26,12 +26,11 @@ from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.known_accounts import AccountsOfSettings
 from leverframe.servers.accounts.passwords import Passwords, password_findings
 from leverframe.servers.accounts.sessions import Sessions
-from leverframe.servers.accounts.trusted import NOBODY_TRUSTED, TrustedNetworks
 from leverframe.servers.http.messages import Answer, Reply, Request
 from leverframe.servers.problems import NoSuchPath, reply_to_refusal
 from leverframe.servers.routes import site_session
 from leverframe.servers.routes.added_headers import with_headers
-from leverframe.servers.routes.admission import Admission
+from leverframe.servers.routes.admission import NOBODY_TRUSTED, Admission, TrustedNetworks
 from leverframe.servers.routes.backups import BackupEndpoint
 from leverframe.servers.routes.bootloader_page import InBootloader, bootloader_reply
 from leverframe.servers.routes.bounded_requests import ControllerWork, work_alone

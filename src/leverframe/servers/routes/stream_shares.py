@@ -8,9 +8,8 @@ import logging
 
 from leverframe.commands.table.rights import Account
 from leverframe.log_throttle import LogThrottle
-from leverframe.servers.fair_shares import FairShares
+from leverframe.servers.fair_shares import FairShares, source_of
 from leverframe.servers.problems import TooManyStreams
-from leverframe.servers.source_address import source_of
 
 MAX_STREAMS = 128
 #: One account alone gets a third of the streams, one address three fifths.

@@ -20,8 +20,8 @@ from leverframe.engine.settings import Snmp
 from leverframe.log_throttle import LogThrottle
 from leverframe.loop_shares import LoopTurns
 from leverframe.notify.snmp_engine import has_v3
+from leverframe.servers.fair_shares import source_of
 from leverframe.servers.snmp import NAME
-from leverframe.servers.source_address import source_of
 from leverframe.wire.snmp_opening import V3, NotSnmp, Opening, read_opening
 
 log = logging.getLogger(__name__)
