@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.notify.pacing import AttemptPace, pause_after
+from leverframe.notify.channel_queue import AttemptPace, pause_after
 
 
 @given(st.integers(1, 10_000), st.integers())

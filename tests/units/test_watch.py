@@ -24,8 +24,7 @@ from leverframe.units import watch as watch_module
 from leverframe.units.inventory import load_inventory
 from leverframe.units.problems import BadUnitFile
 from leverframe.units.unit_health import UnitNotice
-from leverframe.units.watch import WatchOrder, order_of, serve_watch, watch
-from leverframe.units.watch_alarms import Alarms
+from leverframe.units.watch import Alarms, WatchOrder, order_of, serve_watch, watch
 from leverframe.units.watch_table import AlarmChannels
 from leverframe.units.watcher import WatchedUnit
 from tests.patience import PATIENCE_S

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from leverframe.engine.settings import Mqtt
 from leverframe.loop_shares import LoopTurns, turns_alone
 from leverframe.notify.channel import CannotSend
+from leverframe.notify.channel_queue import CHANCE, FIRST_PAUSE_S, pause_after
 from leverframe.notify.mqtt_reasons import FIRST_REFUSAL, REASONS
-from leverframe.notify.pacing import CHANCE, FIRST_PAUSE_S, pause_after
 from leverframe.notify.troubles import sentence
 from leverframe.notify.trust import Trust
 from leverframe.outgoing.targets import ForbiddenTarget, OutgoingChannel

@@ -24,7 +24,13 @@ from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.moment import SET_CLOCK
 from leverframe.notify.channel import CannotSend, Channel, Channels, Draft
-from leverframe.notify.channel_queue import ChannelQueue, QueueContext, QueuedMessage
+from leverframe.notify.channel_queue import (
+    CHANCE,
+    FIRST_PAUSE_S,
+    ChannelQueue,
+    QueueContext,
+    QueuedMessage,
+)
 from leverframe.notify.message import (
     CAPTURED,
     FAILED,
@@ -36,7 +42,6 @@ from leverframe.notify.message import (
     message_fact,
     without_content,
 )
-from leverframe.notify.pacing import CHANCE, FIRST_PAUSE_S
 from leverframe.shutdown import close_all
 
 log = logging.getLogger(__name__)

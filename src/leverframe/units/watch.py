@@ -6,18 +6,30 @@ same kind as a controller's, notices through an outbox that survives a restart.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from leverframe.clock import SystemClock
+from leverframe.clock import Clock, SystemClock
 from leverframe.commands.table.accounts import MIN_PASSWORD_LETTERS
+from leverframe.engine.effects import Notify
 from leverframe.engine.http_address import url_host
 from leverframe.engine.samples import Traced
+from leverframe.engine.settings import Email, Gsm, HttpClient, Mqtt, Snmp
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
+from leverframe.notify.email import Mail
+from leverframe.notify.http_call import HttpCalls
+from leverframe.notify.mqtt import MqttMessages
+from leverframe.notify.mqtt_link import MqttLink
+from leverframe.notify.outbox import MessageStore, Outbox
+from leverframe.notify.trust import Trust
+from leverframe.outgoing.targets import Targets
 from leverframe.plain_text import print_line, print_lines
 from leverframe.process.json_lines import print_json
 from leverframe.process.listening import bind_errors_for_people, check_port
@@ -38,7 +50,6 @@ from leverframe.units.drift import DriftedSetting, drift_from
 from leverframe.units.inventory import Inventory, InventoryUnit, load_inventory
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.unit_health import UnitHealth, UnitNotice, worst_first
-from leverframe.units.watch_alarms import Alarms
 from leverframe.units.watch_changes import UnitChanges, Wanted
 from leverframe.units.watch_table import AlarmChannels
 from leverframe.units.watch_web import WatchWeb
@@ -52,6 +63,8 @@ _LIMITS = HttpLimits(body_limit=lambda *_: 0)
 AT_A_TIME = 10
 #: Below the data folder: what was sent to units from the page.
 JOURNALS = "journals"
+#: What the program calls itself in mails and at the broker.
+SENDER = "leverframe-watch"
 HISTORY_BOUNDS = Bounds(raw_days=7, max_bytes=1024 * 1024 * 1024)
 
 
@@ -232,3 +245,83 @@ def _print_address(order: WatchOrder, port: int, *, as_json: bool) -> None:
         print_json({"event": "ready", "url": url, "units": len(order.units)})
     else:
         print_line(f"Watching {len(order.units)} units: {url} - stop with Ctrl+C", flush=True)
+
+
+class AlarmSettings(Struct, frozen=True):
+    """How the channels are set up; those that the inventory does not name are not."""
+
+    http: tuple[HttpClient, ...]
+    email: Email
+    mqtt: Mqtt
+    gsm: Gsm = Gsm()
+    snmp: Snmp = Snmp()
+
+    @classmethod
+    def of(cls, channels: AlarmChannels) -> "AlarmSettings":
+        return cls(
+            (replace(channels.http or HttpClient(), post=True),),
+            channels.email or Email(),
+            replace(channels.mqtt or Mqtt(), enabled=channels.mqtt is not None),
+        )
+
+
+class Alarms:
+    def __init__(
+        self,
+        channels: AlarmChannels,
+        store: MessageStore,
+        clock: Clock,
+        troubles: dict[str, str],
+        *,
+        capture: bool = False,
+    ) -> None:
+        self._channels = channels
+        self._settings = AlarmSettings.of(channels)
+        self._trust = Trust(channels.ca_file)
+        targets = Targets(channels.allow_local)
+        self._link = MqttLink(SENDER, self._trust, targets.channel("mqtt"))
+        settings = self._settings
+        self.outbox = Outbox(store, clock, lambda: settings, capture=capture, troubles=troubles)
+        if channels.http is not None:
+            self.outbox.add("http1", HttpCalls(1, self._trust, targets.channel("http")))
+        if channels.email is not None:
+            self.outbox.add("email", Mail(SENDER, self._trust, targets.channel("email")))
+        if channels.mqtt is not None:
+            self.outbox.add("mqtt", MqttMessages(self._link))
+
+    def start(self) -> None:
+        self._link.on_change = lambda: self.outbox.try_again("mqtt")
+        if self._channels.mqtt is not None and not self.outbox.capture:
+            self._link.adopt(self._settings.mqtt)
+        self.outbox.start()
+
+    def send(self, notice: UnitNotice) -> None:
+        """Put a notice into the outbox, once for each channel."""
+        for effect in self._effects(notice):
+            self.outbox.notify(effect)
+
+    def _effects(self, notice: UnitNotice) -> Sequence[Notify]:
+        reason, text = f"{notice.unit}: {notice.kind}", f"{notice.unit}: {notice.sentence}"
+        found = []
+        if (http := self._channels.http) is not None:
+            body = msgspec.json.encode(_as_object(notice)).decode()
+            found.append(Notify("http", 1, notice.active, reason, text=http.url, body=body))
+        if self._channels.email is not None:
+            found.append(Notify("email", 0, notice.active, reason, text=text))
+        if self._channels.mqtt is not None:
+            # The channel tells label and value; the sentence stands in the reason.
+            found.append(Notify("mqtt", 0, notice.active, text, label=notice.kind))
+        return found
+
+    async def close(self) -> None:
+        await close_all([self.outbox.close, self._link.close])
+
+
+def _as_object(notice: UnitNotice) -> dict[str, Any]:
+    return {
+        "unit": notice.unit,
+        "kind": notice.kind,
+        "active": notice.active,
+        "severity": notice.severity,
+        "text": notice.sentence,
+    }

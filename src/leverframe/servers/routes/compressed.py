@@ -92,15 +92,13 @@ class VersionDocuments:
     """Documents of the API that are the same for all controllers of a version."""
 
     def __init__(self) -> None:
-        self._by_version: dict[Profile, dict[str, CompressedReply]] = {}
+        self._replies: dict[tuple[Profile, str], CompressedReply] = {}
 
     def reply(
         self, profile: Profile, path: str, content_type: str, make: Callable[[], Any]
     ) -> CompressedReply:
         """Return a document; making one takes 20 to 55 ms, sending it 0.04 ms."""
-        by_path = self._by_version.setdefault(profile, {})
-        reply = by_path.get(path)
-        if reply is None:
+        if (profile, path) not in self._replies:
             body = msgspec.json.encode(make())
-            reply = by_path[path] = CompressedReply(content_type, body)
-        return reply
+            self._replies[profile, path] = CompressedReply(content_type, body)
+        return self._replies[profile, path]
