@@ -14,8 +14,8 @@ from leverframe.clock import SystemClock
 from leverframe.profile import Profile
 from leverframe.recording.replayer import UnitLogin
 from leverframe.servers.accounts.cross_site import OwnNames
-from leverframe.servers.accounts.known_accounts import Accounts, administrator_alone
 from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.accounts.sessions import Accounts, administrator_alone
 from leverframe.servers.http.server import HttpServer
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory
 from leverframe.testing import Twin

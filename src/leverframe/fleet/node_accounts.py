@@ -6,7 +6,6 @@ everybody signs in, there as on every other address: a proxy in front of it brin
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,14 +21,13 @@ from leverframe.log_throttle import LogThrottle
 from leverframe.outgoing.own_connections import OWN_PEER
 from leverframe.process.administrator import random_password
 from leverframe.servers.accounts.access import Access
-from leverframe.servers.accounts.known_accounts import (
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.accounts.sessions import (
     ADMINISTRATOR_PATH,
     Accounts,
     KnownAccount,
     administrator_alone,
 )
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.accounts.sessions import Sessions
 from leverframe.servers.http.messages import Request
 from leverframe.storage.fleet.lane import OF_NODE, Lane
 from leverframe.storage.store import Changes
@@ -58,9 +56,8 @@ class NodeAccounts:
         self._lane = lane
         self._passwords = passwords
         self._always = must_sign_in
-        sessions = Sessions("leverframe_fleet", time.monotonic)
         self._access = Access(
-            self._current, passwords, sessions, time.monotonic, self._log_failed_sign_in
+            self._current, passwords, self._log_failed_sign_in, "leverframe_fleet"
         )
         self._warn = LogThrottle(log).warning
         self._administrator: Accounts = {}

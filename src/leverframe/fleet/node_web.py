@@ -128,7 +128,12 @@ class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
         return await self.accounts.who(request)
 
     def check(self, request: Request, endpoint: FleetEndpoint, asking: Asking) -> None:
-        _check(asking, endpoint)
+        try:
+            require(asking.account, endpoint.role)
+        except SignInRequired:
+            raise SignInRequired("This node asks for a user name and password.") from None
+        if asking.tenant is not None and not endpoint.for_tenants:
+            raise NotAllowed("Only the operator of the fleet may do this.")
 
     def call(self, request: Request, endpoint: FleetEndpoint, asking: Asking) -> Answer:
         self._check_started(endpoint, asking)
@@ -218,7 +223,7 @@ class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
         if endpoint is None:
             raise NotUnderstood
         request = Request(endpoint.methods[0], call.path, None, {}, call.body, call.source)
-        _check(call.asking, endpoint)
+        self.check(request, endpoint, call.asking)
         context = self._context(request, call.asking, call.given)
         try:
             value, missing = await done_here(context, endpoint, call.numbers)
@@ -236,16 +241,6 @@ class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
         password = random_password()
         hashed = await self._passwords.hash(password)
         return password, {"access.admin.password": hashed, "access.required": True}
-
-
-def _check(asking: Asking, endpoint: FleetEndpoint) -> None:
-    """Refuse who may not use an endpoint."""
-    try:
-        require(asking.account, endpoint.role)
-    except SignInRequired:
-        raise SignInRequired("This node asks for a user name and password.") from None
-    if asking.tenant is not None and not endpoint.for_tenants:
-        raise NotAllowed("Only the operator of the fleet may do this.")
 
 
 def _form_in(request: Request, endpoint: FleetEndpoint) -> str | None:

@@ -35,8 +35,8 @@ from leverframe.process.json_lines import print_json
 from leverframe.process.listening import bind_errors_for_people, check_port
 from leverframe.recording.replayer import UnitLogin
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
-from leverframe.servers.accounts.known_accounts import Accounts, administrator_alone
 from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.accounts.sessions import Accounts, administrator_alone
 from leverframe.servers.http.server import HttpLimits, HttpServer
 from leverframe.servers.routes.metrics import history_families, outbox_families
 from leverframe.shutdown import close_all, stop_by_signal
@@ -256,14 +256,6 @@ class AlarmSettings(Struct, frozen=True):
     gsm: Gsm = Gsm()
     snmp: Snmp = Snmp()
 
-    @classmethod
-    def of(cls, channels: AlarmChannels) -> "AlarmSettings":
-        return cls(
-            (replace(channels.http or HttpClient(), post=True),),
-            channels.email or Email(),
-            replace(channels.mqtt or Mqtt(), enabled=channels.mqtt is not None),
-        )
-
 
 class Alarms:
     def __init__(
@@ -276,11 +268,14 @@ class Alarms:
         capture: bool = False,
     ) -> None:
         self._channels = channels
-        self._settings = AlarmSettings.of(channels)
+        self._settings = settings = AlarmSettings(
+            (replace(channels.http or HttpClient(), post=True),),
+            channels.email or Email(),
+            replace(channels.mqtt or Mqtt(), enabled=channels.mqtt is not None),
+        )
         self._trust = Trust(channels.ca_file)
         targets = Targets(channels.allow_local)
         self._link = MqttLink(SENDER, self._trust, targets.channel("mqtt"))
-        settings = self._settings
         self.outbox = Outbox(store, clock, lambda: settings, capture=capture, troubles=troubles)
         if channels.http is not None:
             self.outbox.add("http1", HttpCalls(1, self._trust, targets.channel("http")))

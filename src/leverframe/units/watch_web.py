@@ -5,7 +5,6 @@ site can make. Beyond loopback everybody signs in by HTTP Basic, at the pace tha
 have at a controller.
 """
 
-import time
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any
@@ -23,9 +22,8 @@ from leverframe.commands.table.row import ADMIN, ANYBODY
 from leverframe.errors import ErrorForPeople
 from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
-from leverframe.servers.accounts.known_accounts import Accounts
 from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.accounts.sessions import Sessions
+from leverframe.servers.accounts.sessions import Accounts
 from leverframe.servers.http.messages import NOT_KEPT, Answer, Reply, Request
 from leverframe.servers.problems import NoSuchPath
 from leverframe.servers.routes.dispatcher import Dispatcher, wrong_method
@@ -82,9 +80,8 @@ class WatchWeb(Dispatcher[WatchEndpoint, Account]):
         self._unit_changes = changes
         self._accounts = accounts
         self._figures = figures
-        sessions = Sessions("leverframe_watch", time.monotonic)
         self._access = Access(
-            lambda: accounts or {}, Passwords(), sessions, time.monotonic, lambda name, source: None
+            lambda: accounts or {}, Passwords(), lambda name, source: None, "leverframe_watch"
         )
 
     def find_other(self, request: Request) -> WatchEndpoint:

@@ -6,8 +6,7 @@ from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import with_value
-from leverframe.servers.accounts.known_accounts import Proof, accounts_of
-from leverframe.servers.accounts.sessions import Sessions
+from leverframe.servers.accounts.sessions import Proof, Sessions, accounts_of
 from tests.servers.signing_up import (
     HandMoved,
 )

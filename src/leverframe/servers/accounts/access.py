@@ -9,6 +9,7 @@ allows. What an account may do is decided by `commands/table/rights.py`.
 import asyncio
 import hmac
 import secrets
+import time
 from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Callable
@@ -16,9 +17,8 @@ from functools import partial
 
 from leverframe.commands.table.refusals import SignInRequired
 from leverframe.commands.table.rights import ANONYMOUS, Account
-from leverframe.servers.accounts.known_accounts import Accounts, Proof
 from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.accounts.sessions import Sessions
+from leverframe.servers.accounts.sessions import Accounts, Proof, Sessions
 from leverframe.servers.accounts.throttle import GuessPace, Throttle
 from leverframe.servers.http.messages import Request
 
@@ -31,15 +31,14 @@ class Access:
         self,
         accounts: Callable[[], Accounts],
         passwords: Passwords,
-        sessions: Sessions,
-        now: Callable[[], float],
         on_failure: Callable[[str, str], None],
+        cookie_name: str,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         #: Asked each time: they change.
-        self._accounts = accounts
+        self.accounts = accounts
         self._passwords = passwords
-        self.sessions = sessions
-        self._now = now
+        self.sessions = Sessions(cookie_name, now)
         #: Told the account's name, empty where there is no such account, and the source.
         self._on_failure = on_failure
         self._throttle = Throttle(now)
@@ -56,7 +55,7 @@ class Access:
             cookies = request.headers.get("cookie")
             if cookies is None:
                 return ANONYMOUS
-            return self.sessions.account(cookies, self._accounts()) or ANONYMOUS
+            return self.sessions.account(cookies, self.accounts()) or ANONYMOUS
         if self._pace.wait_s(request.peer):
             return None
         return self._proven_account(request.peer, authorization)
@@ -79,16 +78,12 @@ class Access:
 
     def proof_without_password(self, name: str) -> Proof:
         """Return the proof for an account whose client needs no password here."""
-        accounts = self._accounts()
+        accounts = self.accounts()
         return Proof(accounts[name], accounts)
-
-    def account_of_site(self, site_key: str) -> Account | None:
-        """Return the account for which an uploaded page with this key acts, if there is one."""
-        return self.sessions.account_of_site(site_key, self._accounts())
 
     def _proven_account(self, peer: str, authorization: str) -> Account | None:
         proof = self._proven.get(self._digest(peer, authorization))
-        return proof.account if proof is not None and proof.holds(self._accounts()) else None
+        return proof.account if proof is not None and proof.holds(self.accounts()) else None
 
     def _note_proof(self, key: bytes, proof: Proof) -> None:
         same = [k for k, known in self._proven.items() if known.account.path == proof.account.path]
@@ -109,7 +104,7 @@ class Access:
         return await asyncio.shield(under_way)
 
     async def _checked(self, name: str, password: str, peer: str) -> Proof:
-        accounts = self._accounts()
+        accounts = self.accounts()
         known = accounts.get(name)
         stored = "" if known is None else known.password
         if not await self._passwords.right(stored, password) or known is None:

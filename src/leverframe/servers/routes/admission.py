@@ -94,7 +94,7 @@ class Admission:
         """Return the account that an uploaded page with this key acts for, if there is one."""
         if not self._asks_for_sign_in():
             return UNRESTRICTED if site_key == self._open_site_key else None
-        return self._access.account_of_site(site_key)
+        return self._access.sessions.account_of_site(site_key, self._access.accounts())
 
     def watch(self, request: Request) -> Callable[[], bool]:
         """Return a test of whether the account may still read; each call keeps a session in use."""

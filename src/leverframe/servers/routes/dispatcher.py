@@ -66,8 +66,6 @@ class Dispatcher(ABC, Generic[Row, Requester]):
         answer = self.handle(request, requester, only_head)
         return answer if isinstance(answer, AnyReply) else await answer
 
-    # --- what a server says -----------------------------------------------------------------------
-
     @abstractmethod
     def find_other(self, request: Request) -> Row:
         """Return the endpoint of a path that is not in the table, or refuse it."""
@@ -91,8 +89,6 @@ class Dispatcher(ABC, Generic[Row, Requester]):
     @abstractmethod
     def call(self, request: Request, endpoint: Row, requester: Requester) -> Answer:
         """Call the function of the endpoint with what it takes, and `answer` with its value."""
-
-    # --- answers ----------------------------------------------------------------------------------
 
     def answer(self, request: Request, endpoint: Row, value: Any) -> Answer:
         """Answer with a value, a whole reply, or a coroutine of either."""
@@ -123,7 +119,7 @@ class Dispatcher(ABC, Generic[Row, Requester]):
     def refusal_of_store(self, endpoint: Row, error: StoreUnavailable) -> Refusal:
         """Return the refusal of what the store does not let be read now.
 
-        Changes, which are refused otherwise, are seen through by who makes them.
+        Changes are refused otherwise, where they are made.
         """
         return NotReadNow.because(error)
 

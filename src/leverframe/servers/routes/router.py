@@ -23,9 +23,8 @@ from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
-from leverframe.servers.accounts.known_accounts import AccountsOfSettings
 from leverframe.servers.accounts.passwords import Passwords, password_findings
-from leverframe.servers.accounts.sessions import Sessions
+from leverframe.servers.accounts.sessions import AccountsOfSettings
 from leverframe.servers.http.messages import Answer, Reply, Request
 from leverframe.servers.problems import NoSuchPath, reply_to_refusal
 from leverframe.servers.routes import site_session
@@ -126,19 +125,10 @@ def _nothing_there() -> NoSuchPath:
     return NoSuchPath("There is nothing at this path.")
 
 
-#: Functions of these check by themselves who may use them, and by which methods.
-_COMMANDS = Endpoint(
-    "",
-    role=ANYBODY,
-    methods=(),
-    function=run_commands,
-    changes=True,
-    refuses_itself=True,
-    doc="Carry out commands.",
-)
-_FILE = Endpoint(
-    "", role=ANYBODY, methods=(), content_type="", function=send_file, doc="Send a file."
-)
+#: Functions of these check who may use them, and by which methods.
+_checking = partial(Endpoint, "", role=ANYBODY, methods=(), content_type="", doc="")
+_COMMANDS = _checking(function=run_commands, changes=True, refuses_itself=True)
+_FILE = _checking(function=send_file)
 _TABLE = dict.fromkeys(COMMAND_PATHS, _COMMANDS) | {x.path: x for x in ENDPOINTS}
 #: The paths that no file of an uploaded site can have.
 OWN_PATHS = frozenset(_TABLE)
@@ -170,9 +160,8 @@ class Web(Dispatcher[Endpoint, Account]):
         self._controller = controller
         self._names = reach.names
         passwords = Passwords(hashing)
-        sessions = Sessions(cookie_name, monotonic)
         accounts = AccountsOfSettings(lambda: controller.pending.access)
-        self.access = Access(accounts, passwords, sessions, monotonic, self._log_failed_sign_in)
+        self.access = Access(accounts, passwords, self._log_failed_sign_in, cookie_name, monotonic)
         self._admission = Admission(
             controller,
             self.access,
@@ -202,14 +191,7 @@ class Web(Dispatcher[Endpoint, Account]):
         controller.figures.append(lambda: stream_families(self._handlers.streams))
         self._documents = documents or VersionDocuments()
         #: What pages of an uploaded site request.
-        self._site = Endpoint(
-            site_session.PREFIX,
-            role=ANYBODY,
-            methods=(),
-            function=self._answer_page_of_site,
-            refuses_itself=True,
-            doc="Answer a page of the uploaded site.",
-        )
+        self._site = _checking(function=self._answer_page_of_site, refuses_itself=True)
 
     def find_other(self, request: Request) -> Endpoint:
         return self._site if request.path.startswith(site_session.PREFIX) else _FILE

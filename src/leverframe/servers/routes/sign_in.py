@@ -16,8 +16,8 @@ from leverframe.engine.journal import Cause
 from leverframe.profile import offered
 from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames, without_port
-from leverframe.servers.accounts.known_accounts import Proof
 from leverframe.servers.accounts.passwords import is_weak
+from leverframe.servers.accounts.sessions import Proof
 from leverframe.servers.http.messages import NOT_KEPT, Headers, Reply, Request, problem_reply
 from leverframe.servers.problems import reply_to_refusal
 from leverframe.servers.routes.commands import CommandEndpoint, Commands

@@ -1,21 +1,19 @@
 """The accounts with which clients can sign in, and how long a proof of one holds."""
 
 import asyncio
-import time
 from base64 import b64encode
 
 from leverframe.commands.table.accounts import password_path
 from leverframe.engine.settings import AccessSettings, ControlUser, Settings, StoredAccount
 from leverframe.engine.tree import with_value
 from leverframe.servers.accounts.access import Access
-from leverframe.servers.accounts.known_accounts import (
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.accounts.sessions import (
     Accounts,
     AccountsOfSettings,
     accounts_of,
     administrator_alone,
 )
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.accounts.sessions import Sessions
 from leverframe.servers.http.messages import Request
 
 ACCESS = AccessSettings(
@@ -55,10 +53,7 @@ async def test_a_password_that_changes_during_its_check_proves_nothing_afterward
         for age in ("old", "new")
     ]
     present: list[Accounts] = [old]
-    sessions = Sessions("s", time.monotonic)
-    access = Access(
-        lambda: present[0], passwords, sessions, time.monotonic, lambda name, source: None
-    )
+    access = Access(lambda: present[0], passwords, lambda name, source: None, "s")
     credentials = "Basic " + b64encode(b"admin:old secret").decode()
     request = Request("GET", "/", None, {"authorization": credentials}, b"", "192.0.2.7")
     async with turns:
@@ -72,4 +67,4 @@ async def test_a_password_that_changes_during_its_check_proves_nothing_afterward
     proof, account = await asyncio.gather(first, second)
     assert proof.account == account
     assert access.recognise(request) is None
-    assert sessions.account(f"s={sessions.open(proof)}", new) is None
+    assert access.sessions.account(f"s={access.sessions.open(proof)}", new) is None
