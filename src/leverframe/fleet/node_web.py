@@ -108,6 +108,14 @@ class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
         node.look_at_accounts = self.accounts.look_again
         node.door.shows_causes = lambda: not self.accounts.must_sign_in
         node.calls["api"] = answering(ApiCall, self._asked_by_node)
+        self._marked = node.options.marked(super().handle)
+
+    def handle(
+        self, request: Request, requester: Asking | None = None, only_head: bool = False
+    ) -> Answer:
+        if requester is None and not only_head:
+            return self._marked(request)
+        return super().handle(request, requester, only_head)
 
     def find_other(self, request: Request) -> FleetEndpoint:
         if request.path == "/" or request.path in pages():

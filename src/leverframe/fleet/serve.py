@@ -134,7 +134,7 @@ async def node_of(
     node = FleetNode(door, lane, clock, options, history, registry)
     hashes = Passwords(node.services.hashing)
     web = NodeWeb(node, reach.names, hashes)
-    door.node.handler, door.node.admission = options.marked(web.handle), web.admit_body
+    door.node.handler, door.node.admission = web.handle, web.admit_body
     return web
 
 
@@ -303,7 +303,7 @@ async def _open_door(web: NodeWeb, config: NodeConfig, folder: FleetFolder) -> a
     with bind_errors_for_people(config.host, config.port):
         context = None if certificate is None else certificate.context
         await door.listen(config.host, config.port, context)
-    door.node.handler = door.outward(node.options.marked(web.handle))
+    door.node.handler = door.outward(web.handle)
     door.node.admission = door.outward(web.admit_body)
     return stop
 

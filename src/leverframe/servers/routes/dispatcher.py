@@ -117,10 +117,7 @@ class Dispatcher(ABC, Generic[Row, Requester]):
         return Reply(200, endpoint.content_type, msgspec.json.encode(value), self.headers)
 
     def refusal_of_store(self, endpoint: Row, error: StoreUnavailable) -> Refusal:
-        """Return the refusal of what the store does not let be read now.
-
-        Changes are refused otherwise, where they are made.
-        """
+        """Return the refusal of what cannot be read now; changes have their own refusals."""
         return NotReadNow.because(error)
 
     def refuse(self, request: Request, refusal: Refusal) -> Reply:

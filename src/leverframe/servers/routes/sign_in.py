@@ -124,7 +124,10 @@ class SignInEndpoint:
                 reply, cookie = await self._change_password(request, commands, account), ""
             else:
                 reply, cookie = Reply(204, "", b""), ""
-                self._sign_out(request)
+                self._access.sessions.close(request.headers.get("cookie", ""))
+                # Streams of the session end immediately instead of with their next message.
+                for watcher in self._controller.watchers:
+                    watcher()
         except Refusal as refusal:
             reply, cookie = reply_to_refusal(refusal), ""
         if reply.status >= 300:
@@ -134,12 +137,6 @@ class SignInEndpoint:
         if wants_page(request):
             return redirect("/", headers)
         return Reply(reply.status, reply.content_type, reply.body, (NOT_KEPT, *headers))
-
-    def _sign_out(self, request: Request) -> None:
-        self._access.sessions.close(request.headers.get("cookie", ""))
-        # Streams of the session end at once instead of with their next message.
-        for watcher in self._controller.watchers:
-            watcher()
 
     def _refused(self, request: Request, reply: Reply, form: str) -> Reply:
         """Show people the reason on the page; return the problem document to programs."""
