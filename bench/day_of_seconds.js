@@ -1,7 +1,7 @@
 // Draws a day of one-second values of one reading on the Charts page and gives the milliseconds.
 async () => {
-  const { Lines } = await import("/web/lib/chart/lines.js");
-  const { tableOf } = await import("/web/lib/chart/table.js");
+  const { Lines } = await import("/web/lib/things/charts.js");
+  const { tableOf } = await import("/web/lib/things/history.js");
   const from = 1.7e9;
   const to = from + 86_400;
   const times = Array.from({ length: to - from }, (_, second) => from + second);

@@ -23,7 +23,7 @@ def folders_in(place: str) -> set[str]:
         ("src/leverframe/servers", "servers/"),
         ("src/leverframe/storage", "storage/"),
         ("src/leverframe/web", ""),
-        ("src/leverframe/web/lib", ""),
+        ("src/leverframe/web/lib", "lib/"),
         ("docs", ""),
     ],
 )

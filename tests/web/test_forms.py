@@ -22,10 +22,10 @@ async (spec) => {
   const base = document.querySelector("script[type=module]").src.replace(/[^/]+$/, "");
   const [{ render }, { Form }, { Context }, { Live }, words] = await Promise.all([
     import(base + "vendor/lit-html.js"),
-    import(base + "lib/form.js"),
-    import(base + "lib/context.js"),
-    import(base + "lib/live.js"),
-    import(base + "lib/words.js"),
+    import(base + "lib/forms/form.js"),
+    import(base + "lib/live/context.js"),
+    import(base + "lib/live/live.js"),
+    import(base + "lib/format/words.js"),
   ]);
   const place = document.createElement("div");
   document.body.prepend(place);

@@ -59,7 +59,7 @@ async () => {{
   const {{ PAGES }} = await import("/web/pages/index.js");
   // Of the pages themselves, which then fetch none again.
   const base = document.querySelector("script[type=module]").src.replace(/[^/]+$/, "");
-  const {{ useStyle }} = await import(`${{base}}lib/style_sheet.js`);
+  const {{ useStyle }} = await import(`${{base}}lib/frame/look.js`);
   await Promise.all(PAGES.flatMap(({{ styles = [] }}) => styles).map(useStyle));
   const named = (name) =>
     [...document.styleSheets].filter(({{ href }}) => href?.endsWith(`/styles/${{name}}.css`));

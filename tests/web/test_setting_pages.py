@@ -77,7 +77,7 @@ def same_as_in_newest(profile: Profile) -> list[str]:
     for name, commands in by_name(profile).items():
         if newest.get(name) == commands:
             forms = [command["items"][0]["text"] for command in commands]
-            # As fields call their command: lib/bound_field.js makes ids of it.
+            # As fields call their command: lib/forms/bound_field.js makes ids of it.
             beginnings += [name, re.sub("<.>", "", name), *forms]
     return [re.sub(r"[^\w-]", "_", beginning) + "-" for beginning in beginnings]
 

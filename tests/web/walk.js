@@ -173,7 +173,7 @@ globalThis.walk = async (options) => {
   document.body.style.contentVisibility = "hidden";
   // Of the page itself, which has its words; by another path it would be a second one without.
   const base = document.querySelector("script[type=module]").src.replace(/[^/]+$/, "");
-  durations = await import(`${base}lib/durations.js`);
+  durations = await import(`${base}lib/format/numbers.js`);
   const values = {};
   const problems = [];
   let known = null;

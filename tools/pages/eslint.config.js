@@ -23,7 +23,7 @@ const REFUSED = [
 // A slash within a pattern would end it, so it is written as its code.
 const ADDRESS = "/^\\x2F([a-z_]+[.]cgi|(api|json|xml|web)\\x2F)/";
 const ADDRESSES = [`Literal[value=${ADDRESS}]`, `TemplateElement[value.raw=${ADDRESS}]`].map(
-  (selector) => ({ selector, message: "Only lib/api.js and fleet/node_api.js know addresses." }),
+  (selector) => ({ selector, message: "Only api.js and fleet/node_api.js know addresses." }),
 );
 
 // A controller may be far away from its reader, whose clock and zone say nothing about it.
@@ -33,7 +33,7 @@ const LOCAL_TIMES = [
   "MemberExpression[object.name='Intl'][property.name='DateTimeFormat']",
 ].map((selector) => ({
   selector,
-  message: "Times are those of the place: use lib/zone.js and lib/moments.js.",
+  message: "Times are those of the place: use lib/format/zone.js and lib/format/moments.js.",
 }));
 
 // A file opens with a comment that says what it is.
@@ -86,11 +86,11 @@ export default [
   },
   {
     // The controller, and a node with many of them.
-    files: [`${WEB}/lib/api.js`, `${WEB}/fleet/node_api.js`],
+    files: [`${WEB}/lib/live/api.js`, `${WEB}/fleet/node_api.js`],
     rules: { "no-restricted-syntax": ["error", ...REFUSED, ...LOCAL_TIMES] },
   },
   {
-    files: [`${WEB}/lib/zone.js`, `${WEB}/lib/moments.js`],
+    files: [`${WEB}/lib/format/zone.js`, `${WEB}/lib/format/moments.js`],
     rules: { "no-restricted-syntax": ["error", ...REFUSED, ...ADDRESSES] },
   },
   {

@@ -1,22 +1,7 @@
 // The frame around every page, and the start of it all.
 
 import { html, nothing, render } from "./vendor/lit-html.js";
-import * as api from "./lib/api.js";
-import { causePatterns } from "./lib/causes.js";
-import { Context } from "./lib/context.js";
-import { showFavicon } from "./lib/favicon.js";
-import { findingsHere } from "./lib/findings.js";
-import { keepFocus } from "./lib/focus.js";
-import { header, leaveQuestion, lostBanner } from "./lib/frame.js";
-import { Live } from "./lib/live.js";
-import { closeMenusOutside } from "./lib/menu.js";
-import { findPage, mayOpen, pageLinks, phoneBar } from "./lib/navigation.js";
-import { watchPresses } from "./lib/press.js";
-import { Router, address, here } from "./lib/router.js";
-import { SearchDoor } from "./lib/search_door.js";
-import { useStyle } from "./lib/style_sheet.js";
-import { applyTheme } from "./lib/theme.js";
-import { withNames } from "./lib/things.js";
+import { zoneNoteOf } from "./lib/format/moments.js";
 import {
   fetchWords,
   followSetting,
@@ -26,8 +11,27 @@ import {
   t,
   useCodes,
   usePageWords,
-} from "./lib/words.js";
-import { zoneNoteOf } from "./lib/zone_note.js";
+} from "./lib/format/words.js";
+import {
+  findPage,
+  header,
+  leaveQuestion,
+  lostBanner,
+  mayOpen,
+  pageLinks,
+  phoneBar,
+} from "./lib/frame/frame.js";
+import { applyTheme, useStyle } from "./lib/frame/look.js";
+import { closeMenusOutside } from "./lib/frame/menu.js";
+import { address, here, Router } from "./lib/frame/router.js";
+import { SearchDoor } from "./lib/frame/search_door.js";
+import * as api from "./lib/live/api.js";
+import { Context } from "./lib/live/context.js";
+import { keepFocus, watchPresses } from "./lib/live/drawing.js";
+import { Live } from "./lib/live/live.js";
+import { findingsHere, showFavicon } from "./lib/things/findings.js";
+import { causePatterns } from "./lib/things/signs.js";
+import { withNames } from "./lib/things/things.js";
 import { FIRST_RUN, HOMEPAGES, load, movedTo } from "./pages/index.js";
 
 /** @import { Drawer } from "./pages/things/drawer.js" */
@@ -183,7 +187,7 @@ class App {
   // What a search led to.
   /** @param {string} text */
   async #reveal(text) {
-    const { reveal } = await import("./pages/search/reveal.js");
+    const { reveal } = await import("./pages/search/dialog.js");
     reveal(text);
   }
 

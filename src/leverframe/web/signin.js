@@ -38,7 +38,7 @@ function offerToShow(button) {
   });
 }
 
-// As chosen on the pages, see lib/theme.js; strangers may not have that file.
+// As chosen on the pages, see lib/frame/look.js; strangers may not have that file.
 document.documentElement.dataset.theme = localStorage.getItem("leverframe.theme") ?? "system";
 keepAddress();
 document.querySelectorAll("button[data-shows]").forEach((button) => {

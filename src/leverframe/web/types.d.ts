@@ -4,16 +4,16 @@
 
 // What is passed around.
 
-type Context = import("./lib/context.js").Context;
+type Context = import("./lib/live/context.js").Context;
 // Of an administrator, who may read the settings: all pages but those for everybody.
 type AdminContext = Context & { settings: Settings };
-type Live = import("./lib/live.js").Live;
-type Overview = import("./lib/overview.js").Overview;
-type Commands = Pick<import("./lib/commands.js").Commands, "all" | "find" | "get">;
-type Command = import("./lib/commands.js").Command;
-type Form = import("./lib/form.js").Form;
-type BoundField = import("./lib/bound_field.js").BoundField;
-type Row = import("./lib/request.js").Row;
+type Live = import("./lib/live/live.js").Live;
+type Overview = import("./lib/live/context.js").Overview;
+type Commands = Pick<import("./lib/live/commands.js").Commands, "all" | "find" | "get">;
+type Command = import("./lib/live/commands.js").Command;
+type Form = import("./lib/forms/form.js").Form;
+type BoundField = import("./lib/forms/bound_field.js").BoundField;
+type Row = import("./lib/forms/bound_field.js").Row;
 
 // What is drawn. `Template` is anything that lit-html can draw.
 
@@ -77,7 +77,7 @@ interface Route {
   thing: string | null;
 }
 
-// See lib/things.js.
+// See lib/things/things.js.
 interface Thing {
   label: string;
   kind: string | null;
@@ -336,7 +336,7 @@ type CommandField = Omit<Api.Replies["/api/commands"][number]["fields"][number],
 };
 
 // What may be set: the schema of a field of a command. Which members it has depends on its type;
-// lib/schema.js asks for it first.
+// lib/forms/schema.js asks for it first.
 interface Schema {
   type: "integer" | "string" | "array" | "object";
   minimum: number;
@@ -392,7 +392,7 @@ type Read = (field: { command: Command; at: ByLetter; letter: string; spec: Part
 // An item of the test bench: name and value.
 type BenchItem = [string, string];
 
-// A field of a card: see lib/form.js.
+// A field of a card: see lib/forms/form.js.
 interface FieldSpec {
   command: string;
   at?: ByLetter;
@@ -448,7 +448,7 @@ interface Drawn {
 }
 type Draw = (field: DrawnField, drawn: Drawn) => Template;
 
-// See lib/action.js and lib/lever.js.
+// See lib/forms/action.js and lib/things/lever.js.
 interface ActionSpec {
   label?: Named;
   plainLabel?(): string;

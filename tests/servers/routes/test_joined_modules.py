@@ -73,9 +73,9 @@ def test_the_front_page_names_one_script_and_the_others_keep_their_modules() -> 
     assert _text(start).endswith("})();\n")
     assert "firstView" not in _text("/web/app.js")
     of_front = start.removesuffix("/app.js")
-    assert "firstView" in _text(f"{of_front}/lib/words.js")
+    assert "firstView" in _text(f"{of_front}/lib/format/words.js")
     [units] = re.findall(r'src="([^"]+)/units/app.js"', _text("/web/units.html"))
-    assert _text(f"{units}/lib/words.js") == _text("/web/lib/words.js")
+    assert _text(f"{units}/lib/format/words.js") == _text("/web/lib/format/words.js")
 
 
 def _text(path: str) -> str:

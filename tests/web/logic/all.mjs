@@ -6,7 +6,7 @@ import { readdirSync } from "node:fs";
 import { before, describe } from "node:test";
 
 import { controller } from "./browser.mjs";
-import { chooseLanguage } from "../../../src/leverframe/web/lib/words.js";
+import { chooseLanguage } from "../../../src/leverframe/web/lib/format/words.js";
 
 function startAnew() {
   controller.reset();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { before, beforeEach, test } from "node:test";
 
 import { asEntries, auditWords } from "../../../src/leverframe/web/pages/log/entries.js";
-import * as words from "../../../src/leverframe/web/lib/words.js";
+import * as words from "../../../src/leverframe/web/lib/format/words.js";
 import { openContext } from "./helpers.js";
 
 let context;

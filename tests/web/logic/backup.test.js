@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { secretsIn } from "../../../src/leverframe/web/settings/backup/file_secrets.js";
+import { secretsIn } from "../../../src/leverframe/web/settings/backup.js";
 
 const HEAD = `LEVERFRAME\0\u0001${"x".repeat(32)}`;
 const fileOf = (content) => new Blob([HEAD, JSON.stringify(content)]);

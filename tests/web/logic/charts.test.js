@@ -3,24 +3,24 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { digitsOf } from "../../../src/leverframe/web/lib/chart/axes.js";
-import { Fingers } from "../../../src/leverframe/web/lib/chart/fingers.js";
-import { roomy } from "../../../src/leverframe/web/lib/chart/lines.js";
+import { digitsOf } from "../../../src/leverframe/web/lib/things/axes.js";
+import { Fingers } from "../../../src/leverframe/web/lib/things/figure.js";
+import { roomy } from "../../../src/leverframe/web/lib/things/charts.js";
 import {
   barsOf,
   joined,
   shifted,
   summaryOf,
   tableOf,
-} from "../../../src/leverframe/web/lib/chart/table.js";
-import { Course as ChartCourse } from "../../../src/leverframe/web/pages/charts/course.js";
+} from "../../../src/leverframe/web/lib/things/history.js";
+import { Course as ChartCourse } from "../../../src/leverframe/web/pages/charts/legend.js";
 import { View } from "../../../src/leverframe/web/pages/charts/view.js";
-import { Course } from "../../../src/leverframe/web/pages/pid/course.js";
+import { Course } from "../../../src/leverframe/web/pages/pid/trend.js";
 import {
   LastHour,
   drawn as sketched,
   rise,
-} from "../../../src/leverframe/web/pages/status/last_hour.js";
+} from "../../../src/leverframe/web/pages/status/tiles.js";
 import { controller } from "./browser.mjs";
 
 beforeEach(() => {

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
-import * as api from "../../../src/leverframe/web/lib/api.js";
-import { usePageWords } from "../../../src/leverframe/web/lib/words.js";
-import { CommandCard } from "../../../src/leverframe/web/pages/console/command_card.js";
+import * as api from "../../../src/leverframe/web/lib/live/api.js";
+import { usePageWords } from "../../../src/leverframe/web/lib/format/words.js";
+import { CommandCard } from "../../../src/leverframe/web/pages/console/cards.js";
 import { facts } from "./browser.mjs";
 import { VERSIONS, commandsOf, markup, openContext } from "./helpers.js";
 

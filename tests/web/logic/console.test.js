@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { before, test } from "node:test";
 
-import { described, useDescriptions } from "../../../src/leverframe/web/lib/described.js";
-import { chooseLanguage, usePageWords } from "../../../src/leverframe/web/lib/words.js";
-import { versions } from "../../../src/leverframe/web/pages/console/command_card.js";
-import { fieldName } from "../../../src/leverframe/web/pages/console/field_names.js";
+import { described, useDescriptions } from "../../../src/leverframe/web/lib/live/commands.js";
+import { chooseLanguage, usePageWords } from "../../../src/leverframe/web/lib/format/words.js";
+import { versions } from "../../../src/leverframe/web/pages/console/cards.js";
+import { fieldName } from "../../../src/leverframe/web/pages/console/fields.js";
 import { VERSIONS, commandsOf, openContext } from "./helpers.js";
 
 before(openContext);

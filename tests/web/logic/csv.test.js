@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
-import { UnclosedQuote, parsed, written } from "../../../src/leverframe/web/lib/csv.js";
-import { usePageWords } from "../../../src/leverframe/web/lib/words.js";
+import { UnclosedQuote, parsed, written } from "../../../src/leverframe/web/lib/forms/files.js";
+import { usePageWords } from "../../../src/leverframe/web/lib/format/words.js";
 import { ReadingsDraft } from "../../../src/leverframe/web/pages/modbus_devices/draft.js";
-import { tableOf, take } from "../../../src/leverframe/web/pages/modbus_devices/exchange.js";
+import { tableOf, take } from "../../../src/leverframe/web/pages/modbus_devices/draft.js";
 import { openContext } from "./helpers.js";
 
 let context;

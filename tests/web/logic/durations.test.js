@@ -3,21 +3,21 @@
 import assert from "node:assert/strict";
 import { afterEach, before, test } from "node:test";
 
-import { NEVER } from "../../../src/leverframe/web/lib/bound_field.js";
+import { NEVER } from "../../../src/leverframe/web/lib/forms/bound_field.js";
 import {
   durationText,
   inOneUnit,
   roughText,
   secondsOf,
-} from "../../../src/leverframe/web/lib/durations.js";
-import { Form } from "../../../src/leverframe/web/lib/form.js";
+} from "../../../src/leverframe/web/lib/format/numbers.js";
+import { Form } from "../../../src/leverframe/web/lib/forms/form.js";
 import {
   allowed,
   problemOf,
   typedFrom,
   valueFrom,
-} from "../../../src/leverframe/web/lib/schema.js";
-import * as words from "../../../src/leverframe/web/lib/words.js";
+} from "../../../src/leverframe/web/lib/forms/schema.js";
+import * as words from "../../../src/leverframe/web/lib/format/words.js";
 import { controller } from "./browser.mjs";
 import { openContext, targets, textOf } from "./helpers.js";
 

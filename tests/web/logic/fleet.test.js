@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { before, beforeEach, test } from "node:test";
 
-import { addressWith, readAddress } from "../../../src/leverframe/web/fleet/address.js";
+import { addressWith, readAddress } from "../../../src/leverframe/web/fleet/view.js";
 import { Bulk } from "../../../src/leverframe/web/fleet/bulk.js";
 import { Changes, together } from "../../../src/leverframe/web/fleet/changes.js";
 import { Confirmed } from "../../../src/leverframe/web/fleet/confirmed.js";
@@ -11,14 +11,14 @@ import { GroupTime } from "../../../src/leverframe/web/fleet/group_time.js";
 import { lastHour, levers, list } from "../../../src/leverframe/web/fleet/list.js";
 import * as node from "../../../src/leverframe/web/fleet/node_api.js";
 import { Nodes, stateOf, troublesOf } from "../../../src/leverframe/web/fleet/nodes.js";
-import { paging } from "../../../src/leverframe/web/fleet/paging.js";
-import { PlaceChoice } from "../../../src/leverframe/web/fleet/place_choice.js";
+import { paging } from "../../../src/leverframe/web/fleet/view.js";
+import { PlaceChoice } from "../../../src/leverframe/web/fleet/choices.js";
 import { comparison, effectWords, results } from "../../../src/leverframe/web/fleet/results.js";
 import { Rollouts, underWay } from "../../../src/leverframe/web/fleet/rollouts.js";
 import { withChange } from "../../../src/leverframe/web/fleet/view.js";
-import { Refused } from "../../../src/leverframe/web/lib/api.js";
-import { whyNot } from "../../../src/leverframe/web/lib/why_not.js";
-import * as words from "../../../src/leverframe/web/lib/words.js";
+import { Refused } from "../../../src/leverframe/web/lib/live/api.js";
+import { whyNot } from "../../../src/leverframe/web/lib/forms/action.js";
+import * as words from "../../../src/leverframe/web/lib/format/words.js";
 import { markup, openContext, textOf } from "./helpers.js";
 
 const row = (name, more = {}) => ({

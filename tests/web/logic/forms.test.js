@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { drawField } from "../../../src/leverframe/web/lib/fields.js";
-import { Form } from "../../../src/leverframe/web/lib/form.js";
-import { requestsOf } from "../../../src/leverframe/web/lib/request.js";
-import { caseOf, typedFrom } from "../../../src/leverframe/web/lib/schema.js";
-import * as words from "../../../src/leverframe/web/lib/words.js";
+import { drawField } from "../../../src/leverframe/web/lib/forms/fields.js";
+import { Form } from "../../../src/leverframe/web/lib/forms/form.js";
+import { requestsOf } from "../../../src/leverframe/web/lib/forms/bound_field.js";
+import { caseOf, typedFrom } from "../../../src/leverframe/web/lib/forms/schema.js";
+import * as words from "../../../src/leverframe/web/lib/format/words.js";
 import { controller, facts } from "./browser.mjs";
 import { VERSIONS, commandsOf, markup, openContext, targets, textOf } from "./helpers.js";
 

@@ -1,10 +1,10 @@
 // What the tests of the pages' logic share.
 
 import { controller, facts } from "./browser.mjs";
-import { Commands } from "../../../src/leverframe/web/lib/commands.js";
-import { Context } from "../../../src/leverframe/web/lib/context.js";
-import { Live } from "../../../src/leverframe/web/lib/live.js";
-import * as words from "../../../src/leverframe/web/lib/words.js";
+import { Commands } from "../../../src/leverframe/web/lib/live/commands.js";
+import { Context } from "../../../src/leverframe/web/lib/live/context.js";
+import { Live } from "../../../src/leverframe/web/lib/live/live.js";
+import * as words from "../../../src/leverframe/web/lib/format/words.js";
 
 export const VERSIONS = Object.keys(facts("commands"));
 export const commandsOf = (version) => new Commands(facts("commands")[version]);

@@ -12,13 +12,13 @@ import {
   journalWords,
   plainText,
   thingsOf,
-} from "../../../src/leverframe/web/lib/journal.js";
+} from "../../../src/leverframe/web/lib/things/journal.js";
 import {
   settingName,
   settingWords,
   thingOfSetting,
-} from "../../../src/leverframe/web/lib/setting_words.js";
-import * as words from "../../../src/leverframe/web/lib/words.js";
+} from "../../../src/leverframe/web/lib/format/setting_words.js";
+import * as words from "../../../src/leverframe/web/lib/format/words.js";
 import { controller } from "./browser.mjs";
 import { markup, openContext, textOf } from "./helpers.js";
 

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { causeOf } from "../../../src/leverframe/web/lib/causes.js";
-import { Lever } from "../../../src/leverframe/web/lib/lever.js";
-import { mover, standing } from "../../../src/leverframe/web/lib/lever_state.js";
-import { shown } from "../../../src/leverframe/web/lib/quantities.js";
+import { causeOf } from "../../../src/leverframe/web/lib/things/signs.js";
+import { Lever } from "../../../src/leverframe/web/lib/things/lever.js";
+import { mover, standing } from "../../../src/leverframe/web/lib/things/lever_state.js";
+import { shown } from "../../../src/leverframe/web/lib/format/numbers.js";
 import { controller } from "./browser.mjs";
 import { markup, openContext } from "./helpers.js";
 

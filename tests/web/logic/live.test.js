@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 
-import { Followed } from "../../../src/leverframe/web/lib/followed.js";
-import { Live } from "../../../src/leverframe/web/lib/live.js";
+import { Followed } from "../../../src/leverframe/web/lib/live/live.js";
+import { Live } from "../../../src/leverframe/web/lib/live/live.js";
 
 for (const [virtual, left] of [
   [false, 29],

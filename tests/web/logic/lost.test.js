@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { Duty } from "../../../src/leverframe/web/lib/duty.js";
-import { Switches } from "../../../src/leverframe/web/lib/switches.js";
-import { fetchWords, speaking } from "../../../src/leverframe/web/lib/words.js";
+import { Duty } from "../../../src/leverframe/web/lib/things/switches.js";
+import { Switches } from "../../../src/leverframe/web/lib/things/switches.js";
+import { fetchWords, speaking } from "../../../src/leverframe/web/lib/format/words.js";
 import { Knob } from "../../../src/leverframe/web/pages/simulation/knob.js";
-import { Pin } from "../../../src/leverframe/web/pages/simulation/pin.js";
+import { Pin } from "../../../src/leverframe/web/pages/simulation/knob.js";
 import { PulseMenu } from "../../../src/leverframe/web/pages/status/pulse.js";
 import { OnFor } from "../../../src/leverframe/web/pages/things/on_for.js";
 import { controller } from "./browser.mjs";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { judged, stepResponse } from "../../../src/leverframe/web/pages/pid/step.js";
+import { judged, stepResponse } from "../../../src/leverframe/web/pages/pid/step_card.js";
 
 const PLANT = { gain: 40, lag: 600 };
 const end = (gains) => stepResponse(gains, PLANT, 1).values.at(-1);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
-import { ReadingCodes } from "../../../src/leverframe/web/lib/reading_codes.js";
+import { ReadingCodes } from "../../../src/leverframe/web/lib/forms/reading_codes.js";
 import { controller } from "./browser.mjs";
 import { openContext, textOf } from "./helpers.js";
 

@@ -10,9 +10,9 @@ import {
   leave,
   note,
   step,
-} from "../../../src/leverframe/web/lib/router.js";
-import { thingAddress } from "../../../src/leverframe/web/lib/things.js";
-import { findPage, mayOpen, offeredGroups } from "../../../src/leverframe/web/lib/navigation.js";
+} from "../../../src/leverframe/web/lib/frame/router.js";
+import { thingAddress } from "../../../src/leverframe/web/lib/things/things.js";
+import { findPage, mayOpen, offeredGroups } from "../../../src/leverframe/web/lib/frame/frame.js";
 import { movedTo } from "../../../src/leverframe/web/pages/index.js";
 import { commandsOf, openContext } from "./helpers.js";
 

@@ -3,12 +3,16 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
-import { compared } from "../../../src/leverframe/web/lib/lever_state.js";
-import { setText } from "../../../src/leverframe/web/lib/quantities.js";
-import { secondsOfDay, timeText } from "../../../src/leverframe/web/lib/time_of_day.js";
-import { numberedRules } from "../../../src/leverframe/web/lib/tree.js";
-import { LANGUAGES, chooseLanguage, usePageWords } from "../../../src/leverframe/web/lib/words.js";
-import { adviceList, reason } from "../../../src/leverframe/web/pages/rules/advice.js";
+import { compared } from "../../../src/leverframe/web/lib/things/lever_state.js";
+import { setText } from "../../../src/leverframe/web/lib/format/numbers.js";
+import { secondsOfDay, timeText } from "../../../src/leverframe/web/lib/format/moments.js";
+import { numberedRules } from "../../../src/leverframe/web/lib/live/tree.js";
+import {
+  LANGUAGES,
+  chooseLanguage,
+  usePageWords,
+} from "../../../src/leverframe/web/lib/format/words.js";
+import { adviceList, reason } from "../../../src/leverframe/web/pages/rules/list.js";
 import { Draft, EMPTY_RULE } from "../../../src/leverframe/web/pages/rules/draft.js";
 import {
   dependence,
@@ -16,9 +20,9 @@ import {
   hoursText,
   shortSentence,
 } from "../../../src/leverframe/web/pages/rules/sentence.js";
-import { deletion, restoration } from "../../../src/leverframe/web/pages/rules/deletion.js";
+import { deletion, restoration } from "../../../src/leverframe/web/pages/rules/what_if.js";
 import { sourceGroups } from "../../../src/leverframe/web/pages/rules/blanks.js";
-import { stateOf } from "../../../src/leverframe/web/pages/rules/row.js";
+import { stateOf } from "../../../src/leverframe/web/pages/rules/list.js";
 import { Trial } from "../../../src/leverframe/web/pages/rules/trial.js";
 import {
   differences,
@@ -26,7 +30,7 @@ import {
   spansOf,
   thresholds,
   without,
-} from "../../../src/leverframe/web/pages/rules/trial_logic.js";
+} from "../../../src/leverframe/web/pages/rules/trial.js";
 import {
   dependentsOf,
   endDays,
@@ -34,9 +38,9 @@ import {
   watchers,
   windowOf,
 } from "../../../src/leverframe/web/pages/rules/window.js";
-import { ruleFrom } from "../../../src/leverframe/web/pages/rules/templates.js";
+import { ruleFrom } from "../../../src/leverframe/web/pages/rules/what_if.js";
 import { EntryDraft, wireOf } from "../../../src/leverframe/web/pages/schedule/entry.js";
-import { daysText, entrySentence } from "../../../src/leverframe/web/pages/schedule/sentences.js";
+import { daysText, entrySentence } from "../../../src/leverframe/web/pages/schedule/entry.js";
 import {
   copied,
   dayCopied,

@@ -12,10 +12,10 @@ import {
   typedFrom,
   valueFrom,
   wireText,
-} from "../../../src/leverframe/web/lib/schema.js";
-import { limitText } from "../../../src/leverframe/web/lib/numbers.js";
-import * as words from "../../../src/leverframe/web/lib/words.js";
-import { typedFromWire } from "../../../src/leverframe/web/pages/console/from_wire.js";
+} from "../../../src/leverframe/web/lib/forms/schema.js";
+import { limitText } from "../../../src/leverframe/web/lib/format/numbers.js";
+import * as words from "../../../src/leverframe/web/lib/format/words.js";
+import { typedFromWire } from "../../../src/leverframe/web/pages/console/fields.js";
 import { VERSIONS, commandsOf, openContext } from "./helpers.js";
 
 before(openContext);

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { chooseLanguage } from "../../../src/leverframe/web/lib/words.js";
-import { folded } from "../../../src/leverframe/web/lib/folded.js";
+import { chooseLanguage } from "../../../src/leverframe/web/lib/format/words.js";
+import { folded } from "../../../src/leverframe/web/lib/format/words.js";
 import { allEntries, bestOf } from "../../../src/leverframe/web/pages/search/entries.js";
 import { openContext } from "./helpers.js";
 

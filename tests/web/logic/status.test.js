@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { amounts } from "../../../src/leverframe/web/pages/status/amounts.js";
+import { amounts } from "../../../src/leverframe/web/pages/status/meters.js";
 
 const HOUR = 3600;
 const MIDNIGHT = 100 * 24 * HOUR;

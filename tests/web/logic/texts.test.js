@@ -21,7 +21,7 @@ const NAMING = ["label", "title", "note", "hint", "done", "danger"];
 
 // Whose words a module uses: those of its page, or of the frame.
 function pageOf(path) {
-  const [, page] = /^(?:(?:pages|lib|settings)\/)?(\w+)/.exec(path) ?? [];
+  const [, page] = /^(?:(?:pages|lib\/\w+|settings)\/)?(\w+)/.exec(path) ?? [];
   return PAGES.includes(page) ? page : "frame";
 }
 

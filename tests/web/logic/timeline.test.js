@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { pathOf, pointsOf, valueAt } from "../../../src/leverframe/web/lib/course.js";
+import { pathOf, pointsOf, valueAt } from "../../../src/leverframe/web/lib/things/history.js";
 import {
   begunAt,
   decidedBy,
@@ -12,10 +12,10 @@ import {
   stepsOf,
 } from "../../../src/leverframe/web/pages/timeline/chain.js";
 import { ticksOf } from "../../../src/leverframe/web/pages/timeline/picture.js";
-import { Recorded } from "../../../src/leverframe/web/pages/timeline/recorded.js";
+import { Recorded } from "../../../src/leverframe/web/pages/timeline/rows.js";
 import { dutyWord } from "../../../src/leverframe/web/pages/timeline/story.js";
-import { Stretch } from "../../../src/leverframe/web/pages/timeline/stretch.js";
-import { secondOfDay, useZone } from "../../../src/leverframe/web/lib/zone.js";
+import { Stretch } from "../../../src/leverframe/web/pages/timeline/head.js";
+import { secondOfDay, useZone } from "../../../src/leverframe/web/lib/format/zone.js";
 import { controller } from "./browser.mjs";
 
 beforeEach(() => {

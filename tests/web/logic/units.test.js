@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { contextOf } from "../../../src/leverframe/web/lib/foreign_context.js";
-import * as words from "../../../src/leverframe/web/lib/words.js";
-import { fileText } from "../../../src/leverframe/web/units/file_words.js";
+import { contextOf } from "../../../src/leverframe/web/lib/format/setting_words.js";
+import * as words from "../../../src/leverframe/web/lib/format/words.js";
+import { fileText } from "../../../src/leverframe/web/units/plan.js";
 import { openContext } from "./helpers.js";
 
 const CONTEXT = contextOf({ DS1: "Cellar" });

@@ -3,19 +3,19 @@
 import assert from "node:assert/strict";
 import { before, beforeEach, test } from "node:test";
 
-import * as api from "../../../src/leverframe/web/lib/api.js";
+import * as api from "../../../src/leverframe/web/lib/live/api.js";
 import {
   READINGS,
   SHOWN_PLACES,
   indexOf,
   isState,
-} from "../../../src/leverframe/web/lib/labels.js";
-import { moment, shortMoment } from "../../../src/leverframe/web/lib/moments.js";
-import { shown } from "../../../src/leverframe/web/lib/quantities.js";
-import { PLACES, rich } from "../../../src/leverframe/web/lib/rich.js";
-import { withNames } from "../../../src/leverframe/web/lib/things.js";
-import { isSame, valueAt } from "../../../src/leverframe/web/lib/tree.js";
-import * as words from "../../../src/leverframe/web/lib/words.js";
+} from "../../../src/leverframe/web/lib/things/labels.js";
+import { moment, shortMoment } from "../../../src/leverframe/web/lib/format/moments.js";
+import { shown } from "../../../src/leverframe/web/lib/format/numbers.js";
+import { PLACES, rich } from "../../../src/leverframe/web/lib/format/words.js";
+import { withNames } from "../../../src/leverframe/web/lib/things/things.js";
+import { isSame, valueAt } from "../../../src/leverframe/web/lib/live/tree.js";
+import * as words from "../../../src/leverframe/web/lib/format/words.js";
 import { controller } from "./browser.mjs";
 import { openContext } from "./helpers.js";
 

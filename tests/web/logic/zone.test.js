@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { afterEach, before, test } from "node:test";
 
 import { textOf } from "./helpers.js";
-import { roundTimes } from "../../../src/leverframe/web/lib/chart/round_times.js";
-import { dayName } from "../../../src/leverframe/web/lib/journal.js";
+import { roundTimes } from "../../../src/leverframe/web/lib/things/axes.js";
+import { dayName } from "../../../src/leverframe/web/lib/things/journal.js";
 import {
   dayNumber,
   dayText,
@@ -14,9 +14,9 @@ import {
   moment,
   shortMoment,
   weekdayName,
-} from "../../../src/leverframe/web/lib/moments.js";
-import { secondsUntil } from "../../../src/leverframe/web/lib/pulse.js";
-import * as words from "../../../src/leverframe/web/lib/words.js";
+} from "../../../src/leverframe/web/lib/format/moments.js";
+import { secondsUntil } from "../../../src/leverframe/web/lib/things/switches.js";
+import * as words from "../../../src/leverframe/web/lib/format/words.js";
 import {
   dayOf,
   dayStart,
@@ -29,8 +29,8 @@ import {
   wallOf,
   weekdayOf,
   zoneName,
-} from "../../../src/leverframe/web/lib/zone.js";
-import { zoneNote } from "../../../src/leverframe/web/lib/zone_note.js";
+} from "../../../src/leverframe/web/lib/format/zone.js";
+import { zoneNote } from "../../../src/leverframe/web/lib/format/moments.js";
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;

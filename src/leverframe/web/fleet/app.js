@@ -1,16 +1,14 @@
 // The page "Fleet" of a node: all its controllers, and what is done with many of them.
 
 import { html, nothing, render } from "../vendor/lit-html.js";
-import { icon } from "../lib/icon.js";
-import { closeMenusOutside } from "../lib/menu.js";
-import { fullMoment } from "../lib/moments.js";
-import { optionsOf } from "../lib/options.js";
-import { watchPresses } from "../lib/press.js";
-import { applyTheme } from "../lib/theme.js";
-import { isSame } from "../lib/tree.js";
-import { clock, serverText, startWords, t, useCodes, usePageWords } from "../lib/words.js";
-import { zoneNote } from "../lib/zone_note.js";
-import { addressWith, readAddress } from "./address.js";
+import { fullMoment, zoneNote } from "../lib/format/moments.js";
+import { clock, serverText, startWords, t, useCodes, usePageWords } from "../lib/format/words.js";
+import { optionsOf } from "../lib/forms/controls.js";
+import { applyTheme } from "../lib/frame/look.js";
+import { closeMenusOutside } from "../lib/frame/menu.js";
+import { watchPresses } from "../lib/live/drawing.js";
+import { isSame } from "../lib/live/tree.js";
+import { icon } from "../lib/things/signs.js";
 import { Bulk } from "./bulk.js";
 import { Changes } from "./changes.js";
 import { GroupTime } from "./group_time.js";
@@ -18,11 +16,10 @@ import { header } from "./header.js";
 import { list, sums } from "./list.js";
 import { Making } from "./making.js";
 import { Nodes } from "./nodes.js";
-import { paging } from "./paging.js";
 import { Rollouts } from "./rollouts.js";
 import { StartAgain } from "./start_again.js";
 import { Tenants } from "./tenants.js";
-import { FleetStream } from "./view.js";
+import { addressWith, FleetStream, paging, readAddress } from "./view.js";
 
 const TYPING_MS = 200;
 const SECOND_MS = 1000;

@@ -1,17 +1,16 @@
 // What is done with the controllers that are chosen: tried first where that can be, told for each.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { OUTPUTS } from "../lib/labels.js";
-import { optionsOf } from "../lib/options.js";
-import { kindName } from "../lib/things.js";
-import { whyNot } from "../lib/why_not.js";
-import { clock, t } from "../lib/words.js";
-import { addressWith } from "./address.js";
+import { clock, t } from "../lib/format/words.js";
+import { whyNot } from "../lib/forms/action.js";
+import { optionsOf } from "../lib/forms/controls.js";
+import { OUTPUTS } from "../lib/things/labels.js";
+import { kindName } from "../lib/things/things.js";
+import { PlaceChoice, TemplateChoice } from "./choices.js";
 import { Confirmed } from "./confirmed.js";
 import * as node from "./node_api.js";
-import { PlaceChoice } from "./place_choice.js";
 import { comparison, effectWords, results } from "./results.js";
-import { TemplateChoice } from "./template_choice.js";
+import { addressWith } from "./view.js";
 
 // What needs a text, and what else.
 const TEXT = ["command", "rollout", "tag", "untag", "snapshot", "rename"];

@@ -1,17 +1,18 @@
 // Who changed what on the controllers that are looked for, newest first.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { contextOf } from "../lib/foreign_context.js";
-import { icon } from "../lib/icon.js";
-import { moment } from "../lib/moments.js";
-import { optionsOf } from "../lib/options.js";
-import { whyNot } from "../lib/why_not.js";
-import { clock, fetchWords, speaking, t } from "../lib/words.js";
+import { moment } from "../lib/format/moments.js";
+import { contextOf } from "../lib/format/setting_words.js";
+import { clock, fetchWords, speaking, t } from "../lib/format/words.js";
+import { whyNot } from "../lib/forms/action.js";
+import { optionsOf } from "../lib/forms/controls.js";
+import { icon } from "../lib/things/signs.js";
 import { asEntries, auditWords, causeName, why } from "../pages/log/entries.js";
-import { addressWith } from "./address.js";
 import * as node from "./node_api.js";
+import { addressWith } from "./view.js";
 
 /** @import { Entry } from "../pages/log/entries.js" */
+
 /** @typedef {Entry & { changes: FleetChange[] }} Told of one controller, or of several alike */
 
 const CONTEXT = contextOf();

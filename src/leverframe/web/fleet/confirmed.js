@@ -2,8 +2,8 @@
 // button; what is refused is said there.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { whyNot } from "../lib/why_not.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
+import { whyNot } from "../lib/forms/action.js";
 
 export class Confirmed {
   #redraw;

@@ -1,10 +1,10 @@
 // The common time of all controllers, where it is virtual: moved by hand, or running.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { durationText } from "../lib/durations.js";
-import { exactMoment } from "../lib/moments.js";
-import { whyNot } from "../lib/why_not.js";
-import { t } from "../lib/words.js";
+import { exactMoment } from "../lib/format/moments.js";
+import { durationText } from "../lib/format/numbers.js";
+import { t } from "../lib/format/words.js";
+import { whyNot } from "../lib/forms/action.js";
 import * as node from "./node_api.js";
 
 const RATES = [1, 10, 60, 600];

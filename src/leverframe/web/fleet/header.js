@@ -1,12 +1,12 @@
 // The header of the page: the fleet, whether it is heard, and what everybody chooses.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { icon, mark } from "../lib/icon.js";
-import { ownMenu } from "../lib/own_menu.js";
-import { clock, t } from "../lib/words.js";
-import { addressWith } from "./address.js";
+import { clock, t } from "../lib/format/words.js";
+import { ownMenu } from "../lib/frame/menu.js";
+import { icon, mark } from "../lib/things/signs.js";
 import { troublesOf } from "./nodes.js";
 import { underWay } from "./rollouts.js";
+import { addressWith } from "./view.js";
 
 /**
  * @param {import("./view.js").FleetStream} stream

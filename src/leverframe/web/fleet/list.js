@@ -1,10 +1,10 @@
 // The list of controllers: health, name, worst finding, levers, the last hour, tags, version.
 
 import { html, nothing, svg } from "../vendor/lit-html.js";
-import { icon } from "../lib/icon.js";
-import { shortMoment } from "../lib/moments.js";
-import { findingSentence, t } from "../lib/words.js";
-import { addressWith } from "./address.js";
+import { shortMoment } from "../lib/format/moments.js";
+import { findingSentence, t } from "../lib/format/words.js";
+import { icon } from "../lib/things/signs.js";
+import { addressWith } from "./view.js";
 
 const HEALTHS = /** @type {const} */ (["fine", "attention", "fault", "off", "unknown"]);
 const STEP = 11;

@@ -1,12 +1,12 @@
 // New controllers: from a template, or as copies of another one.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { optionsOf } from "../lib/options.js";
-import { whyNot } from "../lib/why_not.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
+import { whyNot } from "../lib/forms/action.js";
+import { optionsOf } from "../lib/forms/controls.js";
+import * as api from "../lib/live/api.js";
+import { FACTORY, TemplateChoice } from "./choices.js";
 import * as node from "./node_api.js";
-import { FACTORY, TemplateChoice } from "./template_choice.js";
 
 const nothingGiven = () => ({ name: "", count: "1", tags: "", address: "", hw: "", sw: "" });
 

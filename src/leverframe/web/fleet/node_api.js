@@ -1,6 +1,6 @@
 // The only file that knows the addresses of a node.
 
-import { answer, queryOf, read, send } from "../lib/api.js";
+import { answer, queryOf, read, send } from "../lib/live/api.js";
 
 const BASE = "/api/fleet";
 

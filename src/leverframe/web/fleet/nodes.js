@@ -1,10 +1,10 @@
 // The nodes that share the database: who lives, who has how much, and how the database is.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { roughText } from "../lib/durations.js";
-import { icon } from "../lib/icon.js";
-import { moment } from "../lib/moments.js";
-import { decimal, t } from "../lib/words.js";
+import { moment } from "../lib/format/moments.js";
+import { roughText } from "../lib/format/numbers.js";
+import { decimal, t } from "../lib/format/words.js";
+import { icon } from "../lib/things/signs.js";
 import { Confirmed } from "./confirmed.js";
 import * as node from "./node_api.js";
 

@@ -1,12 +1,11 @@
 // What became, or would become, of something for each controller: refusals first.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { contextOf } from "../lib/foreign_context.js";
-import { icon } from "../lib/icon.js";
-import { stateWord } from "../lib/level_words.js";
-import { settingName, settingWords, valueText } from "../lib/setting_words.js";
-import { kindName } from "../lib/things.js";
-import { serverText, t } from "../lib/words.js";
+import { contextOf, settingName, settingWords, valueText } from "../lib/format/setting_words.js";
+import { serverText, t } from "../lib/format/words.js";
+import { stateWord } from "../lib/things/labels.js";
+import { icon } from "../lib/things/signs.js";
+import { kindName } from "../lib/things/things.js";
 
 const DONE = 200;
 // So many lines are shown, and so many names in each.

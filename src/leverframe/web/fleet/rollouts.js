@@ -1,11 +1,11 @@
 // Roll-outs: how far each group is, what holds them up, and what can be done with them now.
 
 import { html, nothing, svg } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { durationText } from "../lib/durations.js";
-import { icon } from "../lib/icon.js";
-import { moment } from "../lib/moments.js";
-import { serverText, t } from "../lib/words.js";
+import { moment } from "../lib/format/moments.js";
+import { durationText } from "../lib/format/numbers.js";
+import { serverText, t } from "../lib/format/words.js";
+import * as api from "../lib/live/api.js";
+import { icon } from "../lib/things/signs.js";
 import { Confirmed } from "./confirmed.js";
 import * as node from "./node_api.js";
 import { resultList } from "./results.js";

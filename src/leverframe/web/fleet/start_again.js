@@ -1,7 +1,7 @@
 // Controllers that did not start with their node: tried again by its operator.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
 import { Confirmed } from "./confirmed.js";
 import * as node from "./node_api.js";
 

@@ -1,12 +1,12 @@
 // Tenants and their people, for the operator: listed, made and removed.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { whyNot } from "../lib/why_not.js";
-import { t } from "../lib/words.js";
-import { addressWith } from "./address.js";
+import { t } from "../lib/format/words.js";
+import { whyNot } from "../lib/forms/action.js";
 import { Confirmed } from "./confirmed.js";
 import * as node from "./node_api.js";
 import { passwords } from "./start_again.js";
+import { addressWith } from "./view.js";
 
 export class Tenants {
   #page;

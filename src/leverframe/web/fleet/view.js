@@ -1,7 +1,11 @@
-// What the node tells of the controllers in view, by one stream.
+// What of the fleet is looked at: by whom it is told, in which pages, at which address.
 
-import { useZone } from "../lib/zone.js";
+import { html, nothing } from "../vendor/lit-html.js";
+import { t } from "../lib/format/words.js";
+import { useZone } from "../lib/format/zone.js";
 import { stream } from "./node_api.js";
+
+// What the node tells of the controllers in view, by one stream.
 
 const RETRY_MS = 2000;
 export const ROWS = 50;
@@ -89,4 +93,56 @@ export function withChange(view, change) {
   const order = change.order ?? view.order;
   const rows = order.flatMap((name) => known.get(name) ?? []);
   return { ...view, ...change, order, rows };
+}
+
+// The way through a list that has more controllers than are in view.
+
+/** @param {number} matching @param {number} page */
+export function paging(matching, page) {
+  const pages = Math.max(1, Math.ceil(matching / ROWS));
+  if (pages === 1 && page === 1) return nothing;
+  const first = (page - 1) * ROWS + 1;
+  const last = Math.min(matching, page * ROWS);
+  /** @param {number} to @param {string} word */
+  const step = (to, word) =>
+    to >= 1 && to <= pages
+      ? html`<a href=${addressWith({ page: to })}>${word}</a>`
+      : html`<span class="quiet">${word}</span>`;
+  return html`<nav class="paging" aria-label=${t("paging")}>
+    ${step(page - 1, t("earlier"))}
+    <span>${t("in_view", { first: Math.min(first, last), last, matching })}</span>
+    ${step(page + 1, t("later"))}
+  </nav>`;
+}
+
+// What is looked for stands in the address, so that it can be kept and sent to somebody.
+
+/** @returns {{ wanted: FleetWanted, looked: FleetLooked, page: number, view: string }} */
+export function readAddress() {
+  const params = new URLSearchParams(location.hash.replace(/^#\/?\??/, ""));
+  /** @param {string} name */
+  const text = (name) => params.get(name) ?? "";
+  return {
+    wanted: {
+      search: text("search"),
+      health: text("health"),
+      tag: text("tag"),
+      owner: text("owner"),
+      version: text("version"),
+      order: text("order"),
+    },
+    looked: { by: text("by"), text: text("text") },
+    page: Math.max(1, Number(text("page")) || 1),
+    // The controllers, or what stands beside them.
+    view: text("view"),
+  };
+}
+
+/** @param {Partial<FleetWanted & FleetLooked> & { page?: number, view?: string }} change */
+export function addressWith(change) {
+  const { wanted, looked, page, view } = readAddress();
+  const params = Object.entries({ ...wanted, ...looked, page, view, ...change })
+    .filter(([name, value]) => value && !(name === "page" && value === 1))
+    .map(([name, value]) => [name, String(value)]);
+  return `#/?${new URLSearchParams(params)}`;
 }

@@ -2,20 +2,16 @@
 // time and the cursor, which a press leaves where it is, here and on the timeline.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { Bars } from "../lib/chart/bars.js";
-import { Lines } from "../lib/chart/lines.js";
-import { barsOf, tableOf } from "../lib/chart/table.js";
-import { isState } from "../lib/labels.js";
-import { shortMoment } from "../lib/moments.js";
-import { pointAt, pointedAt } from "../lib/pointed.js";
-import { address } from "../lib/router.js";
-import { kindName, thingName } from "../lib/things.js";
-import { t } from "../lib/words.js";
-import { ownZone, shownZone } from "../lib/zone.js";
-import { Course } from "./charts/course.js";
-import { Legend } from "./charts/legend.js";
-import { Picker } from "./charts/picker.js";
+import { shortMoment } from "../lib/format/moments.js";
+import { t } from "../lib/format/words.js";
+import { ownZone, shownZone } from "../lib/format/zone.js";
+import { address } from "../lib/frame/router.js";
+import * as api from "../lib/live/api.js";
+import { Bars, Lines } from "../lib/things/charts.js";
+import { barsOf, pointAt, pointedAt, tableOf } from "../lib/things/history.js";
+import { isState } from "../lib/things/labels.js";
+import { kindName, thingName } from "../lib/things/things.js";
+import { Course, Legend, Picker } from "./charts/legend.js";
 import { BEHIND, DEFAULT_RANGE, RANGES, View } from "./charts/view.js";
 
 /** @import { Range } from "./charts/view.js" */

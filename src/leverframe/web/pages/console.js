@@ -1,16 +1,15 @@
 // The console: every command and every path that can be read, each with the exact request it makes.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { described, useDescriptions } from "../lib/described.js";
-import { folded } from "../lib/folded.js";
-import { note } from "../lib/router.js";
-import { t } from "../lib/words.js";
-import { CommandCard } from "./console/command_card.js";
-import { fieldName } from "./console/field_names.js";
-import { ReadingCard } from "./console/reading_card.js";
+import { folded, t } from "../lib/format/words.js";
+import { note } from "../lib/frame/router.js";
+import * as api from "../lib/live/api.js";
+import { described, useDescriptions } from "../lib/live/commands.js";
+import { CommandCard, ReadingCard } from "./console/cards.js";
+import { fieldName } from "./console/fields.js";
 
-/** @import { Reading } from "./console/reading_card.js" */
+/** @import { Reading } from "./console/cards.js" */
+
 /** @typedef {{ view(): Template }} Card */
 /**
  * @typedef {object} Entry

@@ -1,21 +1,19 @@
 // The first run: five steps from a fresh controller to its first rule. Where it stands is stored by
 // the controller, so it can be left at any time and goes on in any browser.
 
-import { mark } from "../lib/icon.js";
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { connectionWord } from "../lib/frame.js";
-import { NO_ID } from "../lib/onewire_bus.js";
-import { address, go } from "../lib/router.js";
-import { t } from "../lib/words.js";
-import { FindStep } from "./firstrun/find.js";
-import { NamesStep } from "./firstrun/names.js";
-import { PasswordStep } from "./firstrun/password.js";
-import { PlaceStep } from "./firstrun/place.js";
-import { progress } from "./firstrun/progress.js";
+import { t } from "../lib/format/words.js";
+import { connectionWord } from "../lib/frame/frame.js";
+import { address, go } from "../lib/frame/router.js";
+import * as api from "../lib/live/api.js";
+import { NO_ID } from "../lib/things/buses.js";
+import { mark } from "../lib/things/signs.js";
+import { PasswordStep, PlaceStep } from "./firstrun/place.js";
 import { RuleStep } from "./firstrun/rule.js";
+import { FindStep, NamesStep } from "./firstrun/sensors.js";
+import { progress } from "./firstrun/step.js";
 
-/** @import { StepKind } from "./firstrun/progress.js" */
+/** @import { StepKind } from "./firstrun/step.js" */
 /** @import { Step } from "./firstrun/step.js" */
 
 /** @type {[string, new (context: AdminContext) => Step][]} */

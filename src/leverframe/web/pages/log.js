@@ -1,24 +1,24 @@
 // The journal: what happened and why, by day; and who changed what, from where.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { chooser } from "../lib/chooser.js";
-import { Followed } from "../lib/followed.js";
+import { moment } from "../lib/format/moments.js";
+import { t } from "../lib/format/words.js";
+import { chooser } from "../lib/forms/controls.js";
+import { note } from "../lib/frame/router.js";
+import * as api from "../lib/live/api.js";
+import { Followed } from "../lib/live/live.js";
 import {
-  JournalReader,
   groupName,
   groupOf,
   journalList,
+  JournalReader,
   plainText,
   thingsOf,
-} from "../lib/journal.js";
-import { moment } from "../lib/moments.js";
-import { note } from "../lib/router.js";
-import { thingName } from "../lib/things.js";
-import { t } from "../lib/words.js";
+} from "../lib/things/journal.js";
+import { thingName } from "../lib/things/things.js";
 import { asEntries, auditWords, causeName, why } from "./log/entries.js";
 
-/** @import { JournalEntry } from "../lib/journal.js" */
+/** @import { JournalEntry } from "../lib/things/journal.js" */
 /** @import { Entry } from "./log/entries.js" */
 
 const STEP = 100;

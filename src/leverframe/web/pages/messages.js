@@ -1,9 +1,9 @@
 // Messages: the ways in which the controller tells others, and what became of what it said.
 
-import { stateWord } from "../lib/level_words.js";
-import { findPage } from "../lib/navigation.js";
-import { PartsPage } from "../lib/parts.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
+import { findPage } from "../lib/frame/frame.js";
+import { PartsPage } from "../lib/frame/parts.js";
+import { stateWord } from "../lib/things/labels.js";
 
 /** @param {(string | null | undefined)[]} parts @param {string} between */
 const named = (parts, between) => parts.filter(Boolean).join(between) || t("state_not_set_up");

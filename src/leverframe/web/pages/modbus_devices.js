@@ -1,10 +1,10 @@
 // Modbus devices of one's own: how each speaks, and the table of its readings.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { Form } from "../lib/form.js";
-import { slotsOf } from "../lib/modules.js";
-import { address, note } from "../lib/router.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
+import { Form } from "../lib/forms/form.js";
+import { address, note } from "../lib/frame/router.js";
+import { slotsOf } from "../lib/things/buses.js";
 import { ReadingsTable } from "./modbus_devices/table.js";
 
 const COMMAND = "mod_custom_set<A>";

@@ -1,10 +1,9 @@
 // More: every page, by group. A phone's bar has room for a few only.
 
 import { html } from "../vendor/lit-html.js";
-import { ownChoices } from "../lib/frame.js";
-import { address } from "../lib/router.js";
-import { offeredGroups } from "../lib/navigation.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
+import { offeredGroups, ownChoices } from "../lib/frame/frame.js";
+import { address } from "../lib/frame/router.js";
 
 export class Page {
   #context;

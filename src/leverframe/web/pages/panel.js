@@ -1,13 +1,12 @@
 // Panel, the "Status for user": a picture with outputs, inputs and readings where they are.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
-import * as api from "../lib/api.js";
-import { INPUTS, OUTPUTS, PWMS } from "../lib/labels.js";
-import { contactWord } from "../lib/level_words.js";
-import { Switches } from "../lib/switches.js";
-import { kindName, thingName } from "../lib/things.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
+import { Action } from "../lib/forms/action.js";
+import * as api from "../lib/live/api.js";
+import { contactWord, INPUTS, OUTPUTS, PWMS } from "../lib/things/labels.js";
+import { Switches } from "../lib/things/switches.js";
+import { kindName, thingName } from "../lib/things/things.js";
 import { Layout } from "./panel/layout.js";
 import { Stage } from "./panel/stage.js";
 

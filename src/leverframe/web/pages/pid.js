@@ -1,21 +1,19 @@
 // The PID regulator: its setting, what it does at this moment, and how the last minutes went.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { Form } from "../lib/form.js";
-import { stateWord } from "../lib/level_words.js";
-import { leverRow } from "../lib/lever.js";
-import { outOfReach } from "../lib/lever_state.js";
-import { numberOf, numberText } from "../lib/numbers.js";
-import { optionsOf } from "../lib/options.js";
-import { reading } from "../lib/reading.js";
-import { choices } from "../lib/schema.js";
-import { Switches } from "../lib/switches.js";
-import { thingName } from "../lib/things.js";
-import { decimal, t } from "../lib/words.js";
-import { Course, SPAN_S } from "./pid/course.js";
+import { numberOf, numberText } from "../lib/format/numbers.js";
+import { decimal, t } from "../lib/format/words.js";
+import { optionsOf, reading } from "../lib/forms/controls.js";
+import { Form } from "../lib/forms/form.js";
+import { choices } from "../lib/forms/schema.js";
+import * as api from "../lib/live/api.js";
+import { stateWord } from "../lib/things/labels.js";
+import { leverRow } from "../lib/things/lever.js";
+import { outOfReach } from "../lib/things/lever_state.js";
+import { Switches } from "../lib/things/switches.js";
+import { thingName } from "../lib/things/things.js";
 import { StepCard } from "./pid/step_card.js";
-import { Trend } from "./pid/trend.js";
+import { Course, SPAN_S, Trend } from "./pid/trend.js";
 
 export class Page {
   #context;

@@ -1,20 +1,17 @@
 // Rules: a line each, opened in place as a sentence with blanks and a picture of what it would do.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { icon } from "../lib/icon.js";
-import { go, leave, note, step } from "../lib/router.js";
-import { toast } from "../lib/toast.js";
-import { freePlace, numberedRules } from "../lib/tree.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
+import { toast } from "../lib/forms/draft_form.js";
+import { go, leave, note, step } from "../lib/frame/router.js";
+import * as api from "../lib/live/api.js";
+import { freePlace, numberedRules } from "../lib/live/tree.js";
+import { icon } from "../lib/things/signs.js";
 import { Draft, EMPTY_RULE } from "./rules/draft.js";
 import { Editor } from "./rules/editor.js";
-import { standing } from "./rules/standing.js";
-import { deletion, restoration } from "./rules/deletion.js";
-import { ruleRow } from "./rules/row.js";
+import { ruleRow, standing } from "./rules/list.js";
 import { ruleName, shortSentence } from "./rules/sentence.js";
-import { TEMPLATES, ruleFrom } from "./rules/templates.js";
-import { WhatIf } from "./rules/what_if.js";
+import { deletion, restoration, ruleFrom, TEMPLATES, WhatIf } from "./rules/what_if.js";
 
 // After a change of the state the reports are read again; while a delay runs, every second.
 const READ_AGAIN_MS = 200;

@@ -1,17 +1,16 @@
 // Schedule: the week as a picture, or every entry as a sentence, with its next and its last run.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
-import * as api from "../lib/api.js";
-import { icon } from "../lib/icon.js";
-import { shortMoment } from "../lib/moments.js";
-import { go, leave, note, step } from "../lib/router.js";
-import { toast } from "../lib/toast.js";
-import { t } from "../lib/words.js";
-import { WORKDAYS, watchers, windowOf } from "./rules/window.js";
+import { shortMoment } from "../lib/format/moments.js";
+import { t } from "../lib/format/words.js";
+import { Action } from "../lib/forms/action.js";
+import { toast } from "../lib/forms/draft_form.js";
+import { go, leave, note, step } from "../lib/frame/router.js";
+import * as api from "../lib/live/api.js";
+import { icon } from "../lib/things/signs.js";
+import { watchers, windowOf, WORKDAYS } from "./rules/window.js";
 import { EntryEditor } from "./schedule/editor.js";
-import { EntryDraft, WEEKDAYS, wireOf } from "./schedule/entry.js";
-import { dayName, entrySentence, hoursOf } from "./schedule/sentences.js";
+import { dayName, EntryDraft, entrySentence, hoursOf, WEEKDAYS, wireOf } from "./schedule/entry.js";
 import { copied, dayCopied, entriesOf, groupsOf, storedOf } from "./schedule/week.js";
 import { WeekGrid } from "./schedule/week_grid.js";
 

@@ -1,19 +1,14 @@
 // The simulated board: turn what it senses, plug and unplug, let things happen, move the time.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { copyable } from "../lib/copyable.js";
-import { optionsOf } from "../lib/options.js";
-import { thingName } from "../lib/things.js";
-import { t } from "../lib/words.js";
-import { Ask } from "./simulation/ask.js";
+import { t } from "../lib/format/words.js";
+import { copyable, optionsOf } from "../lib/forms/controls.js";
+import * as api from "../lib/live/api.js";
+import { thingName } from "../lib/things/things.js";
 import { Bench } from "./simulation/bench.js";
-import { faultsCard } from "./simulation/faults.js";
-import { Knob } from "./simulation/knob.js";
-import { Passing } from "./simulation/passing.js";
-import { Pin } from "./simulation/pin.js";
-import { plantsCard } from "./simulation/plants.js";
-import { Snapshots } from "./simulation/snapshots.js";
+import { faultsCard, plantsCard } from "./simulation/kind_form.js";
+import { Knob, Pin } from "./simulation/knob.js";
+import { Ask, Passing, Snapshots } from "./simulation/time.js";
 
 // Which readings stand together; those that no card names stand with the Modbus readings.
 const CARDS = [

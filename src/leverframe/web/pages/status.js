@@ -4,13 +4,11 @@
 // when they can be pressed.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { Duty } from "../lib/duty.js";
-import { OUTPUTS, PWMS, indexOf } from "../lib/labels.js";
-import { Switches } from "../lib/switches.js";
-import { thingName } from "../lib/things.js";
-import { t } from "../lib/words.js";
-import { glance } from "./status/glance.js";
-import { post } from "./status/post.js";
+import { t } from "../lib/format/words.js";
+import { indexOf, OUTPUTS, PWMS } from "../lib/things/labels.js";
+import { Duty, Switches } from "../lib/things/switches.js";
+import { thingName } from "../lib/things/things.js";
+import { glance, post } from "./status/glance.js";
 import { PulseMenu } from "./status/pulse.js";
 
 /** @import { Beside } from "./status/beside.js" */

@@ -1,9 +1,9 @@
 // System: what belongs to no thing.
 
-import { stateWord } from "../lib/level_words.js";
-import { findPage } from "../lib/navigation.js";
-import { PartsPage } from "../lib/parts.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
+import { findPage } from "../lib/frame/frame.js";
+import { PartsPage } from "../lib/frame/parts.js";
+import { stateWord } from "../lib/things/labels.js";
 
 /** @type {Record<string, (context: AdminContext) => string>} */
 const STATES = {

@@ -1,13 +1,13 @@
 // Things: what is connected or set up, one list for each kind. A row opens the drawer of its thing.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { causeOf } from "../lib/causes.js";
-import { Followed } from "../lib/followed.js";
-import { icon } from "../lib/icon.js";
-import { isState } from "../lib/labels.js";
-import { mover } from "../lib/lever_state.js";
-import { shortMoment } from "../lib/moments.js";
+import { shortMoment } from "../lib/format/moments.js";
+import { t } from "../lib/format/words.js";
+import * as api from "../lib/live/api.js";
+import { Followed } from "../lib/live/live.js";
+import { isState } from "../lib/things/labels.js";
+import { mover } from "../lib/things/lever_state.js";
+import { causeOf, icon } from "../lib/things/signs.js";
 import {
   kindOf,
   plateOf,
@@ -15,9 +15,8 @@ import {
   thingAddress,
   thingName,
   things,
-} from "../lib/things.js";
-import { t } from "../lib/words.js";
-import { LISTS, commonOf } from "./things/lists.js";
+} from "../lib/things/things.js";
+import { commonOf, LISTS } from "./things/lists.js";
 import { lastSwitching, whoOf } from "./things/why.js";
 
 /** @import { List } from "./things/lists.js" */

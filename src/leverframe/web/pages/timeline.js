@@ -2,19 +2,15 @@
 // tells by colour and texture who caused it, and when it is chosen, its whole chain of causes.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { SIMULATED } from "../lib/context.js";
-import { pointAt, pointedAt } from "../lib/pointed.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
+import * as api from "../lib/live/api.js";
+import { SIMULATED } from "../lib/live/context.js";
+import { pointAt, pointedAt } from "../lib/things/history.js";
 import { begunAt, decidedBy, lanesOf, meantAt, stepsOf } from "./timeline/chain.js";
-import { dragging, drawing } from "./timeline/gestures.js";
-import { head } from "./timeline/head.js";
+import { dragging, drawing, head, Stretch } from "./timeline/head.js";
 import { flagText } from "./timeline/picture.js";
-import { Recorded } from "./timeline/recorded.js";
-import { rowsOf } from "./timeline/rows.js";
-import { keptSince, sheet } from "./timeline/sheet.js";
-import { Story } from "./timeline/story.js";
-import { Stretch } from "./timeline/stretch.js";
+import { Recorded, rowsOf } from "./timeline/rows.js";
+import { keptSince, sheet, Story } from "./timeline/story.js";
 
 /** @import { Chosen, Timeline } from "./timeline/chain.js" */
 /** @import { Scene } from "./timeline/picture.js" */

@@ -1,10 +1,10 @@
 // An analog input: what is connected to it, and how its voltage becomes the value that is shown.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { Followed } from "../lib/followed.js";
-import { Form } from "../lib/form.js";
-import { decimal, t } from "../lib/words.js";
+import { decimal, t } from "../lib/format/words.js";
+import { Form } from "../lib/forms/form.js";
+import * as api from "../lib/live/api.js";
+import { Followed } from "../lib/live/live.js";
 
 /** @type {CardsOf} */
 export function cardsOf(context, { index, more }) {

@@ -1,16 +1,13 @@
 // Backup, restore, reset and restart. Whatever loses something says what, and wants the name typed.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
-import * as api from "../lib/api.js";
-import { download } from "../lib/download.js";
-import { FileChoice } from "../lib/file_choice.js";
-import { isoDay } from "../lib/moments.js";
-import { settingName, settingWords, valueText } from "../lib/setting_words.js";
-import { serverText, t } from "../lib/words.js";
-import { dayOf } from "../lib/zone.js";
-import { FileSecrets } from "./backup/file_secrets.js";
-import { Passphrase } from "./backup/passphrase.js";
+import { isoDay } from "../lib/format/moments.js";
+import { settingName, settingWords, valueText } from "../lib/format/setting_words.js";
+import { serverText, t } from "../lib/format/words.js";
+import { dayOf } from "../lib/format/zone.js";
+import { Action } from "../lib/forms/action.js";
+import { download, FileChoice } from "../lib/forms/files.js";
+import * as api from "../lib/live/api.js";
 
 /** @type {PartOf} */
 export function partOf(context) {
@@ -178,5 +175,168 @@ class Report {
         </table>
       </div>
     </section>`;
+  }
+}
+
+// The secrets of a backup file: read out of it before it is sent, so that it is known beforehand
+// what will be missing. A sealed file needs its passphrase, or the choice to do without.
+
+const MAGIC = "LEVERFRAME\0";
+// Behind the magic: the format, and the checksum of the content.
+const CONTENT_AT = MAGIC.length + 1 + 32;
+// No backup is larger.
+const MOST_BYTES = 4 << 20;
+
+/** @typedef {{ isSealed: boolean, paths: string[] }} Secrets */
+
+// Null where the file is no backup: the controller says then what is wrong with it.
+/** @param {Blob} file @returns {Promise<Secrets | null>} */
+export async function secretsIn(file) {
+  if (file.size > MOST_BYTES) return null;
+  if ((await file.slice(0, MAGIC.length).text()) !== MAGIC) return null;
+  try {
+    const content = JSON.parse(await file.slice(CONTENT_AT).text());
+    const isSealed = Boolean(content.sealed);
+    const paths = (isSealed ? content.sealed_settings : content.left_out) ?? [];
+    return { isSealed, paths: paths.filter((/** @type {unknown} */ p) => typeof p === "string") };
+  } catch {
+    return null;
+  }
+}
+
+export class FileSecrets {
+  #context;
+  #passphrase;
+  /** @type {Secrets | null} */
+  #secrets = null;
+  #isReading = false;
+  #doesWithout = false;
+
+  /** @param {AdminContext} context */
+  constructor(context) {
+    this.#context = context;
+    this.#passphrase = new Passphrase(context, "restore-passphrase", { hint: "passphrase_needed" });
+  }
+
+  // Whether the file can be sent: nothing is sealed in it, or it is clear what becomes of that.
+  get isDecided() {
+    if (this.#isReading) return false;
+    return !this.#secrets?.isSealed || this.#doesWithout || this.#passphrase.typed !== "";
+  }
+
+  // What opens the file; empty where it is restored without its secrets.
+  get passphrase() {
+    return this.#secrets?.isSealed && !this.#doesWithout ? this.#passphrase.typed : "";
+  }
+
+  /** @param {File | null} file */
+  async read(file) {
+    this.#secrets = null;
+    this.#doesWithout = false;
+    this.#passphrase.typed = "";
+    this.#isReading = file !== null;
+    this.#context.redraw();
+    if (!file) return;
+    const found = await secretsIn(file);
+    const known = (found?.paths ?? []).filter((path) => this.#isKnown(path));
+    await settingWords(known);
+    this.#secrets = found && { ...found, paths: known };
+    this.#isReading = false;
+    this.#context.redraw();
+  }
+
+  // A file may name anything; only what is a setting has words.
+  /** @param {string} path */
+  #isKnown(path) {
+    return Object.hasOwn(this.#context.settings, path.split(".")[0]);
+  }
+
+  view() {
+    if (!this.#secrets) return nothing;
+    const { isSealed, paths } = this.#secrets;
+    const list = paths.map((path) => settingName(this.#context, path)).join(", ");
+    if (!isSealed) {
+      return list ? html`<p class="note">${t("restore_unsealed", { list })}</p>` : nothing;
+    }
+    return html`<p class="note">
+        ${list ? t("restore_sealed", { list }) : t("restore_sealed_all")}
+      </p>
+      ${this.#doesWithout ? nothing : this.#passphrase.view()} ${this.#choice()}`;
+  }
+
+  #choice() {
+    return html`<div class="field">
+      <label class="toggle">
+        <input
+          type="checkbox"
+          role="switch"
+          .checked=${this.#doesWithout}
+          @change=${(event) => {
+            this.#doesWithout = event.target.checked;
+            this.#context.redraw();
+          }}
+        />
+        <span>${t("restore_without")}</span>
+      </label>
+    </div>`;
+  }
+}
+
+// A field for the passphrase that seals the passwords of a backup; a new one is typed twice.
+
+/** @typedef {{ hint: string, isNew?: boolean }} PassphraseSpec */
+
+export class Passphrase {
+  typed = "";
+  #again = "";
+  #context;
+  #id;
+  #spec;
+
+  /** @param {AdminContext} context @param {string} id @param {PassphraseSpec} spec */
+  constructor(context, id, spec) {
+    this.#context = context;
+    this.#id = id;
+    this.#spec = spec;
+  }
+
+  // A mistyped passphrase would seal the passwords for ever.
+  get isConfirmed() {
+    return !this.#spec.isNew || this.typed === "" || this.typed === this.#again;
+  }
+
+  view() {
+    const { hint, isNew } = this.#spec;
+    const again = this.#again === "" || this.isConfirmed ? "" : t("passphrases_differ");
+    return html`${this.#field(this.#id, t("passphrase"), this.typed, t(hint), (text) => {
+      this.typed = text;
+    })}
+    ${isNew && this.typed
+      ? this.#field(`${this.#id}-again`, t("passphrase_again"), this.#again, again, (text) => {
+          this.#again = text;
+        })
+      : nothing}`;
+  }
+
+  /**
+   * @param {string} id @param {string} label @param {string} value @param {string} hint
+   * @param {(text: string) => void} keep
+   */
+  #field(id, label, value, hint, keep) {
+    return html`<div class="field">
+      <label for=${id}>${label}</label>
+      <input
+        id=${id}
+        type="password"
+        autocomplete=${this.#spec.isNew ? "new-password" : "off"}
+        aria-describedby="${id}-hint"
+        .value=${value}
+        @input=${(event) => {
+          keep(event.target.value);
+          this.#context.redraw();
+        }}
+      />
+      <small class="hint" id="${id}-hint">${hint}</small>
+    </div>`;
   }
 }

@@ -1,10 +1,10 @@
 // The certificate that browsers check: until when and for whom it is valid, and how to replace it.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { Followed } from "../lib/followed.js";
-import { fullMoment } from "../lib/moments.js";
-import { t } from "../lib/words.js";
+import { fullMoment } from "../lib/format/moments.js";
+import { t } from "../lib/format/words.js";
+import * as api from "../lib/live/api.js";
+import { Followed } from "../lib/live/live.js";
 
 /** @type {PartOf} */
 export function partOf(context) {

@@ -1,7 +1,7 @@
 // A differential reading: the two others that it is made of.
 
-import { Form } from "../lib/form.js";
-import { thingChoice } from "../lib/thing_choice.js";
+import { thingChoice } from "../lib/forms/fields.js";
+import { Form } from "../lib/forms/form.js";
 
 const TOGETHER = "diffsel=<A>*<B>*<C>*<D>";
 

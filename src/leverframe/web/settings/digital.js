@@ -1,10 +1,10 @@
 // A digital input: what it is called, how it rests, and what a press does; the times between two.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { NEVER } from "../lib/bound_field.js";
-import { Form } from "../lib/form.js";
-import { thingName } from "../lib/things.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
+import { NEVER } from "../lib/forms/bound_field.js";
+import { Form } from "../lib/forms/form.js";
+import { thingName } from "../lib/things/things.js";
 
 // Which inputs share an impulse time.
 const PAIRS = [

@@ -1,11 +1,11 @@
 // The display: what its screens show, a helper for reading codes, and a picture of it as it is now.
 
 import { html } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { NEVER } from "../lib/bound_field.js";
-import { Form } from "../lib/form.js";
-import { ReadingCodes } from "../lib/reading_codes.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
+import { NEVER } from "../lib/forms/bound_field.js";
+import { Form } from "../lib/forms/form.js";
+import { ReadingCodes } from "../lib/forms/reading_codes.js";
+import * as api from "../lib/live/api.js";
 
 const LOOK_AGAIN_MS = 1000;
 const LINES = [1, 2, 3, 4];

@@ -1,14 +1,14 @@
 // E-mail: the server, who gets mail, and a text for each edge of the four mails.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
-import * as api from "../lib/api.js";
-import { Followed } from "../lib/followed.js";
-import { Form } from "../lib/form.js";
-import { messageList, messagesOf } from "../lib/messages.js";
-import { ReadingCodes } from "../lib/reading_codes.js";
-import { address } from "../lib/router.js";
-import { known, t } from "../lib/words.js";
+import { known, t } from "../lib/format/words.js";
+import { Action } from "../lib/forms/action.js";
+import { Form } from "../lib/forms/form.js";
+import { ReadingCodes } from "../lib/forms/reading_codes.js";
+import { address } from "../lib/frame/router.js";
+import * as api from "../lib/live/api.js";
+import { Followed } from "../lib/live/live.js";
+import { messageList, messagesOf } from "../lib/things/messages.js";
 
 // The longest form: the only one with all eight texts and TLS.
 const WHOLE =

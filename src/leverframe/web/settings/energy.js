@@ -1,8 +1,8 @@
 // A meter: where it gets its current and voltage, or pulses, and its counter.
 
-import { Action } from "../lib/action.js";
-import { Form } from "../lib/form.js";
-import { thingChoice } from "../lib/thing_choice.js";
+import { Action } from "../lib/forms/action.js";
+import { thingChoice } from "../lib/forms/fields.js";
+import { Form } from "../lib/forms/form.js";
 
 /** @type {CardsOf} */
 export function cardsOf(context, { index, more }) {

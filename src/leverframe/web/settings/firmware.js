@@ -1,14 +1,13 @@
 // Firmware: what is installed, what is newer, the bootloader; and the web site that people upload.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
-import * as api from "../lib/api.js";
-import { FileChoice } from "../lib/file_choice.js";
-import { Followed } from "../lib/followed.js";
-import { Form } from "../lib/form.js";
-import { moment } from "../lib/moments.js";
-import { serverText, t } from "../lib/words.js";
-import { Update } from "./firmware/update.js";
+import { moment } from "../lib/format/moments.js";
+import { serverText, t } from "../lib/format/words.js";
+import { Action } from "../lib/forms/action.js";
+import { FileChoice } from "../lib/forms/files.js";
+import { Form } from "../lib/forms/form.js";
+import * as api from "../lib/live/api.js";
+import { Followed } from "../lib/live/live.js";
 
 /** @type {PartOf} */
 export function partOf(context) {
@@ -60,4 +59,120 @@ function siteCard(context) {
       </p>
     </section>`;
   return { view };
+}
+
+// Taking new firmware: the bootloader, its count-down, and what came of it.
+
+const LOOK_AGAIN_MS = 1000;
+// The version before, while the outcome is awaited: another version loads the pages anew.
+const BEFORE = "leverframe.firmware_before";
+
+export class Update {
+  #context;
+  #news;
+  #start;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #name = "";
+  // Seconds that the bootloader goes on waiting; null while it does not.
+  /** @type {number | null} */
+  #seconds = null;
+  #max = 0;
+  // { before, after } once the controller is back.
+  /** @type {{ before: string | null, after: string } | null} */
+  #outcome = null;
+
+  /** @param {AdminContext} context @param {Followed<Firmware>} news what is installed */
+  constructor(context, news) {
+    this.#context = context;
+    this.#news = news;
+    this.#start = new Action(context, {
+      label: "start",
+      danger: "start_danger",
+      done: "started",
+      typed: () => this.#name,
+      perform: () => this.#begin(),
+    });
+  }
+
+  async open() {
+    this.#name = (await api.names()).sname;
+    if (sessionStorage.getItem(BEFORE) !== null) this.#watch();
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+  }
+
+  async #begin() {
+    const { installed } = await api.firmware();
+    const { target } = this.#context.commands.get("upgrade=devstart3").request({});
+    await api.send(target);
+    sessionStorage.setItem(BEFORE, installed);
+    this.#outcome = null;
+    this.#watch();
+  }
+
+  // Until the controller runs again. One that cannot be reached at all may be just starting.
+  async #watch() {
+    try {
+      const seconds = await api.bootloaderWait();
+      if (seconds === null && (await this.#isBack())) return;
+      this.#seconds = seconds;
+      this.#max = Math.max(this.#max, seconds ?? 0);
+    } catch (error) {
+      if (!api.isLoss(error)) throw error;
+    }
+    this.#context.redraw();
+    this.#timer = setTimeout(() => this.#watch(), LOOK_AGAIN_MS);
+  }
+
+  async #isBack() {
+    const { installed } = await api.firmware();
+    this.#outcome = { before: sessionStorage.getItem(BEFORE), after: installed };
+    sessionStorage.removeItem(BEFORE);
+    this.#seconds = null;
+    await this.#news.look();
+    return true;
+  }
+
+  view() {
+    const installed = this.#news.value?.installed ?? "";
+    const { hw } = this.#context.settings.profile;
+    return html`<section class="card">
+      <h2>${t("firmware")}</h2>
+      <div class="reading">
+        <span class="name">${t("installed")}</span>
+        <span class="value">SW ${installed}<small>HW ${hw}</small></span>
+      </div>
+      <p class="note">${t("update_note")}</p>
+      <ol class="steps-to-take">
+        <li>${t("step_sign")}</li>
+        <li>${t("step_start")}</li>
+        <li>${t("step_send")}</li>
+      </ol>
+      <pre tabindex="0">tftp -m binary ${location.hostname} -c put new.img</pre>
+      ${this.#seconds === null ? this.#start.view() : this.#countDown()} ${this.#told()}
+    </section>`;
+  }
+
+  #countDown() {
+    return html`<p class="count-down" role="timer">
+      <progress
+        max=${this.#max}
+        value=${this.#seconds}
+        aria-label=${t("bootloader_waits", { seconds: this.#seconds })}
+      ></progress>
+      <strong>${t("bootloader_waits", { seconds: this.#seconds })}</strong>
+    </p>`;
+  }
+
+  #told() {
+    if (this.#outcome === null) return nothing;
+    const { before, after } = this.#outcome;
+    const isNew = before !== after;
+    return html`<p class=${isNew ? "fine" : "attention"} role="status">
+      ${t(isNew ? "now_installed" : "same_version", { before, after })}
+    </p>`;
+  }
 }

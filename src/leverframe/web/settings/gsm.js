@@ -1,12 +1,14 @@
 // GSM: how the modem is doing, who may command it, what SMS1-SMS4 say and to whom.
 
-import { html } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
-import { Form } from "../lib/form.js";
-import { ReadingCodes } from "../lib/reading_codes.js";
-import { t } from "../lib/words.js";
-import { ModemCommands } from "./gsm/commands.js";
-import { modemStatus } from "./gsm/status.js";
+import { html, nothing } from "../vendor/lit-html.js";
+import { t } from "../lib/format/words.js";
+import { Action } from "../lib/forms/action.js";
+import { reading } from "../lib/forms/controls.js";
+import { Form } from "../lib/forms/form.js";
+import { ReadingCodes } from "../lib/forms/reading_codes.js";
+import { problemOf } from "../lib/forms/schema.js";
+import * as api from "../lib/live/api.js";
+import { thingAddress } from "../lib/things/things.js";
 
 /** @type {PartOf} */
 export function partOf(context) {
@@ -84,4 +86,179 @@ function accessCard(context) {
       { command: "gsmcode", label: "code", hint: "code_hint", secret: true },
     ],
   });
+}
+
+// Commands to the modem by hand, and what it answered.
+
+const READ_AGAIN_MS = 1000;
+
+export class ModemCommands {
+  #context;
+  #command;
+  #typed = "";
+  /** @type {string | null} */
+  #problem = null;
+  // As /api/modem tells: { command, answer, unasked }.
+  /** @type {Partial<Modem>} */
+  #heard = {};
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #stop = () => {};
+  #closed = false;
+
+  /** @param {AdminContext} context */
+  constructor(context) {
+    this.#context = context;
+    this.#command = context.commands.get("gsmcmd");
+  }
+
+  async open() {
+    await this.#read();
+    this.#stop = this.#context.live.listen(() => this.#readSoon());
+  }
+
+  close() {
+    this.#closed = true;
+    this.#stop();
+    clearTimeout(this.#timer);
+  }
+
+  view() {
+    const { unasked = [] } = this.#heard;
+    return html`<form class="card" novalidate @submit=${(event) => this.#submitted(event)}>
+      <h2>${t("by_hand")}</h2>
+      <p class="note">${t("by_hand_note")}</p>
+      <div class="field" ?data-wrong=${this.#problem !== null}>
+        <label for="gsmcmd">${t("command")}</label>
+        <input
+          id="gsmcmd"
+          autocomplete="off"
+          autocapitalize="characters"
+          aria-describedby=${this.#problem ? "gsmcmd-wrong" : nothing}
+          aria-invalid=${this.#problem ? "true" : "false"}
+          .value=${this.#typed}
+          @input=${(event) => this.#type(event.target.value)}
+        />
+        ${this.#problem
+          ? html`<p class="wrong" id="gsmcmd-wrong" role="alert">${this.#problem}</p>`
+          : nothing}
+      </div>
+      <footer><button class="primary">${t("send")}</button></footer>
+      <div role="status">${this.#conversation()}</div>
+      ${unasked.length
+        ? html`<h3>${t("unasked")}</h3>
+            <pre tabindex="0">${unasked.join("\n")}</pre>`
+        : nothing}
+    </form>`;
+  }
+
+  #conversation() {
+    const { command, answer } = this.#heard;
+    if (!command) return nothing;
+    return html`<pre class="answer">
+${[`> ${command}`, ...(answer ?? [t("waiting_for_answer")])].join("\n")}</pre
+    >`;
+  }
+
+  /** @param {string} typed */
+  #type(typed) {
+    this.#typed = typed;
+    this.#problem = null;
+    this.#context.redraw();
+  }
+
+  /** @param {Event} event */
+  async #submitted(event) {
+    event.preventDefault();
+    this.#problem = problemOf(this.#command.schema("A"), this.#typed);
+    if (this.#problem === null) await this.#send();
+    this.#context.redraw();
+  }
+
+  async #send() {
+    try {
+      await api.send(this.#command.request({ A: this.#typed }).target);
+      this.#typed = "";
+      await this.#read();
+    } catch (error) {
+      this.#problem = error instanceof api.Refused ? error.message : t("not_reached");
+    }
+  }
+
+  #readSoon() {
+    if (this.#closed) return;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#read();
+    }, READ_AGAIN_MS);
+  }
+
+  // An answer is no part of the stream: it is looked for until it is there.
+  async #read() {
+    try {
+      this.#heard = await api.modem();
+    } catch {
+      this.#readSoon();
+      return;
+    }
+    const { command, answer } = this.#heard;
+    if (command && !answer) this.#readSoon();
+    this.#context.redraw();
+  }
+}
+
+// The modem at a glance: state, SIM card, network and signal.
+
+const MODULE = "GSM modem SIM800L";
+// In dBm, from which on the signal is called so.
+const GOOD = -75;
+const FAIR = -95;
+
+// What the controller says by its own words, by key of ours.
+const STATES = {
+  "not connected": "state_not_connected",
+  starting: "state_starting",
+  silent: "state_silent",
+  "waiting for the SIM card": "state_waiting",
+  ready: "state_ready",
+};
+const REGISTRATIONS = {
+  "not registered": "network_none",
+  home: "network_home",
+  searching: "network_searching",
+  denied: "network_denied",
+  unknown: "network_unknown",
+  roaming: "network_roaming",
+};
+
+/** @param {Record<string, string>} words @param {string} said */
+const word = (words, said) => (words[said] ? t(words[said]) : said);
+
+/** @param {State} live @param {Settings} settings */
+export function modemStatus({ modem }, { serial }) {
+  const { sim, registration, operator, signal_dbm: signal } = modem ?? {};
+  const state = modem?.state ?? "not connected";
+  return html`<section class="card modem" data-state=${state}>
+    <h2>${t("modem")}</h2>
+    ${serial.module === MODULE
+      ? nothing
+      : html`<p class="note">
+          ${t("not_chosen")} <a href=${thingAddress("all-sensors")}>${t("to_serial")}</a>
+        </p>`}
+    ${reading({ name: t("state"), value: word(STATES, state), absent: state === "silent" })}
+    ${reading({ name: t("signal"), ...strength(signal) })}
+    ${reading({
+      name: t("network"),
+      value: operator ?? "–",
+      detail: registration ? word(REGISTRATIONS, registration) : "",
+    })}
+    ${reading({ name: t("sim_card"), value: sim ?? "–" })}
+  </section>`;
+}
+
+/** @param {number | null | undefined} signal */
+function strength(signal) {
+  if (signal === null || signal === undefined) return { value: "–" };
+  const judged = signal >= GOOD ? "signal_good" : signal >= FAIR ? "signal_fair" : "signal_weak";
+  return { value: String(signal), unit: "dBm", absent: signal < FAIR, detail: t(judged) };
 }

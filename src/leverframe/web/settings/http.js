@@ -1,15 +1,15 @@
 // HTTP1 to HTTP4: what rules request elsewhere, how, and what was answered.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
-import * as api from "../lib/api.js";
-import { Followed } from "../lib/followed.js";
-import { NEVER } from "../lib/bound_field.js";
-import { Form } from "../lib/form.js";
-import { messageList, messagesOf } from "../lib/messages.js";
-import { ReadingCodes } from "../lib/reading_codes.js";
-import { address } from "../lib/router.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
+import { Action } from "../lib/forms/action.js";
+import { NEVER } from "../lib/forms/bound_field.js";
+import { Form } from "../lib/forms/form.js";
+import { ReadingCodes } from "../lib/forms/reading_codes.js";
+import { address } from "../lib/frame/router.js";
+import * as api from "../lib/live/api.js";
+import { Followed } from "../lib/live/live.js";
+import { messageList, messagesOf } from "../lib/things/messages.js";
 
 const LAST = 3;
 

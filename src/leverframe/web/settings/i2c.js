@@ -1,11 +1,11 @@
 // I2C: which sensors are connected, and how fast the bus is.
 
 import { html } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
-import { Form } from "../lib/form.js";
-import { optionsOf } from "../lib/options.js";
-import { choices } from "../lib/schema.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
+import { Action } from "../lib/forms/action.js";
+import { optionsOf } from "../lib/forms/controls.js";
+import { Form } from "../lib/forms/form.js";
+import { choices } from "../lib/forms/schema.js";
 
 // Behind the primary sensor where the particulate sensor is connected, too.
 const WITH_SPS30 = " + SPS30";

@@ -1,7 +1,7 @@
 // The Modbus TCP server: whether others may read and switch this controller.
 
 import { html } from "../vendor/lit-html.js";
-import { Form } from "../lib/form.js";
+import { Form } from "../lib/forms/form.js";
 
 /** @type {PartOf} */
 export function partOf(context) {

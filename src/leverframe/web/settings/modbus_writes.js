@@ -1,14 +1,14 @@
 // What rules write to a Modbus module: the place, the two values, and what came of it.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
-import { choice } from "../lib/fields.js";
-import { Form } from "../lib/form.js";
-import { reasonText } from "../lib/messages.js";
-import { moduleName } from "../lib/modules.js";
-import { shortMoment } from "../lib/moments.js";
-import { numberText } from "../lib/numbers.js";
-import { serverText, t } from "../lib/words.js";
+import { shortMoment } from "../lib/format/moments.js";
+import { numberText } from "../lib/format/numbers.js";
+import { serverText, t } from "../lib/format/words.js";
+import { Action } from "../lib/forms/action.js";
+import { choice } from "../lib/forms/fields.js";
+import { Form } from "../lib/forms/form.js";
+import { moduleName } from "../lib/things/buses.js";
+import { reasonText } from "../lib/things/messages.js";
 
 const COMMAND = "mod_write_set<A>";
 

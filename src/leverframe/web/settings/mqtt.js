@@ -1,11 +1,11 @@
 // MQTT: the broker, how it is reached, and whether it is.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
-import * as api from "../lib/api.js";
-import { Followed } from "../lib/followed.js";
-import { Form } from "../lib/form.js";
-import { known, serverText, t } from "../lib/words.js";
+import { known, serverText, t } from "../lib/format/words.js";
+import { Action } from "../lib/forms/action.js";
+import { Form } from "../lib/forms/form.js";
+import * as api from "../lib/live/api.js";
+import { Followed } from "../lib/live/live.js";
 
 // So long a broker may take to answer.
 const MAX_LOOKS = 20;

@@ -1,11 +1,12 @@
 // 1-Wire: find the thermometers on the bus and give them to DS1-DS8; name and correct each.
 
-import { nothing } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
-import { Form } from "../lib/form.js";
-import { NO_ID } from "../lib/onewire_bus.js";
-import { thingName } from "../lib/things.js";
-import { BusScan } from "./onewire/scan.js";
+import { html, nothing } from "../vendor/lit-html.js";
+import { t } from "../lib/format/words.js";
+import { Action } from "../lib/forms/action.js";
+import { Form } from "../lib/forms/form.js";
+import * as api from "../lib/live/api.js";
+import { idsOnBus, NO_ID } from "../lib/things/buses.js";
+import { thingName } from "../lib/things/things.js";
 
 const FIRST_EXTRA_SLOT = 4;
 
@@ -58,4 +59,148 @@ function extraCard(context, sensor, more) {
     })),
     ...more,
   });
+}
+
+// Going through the IDs that answer on the 1-Wire bus, and giving each a position.
+
+export class BusScan {
+  #context;
+  // The IDs of the last scan; null before the first.
+  /** @type {string[] | null} */
+  #found = null;
+  #scanning = false;
+  #stopped = false;
+  /** @type {string | null} */
+  #trouble = null;
+  // By ID: the position that is chosen and not yet given.
+  /** @type {Map<string, string>} */
+  #chosen = new Map();
+
+  /** @param {AdminContext} context */
+  constructor(context) {
+    this.#context = context;
+  }
+
+  close() {
+    this.#stopped = true;
+  }
+
+  view() {
+    return html`<div>
+      <h2>${t("scan_title")}</h2>
+      <p class="note">${t("scan_note")}</p>
+      ${this.#found === null ? nothing : this.#findings(this.#found)}
+      ${this.#trouble ? html`<p class="refusal" role="alert">${this.#trouble}</p>` : nothing}
+      <footer>
+        <button
+          type="button"
+          class="primary"
+          ?disabled=${this.#scanning}
+          @click=${() => this.#attempt(() => this.#scan())}
+        >
+          ${t("scan")}
+        </button>
+        <span role="status">${this.#progress()}</span>
+      </footer>
+    </div>`;
+  }
+
+  #progress() {
+    if (this.#found === null) return "";
+    const count = this.#found.length;
+    return t(this.#scanning ? "scanning" : "scanned", { count });
+  }
+
+  /** @param {string[]} found */
+  #findings(found) {
+    if (found.length === 0) {
+      return this.#scanning ? nothing : html`<p class="empty">${t("nothing_found")}</p>`;
+    }
+    return html`<ul class="found">
+      ${found.map((id) => this.#finding(id))}
+    </ul>`;
+  }
+
+  /** @param {string} id */
+  #finding(id) {
+    const owner = this.#positions().find(([, one]) => one.id === id);
+    return html`<li>
+      <code>${id}</code>
+      ${owner
+        ? html`<span>${t("assigned", { label: this.#shown(owner[0]) })}</span>`
+        : this.#assignment(id)}
+    </li>`;
+  }
+
+  /** @param {string} id */
+  #assignment(id) {
+    const chosen = this.#choiceFor(id);
+    return html`<span class="assign">
+      <select
+        aria-label=${t("position_of", { id })}
+        @change=${(event) => this.#chosen.set(id, event.target.value)}
+      >
+        ${this.#positions().map(
+          ([label, { id: taken }]) => html`<option value=${label} .selected=${label === chosen}>
+            ${taken === NO_ID ? this.#shown(label) : t("taken", { label: this.#shown(label) })}
+          </option>`,
+        )}
+      </select>
+      <button type="button" @click=${() => this.#attempt(() => this.#assign(id))}>
+        ${t("assign")}
+      </button>
+    </span>`;
+  }
+
+  /** @param {string} label */
+  #shown(label) {
+    return thingName(this.#context, label);
+  }
+
+  // [label, setting] of DS1-DS8.
+  /** @returns {[string, Api.OneWireSensor][]} */
+  #positions() {
+    return this.#context.settings.onewire.map((one, index) => [`DS${index + 1}`, one]);
+  }
+
+  // The free positions go to the sensors without one in turn, unless others were chosen.
+  /** @param {string} id */
+  #choiceFor(id) {
+    const positions = this.#positions();
+    const free = positions.filter(([, one]) => one.id === NO_ID);
+    const given = new Set(positions.map(([, one]) => one.id));
+    const waiting = (this.#found ?? []).filter((one) => !given.has(one));
+    const [offered] = free[waiting.indexOf(id)] ?? positions[0];
+    return this.#chosen.get(id) ?? offered;
+  }
+
+  /** @param {() => Promise<void>} work */
+  async #attempt(work) {
+    this.#trouble = null;
+    try {
+      await work();
+    } catch (error) {
+      this.#trouble = error instanceof api.Refused ? error.message : t("not_reached");
+    }
+    this.#scanning = false;
+    this.#context.redraw();
+  }
+
+  async #scan() {
+    this.#scanning = true;
+    for await (const found of idsOnBus(this.#context.commands)) {
+      if (this.#stopped) return;
+      this.#found = found;
+      this.#context.redraw();
+    }
+  }
+
+  /** @param {string} id */
+  async #assign(id) {
+    const position = Number(this.#choiceFor(id).slice(2));
+    const bind = this.#context.commands.get("dswrite=<A>:<B>");
+    await api.send(bind.request({ A: position, B: id }).target);
+    this.#chosen.delete(id);
+    await this.#context.readSettings();
+  }
 }

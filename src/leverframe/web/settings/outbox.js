@@ -1,13 +1,13 @@
 // The outbox: what waits, what was sent, what failed and why.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { chooser } from "../lib/chooser.js";
-import { durationText } from "../lib/durations.js";
-import { Followed } from "../lib/followed.js";
-import { STATES, channelName, messageList, messagesOf } from "../lib/messages.js";
-import { note } from "../lib/router.js";
-import { serverText, t } from "../lib/words.js";
+import { durationText } from "../lib/format/numbers.js";
+import { serverText, t } from "../lib/format/words.js";
+import { chooser } from "../lib/forms/controls.js";
+import { note } from "../lib/frame/router.js";
+import * as api from "../lib/live/api.js";
+import { Followed } from "../lib/live/live.js";
+import { channelName, messageList, messagesOf, STATES } from "../lib/things/messages.js";
 
 /** @typedef {Outbox["channels"][string]} ChannelReport */
 

@@ -1,7 +1,7 @@
 // An output: its name, timing and what happens at the start; and the flags of all of them.
 
-import { NEVER } from "../lib/bound_field.js";
-import { Form } from "../lib/form.js";
+import { NEVER } from "../lib/forms/bound_field.js";
+import { Form } from "../lib/forms/form.js";
 
 /** @type {CardsOf} */
 export const cardsOf = (context, { index, more }) => [

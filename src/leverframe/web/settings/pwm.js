@@ -1,7 +1,7 @@
 // A PWM output: its name, its duty and how it behaves; and the frequencies, which are shared.
 
-import { Form } from "../lib/form.js";
-import { thingName } from "../lib/things.js";
+import { Form } from "../lib/forms/form.js";
+import { thingName } from "../lib/things/things.js";
 
 /** @type {CardsOf} */
 export const cardsOf = (context, { index, more }) => [

@@ -1,11 +1,11 @@
 // The serial port: which module is connected to it, and what that module says besides readings.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
-import { Form } from "../lib/form.js";
-import { reading } from "../lib/reading.js";
-import { address } from "../lib/router.js";
-import { serverText, t } from "../lib/words.js";
+import { serverText, t } from "../lib/format/words.js";
+import { Action } from "../lib/forms/action.js";
+import { reading } from "../lib/forms/controls.js";
+import { Form } from "../lib/forms/form.js";
+import { address } from "../lib/frame/router.js";
 
 const GSM_MODEM = "GSM modem SIM800L";
 const SCANNER = "bar/QR code scanner";

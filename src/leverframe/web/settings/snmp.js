@@ -1,9 +1,9 @@
 // SNMP: the agent that answers questions, its SNMPv3 user, and who gets traps or informs.
 
 import { nothing } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
-import { Form } from "../lib/form.js";
-import { t } from "../lib/words.js";
+import { t } from "../lib/format/words.js";
+import { Action } from "../lib/forms/action.js";
+import { Form } from "../lib/forms/form.js";
 
 /** @type {PartOf} */
 export const partOf = (context) => [

@@ -1,8 +1,8 @@
 // Variables of rules and texts for clients, each by itself; and the numbers that clients may keep.
 
 import { html } from "../vendor/lit-html.js";
-import { Form } from "../lib/form.js";
-import { kindOf } from "../lib/things.js";
+import { Form } from "../lib/forms/form.js";
+import { kindOf } from "../lib/things/things.js";
 
 /** @type {CardsOf} */
 export function cardsOf(context, { index, label, more }) {

@@ -1,9 +1,9 @@
 // An entry of the watchdog: the host that it pings, the output that it restarts, what it has seen.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { Form } from "../lib/form.js";
-import { thingChoice } from "../lib/thing_choice.js";
-import { decimal, t } from "../lib/words.js";
+import { decimal, t } from "../lib/format/words.js";
+import { thingChoice } from "../lib/forms/fields.js";
+import { Form } from "../lib/forms/form.js";
 
 // One command sets all entries: a letter for each.
 const COMMAND = "wdog1";

@@ -1,6 +1,6 @@
 // Temperature, humidity and pressure of the weather sensor: their names, and the altitude.
 
-import { Form } from "../lib/form.js";
+import { Form } from "../lib/forms/form.js";
 
 // The command that names them counts on after the eight 1-Wire thermometers.
 const T1 = 8;

@@ -1,16 +1,15 @@
 // The page of units that `unit watch` serves: their health, versions and drift.
 
 import { html, nothing, render } from "../vendor/lit-html.js";
-import * as api from "../lib/api.js";
-import { contextOf } from "../lib/foreign_context.js";
-import { findingSaid } from "../lib/findings.js";
-import { icon, mark } from "../lib/icon.js";
-import { closeMenusOutside } from "../lib/menu.js";
-import { moment, shortMoment } from "../lib/moments.js";
-import { ownMenu } from "../lib/own_menu.js";
-import { applyTheme } from "../lib/theme.js";
-import { whyNot } from "../lib/why_not.js";
-import { clock, serverText, startWords, t, useCodes, usePageWords } from "../lib/words.js";
+import { moment, shortMoment } from "../lib/format/moments.js";
+import { contextOf } from "../lib/format/setting_words.js";
+import { clock, serverText, startWords, t, useCodes, usePageWords } from "../lib/format/words.js";
+import { whyNot } from "../lib/forms/action.js";
+import { applyTheme } from "../lib/frame/look.js";
+import { closeMenusOutside, ownMenu } from "../lib/frame/menu.js";
+import * as api from "../lib/live/api.js";
+import { findingSaid } from "../lib/things/findings.js";
+import { icon, mark } from "../lib/things/signs.js";
 import { driftLine, pathsOf, planView, sideBySide, wordsFor } from "./plan.js";
 
 const EVERY_MS = 5000;

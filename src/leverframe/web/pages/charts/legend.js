@@ -1,14 +1,23 @@
 // Under each chart: which line is what, its values within the time shown and at the cursor.
 
 import { html, nothing, svg } from "../../vendor/lit-html.js";
-import { DASHES, TOKENS } from "../../lib/chart/lines.js";
-import { summaryOf } from "../../lib/chart/table.js";
-import { onWord } from "../../lib/level_words.js";
-import { fullMoment } from "../../lib/moments.js";
-import { thingAddress, thingName } from "../../lib/things.js";
-import { clock, t } from "../../lib/words.js";
-
-/** @import { Course } from "./course.js" */
+import { fullMoment } from "../../lib/format/moments.js";
+import { clock, t } from "../../lib/format/words.js";
+import * as api from "../../lib/live/api.js";
+import { DASHES, TOKENS } from "../../lib/things/charts.js";
+import { shifted, summaryOf } from "../../lib/things/history.js";
+import {
+  dutyOf,
+  energyOf,
+  INPUTS,
+  METERS,
+  onWord,
+  OUTPUTS,
+  PWMS,
+  READINGS,
+  VARIABLES,
+} from "../../lib/things/labels.js";
+import { isUsed, thingAddress, thingName } from "../../lib/things/things.js";
 
 export class Legend {
   #context;
@@ -134,4 +143,159 @@ function valueAt({ series, step, times }, label, time) {
   }
   if (low === 0) return null;
   return (step === 0 ? column.values : column.mean)[low - 1];
+}
+
+// What was, for the labels and the time that are shown: read from the controller, extended by what
+// is heard.
+
+// Points for each pixel of the widest charts, so that nothing is lost to the eye.
+const POINTS = 1500;
+// Reduced values grow by whole intervals; they are read again when one is over, but not too often.
+const READ_AGAIN_S = 5;
+// What stands behind is read a little further than it is shown, because the time goes on.
+const AHEAD = 0.1;
+
+export class Course {
+  /** @type {HistoryReply | null} */
+  history = null;
+  // The same labels some time before, as if it were now.
+  /** @type {HistoryReply | null} */
+  behind = null;
+  /** @type {string[]} */
+  #labels = [];
+
+  /** @param {string[]} labels @param {[number, number]} span */
+  query(labels, [from, to]) {
+    return { labels: labels.join(","), from, to, points: POINTS };
+  }
+
+  /** @param {string[]} labels @param {[number, number]} span @param {number} [before] */
+  async read(labels, span, before = 0) {
+    this.#labels = labels;
+    const [history, behind] = await Promise.all([
+      labels.length > 0 ? api.history(this.query(labels, span)) : null,
+      labels.length > 0 && before ? this.#readBehind(labels, span, before) : null,
+    ]);
+    // Somebody may have chosen others meanwhile.
+    if (labels === this.#labels) [this.history, this.behind] = [history, behind];
+    return labels === this.#labels;
+  }
+
+  /** @param {string[]} labels @param {[number, number]} span @param {number} before */
+  async #readBehind(labels, [from, to], before) {
+    const end = to - before + (to - from) * AHEAD;
+    return shifted(await api.history(this.query(labels, [from - before, end])), before);
+  }
+
+  // What is on its way is taken by nobody any more.
+  leave() {
+    this.#labels = [];
+  }
+
+  // Takes in what the state says now; false where it must be read again: what was in between is not
+  // known after a leap, and a clock may be set back.
+  /** @param {State} state @param {[number, number]} span */
+  extend(state, [from]) {
+    const { history } = this;
+    if (history === null) return true;
+    const known = Math.min(history.to, history.now);
+    if (Math.abs(state.time - known) >= Math.max(READ_AGAIN_S, history.step)) return false;
+    if (history.step > 0) return true;
+    // Several messages may tell of one moment, and one that was long on its way of an earlier one.
+    const now = Math.max(state.time, known);
+    for (const [label, series] of Object.entries(history.series)) {
+      const { times, values } = series;
+      const value = state[label] ?? null;
+      if (values.length === 0 ? value !== null : values.at(-1) !== value) {
+        times.push(now);
+        values.push(value);
+      }
+      forget(series, from);
+    }
+    Object.assign(history, { from, to: now, now });
+    return true;
+  }
+}
+
+// Leaves out what ended before the beginning; the value that held then begins there.
+/** @param {RawSeries} series @param {number} from */
+function forget({ times, values }, from) {
+  let gone = 0;
+  while (gone + 1 < times.length && times[gone + 1] <= from) gone++;
+  times.splice(0, gone);
+  values.splice(0, gone);
+  if (times.length > 0 && times[0] < from) times[0] = from;
+}
+
+// Which labels are drawn: ticks for all that there is, in groups.
+
+const GROUPS = {
+  readings: READINGS,
+  meters: METERS.flatMap((meter) => [meter, energyOf(meter)]),
+  states: [...OUTPUTS, ...PWMS, ...INPUTS, ...VARIABLES],
+  duties: PWMS.map(dutyOf),
+};
+const SUGGESTED = 3;
+const WIDE = matchMedia("(min-width: 1181px)");
+
+export class Picker {
+  #context;
+  #overview;
+  #toggle;
+
+  /** @param {Context} context @param {(label: string, wanted: boolean) => void} toggle */
+  constructor(context, toggle) {
+    this.#context = context;
+    this.#overview = context.overview;
+    this.#toggle = toggle;
+  }
+
+  // What is drawn where nobody has chosen yet.
+  suggested() {
+    return this.#present(READINGS).slice(0, SUGGESTED);
+  }
+
+  /** @param {string[]} labels */
+  #present(labels) {
+    return labels.filter((label) => this.#overview.isPresent(label));
+  }
+
+  /** @param {string[]} chosen */
+  view(chosen) {
+    // At the side of a wide screen it is always open; a narrow one opens it when it is wanted.
+    const isOpen = chosen.length === 0 || WIDE.matches;
+    return html`<details class="picker card" ?open=${isOpen}>
+      <summary>${t("choose_labels", { count: chosen.length })}</summary>
+      ${Object.entries(GROUPS).map(([name, labels]) => this.#group(name, labels, chosen))}
+    </details>`;
+  }
+
+  /** @param {string} name @param {string[]} labels @param {string[]} chosen */
+  #group(name, labels, chosen) {
+    const offered = labels.filter(
+      (label) =>
+        chosen.includes(label) ||
+        (VARIABLES.includes(label)
+          ? isUsed(this.#context, label)
+          : this.#overview.isPresent(label)),
+    );
+    if (offered.length === 0) return nothing;
+    return html`<fieldset>
+      <legend class="q">${t(`group_of_${name}`)}</legend>
+      <div class="ticks">${offered.map((label) => this.#tick(label, chosen))}</div>
+    </fieldset>`;
+  }
+
+  /** @param {string} label @param {string[]} chosen */
+  #tick(label, chosen) {
+    const unit = this.#overview.unit(label);
+    return html`<label>
+      <input
+        type="checkbox"
+        .checked=${chosen.includes(label)}
+        @change=${(event) => this.#toggle(label, event.target.checked)}
+      />
+      <span>${thingName(this.#context, label)} <small>${unit}</small></span>
+    </label>`;
+  }
 }

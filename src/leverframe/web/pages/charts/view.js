@@ -1,6 +1,6 @@
 // Which time and labels are shown: kept in the address, moved by buttons, drags and time itself.
 
-import { note, step } from "../../lib/router.js";
+import { note, step } from "../../lib/frame/router.js";
 
 /** @typedef {keyof typeof RANGES} Range */
 

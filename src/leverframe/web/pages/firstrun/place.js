@@ -1,12 +1,14 @@
-// First step: what the controller is called, which language it speaks, and where it stands.
+// The steps of the first run that set place and password.
 
 import { html } from "../../vendor/lit-html.js";
-import * as api from "../../lib/api.js";
-import { optionsOf } from "../../lib/options.js";
-import { allowed, choices, problemOf } from "../../lib/schema.js";
-import { chooseLanguage, LANGUAGES, currentLanguage, t } from "../../lib/words.js";
-import { ownZone } from "../../lib/zone.js";
+import { chooseLanguage, currentLanguage, LANGUAGES, t } from "../../lib/format/words.js";
+import { ownZone } from "../../lib/format/zone.js";
+import { optionsOf } from "../../lib/forms/controls.js";
+import { allowed, choices, problemOf } from "../../lib/forms/schema.js";
+import * as api from "../../lib/live/api.js";
 import { Step } from "./step.js";
+
+// First step: what the controller is called, which language it speaks, and where it stands.
 
 export class PlaceStep extends Step {
   title = "place_title";
@@ -99,4 +101,90 @@ export class PlaceStep extends Step {
     ];
     return api.send(`${commands.get("sname").path}?${[...items, note].join("&")}`);
   }
+}
+
+// Second step: the administrator's password, typed twice; one that is easy to guess is refused.
+
+export class PasswordStep extends Step {
+  title = "password_title";
+  commandsOf = { wanted: "auth" };
+  #typed = { wanted: "", again: "" };
+  #isShown = false;
+
+  view() {
+    const { access } = this.context.settings;
+    const { name } = access.admin;
+    const schema = this.context.commands.get("passwd").schema("new");
+    return html`<p class="note">
+        ${t(access.required ? "password_note" : "password_note_open", { name })}
+      </p>
+      <input type="hidden" name="username" autocomplete="username" .value=${name} />
+      ${this.field("wanted", this.#input("wanted"), allowed(schema))}
+      ${this.field("again", this.#input("again"))}
+      <label class="check">
+        <input
+          type="checkbox"
+          .checked=${this.#isShown}
+          @change=${(event) => {
+            this.#isShown = event.target.checked;
+            this.context.redraw();
+          }}
+        />
+        ${t("show")}
+      </label>`;
+  }
+
+  /** @param {"wanted" | "again"} part */
+  #input(part) {
+    return html`<input
+      id="first-${part}"
+      type=${this.#isShown ? "text" : "password"}
+      autocomplete="new-password"
+      aria-describedby="first-${part}-hint"
+      .value=${this.#typed[part]}
+      @input=${(event) => {
+        this.#typed[part] = event.target.value;
+        this.typing(part);
+      }}
+    />`;
+  }
+
+  check() {
+    const { wanted, again } = this.#typed;
+    const { settings, commands } = this.context;
+    const names = [settings.access.admin.name, settings.name];
+    const weak = weakness(wanted, names);
+    const schema = commands.get("passwd").schema("new");
+    const wrong = problemOf(schema, wanted) ?? (weak && t(`weak_${weak}`));
+    this.refusals = wrong ? { wanted: wrong } : wanted === again ? {} : { again: t("not_same") };
+    return Object.keys(this.refusals).length === 0;
+  }
+
+  // The sessions of the account end with its old password: whoever had one signs in anew, and the
+  // first run goes on from the step that is stored in the same moment.
+  /** @param {string} note */
+  send(note) {
+    const { commands, settings } = this.context;
+    const { updates_allowed: updates, admin, user } = settings.access;
+    const values = { A: true, B: updates, C: admin.name, D: this.#typed.wanted, E: user.name };
+    const auth = commands.get("auth");
+    return api.send(`${auth.path}?${auth.query({ ...values, F: "" })}&${note}`);
+  }
+}
+
+// Why a password is easy to guess, as far as it can be told from the password itself.
+
+// Long enough, and among the first that are tried.
+const COMMON = /^((password|passw0rd|leverframe|changeme|iloveyou)\d*|administrator|\d+)$/i;
+const MIN_DIFFERENT = 5;
+
+// One word for the reason; null where there is none. `names` are those that anybody knows.
+/** @param {string} password @param {string[]} names */
+export function weakness(password, names) {
+  const folded = password.toLowerCase();
+  if (COMMON.test(password)) return "common";
+  if (new Set(folded).size < MIN_DIFFERENT) return "alike";
+  const known = names.filter((name) => name.length > 2).map((name) => name.toLowerCase());
+  const rest = known.reduce((text, name) => text.replaceAll(name, ""), folded);
+  return known.length > 0 && rest.length < folded.length / 2 ? "name" : null;
 }

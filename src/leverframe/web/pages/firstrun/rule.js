@@ -1,13 +1,13 @@
 // Fifth step: a first rule, one sentence with four blanks.
 
 import { html } from "../../vendor/lit-html.js";
-import * as api from "../../lib/api.js";
-import { OUTPUTS, READINGS } from "../../lib/labels.js";
-import { numberOf } from "../../lib/numbers.js";
-import { thingName } from "../../lib/things.js";
-import { address } from "../../lib/router.js";
-import { freePlace } from "../../lib/tree.js";
-import { t } from "../../lib/words.js";
+import { numberOf } from "../../lib/format/numbers.js";
+import { t } from "../../lib/format/words.js";
+import { address } from "../../lib/frame/router.js";
+import * as api from "../../lib/live/api.js";
+import { freePlace } from "../../lib/live/tree.js";
+import { OUTPUTS, READINGS } from "../../lib/things/labels.js";
+import { thingName } from "../../lib/things/things.js";
 import { Draft, EMPTY_RULE } from "../rules/draft.js";
 import { Step } from "./step.js";
 

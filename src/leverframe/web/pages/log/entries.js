@@ -1,16 +1,18 @@
 // Who changed what: when, why, by whom, and what, a line each; newest first.
 
 import { html } from "../../vendor/lit-html.js";
-import { causeOf } from "../../lib/causes.js";
-import { durationText } from "../../lib/durations.js";
-import { icon } from "../../lib/icon.js";
-import { isState } from "../../lib/labels.js";
-import { levelWord } from "../../lib/level_words.js";
-import { fullMoment } from "../../lib/moments.js";
-import { numberText } from "../../lib/numbers.js";
-import { changesOfThings, settingName, settingWords, valueText } from "../../lib/setting_words.js";
-import { kindOf, namedCode, thingName, thingOf } from "../../lib/things.js";
-import { t } from "../../lib/words.js";
+import { fullMoment } from "../../lib/format/moments.js";
+import { durationText, numberText } from "../../lib/format/numbers.js";
+import {
+  changesOfThings,
+  settingName,
+  settingWords,
+  valueText,
+} from "../../lib/format/setting_words.js";
+import { t } from "../../lib/format/words.js";
+import { isState, levelWord } from "../../lib/things/labels.js";
+import { causeOf, icon } from "../../lib/things/signs.js";
+import { kindOf, namedCode, thingName, thingOf } from "../../lib/things/things.js";
 
 /** @typedef {{ time: number, cause: string, who: string, lines: string[] }} Entry */
 /** @typedef {AuditEntries[number]["changes"][number]} Change */

@@ -1,18 +1,18 @@
 // The table of a device's thirty readings: edited in place, read from and written to CSV.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import * as api from "../../lib/api.js";
-import { download } from "../../lib/download.js";
-import { DraftForm } from "../../lib/draft_form.js";
-import { slotsOf, valueOf } from "../../lib/modules.js";
-import { optionsOf } from "../../lib/options.js";
-import { shown } from "../../lib/quantities.js";
-import { allowed, choices, isChoice, range } from "../../lib/schema.js";
-import { t } from "../../lib/words.js";
-import { ReadingsDraft } from "./draft.js";
-import { tableOf, take } from "./exchange.js";
+import { shown } from "../../lib/format/numbers.js";
+import { t } from "../../lib/format/words.js";
+import { optionsOf } from "../../lib/forms/controls.js";
+import { DraftForm } from "../../lib/forms/draft_form.js";
+import { download } from "../../lib/forms/files.js";
+import { allowed, choices, isChoice, range } from "../../lib/forms/schema.js";
+import * as api from "../../lib/live/api.js";
+import { slotsOf, valueOf } from "../../lib/things/buses.js";
+import { ReadingsDraft, tableOf, take } from "./draft.js";
 
 /** @import { Column } from "./draft.js" */
+
 /**
  * @typedef {object} Cell
  * @property {string} id

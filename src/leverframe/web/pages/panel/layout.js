@@ -3,9 +3,9 @@
 // A place is [left, top] in pixels of the picture in its own size. An element at [0, 0] was never
 // placed: it does not stand on the picture.
 
-import * as api from "../../lib/api.js";
-import { ELEMENTS } from "../../lib/labels.js";
-import { t } from "../../lib/words.js";
+import { t } from "../../lib/format/words.js";
+import * as api from "../../lib/live/api.js";
+import { ELEMENTS } from "../../lib/things/labels.js";
 
 /** Left and top in pixels of the picture. @typedef {[number, number]} Place */
 

@@ -1,9 +1,10 @@
 // The picture with its elements on it; in arranging they follow the pointer and the arrow keys.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { t } from "../../lib/words.js";
+import { t } from "../../lib/format/words.js";
 
 /** @import { Layout } from "./layout.js" */
+
 /** @typedef {Layout["elements"][number]} Placed */
 /**
  * What is being dragged, and where it was taken hold of: on the page and on the element.

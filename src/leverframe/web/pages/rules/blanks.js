@@ -1,19 +1,18 @@
 // The blanks of a rule's sentence: choices and numbers in the middle of words.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { durationText } from "../../lib/durations.js";
-import { isState } from "../../lib/labels.js";
-import { levelWord } from "../../lib/level_words.js";
-import { namedCode, readingName } from "../../lib/things.js";
-import { t } from "../../lib/words.js";
-import { WEEKDAYS } from "../schedule/entry.js";
-import { daysText } from "../schedule/sentences.js";
+import { durationText } from "../../lib/format/numbers.js";
+import { t } from "../../lib/format/words.js";
+import { isState, levelWord } from "../../lib/things/labels.js";
+import { namedCode, readingName } from "../../lib/things/things.js";
+import { daysText, WEEKDAYS } from "../schedule/entry.js";
 import { AT_ONCE } from "./draft.js";
 import { dependence, dependsOn, joint, present } from "./sentence.js";
 import { WEEKEND, WORKDAYS } from "./window.js";
 
 /** @import { Editor } from "./editor.js" */
 /** @import { TextBlank } from "./draft.js" */
+
 /** @typedef {TextBlank} Blank */
 /** Its name, and the choices. @typedef {[string, [string, string][]]} Group */
 /** Letter and name. @typedef {[string, Blank]} Place */

@@ -3,12 +3,11 @@
 // The three dialects of rules differ in their codes and in which fields they have; both come from
 // the command table. Older ones write the value into the action: `OUT2=1`.
 
-import { durationText, secondsOf } from "../../lib/durations.js";
-import { isState, levelAsked } from "../../lib/labels.js";
-import { numberOf, numberText } from "../../lib/numbers.js";
-import { choices, isChoice, problemOf, valueFrom } from "../../lib/schema.js";
-import { secondsOfDay, timeText } from "../../lib/time_of_day.js";
-import { freePlace, isSame } from "../../lib/tree.js";
+import { secondsOfDay, timeText } from "../../lib/format/moments.js";
+import { durationText, numberOf, numberText, secondsOf } from "../../lib/format/numbers.js";
+import { choices, isChoice, problemOf, valueFrom } from "../../lib/forms/schema.js";
+import { freePlace, isSame } from "../../lib/live/tree.js";
+import { isState, levelAsked } from "../../lib/things/labels.js";
 import { WEEKDAYS } from "../schedule/entry.js";
 import { isPulse, isSwitched } from "./sentence.js";
 import {
@@ -21,6 +20,7 @@ import {
 } from "./window.js";
 
 /** @import { Uses, Window } from "./window.js" */
+
 /** Within the hours of its window, or without. @typedef {"" | "in" | "out"} When */
 /**
  * Texts, and a boolean for `permanent`. A time window has its own blanks.

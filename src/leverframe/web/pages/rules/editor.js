@@ -2,50 +2,40 @@
 // Behind each condition stands whether it holds; beside the sentence, what it would have done.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import * as api from "../../lib/api.js";
-import { DraftForm } from "../../lib/draft_form.js";
-import { bothTold, foreignNote } from "../../lib/foreign_note.js";
-import { icon } from "../../lib/icon.js";
-import { isState } from "../../lib/labels.js";
-import { numberOf } from "../../lib/numbers.js";
-import { setText } from "../../lib/quantities.js";
-import { PLACES, rich } from "../../lib/rich.js";
-import { address } from "../../lib/router.js";
-import { thingName } from "../../lib/things.js";
-import { timeText } from "../../lib/time_of_day.js";
-import { isSame, numberedRules } from "../../lib/tree.js";
-import { t } from "../../lib/words.js";
-import { secondOfDay, weekdayOf } from "../../lib/zone.js";
+import { timeText } from "../../lib/format/moments.js";
+import { numberOf, setText } from "../../lib/format/numbers.js";
+import { PLACES, rich, t } from "../../lib/format/words.js";
+import { secondOfDay, weekdayOf } from "../../lib/format/zone.js";
+import { bothTold, DraftForm, foreignNote } from "../../lib/forms/draft_form.js";
+import { address } from "../../lib/frame/router.js";
+import * as api from "../../lib/live/api.js";
+import { isSame, numberedRules } from "../../lib/live/tree.js";
+import { isState } from "../../lib/things/labels.js";
+import { icon } from "../../lib/things/signs.js";
+import { thingName } from "../../lib/things/things.js";
+import { WEEKDAYS } from "../schedule/entry.js";
 import {
-  FIRST,
-  LABELS,
-  SECOND,
   actionBlank,
   conditionBlanks,
   delayBlank,
-  lastingBlank,
   dependsBlank,
+  FIRST,
+  LABELS,
+  lastingBlank,
   modeBlank,
   operatorBlank,
+  SECOND,
   valueBlank,
   windowBlanks,
 } from "./blanks.js";
 import { AT_ONCE, FIELDS } from "./draft.js";
-import {
-  effectOf,
-  isPulse,
-  isSwitched,
-  present,
-  shortSentence,
-  truth,
-} from "./sentence.js";
-import { Trial } from "./trial.js";
-import { thresholds } from "./trial_logic.js";
-import { WEEKDAYS } from "../schedule/entry.js";
+import { effectOf, isPulse, isSwitched, present, shortSentence, truth } from "./sentence.js";
+import { thresholds, Trial } from "./trial.js";
 import { dependentsOf, isWithin, windowName } from "./window.js";
 
 /** @import { ConditionFields } from "./blanks.js" */
 /** @import { Draft, TypedRule } from "./draft.js" */
+
 /**
  * @typedef {object} Surroundings
  * @property {() => Record<string, string>} names

@@ -1,17 +1,24 @@
 // A rule in words: "Greenhouse is below 18 °C → Heating on", and the words of its parts.
 
 import { html } from "../../vendor/lit-html.js";
-import { icon } from "../../lib/icon.js";
-import { OUTPUTS, PWMS, VARIABLES, isState, levelAsked } from "../../lib/labels.js";
-import { levelWord } from "../../lib/level_words.js";
-import { setText, shown } from "../../lib/quantities.js";
-import { namedCode, thingName } from "../../lib/things.js";
-import { timeText } from "../../lib/time_of_day.js";
-import { t } from "../../lib/words.js";
-import { daysText } from "../schedule/sentences.js";
+import { timeText } from "../../lib/format/moments.js";
+import { setText, shown } from "../../lib/format/numbers.js";
+import { t } from "../../lib/format/words.js";
+import {
+  isState,
+  levelAsked,
+  levelWord,
+  OUTPUTS,
+  PWMS,
+  VARIABLES,
+} from "../../lib/things/labels.js";
+import { icon } from "../../lib/things/signs.js";
+import { namedCode, thingName } from "../../lib/things/things.js";
+import { daysText } from "../schedule/entry.js";
 import { windowOfRule } from "./window.js";
 
 /** @import { Hours } from "./window.js" */
+
 /** @typedef {Pick<Api.ConditionExplanation, "label" | "compare" | "reference">} Condition */
 
 const SWITCHED = [...OUTPUTS, ...PWMS, ...VARIABLES];

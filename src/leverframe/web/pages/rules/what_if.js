@@ -1,13 +1,19 @@
-// Any change, tried: what would happen only with these commands, and only without them.
+// What stands beside the list of rules: trials of all, templates, the question before one goes.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import * as api from "../../lib/api.js";
-import { durationText, roughText } from "../../lib/durations.js";
-import { entryView, journalWords, reasonText } from "../../lib/journal.js";
-import { exactMoment } from "../../lib/moments.js";
-import { optionsOf } from "../../lib/options.js";
-import { thingName } from "../../lib/things.js";
-import { serverText, t } from "../../lib/words.js";
+import { exactMoment } from "../../lib/format/moments.js";
+import { durationText, roughText } from "../../lib/format/numbers.js";
+import { serverText, t } from "../../lib/format/words.js";
+import { optionsOf } from "../../lib/forms/controls.js";
+import * as api from "../../lib/live/api.js";
+import { entryView, journalWords, reasonText } from "../../lib/things/journal.js";
+import { thingName } from "../../lib/things/things.js";
+import { wireOf } from "../schedule/entry.js";
+import { Draft, EMPTY_RULE } from "./draft.js";
+import { dependence } from "./sentence.js";
+import { goesWith, windowOfRule } from "./window.js";
+
+// Any change, tried: what would happen only with these commands, and only without them.
 
 /** @typedef {Api.WhatIf | { refusal: string }} Outcome */
 
@@ -138,4 +144,104 @@ export class WhatIf {
     this.#busy = false;
     this.#context.redraw();
   }
+}
+
+// What a new rule can start from. Of candidates the first is taken that the version has, and of
+// sources rather one that has a value.
+
+/**
+ * What the version has to choose from.
+ * @typedef {object} Offer
+ * @property {string[]} sources
+ * @property {string[]} actions
+ * @property {State} state
+ * @property {string | null} [source]
+ */
+/**
+ * Gives the first of the candidates that the version has.
+ * @typedef {(candidates: string[]) => string | undefined} Pick
+ */
+
+const TEMPERATURES = ["DS1", "T1", "TEMP"];
+const LIGHTS = ["INPA1", "VCC"];
+const MESSAGES = ["eMail 1", "eMail", "SMS1", "HTTP1"];
+
+// By the name of its text: what is special about the rule.
+/** @type {Record<string, (pick: Record<"source" | "action", Pick>) => Partial<Rule>>} */
+export const TEMPLATES = {
+  thermostat: (pick) => ({
+    source: pick.source(TEMPERATURES),
+    compare: "<",
+    reference: 21,
+    hysteresis: 0.5,
+    action: "OUT0",
+  }),
+  night_light: (pick) => ({
+    source: pick.source(LIGHTS),
+    compare: "<",
+    reference: 500,
+    hysteresis: 100,
+    action: "OUT1",
+    off_delay: 60,
+  }),
+  door_alarm: (pick) => ({ source: "INPD1", reference: 1, action: pick.action(MESSAGES) }),
+  pump_protection: () => ({
+    source: "INPD2",
+    reference: 0,
+    action: "OUT2",
+    value: 0,
+    off_delay: 60,
+    permanent: true,
+  }),
+};
+
+// A new rule from a template, or an empty one; `source` overrides what the template looks at.
+/** @param {string | null} name @param {Offer} offer */
+export function ruleFrom(name, { sources, actions, state, source }) {
+  /** @type {Record<"source" | "action", Pick>} */
+  const pick = {
+    source: (candidates) =>
+      candidates.find((label) => sources.includes(label) && state[label] != null) ??
+      candidates.find((label) => sources.includes(label)),
+    action: (candidates) => candidates.find((action) => actions.includes(action)),
+  };
+  const rule = { ...EMPTY_RULE, ...(TEMPLATES[name ?? ""]?.(pick) ?? {}) };
+  return source && sources.includes(source) ? { ...rule, source } : rule;
+}
+
+// The commands that delete a rule with its time window, and those that bring it back.
+
+/** @param {AdminContext} context @param {Settings} settings @param {number} index */
+export function deletion({ commands }, settings, index) {
+  const saved = settings.rules[index];
+  const window = new Draft(commands, index, saved, undefined, settings).removalOfWindow();
+  return [commands.get("eventdel").query({ A: index }), ...window];
+}
+
+// To be made before the deletion, from what is stored.
+/** @param {AdminContext} context @param {Api.RuleReport[]} reports @param {number} index */
+export function restoration({ commands, settings }, reports, index) {
+  const [rule, last] = [settings.rules[index], settings.rules.length - 1];
+  const command = reports.find(({ number }) => number === index + 1)?.command;
+  if (!rule) return [];
+  const items = [(command ?? "").replace(/^event=\d+/, `event=${last}`)];
+  /** @param {string} name @param {ByLetter} values */
+  const add = (name, values) => items.push(commands.get(name).query(values));
+  if (rule.name) add("rulename", { A: last, B: rule.name });
+  if (rule.permanent) add("eventper", { A: last, B: true });
+  if (index !== last) add("rulemove", { A: last, B: index });
+  // What depended on it has forgotten that.
+  items.push(
+    ...reports
+      .filter(({ settings: other }) => dependence(other)[0] === index + 1)
+      .map((report) => report.command ?? ""),
+  );
+  const window = windowOfRule(settings, rule);
+  if (window && goesWith(settings, window, index)) {
+    for (const { place, entry } of [window.begins, window.ends]) {
+      add("schedset", wireOf(place, entry));
+    }
+  }
+  if (rule.enabled) add("eventon", { A: index, B: true });
+  return items.filter(Boolean);
 }

@@ -5,9 +5,9 @@
 // is made with the rule and goes with it, unless another rule looks at the same variable. The
 // engine finds windows in the same way (`schedule_windows.py`).
 
-import { VARIABLES } from "../../lib/labels.js";
-import { timeText } from "../../lib/time_of_day.js";
-import { numberedRules } from "../../lib/tree.js";
+import { timeText } from "../../lib/format/moments.js";
+import { numberedRules } from "../../lib/live/tree.js";
+import { VARIABLES } from "../../lib/things/labels.js";
 import { WEEKDAYS, wireOf } from "../schedule/entry.js";
 import { daysOfEnd } from "../schedule/week.js";
 

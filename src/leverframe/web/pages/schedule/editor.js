@@ -1,18 +1,16 @@
 // An entry of the schedule as a form: what, when, and on which days.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { DraftForm } from "../../lib/draft_form.js";
-import { bothTold, foreignNote } from "../../lib/foreign_note.js";
-import { icon } from "../../lib/icon.js";
-import { optionsOf } from "../../lib/options.js";
-import { PLACES, rich } from "../../lib/rich.js";
-import { namedCode } from "../../lib/things.js";
-import { isSame } from "../../lib/tree.js";
-import { t } from "../../lib/words.js";
-import { WEEKDAYS } from "./entry.js";
-import { dayName, entrySentence } from "./sentences.js";
+import { PLACES, rich, t } from "../../lib/format/words.js";
+import { optionsOf } from "../../lib/forms/controls.js";
+import { bothTold, DraftForm, foreignNote } from "../../lib/forms/draft_form.js";
+import { isSame } from "../../lib/live/tree.js";
+import { icon } from "../../lib/things/signs.js";
+import { namedCode } from "../../lib/things/things.js";
+import { dayName, entrySentence, WEEKDAYS } from "./entry.js";
 
 /** @import { EntryDraft, TypedEntry } from "./entry.js" */
+
 /**
  * @typedef {object} Surroundings
  * @property {(request: CommandRequest) => Promise<void>} send

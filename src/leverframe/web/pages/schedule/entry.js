@@ -1,11 +1,18 @@
 // An entry of the schedule being written: what is typed, what is wrong with it, and its fields on
 // the wire. The controller takes the schedule as a whole.
 
-import { durationText, secondsOf } from "../../lib/durations.js";
-import { choices, problemOf, range } from "../../lib/schema.js";
-import { dayNumber } from "../../lib/moments.js";
-import { secondsOfDay, timeText } from "../../lib/time_of_day.js";
-import { isSame } from "../../lib/tree.js";
+import {
+  dayNumber,
+  dayText,
+  secondsOfDay,
+  timeText,
+  weekdayName,
+} from "../../lib/format/moments.js";
+import { durationText, secondsOf } from "../../lib/format/numbers.js";
+import { t } from "../../lib/format/words.js";
+import { choices, problemOf, range } from "../../lib/forms/schema.js";
+import { isSame } from "../../lib/live/tree.js";
+import { namedCode } from "../../lib/things/things.js";
 
 /** @typedef {ReturnType<typeof typedFrom>} TypedEntry */
 /**
@@ -173,4 +180,60 @@ function typedFrom(entry, end) {
     days: [...entry.days],
     active: entry.active,
   };
+}
+
+// Entries of the schedule in words.
+
+const SWITCHED_OR_COUNTED = /^(OUT|PWM|EVENT)\d$|^COUNT /;
+const DOES = ["off", "on", "reverse"];
+
+/** @type {[string, string[]][]} */
+const NAMED_DAYS = [
+  ["days_every", WEEKDAYS],
+  ["days_work", WEEKDAYS.slice(0, 5)],
+  ["days_weekend", WEEKDAYS.slice(5)],
+];
+
+/** @param {string} day */
+export const dayName = (day) => weekdayName(WEEKDAYS.indexOf(day));
+
+// "At 06:00, on weekdays: set Pump on."; with its end, "From 06:00 to 20:00, ..."
+/**
+ * @param {Api.ScheduleEntry} entry
+ * @param {Context} context
+ * @param {Api.ScheduleEntry | null} [end]
+ */
+export function entrySentence(entry, context, end = null) {
+  const effect = effectOf(entry, context);
+  const time = timeText(entry.time);
+  const days = daysText(entry);
+  const kind = kindOf(entry);
+  if (end) return t("tells_span", { time, until: timeText(end.time), days, effect });
+  if (kind === "period") {
+    return t("tells_period", { period: durationText(entry.time), days, effect });
+  }
+  if (kind === "days") return t("tells_days", { time, days, effect });
+  const date = dayText(dayNumber(entry.date ?? ""), { dateStyle: "medium" });
+  return t("tells_date", { time, date, effect });
+}
+
+// "21:30 to 05:45, every day"
+/** @param {{ from: number, to: number, days: string[] }} span */
+export const hoursOf = ({ from, to, days }) =>
+  t("hours_of", { from: timeText(from), to: timeText(to), days: daysText({ days }) });
+
+// All seven are "every day"; "on weekdays" are Monday to Friday and nothing else.
+/** @param {Pick<Api.ScheduleEntry, "days"> & { periodic?: boolean }} scheduleEntry */
+export function daysText({ days, periodic = false }) {
+  const named = NAMED_DAYS.find(([, meant]) => String(meant) === String(days));
+  if (named) return t(named[0]);
+  return periodic && days.length === 0 ? t("days_every") : days.map(dayName).join(", ");
+}
+
+/** @param {Api.ScheduleEntry} scheduleEntry @param {Context} context */
+function effectOf({ action, value }, context) {
+  const target = namedCode(context, action);
+  return SWITCHED_OR_COUNTED.test(action)
+    ? t(`effect_${DOES[value]}`, { target })
+    : t("effect_do", { target });
 }

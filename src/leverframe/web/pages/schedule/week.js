@@ -3,10 +3,11 @@
 // Two entries are a span if they have the name and the target in common, one switches on and the
 // other off, and the second runs on the days on which the first one's spans end.
 
-import { isSame } from "../../lib/tree.js";
+import { isSame } from "../../lib/live/tree.js";
 import { WEEKDAYS } from "./entry.js";
 
 /** @import { EntryDraft } from "./entry.js" */
+
 /**
  * @typedef {object} Piece
  * @property {number[]} places Of the entry that begins it, and of the one that ends it.

@@ -3,15 +3,14 @@
 // target and opens the day as a list.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { dayText } from "../../lib/moments.js";
-import { timeText } from "../../lib/time_of_day.js";
-import { t } from "../../lib/words.js";
-import { dayOf, secondOfDay, weekdayOf } from "../../lib/zone.js";
-import { WEEKDAYS } from "./entry.js";
-import { dayName, daysText } from "./sentences.js";
+import { dayText, timeText } from "../../lib/format/moments.js";
+import { t } from "../../lib/format/words.js";
+import { dayOf, secondOfDay, weekdayOf } from "../../lib/format/zone.js";
+import { dayName, daysText, WEEKDAYS } from "./entry.js";
 import { DAY_S, isWeekly, moved, partsOn, piecesOf, stretched } from "./week.js";
 
 /** @import { Part, Piece } from "./week.js" */
+
 /** @typedef {{ piece: Piece, day: string }} Chosen */
 /** @typedef {"move" | "begin" | "end"} Grip */
 /**

@@ -1,13 +1,13 @@
 // The search over everything: typed words, the best answers, arrow keys and Enter.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { icon } from "../../lib/icon.js";
-import { useStyle } from "../../lib/style_sheet.js";
-import { currentLanguage, t } from "../../lib/words.js";
+import { currentLanguage, t } from "../../lib/format/words.js";
+import { useStyle } from "../../lib/frame/look.js";
+import { icon } from "../../lib/things/signs.js";
 import { allEntries, bestOf, nearEntries } from "./entries.js";
 
+/** @import { IconName } from "../../lib/things/signs.js" */
 /** @import { SearchEntry } from "./entries.js" */
-/** @import { IconName } from "../../lib/icon.js" */
 
 const MAX_SHOWN = 12;
 /** @type {Record<SearchEntry["kind"], IconName>} */
@@ -177,3 +177,42 @@ export class SearchDialog {
     return element !== null;
   }
 }
+
+// Shows what a search led to: the field, card or button that bears a text, on the page or in a
+// drawer over it. A drawer draws its settings when they have come.
+
+const BEARERS = "label, legend, h2, h3, summary, button, th, dt";
+const PATIENCE_MS = 3000;
+
+/** @param {string} text */
+export async function reveal(text) {
+  const until = performance.now() + PATIENCE_MS;
+  let found = bearerOf(text);
+  while (!found && performance.now() < until) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    found = bearerOf(text);
+  }
+  if (found) show(found);
+}
+
+/** @param {string} text */
+function bearerOf(text) {
+  const places = document.querySelectorAll(`:is(main, dialog.drawer) :is(${BEARERS})`);
+  const found = [...places].find((one) => ownText(one).includes(text));
+  return found instanceof HTMLElement ? found : null;
+}
+
+/** @param {HTMLElement} found */
+function show(found) {
+  for (let above = found.parentElement; above; above = above.parentElement) {
+    if (above instanceof HTMLDetailsElement) above.open = true;
+  }
+  found.scrollIntoView({ block: "center" });
+  const control = found instanceof HTMLLabelElement ? found.control : null;
+  const place = control ?? found;
+  if (place === found && !found.matches("button, summary")) found.tabIndex = -1;
+  place.focus({ preventScroll: true });
+}
+
+/** @param {Element} element */
+const ownText = (element) => (element.textContent ?? "").trim().replace(/\s+/g, " ");

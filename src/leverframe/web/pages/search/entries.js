@@ -1,17 +1,17 @@
 // What can be searched: things, rules, pages, what stands on them, and commands; and how well an
 // entry fits.
 
-import { described, useDescriptions } from "../../lib/described.js";
-import { folded } from "../../lib/folded.js";
-import { offeredGroups } from "../../lib/navigation.js";
-import { partsOf } from "../../lib/parts.js";
-import { address } from "../../lib/router.js";
-import { things } from "../../lib/things.js";
-import { numberedRules } from "../../lib/tree.js";
-import { fetchWords, inLanguage, t } from "../../lib/words.js";
-import { MODULES } from "../things/settings.js";
+import { fetchWords, folded, inLanguage, t } from "../../lib/format/words.js";
+import { offeredGroups } from "../../lib/frame/frame.js";
+import { partsOf } from "../../lib/frame/parts.js";
+import { address } from "../../lib/frame/router.js";
+import { described, useDescriptions } from "../../lib/live/commands.js";
+import { numberedRules } from "../../lib/live/tree.js";
+import { things } from "../../lib/things/things.js";
+import { MODULES } from "../things/lists.js";
 
-/** @import { Words } from "../../lib/words.js" */
+/** @import { Words } from "../../lib/format/words.js" */
+
 /**
  * `kind` is also its text in words/search.json; `beside` stands in quiet letters behind the name.
  * @typedef {{ kind: "thing" | "rule" | "page" | "setting" | "command", name: string,

@@ -1,7 +1,7 @@
 // The test bench: what the simulated board is made to be, and the requests that change it.
 
-import * as api from "../../lib/api.js";
-import { t } from "../../lib/words.js";
+import { t } from "../../lib/format/words.js";
+import * as api from "../../lib/live/api.js";
 
 export class Bench {
   // As the controller tells it; nothing is drawn of it until it was read.

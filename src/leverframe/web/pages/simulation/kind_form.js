@@ -1,3 +1,13 @@
+// Faults and plants of the test bench: what each is, and the form that begins one.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { durationText, limitText, numberOf, secondsOf } from "../../lib/format/numbers.js";
+import { serverText, t } from "../../lib/format/words.js";
+import { optionsOf } from "../../lib/forms/controls.js";
+import { kindOf, thingName } from "../../lib/things/things.js";
+
+/** @import { Bench } from "./bench.js" */
+
 // A form for one of several kinds of things, each with fields of its own; sent to the test bench as
 // KIND*FIELD:VALUE, without the fields that were left empty.
 //
@@ -8,13 +18,6 @@
 //     kindName: (kind) => "a room", fieldName: (name, { doc }) => "Output that heats",
 //     optionName: (option) => "Output 1",
 //   })
-
-import { html, nothing } from "../../vendor/lit-html.js";
-import { durationText, secondsOf } from "../../lib/durations.js";
-import { limitText, numberOf } from "../../lib/numbers.js";
-import { optionsOf } from "../../lib/options.js";
-import { kindOf, thingName } from "../../lib/things.js";
-import { serverText, t } from "../../lib/words.js";
 
 // What people call a label; any other text as it is.
 /** @param {AdminContext} context @param {string} text */
@@ -67,7 +70,6 @@ function limitsOf(field) {
   return [limits, labels ? `${labels[0]}–${labels.at(-1)}` : ""].filter(Boolean).join(", ");
 }
 
-/** @import { Bench } from "./bench.js" */
 /** @typedef {BenchReport["plants"]["kinds"][string]["fields"][string]} KindField */
 /**
  * @typedef {object} KindFormSpec
@@ -204,4 +206,110 @@ export class KindForm {
     this.#problem = await this.#bench.send([this.#spec.item, this.#written()]);
     this.#context.redraw();
   }
+}
+
+// Faults on purpose: what is set and how often it acted, and a form that sets another. How requests
+// call a field stands small behind what it means.
+
+const SHOWN_LETTERS = 200;
+
+/** @param {AdminContext} context @param {Bench} bench */
+export function faultsCard(context, bench) {
+  /** @param {string} option */
+  const optionName = (option) => {
+    const isThing = kindOf(option).kind !== null || option in bench.report.readings;
+    return isThing ? thingName(context, option) : t(`option_${option.replace(" ", "_")}`);
+  };
+  // "sensor_85*label:DS2" -> "thermometer shows 85 °C · the reading: Thermometer 2"
+  /** @param {string} text */
+  const inWords = (text) => {
+    const [kind, given] = takenApart(text);
+    const { fields } = bench.report.faults.kinds[kind];
+    const told = given.map(([name, value]) => {
+      const isOption = fields[name].labels?.includes(value);
+      // An own answer may be a whole page.
+      const decoded = decodeURIComponent(value).slice(0, SHOWN_LETTERS);
+      const shown = isOption ? optionName(value) : spokenValue(fields[name], decoded);
+      return `${serverText(fields[name].doc)}: ${shown}`;
+    });
+    return [t(`fails_${kind}`), ...told].join(" · ");
+  };
+  const form = new KindForm(context, bench, {
+    item: "fault",
+    kinds: () => bench.report.faults.kinds,
+    kindTitle: "fault_kind",
+    button: "set_fault",
+    kindName: (kind) => t(`fails_${kind}`),
+    fieldName: (name, { doc }) => html`${asTitle(serverText(doc))} <code>${name}</code>`,
+    optionName,
+  });
+  const view = () => {
+    const { set, kinds } = bench.report.faults;
+    const { doc, real } = kinds[form.kind];
+    return html`<section class="card across">
+      <h2>${t("faults_title")}</h2>
+      <p class="note">${t("faults_note")}</p>
+      ${set.length
+        ? html`<ul class="wired">
+            ${set.map(
+              ({ number, text, acted }) => html`<li class="pin">
+                <span class="name">${inWords(text)} <small>${t("acted", { acted })}</small></span>
+                <button type="button" @click=${() => bench.send(["fault", `end:${number}`])}>
+                  ${t("end_fault", { number })}
+                </button>
+              </li>`,
+            )}
+          </ul>`
+        : html`<p class="empty">${t("no_faults")}</p>`}
+      ${form.view(html`<p class="note">${serverText(doc)} ${serverText(real)}</p>`)}
+    </section>`;
+  };
+  return { view };
+}
+
+/** @param {string} text */
+const asTitle = (text) => text.charAt(0).toLocaleUpperCase() + text.slice(1);
+
+// Plants between outputs and inputs: what is wired, and a form that wires another.
+
+/** @param {AdminContext} context @param {Bench} bench */
+export function plantsCard(context, bench) {
+  const form = new KindForm(context, bench, {
+    item: "plant",
+    kinds: () => bench.report.plants.kinds,
+    kindTitle: "plant_kind",
+    button: "wire",
+    kindName: (kind) => t(`plant_${kind}`),
+    fieldName: (name) => t(`field_${name}`),
+    optionName: (option) => named(context, option),
+  });
+  const view = () => {
+    const { wired } = bench.report.plants;
+    return html`<section class="card across">
+      <h2>${t("plants_title")}</h2>
+      <p class="note">${t("plants_note")}</p>
+      ${wired.length
+        ? html`<ul class="wired">
+              ${wired.map((wiring) => html`<li>${wiringInWords(context, bench, wiring)}</li>`)}
+            </ul>
+            <button type="button" @click=${() => bench.send(["plant", "none"])}>
+              ${t("remove_all")}
+            </button>`
+        : html`<p class="empty">${t("no_plants")}</p>`}
+      ${form.view()}
+    </section>`;
+  };
+  return { view };
+}
+
+// "load*switch:OUT0*on:5" -> "measured load · Switch: Pump · Reading with power: 5"
+/** @param {AdminContext} context @param {Bench} bench @param {string} wiring */
+function wiringInWords(context, bench, wiring) {
+  const [kind, given] = takenApart(wiring);
+  const { fields } = bench.report.plants.kinds[kind];
+  const told = given.map(
+    ([name, value]) =>
+      `${t(`field_${name}`)}: ${named(context, spokenValue(fields[name], value))}`,
+  );
+  return [t(`plant_${kind}`), ...told].join(" · ");
 }

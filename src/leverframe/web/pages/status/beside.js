@@ -1,18 +1,15 @@
 // Below and beside the levers: what is measured, and what happened.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import * as api from "../../lib/api.js";
-import { VARIABLES } from "../../lib/labels.js";
-import { isUsed } from "../../lib/things.js";
-import { t } from "../../lib/words.js";
-import { firstRunCard } from "./first_run.js";
-import { Happened } from "./happened.js";
-import { LastHour } from "./last_hour.js";
-import { Meters } from "./meters.js";
-import { section } from "./section.js";
-import { Tiles } from "./tiles.js";
+import { t } from "../../lib/format/words.js";
+import { address } from "../../lib/frame/router.js";
+import * as api from "../../lib/live/api.js";
+import { VARIABLES } from "../../lib/things/labels.js";
+import { isUsed } from "../../lib/things/things.js";
+import { Happened, Meters } from "./meters.js";
+import { LastHour, Tiles } from "./tiles.js";
 
-/** @import { Switches } from "../../lib/switches.js" */
+/** @import { Switches } from "../../lib/things/switches.js" */
 /** @import { Choice } from "./choice.js" */
 
 export class Beside {
@@ -123,4 +120,29 @@ export class Beside {
   dialogs() {
     return this.#choice?.view() ?? nothing;
   }
+}
+
+// One card of Status under its heading, `part_NAME` of words/status.json.
+
+/** @param {string} name @param {Template} content @param {string} [beside] */
+export const section = (name, content, beside = "") =>
+  html`<section class="card sheet" aria-labelledby=${name}>
+    <div class="sect">
+      <h2 id=${name}>${t(`part_${name}`)}</h2>
+      ${beside ? html`<small>${beside}</small>` : nothing}
+    </div>
+    ${content}
+  </section>`;
+
+// The way into the first run, for as long as it is not finished.
+
+/** @param {Context} context */
+export function firstRunCard({ isAdmin, firstRunStep }) {
+  if (!isAdmin || firstRunStep === null) return nothing;
+  const key = firstRunStep === "place" ? "first_run_begin" : "first_run_go_on";
+  return html`<section class="card first-run" aria-labelledby="first-run">
+    <h2 id="first-run">${t("first_run")}</h2>
+    <p class="note">${t("first_run_note")}</p>
+    <p><a class="button" href=${address("firstrun")}>${t(key)}</a></p>
+  </section>`;
 }

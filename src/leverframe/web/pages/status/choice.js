@@ -1,10 +1,10 @@
 // What the Status page shows and what it hides: one tick for each place of the list.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import * as api from "../../lib/api.js";
-import { SHOWN_PLACES } from "../../lib/labels.js";
-import { kindName } from "../../lib/things.js";
-import { t } from "../../lib/words.js";
+import { t } from "../../lib/format/words.js";
+import * as api from "../../lib/live/api.js";
+import { SHOWN_PLACES } from "../../lib/things/labels.js";
+import { kindName } from "../../lib/things/things.js";
 
 const dialog = () =>
   /** @type {HTMLDialogElement | null} */ (document.querySelector("dialog.shown"));

@@ -1,13 +1,15 @@
 // Is everything as it should be? The findings, worst first, and how much is on, met and to come.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { findingList, findingsOf } from "../../lib/findings.js";
-import { icon } from "../../lib/icon.js";
-import { INPUTS, OUTPUTS, PWMS, READINGS } from "../../lib/labels.js";
-import { stateWord } from "../../lib/level_words.js";
-import { shortMoment } from "../../lib/moments.js";
-import { thingName } from "../../lib/things.js";
-import { t } from "../../lib/words.js";
+import { shortMoment } from "../../lib/format/moments.js";
+import { t } from "../../lib/format/words.js";
+import { findingList, findingsOf } from "../../lib/things/findings.js";
+import { INPUTS, OUTPUTS, PWMS, READINGS, stateWord } from "../../lib/things/labels.js";
+import { mover } from "../../lib/things/lever_state.js";
+import { icon } from "../../lib/things/signs.js";
+import { plateOf, thingAddress, thingName } from "../../lib/things/things.js";
+
+/** @import { IconName } from "../../lib/things/signs.js" */
 
 // A glance is short: the rest stands behind "more".
 const MAX_FINDINGS = 3;
@@ -52,8 +54,6 @@ const line = (name, kind, say, small = "", next = "") =>
     </p>
     ${small ? html`<small>${small}</small>` : nothing}
   </div>`;
-
-/** @import { IconName } from "../../lib/icon.js" */
 
 /** @param {Context} context @param {Api.FindingReport[]} findings */
 function list(context, findings) {
@@ -125,4 +125,36 @@ function nextChange(context) {
   if (!next) return "";
   const state = stateWord(next.on !== context.overview.isInverted(next.label));
   return `${thingName(context, next.label)} ${state}, ${shortMoment(next.at, time)}`;
+}
+
+// A lever of the frame with what stands around it: the number of its terminal, "on for", its name,
+// who moved it and why.
+
+/**
+ * @param {Context} context
+ * @param {string} label
+ * @param {{ lever: Template, pulse: Template, duty: Template, soon: string[] }} parts
+ */
+export const post = (context, label, { lever, pulse, duty, soon }) =>
+  html`<li class="post" data-label=${label}>
+    <div class="row"><span class="plate" aria-hidden="true">${plateOf(label)}</span>${pulse}</div>
+    ${lever}
+    <div class="who">
+      <a class="name" href=${thingAddress(label)}>${thingName(context, label)}</a>
+      ${duty}
+      <span class="why" id=${`who-${label}`}
+        >${moverView(context, label)}
+        ${soon.map((text) => html`<span class="soon">${text}</span>`)}</span
+      >
+    </div>
+  </li>`;
+
+/** @param {Context} context @param {string} label */
+function moverView(context, label) {
+  const who = mover(context, label);
+  if (who === null) return nothing;
+  return html`<span class=${`cause ${who.cause.look}`}
+      >${icon(who.cause.icon, "s")} ${who.name}</span
+    >
+    <span>${who.why}</span>`;
 }

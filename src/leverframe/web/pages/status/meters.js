@@ -1,18 +1,19 @@
-// Meters as a table: power now, energy of today and yesterday, and the hours of the last day.
+// What stands beside the levers: meters with their amounts, and what happened.
 
 import { html, nothing, svg } from "../../vendor/lit-html.js";
-import * as api from "../../lib/api.js";
-import { METERS, energyOf } from "../../lib/labels.js";
-import { thingAddress, thingName } from "../../lib/things.js";
-import { t } from "../../lib/words.js";
-import { dayStart } from "../../lib/zone.js";
-import { amounts } from "./amounts.js";
+import { t } from "../../lib/format/words.js";
+import { dayStart } from "../../lib/format/zone.js";
+import { address } from "../../lib/frame/router.js";
+import * as api from "../../lib/live/api.js";
+import { journalList, JournalReader } from "../../lib/things/journal.js";
+import { energyOf, METERS } from "../../lib/things/labels.js";
+import { thingAddress, thingName } from "../../lib/things/things.js";
+
+// Meters as a table: power now, energy of today and yesterday, and the hours of the last day.
 
 const HOUR_S = 3600;
 const HOURS = 48;
 const BAR_PX = 22;
-
-/** @import { Amounts } from "./amounts.js" */
 
 export class Meters {
   #context;
@@ -108,4 +109,110 @@ function bars(hours) {
       return svg`<rect x=${index * 10 + 1} y=${BAR_PX - height} width="8" height=${height} />`;
     })}
   </svg>`;
+}
+
+// What a counter has counted: today, yesterday, and in each hour of the last day.
+
+const DAY_HOURS = 24;
+
+/** @typedef {{ today: number | null, yesterday: number | null, hours: number[] }} Amounts */
+
+// A counter only grows; one that falls was set back, and counts from there.
+/**
+ * @param {HistoryReply} history
+ * @param {RawSeries & ReducedSeries} series
+ * @param {number} yesterday When it began; a day need not have 24 hours.
+ * @param {number} today
+ * @returns {Amounts}
+ */
+export function amounts({ now, step, times }, series, yesterday, today) {
+  const at = step === 0 ? series.times : times;
+  const counts = step === 0 ? series.values : series.max;
+  const lastHour = Math.floor(now / HOUR_S);
+  const hours = new Array(DAY_HOURS).fill(0);
+  const sums = { today: 0, yesterday: 0 };
+  /** @type {number | null} */
+  let before = null;
+  let knownFrom = Infinity;
+  counts.forEach((count, index) => {
+    if (count === null) return;
+    const time = at[index];
+    const grown = before === null ? 0 : Math.max(0, count - before);
+    before = count;
+    knownFrom = Math.min(knownFrom, time);
+    if (time >= today) sums.today += grown;
+    else if (time >= yesterday) sums.yesterday += grown;
+    const place = DAY_HOURS - 1 - (lastHour - Math.floor(time / HOUR_S));
+    if (place >= 0 && place < DAY_HOURS) hours[place] += grown;
+  });
+  return {
+    today: before === null ? null : sums.today,
+    yesterday: knownFrom < today ? sums.yesterday : null,
+    hours,
+  };
+}
+
+// What happened and why, newest first: the journal, for those who may read it.
+
+const LINES = 14;
+const READ = 60;
+const READ_AGAIN_MS = 400;
+
+export class Happened {
+  #context;
+  #overview;
+  #journal = new JournalReader({}, READ);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #heard;
+  /** @type {Promise<void> | null} */
+  #reading = null;
+
+  /** @param {Context} context */
+  constructor(context) {
+    this.#context = context;
+    this.#heard = context.live.heard;
+    this.#overview = context.overview;
+  }
+
+  // One after the other: the next one asks only for what has come since.
+  async read() {
+    if (!this.#context.isAdmin) return;
+    this.#reading = (this.#reading ?? Promise.resolve())
+      .catch(() => {})
+      .then(async () => {
+        await this.#journal.read();
+        this.#context.redraw();
+      });
+    await this.#reading;
+  }
+
+  // The journal is read again a moment after the state has moved on.
+  follow() {
+    const { heard } = this.#context.live;
+    if (!this.#context.isAdmin || heard === this.#heard) return;
+    this.#heard = heard;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.read().catch(() => {});
+    }, READ_AGAIN_MS);
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+  }
+
+  view() {
+    if (!this.#context.isAdmin || !this.#overview.isVisible("log")) return nothing;
+    const { entries } = this.#journal;
+    return html`<section class="card sheet" aria-labelledby="happened">
+      <header class="sect">
+        <h2 id="happened">${t("page_log")}</h2>
+        <a href=${address("log")}>${t("whole_journal")}</a>
+      </header>
+      ${entries.length === 0
+        ? html`<p class="empty">${t("nothing_yet")}</p>`
+        : journalList(this.#context, entries, LINES)}
+    </section>`;
+  }
 }

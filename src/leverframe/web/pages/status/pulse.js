@@ -3,11 +3,11 @@
 // Two clicks in all. Its return time stays as it is. The last own time is offered again.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { durationText } from "../../lib/durations.js";
-import { icon } from "../../lib/icon.js";
-import { closeByEscape, closeMenu, closeWhenLeft } from "../../lib/menu.js";
-import { Pulse } from "../../lib/pulse.js";
-import { t } from "../../lib/words.js";
+import { durationText } from "../../lib/format/numbers.js";
+import { t } from "../../lib/format/words.js";
+import { closeByEscape, closeMenu, closeWhenLeft } from "../../lib/frame/menu.js";
+import { icon } from "../../lib/things/signs.js";
+import { Pulse } from "../../lib/things/switches.js";
 
 const KEPT = "leverframe.until";
 const CHOICES_S = [10, 300];

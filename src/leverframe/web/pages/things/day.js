@@ -2,17 +2,16 @@
 // with the thresholds of the rules that look at it.
 
 import { html, nothing, svg } from "../../vendor/lit-html.js";
-import * as api from "../../lib/api.js";
-import { CAUSES, causeOf } from "../../lib/causes.js";
-import { tableOf } from "../../lib/chart/table.js";
-import { durationText } from "../../lib/durations.js";
-import { isState } from "../../lib/labels.js";
-import { setText } from "../../lib/quantities.js";
-import { kindOf } from "../../lib/things.js";
-import { numberedRules } from "../../lib/tree.js";
-import { clock, t } from "../../lib/words.js";
+import { durationText, setText } from "../../lib/format/numbers.js";
+import { clock, t } from "../../lib/format/words.js";
+import * as api from "../../lib/live/api.js";
+import { numberedRules } from "../../lib/live/tree.js";
+import { tableOf } from "../../lib/things/history.js";
+import { isState } from "../../lib/things/labels.js";
+import { causeOf, CAUSES } from "../../lib/things/signs.js";
+import { kindOf } from "../../lib/things/things.js";
 
-/** @import { CauseName } from "../../lib/causes.js" */
+/** @import { CauseName } from "../../lib/things/signs.js" */
 
 const SPAN_S = 86_400;
 const POINTS = 240;

@@ -2,15 +2,15 @@
 // it, and its settings.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import * as api from "../../lib/api.js";
-import { Duty } from "../../lib/duty.js";
-import { findingList, findingsOf } from "../../lib/findings.js";
-import { lostBanner } from "../../lib/frame.js";
-import { icon } from "../../lib/icon.js";
-import { OUTPUTS, PWMS, VARIABLES, energyOf, indexOf, isState } from "../../lib/labels.js";
-import { shortMoment } from "../../lib/moments.js";
-import { address } from "../../lib/router.js";
-import { Switches } from "../../lib/switches.js";
+import { shortMoment } from "../../lib/format/moments.js";
+import { code, t } from "../../lib/format/words.js";
+import { lostBanner } from "../../lib/frame/frame.js";
+import { address } from "../../lib/frame/router.js";
+import * as api from "../../lib/live/api.js";
+import { findingList, findingsOf } from "../../lib/things/findings.js";
+import { energyOf, indexOf, isState, OUTPUTS, PWMS, VARIABLES } from "../../lib/things/labels.js";
+import { icon } from "../../lib/things/signs.js";
+import { Duty, Switches } from "../../lib/things/switches.js";
 import {
   kindOf,
   namedCode,
@@ -19,12 +19,10 @@ import {
   thingAddress,
   thingName,
   things,
-} from "../../lib/things.js";
-import { code, t } from "../../lib/words.js";
+} from "../../lib/things/things.js";
 import { Day } from "./day.js";
+import { commonOf, listOf, settingsOf } from "./lists.js";
 import { OnFor } from "./on_for.js";
-import { commonOf, listOf } from "./lists.js";
-import { settingsOf } from "./settings.js";
 import { usesOf, usesView } from "./uses.js";
 import { Why } from "./why.js";
 

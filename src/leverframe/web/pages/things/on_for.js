@@ -1,10 +1,10 @@
 // An output on for a while: some seconds or minutes, or until a time of the day.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { durationText } from "../../lib/durations.js";
-import { indexOf } from "../../lib/labels.js";
-import { Pulse } from "../../lib/pulse.js";
-import { t } from "../../lib/words.js";
+import { durationText } from "../../lib/format/numbers.js";
+import { t } from "../../lib/format/words.js";
+import { indexOf } from "../../lib/things/labels.js";
+import { Pulse } from "../../lib/things/switches.js";
 
 const CHOICES_S = [10, 300];
 

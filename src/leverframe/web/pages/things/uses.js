@@ -2,17 +2,16 @@
 // are made of it, the panel and texts, each with its address.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { CAUSES } from "../../lib/causes.js";
-import { icon } from "../../lib/icon.js";
-import { ELEMENTS } from "../../lib/labels.js";
-import { stateWord } from "../../lib/level_words.js";
-import { shortMoment } from "../../lib/moments.js";
-import { address } from "../../lib/router.js";
-import { kindOf, thingAddress, thingName, thingValue } from "../../lib/things.js";
-import { numberedRules } from "../../lib/tree.js";
-import { t } from "../../lib/words.js";
+import { shortMoment } from "../../lib/format/moments.js";
+import { t } from "../../lib/format/words.js";
+import { address } from "../../lib/frame/router.js";
+import { numberedRules } from "../../lib/live/tree.js";
+import { ELEMENTS, stateWord } from "../../lib/things/labels.js";
+import { CAUSES, icon } from "../../lib/things/signs.js";
+import { kindOf, thingAddress, thingName, thingValue } from "../../lib/things/things.js";
 
-/** @import { IconName } from "../../lib/icon.js" */
+/** @import { IconName } from "../../lib/things/signs.js" */
+
 /**
  * @typedef {object} Use
  * @property {string} kind the rest of a key `use_...`

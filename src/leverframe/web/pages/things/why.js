@@ -2,22 +2,19 @@
 // switched it before.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import * as api from "../../lib/api.js";
-import { causeOf } from "../../lib/causes.js";
-import { durationText } from "../../lib/durations.js";
-import { Followed } from "../../lib/followed.js";
-import { icon } from "../../lib/icon.js";
-import { JournalReader, journalList } from "../../lib/journal.js";
-import { isState } from "../../lib/labels.js";
-import { levelWord } from "../../lib/level_words.js";
-import { shortMoment } from "../../lib/moments.js";
-import { setText } from "../../lib/quantities.js";
-import { PLACES, rich } from "../../lib/rich.js";
-import { address } from "../../lib/router.js";
-import { kindOf, thingAddress, thingName, thingValue } from "../../lib/things.js";
-import { t } from "../../lib/words.js";
+import { shortMoment } from "../../lib/format/moments.js";
+import { durationText, setText } from "../../lib/format/numbers.js";
+import { PLACES, rich, t } from "../../lib/format/words.js";
+import { address } from "../../lib/frame/router.js";
+import * as api from "../../lib/live/api.js";
+import { Followed } from "../../lib/live/live.js";
+import { journalList, JournalReader } from "../../lib/things/journal.js";
+import { isState, levelWord } from "../../lib/things/labels.js";
+import { causeOf, icon } from "../../lib/things/signs.js";
+import { kindOf, thingAddress, thingName, thingValue } from "../../lib/things/things.js";
 
-/** @import { IconName } from "../../lib/icon.js" */
+/** @import { IconName } from "../../lib/things/signs.js" */
+
 /** @typedef {LogEntries[number]} Entry */
 /** @typedef {{ icon: IconName, look?: string, text: Template, time: number }} Link */
 

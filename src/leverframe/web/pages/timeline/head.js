@@ -1,11 +1,11 @@
-// Above the timeline: how much of it is shown, and the way earlier, later, nearer and back to now;
-// and what the looks of bars mean that no cause has.
+// The head of the timeline: its stretch of time, and how people move it.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { t } from "../../lib/words.js";
-import { SPANS } from "./stretch.js";
+import { t } from "../../lib/format/words.js";
+import { note, step } from "../../lib/frame/router.js";
 
-/** @import { Span, Stretch } from "./stretch.js" */
+// Above the timeline: how much of it is shown, and the way earlier, later, nearer and back to now;
+// and what the looks of bars mean that no cause has.
 
 const SHIFT = 0.5;
 const ZOOM = 2;
@@ -26,7 +26,7 @@ export function head(stretch, { now, around }, move) {
     ${t(`span_${span}`)}
   </button>`;
   /** @param {string} key @param {string} sign @param {() => void} act */
-  const step = (key, sign, act) => html`<button
+  const button = (key, sign, act) => html`<button
     type="button"
     aria-label=${t(key)}
     title=${t(key)}
@@ -40,15 +40,15 @@ export function head(stretch, { now, around }, move) {
       >${/** @type {Span[]} */ (Object.keys(SPANS)).map(choice)}</span
     >
     <span class="group" role="group" aria-label=${t("move")}>
-      ${step("earlier", "←", () => stretch.shift(-SHIFT, now))}
+      ${button("earlier", "←", () => stretch.shift(-SHIFT, now))}
       ${stretch.span
         ? nothing
         : html`<button type="button" @click=${() => move(() => stretch.choose("24h"), true)}>
             ${t("back_to_now")}
           </button>`}
-      ${step("later", "→", () => stretch.shift(SHIFT, now))}
-      ${step("zoom_in", "+", () => stretch.scale(1 / ZOOM, now, around))}
-      ${step("zoom_out", "−", () => stretch.scale(ZOOM, now, around))}
+      ${button("later", "→", () => stretch.shift(SHIFT, now))}
+      ${button("zoom_in", "+", () => stretch.scale(1 / ZOOM, now, around))}
+      ${button("zoom_out", "−", () => stretch.scale(ZOOM, now, around))}
     </span>
   </div>`;
 }
@@ -62,3 +62,135 @@ export const restOfKey = () => html`<p class="cause-key">
     >`,
   )}
 </p>`;
+
+// Which stretch of time the timeline shows: one that rolls with now, or a part that was chosen.
+
+/** @typedef {keyof typeof SPANS} Span */
+
+const HOUR_S = 3600;
+export const SPANS = { "6h": 6 * HOUR_S, "24h": 24 * HOUR_S, "7d": 7 * 24 * HOUR_S };
+const DEFAULT_SPAN = "24h";
+// How much of what is to come stands beside what was.
+const AHEAD = 1 / 6;
+const MIN_S = 60;
+const MAX_S = 31 * 24 * HOUR_S;
+
+/** @param {string} name @returns {name is Span} */
+const isSpan = (name) => name in SPANS;
+
+export class Stretch {
+  // Null for a part that does not move with time.
+  /** @type {Span | null} */
+  span = DEFAULT_SPAN;
+  #from = 0;
+  #to = 0;
+
+  /** @param {URLSearchParams} params */
+  constructor(params) {
+    const [from, to, at] = ["from", "to", "at"].map((name) => Number(params.get(name)));
+    const span = params.get("span") ?? "";
+    if (isSpan(span)) this.span = span;
+    const length = SPANS[this.span ?? DEFAULT_SPAN];
+    if (from > 0 && to - from >= MIN_S) this.#set(from, to);
+    else if (at > 0) this.#set(at - length / 2, at + length / 2);
+  }
+
+  // [from, to] in seconds since 1970.
+  /** @param {number} now @returns {[number, number]} */
+  bounds(now) {
+    if (this.span === null) return [this.#from, this.#to];
+    return [now - SPANS[this.span], now + SPANS[this.span] * AHEAD];
+  }
+
+  // Back leads to a part that was left, and to no other span.
+  /** @param {Span} span */
+  choose(span) {
+    const way = this.span === null ? step : note;
+    this.span = span;
+    way("timeline", { span });
+  }
+
+  // Back leads to what was shown before.
+  /** @param {number} from @param {number} to */
+  zoom(from, to) {
+    const middle = (from + to) / 2;
+    const length = Math.min(Math.max(to - from, MIN_S), MAX_S);
+    this.#set(middle - length / 2, middle + length / 2);
+    step("timeline", { from: this.#from, to: this.#to });
+  }
+
+  // By a share of what is shown; steps through time are one place to go back from.
+  /** @param {number} share @param {number} now */
+  shift(share, now) {
+    const [from, to] = this.bounds(now);
+    const by = (to - from) * share;
+    const wasRolling = this.span !== null;
+    this.#set(from + by, to + by);
+    (wasRolling ? step : note)("timeline", { from: this.#from, to: this.#to });
+  }
+
+  /** @param {number} factor @param {number} now @param {number} around */
+  scale(factor, now, around) {
+    const [from, to] = this.bounds(now);
+    this.zoom(around - (around - from) * factor, around + (to - around) * factor);
+  }
+
+  /** @param {number} from @param {number} to */
+  #set(from, to) {
+    this.span = null;
+    [this.#from, this.#to] = [Math.max(0, Math.round(from)), Math.round(to)];
+  }
+}
+
+// What pointers do on the timeline: drag the cursor, draw a stretch of time, or press.
+
+// Less than this is a press.
+const MIN_DRAG_PX = 8;
+
+/**
+ * @param {PointerEvent} event
+ * @param {(clientX: number) => void} moved
+ * @param {() => void} ended
+ */
+export function dragging(event, moved, ended) {
+  const place = /** @type {Element} */ (event.currentTarget);
+  place.setPointerCapture(event.pointerId);
+  const stop = new AbortController();
+  const { signal } = stop;
+  /** @param {PointerEvent} one */
+  const move = ({ clientX }) => moved(clientX);
+  place.addEventListener("pointermove", /** @type {EventListener} */ (move), { signal });
+  const end = () => {
+    stop.abort();
+    ended();
+  };
+  place.addEventListener("pointerup", end, { signal });
+  place.addEventListener("pointercancel", () => stop.abort(), { signal });
+  moved(event.clientX);
+}
+
+// A mouse draws: `drawn` is told where it is, or null while that is too near; fingers scroll.
+/**
+ * @param {PointerEvent} event
+ * @param {{ drawn: (clientX: number | null) => void, ended: () => void, pressed: () => void }} act
+ */
+export function drawing(event, { drawn, ended, pressed }) {
+  const stop = new AbortController();
+  const { signal } = stop;
+  /** @param {PointerEvent} one */
+  const isDrawn = ({ clientX }) => Math.abs(clientX - event.clientX) >= MIN_DRAG_PX;
+  const isMouse = event.pointerType === "mouse";
+  if (isMouse) {
+    addEventListener("pointermove", (one) => drawn(isDrawn(one) ? one.clientX : null), { signal });
+  }
+  addEventListener(
+    "pointerup",
+    (one) => {
+      stop.abort();
+      if (!isDrawn(one)) pressed();
+      else if (isMouse) ended();
+    },
+    { signal },
+  );
+  addEventListener("pointercancel", () => stop.abort(), { signal });
+}

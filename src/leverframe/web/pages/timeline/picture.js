@@ -2,17 +2,18 @@
 // shares of the width, all y are pixels, so that nothing is distorted.
 
 import { nothing, svg } from "../../vendor/lit-html.js";
-import { causeOf } from "../../lib/causes.js";
-import { roundTimes } from "../../lib/chart/round_times.js";
-import { pathOf, pointsOf, valueAt } from "../../lib/course.js";
-import { dayText, weekdayName } from "../../lib/moments.js";
-import { clock } from "../../lib/words.js";
-import { dayOf, secondOfDay, weekdayOf } from "../../lib/zone.js";
+import { dayText, weekdayName } from "../../lib/format/moments.js";
+import { clock } from "../../lib/format/words.js";
+import { dayOf, secondOfDay, weekdayOf } from "../../lib/format/zone.js";
+import { roundTimes } from "../../lib/things/axes.js";
+import { pathOf, pointsOf, valueAt } from "../../lib/things/history.js";
+import { causeOf } from "../../lib/things/signs.js";
 import { BAR_PX } from "./rows.js";
 
-/** @import { Point } from "../../lib/course.js" */
+/** @import { Point } from "../../lib/things/history.js" */
 /** @import { LaneBar, Timeline } from "./chain.js" */
 /** @import { Row } from "./rows.js" */
+
 /**
  * @typedef {object} Scene
  * @property {Timeline} timeline

@@ -1,12 +1,12 @@
 // The control users: a list that is saved as a whole. They look and switch, and set up nothing.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import * as api from "../../lib/api.js";
-import { copyable } from "../../lib/copyable.js";
-import { focusWrong } from "../../lib/focus.js";
-import { allowed, problemOf } from "../../lib/schema.js";
-import { isSame } from "../../lib/tree.js";
-import { t } from "../../lib/words.js";
+import { t } from "../../lib/format/words.js";
+import { copyable } from "../../lib/forms/controls.js";
+import { allowed, problemOf } from "../../lib/forms/schema.js";
+import * as api from "../../lib/live/api.js";
+import { focusWrong } from "../../lib/live/drawing.js";
+import { isSame } from "../../lib/live/tree.js";
 
 /** @typedef {{ name: string, password: string, active: boolean }} User */
 

@@ -1,0 +1,147 @@
+// Choices in the forms of many controllers: a template, a place.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import { t } from "../lib/format/words.js";
+import { optionsOf } from "../lib/forms/controls.js";
+
+// A template for settings: a file, or another controller.
+
+export const FACTORY = "";
+const FILE = "*file";
+
+export class TemplateChoice {
+  #page;
+  #changed;
+  // A controller, a file, or the factory settings.
+  #begin = FACTORY;
+  /** @type {File | null} */
+  #file = null;
+
+  /** @param {FleetPageLike} page @param {() => void} [changed] */
+  constructor(page, changed = () => {}) {
+    this.#page = page;
+    this.#changed = changed;
+  }
+
+  /** @param {string} begin */
+  choose(begin) {
+    this.#begin = begin;
+    this.#file = null;
+  }
+
+  // The name of a controller; "" for none.
+  get like() {
+    return this.#begin === FILE ? "" : this.#begin;
+  }
+
+  get file() {
+    return this.#begin === FILE ? this.#file : null;
+  }
+
+  /**
+   * @param {string} label
+   * @param {string} first what it is called that no template is chosen
+   * @param {boolean} [isNeeded]
+   */
+  view(label, first, isNeeded = false) {
+    const names = this.#page.rowNames;
+    const isOther = this.like && !names.includes(this.like);
+    const others = isOther ? [this.like, ...names] : names;
+    return html`<label
+        ><span>${label}</span>
+        <select
+          name="template"
+          ?required=${isNeeded}
+          @change=${(event) => {
+            this.choose(event.target.value);
+            this.#changed();
+            this.#page.redraw();
+          }}
+        >
+          ${optionsOf(
+            [
+              [FACTORY, first],
+              [FILE, t("from_file")],
+              ...others.map((name) => [name, t("like", { name })]),
+            ],
+            this.#begin,
+          )}
+        </select>
+      </label>
+      ${this.#begin === FILE ? this.#fileField() : nothing}`;
+  }
+
+  #fileField() {
+    return html`<label
+      ><span>${t("make_file")}</span>
+      <input
+        type="file"
+        name="file"
+        accept=".json,.toml"
+        required
+        @change=${(event) => {
+          this.#file = event.target.files?.[0] ?? null;
+        }}
+      /><small>${t("hint_file")}</small></label
+    >`;
+  }
+}
+
+// An address and a port for one controller alone.
+
+// How the node is told that a controller has none.
+const TAKEN_AWAY = { address: "none", port: "0" };
+
+/** @typedef {keyof typeof TAKEN_AWAY} Part of a place */
+
+export class PlaceChoice {
+  #page;
+  #changed;
+  // What somebody has typed; a field that nobody has touched stays what it is.
+  /** @type {Partial<Record<Part, string>>} */
+  #typed = {};
+
+  /** @param {FleetPageLike} page @param {() => void} changed */
+  constructor(page, changed) {
+    this.#page = page;
+    this.#changed = changed;
+  }
+
+  forget() {
+    this.#typed = {};
+  }
+
+  get isMade() {
+    return Object.keys(this.#typed).length > 0;
+  }
+
+  /** @returns {Params} */
+  get params() {
+    const typed = /** @type {[Part, string][]} */ (Object.entries(this.#typed));
+    return Object.fromEntries(typed.map(([part, text]) => [part, text.trim() || TAKEN_AWAY[part]]));
+  }
+
+  /** @param {FleetRow | undefined} row undefined while it is not in view */
+  view(row) {
+    return html`${this.#field("address", row?.address ?? "", { size: 14 })}
+    ${this.#field("port", String(row?.port ?? ""), { size: 6, inputmode: "numeric" })}`;
+  }
+
+  /** @param {Part} part @param {string} now @param {{ size: number, inputmode?: string }} how */
+  #field(part, now, { size, inputmode = "text" }) {
+    return html`<label class="sure"
+      >${t(`text_${part}`)}
+      <input
+        name=${part}
+        size=${size}
+        inputmode=${inputmode}
+        autocomplete="off"
+        .value=${this.#typed[part] ?? now}
+        @input=${(event) => {
+          this.#typed[part] = event.target.value;
+          this.#changed();
+          this.#page.redraw();
+        }}
+    /></label>`;
+  }
+}

@@ -1,0 +1,142 @@
+// A button that runs a command and says what came of it.
+//
+//   new Action(context, { label: "send_test", command: "testemail", done: "test_sent" })
+//
+// More: `values` (by letter, or a function that gives them), `perform()` instead of a command,
+// `danger: "key"` (what will be lost; a second, separate press is needed), `typed: () => "name"`
+// (that must be typed, too), `plainLabel: () => "text"` instead of a label, `isReady: () => true`
+// when all that it needs is there, `isQuiet` where there are many such buttons. Of a danger only
+// the question is heavy.
+// A command that this version does not have has no button.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { t, text } from "../format/words.js";
+import * as api from "../live/api.js";
+import { isLoss, Refused } from "../live/api.js";
+
+export class Action {
+  #context;
+  #spec;
+  /** @type {Command | null} */
+  #command;
+  #asking = false;
+  #typed = "";
+  #busy = false;
+  // { refused } of the last press: why it was; null where it was done.
+  /** @type {{ refused: string | null } | null} */
+  #outcome = null;
+
+  /** @param {Context} context @param {ActionSpec} spec */
+  constructor(context, spec) {
+    this.#context = context;
+    this.#spec = spec;
+    this.#command = spec.command ? context.commands.find(spec.command) : null;
+  }
+
+  get isOffered() {
+    return this.#command !== null || this.#spec.perform !== undefined;
+  }
+
+  view() {
+    if (!this.isOffered) return nothing;
+    return html`<div class="action">
+      ${this.#asking ? this.#question() : this.#button()}
+      <p class=${this.#outcome?.refused ? "refusal" : "saved"} role="status">
+        ${this.#outcome ? this.#outcome.refused ?? this.#done() : ""}
+      </p>
+    </div>`;
+  }
+
+  #done() {
+    return this.#spec.done ? text(this.#spec.done) : t("done");
+  }
+
+  #label() {
+    return this.#spec.label ? text(this.#spec.label) : this.#spec.plainLabel?.();
+  }
+
+  #button() {
+    const { isQuiet, isMain } = this.#spec;
+    return html`<button
+      type="button"
+      class=${isQuiet ? "bare" : isMain ? "primary" : ""}
+      ?disabled=${this.#busy || this.#spec.isReady?.() === false}
+      @click=${() => (this.#spec.danger ? this.#ask(true) : this.#run())}
+    >
+      ${this.#label()}
+    </button>`;
+  }
+
+  #question() {
+    const wanted = this.#spec.typed?.();
+    return html`<div class="question" role="group" aria-label=${this.#label()}>
+      <p>${this.#spec.danger ? text(this.#spec.danger) : nothing}</p>
+      ${wanted ? this.#typing(wanted) : nothing}
+      <footer>
+        <button
+          type="button"
+          class="danger"
+          ?disabled=${this.#busy || (wanted && this.#typed !== wanted)}
+          @click=${() => this.#run()}
+        >
+          ${this.#label()}
+        </button>
+        <button type="button" @click=${() => this.#ask(false)}>${t("cancel")}</button>
+      </footer>
+    </div>`;
+  }
+
+  /** @param {string} wanted */
+  #typing(wanted) {
+    return html`<label class="field">
+      ${t("type_to_confirm", { wanted })}
+      <input
+        autocomplete="off"
+        .value=${this.#typed}
+        @input=${(event) => {
+          this.#typed = event.target.value;
+          this.#context.redraw();
+        }}
+      />
+    </label>`;
+  }
+
+  /** @param {boolean} asking */
+  #ask(asking) {
+    this.#asking = asking;
+    this.#typed = "";
+    this.#outcome = null;
+    this.#context.redraw();
+  }
+
+  async #run() {
+    this.#ask(false);
+    this.#busy = true;
+    try {
+      await this.#perform();
+      this.#outcome = { refused: null };
+    } catch (error) {
+      this.#outcome = { refused: error instanceof api.Refused ? error.message : t("not_reached") };
+    }
+    this.#busy = false;
+    this.#context.redraw();
+  }
+
+  #perform() {
+    const { perform, values = {} } = this.#spec;
+    if (perform || !this.#command) return perform?.();
+    const given = typeof values === "function" ? values() : values;
+    const { target, body } = this.#command.request(given);
+    return api.send(target, body);
+  }
+}
+
+// Why something was not done, in words of the page.
+
+// A refusal, or that the connection was lost, for which browsers have words of their own.
+/** @param {unknown} error */
+export function whyNot(error) {
+  if (error instanceof Refused) return error.message;
+  if (!isLoss(error)) throw error;
+  return t("connection_failed");
+}

@@ -1,0 +1,242 @@
+// What forms with a look of their own have in common with cards: they are saved, refused, restored
+// and left in the same way, and what is typed outlasts refusals and lost connections.
+//
+// A form gives `hasProblem` (then it cannot be sent), `send(how)` and `letters` (of the fields that
+// a refusal can stand beside). Its draft has `isNew`, `isChanged` and `restore()`.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { settingName, valueText } from "../format/setting_words.js";
+import { t } from "../format/words.js";
+import * as api from "../live/api.js";
+import { focusWrong } from "../live/drawing.js";
+import { isSame } from "../live/tree.js";
+import { icon } from "../things/signs.js";
+import { copyableRequest } from "./controls.js";
+
+/** @typedef {{ isNew: boolean, isChanged: boolean, restore(): void }} AnyDraft */
+
+/** @template {AnyDraft} T */
+export class DraftForm {
+  draft;
+  context;
+  /** @type {string[]} */
+  letters = [];
+  saving = false;
+  // Has it been tried to save? Before, what is not complete is not wrong.
+  tried = false;
+  #left;
+  // By letter; "" for what is about no field.
+  /** @type {Record<string, string>} */
+  #refusals = {};
+
+  // `left()` is called when nothing is left to edit.
+  /** @param {AdminContext} context @param {T} draft @param {() => void} left */
+  constructor(context, draft, left) {
+    this.context = context;
+    this.draft = draft;
+    this.#left = left;
+    context.forms.add(this);
+  }
+
+  get isChanged() {
+    return this.draft.isChanged;
+  }
+
+  get hasProblem() {
+    return false;
+  }
+
+  /** @param {boolean} [_how] @returns {Promise<void>} */
+  async send(_how) {}
+
+  /** @param {string} letter */
+  refusal(letter) {
+    return this.#refusals[letter] ?? null;
+  }
+
+  get refusalView() {
+    const said = this.#refusals[""];
+    return said ? html`<p class="refusal" role="alert">${said}</p>` : nothing;
+  }
+
+  // To be called with everything that is typed.
+  touched() {
+    this.#refusals = {};
+    this.context.redraw();
+  }
+
+  restore() {
+    this.draft.restore();
+    this.tried = false;
+    this.touched();
+  }
+
+  leave() {
+    this.drop();
+    this.#left();
+  }
+
+  // Another one takes its place.
+  drop() {
+    this.context.forms.delete(this);
+  }
+
+  // True when it is saved.
+  /** @param {boolean} [how] */
+  async save(how) {
+    this.tried = true;
+    if (this.saving || this.hasProblem) {
+      this.context.redraw();
+      return false;
+    }
+    this.saving = true;
+    this.context.redraw();
+    const done = await this.#sent(how);
+    this.saving = false;
+    if (done) {
+      this.leave();
+      this.tellSaved();
+    }
+    this.context.redraw();
+    return done;
+  }
+
+  // The form is gone by then: the line at the foot of the page says it.
+  tellSaved() {
+    toast(t("saved"));
+  }
+
+  /** @param {boolean | undefined} how */
+  async #sent(how) {
+    try {
+      await this.send(how);
+      return true;
+    } catch (error) {
+      const refusal = error instanceof api.Refused ? error : null;
+      const field = refusal?.problem.field ?? "";
+      const said = refusal?.message ?? t("not_sent");
+      this.#refusals = { [this.letters.includes(field) ? field : ""]: said };
+      return false;
+    }
+  }
+
+  /** @param {Event} event @returns {void} */
+  submitted(event) {
+    event.preventDefault();
+    const form = /** @type {HTMLElement} */ (event.currentTarget);
+    this.save().then((done) => {
+      if (!done) focusWrong(form);
+    });
+  }
+
+  // What was begun from nothing has nothing to go back to; it is cancelled by its button.
+  /** @param {KeyboardEvent} event */
+  pressed(event) {
+    if (event.key !== "Escape" || this.draft.isNew) return;
+    event.preventDefault();
+    if (this.draft.isChanged) this.restore();
+    else this.leave();
+  }
+
+  // What saving would send, to be read and copied.
+  /** @param {CommandRequest | null} request */
+  requestView(request) {
+    return html`<details class="request">
+      <summary>${t("as_request")}</summary>
+      ${copyableRequest(request ? api.curl(request) : "")}
+    </details>`;
+  }
+}
+
+// What is edited here was changed by somebody else: said with what it was and what it is now.
+
+/**
+ * @param {string} sentence
+ * @param {[was: string, now: string]} values
+ */
+export const foreignNote = (sentence, [was, now]) =>
+  html`<div class="foreign" role="status">
+    <p>${icon("attention", "s")} ${sentence}</p>
+    <dl>
+      <dt>${t("foreign_was")}</dt>
+      <dd>${was}</dd>
+      <dt>${t("foreign_now")}</dt>
+      <dd>${now}</dd>
+    </dl>
+  </div>`;
+
+// Both in words; where these are the same, the settings that differ, such as a name or a delay.
+/**
+ * @template {object} T
+ * @param {Context} context
+ * @param {string} path of the setting that holds them
+ * @param {T} was
+ * @param {T | null | undefined} now
+ * @param {(one: T) => string} told
+ * @returns {[was: string, now: string]}
+ */
+export function bothTold(context, path, was, now, told) {
+  if (!now) return [told(was), t("foreign_deleted")];
+  const sentences = /** @type {[string, string]} */ ([was, now].map(told));
+  if (sentences[0] !== sentences[1]) return sentences;
+  const [before, after] = [was, now].map((one) => new Map(Object.entries(one)));
+  const differing = [...after.keys()].filter((key) => !isSame(before.get(key), after.get(key)));
+  const said = (/** @type {Map<string, unknown>} */ values) =>
+    differing
+      .map((key) => {
+        const at = `${path}.${key}`;
+        return `${settingName(context, at)}: ${valueText(context, at, values.get(key))}`;
+      })
+      .join("; ");
+  return [said(before), said(after)];
+}
+
+// What was done, in one line at the bottom, for some seconds, with the way back where there is one.
+//
+//   toast(t("rule_deleted", { name }), { label: t("undo"), act: () => restore() })
+
+const SHOWN_MS = 6000;
+
+/** @type {HTMLElement | null} */
+let shown = null;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
+
+/** @param {string} text @param {{ label: string, act: () => unknown }} [way] */
+export function toast(text, way) {
+  hideToast();
+  const line = document.createElement("div");
+  line.className = "toast";
+  line.setAttribute("role", "status");
+  line.append(Object.assign(document.createElement("span"), { textContent: text }));
+  if (way) line.append(button(way));
+  line.addEventListener("pointerenter", () => clearTimeout(timer));
+  line.addEventListener("pointerleave", () => wait());
+  document.body.append(line);
+  shown = line;
+  wait();
+}
+
+export function hideToast() {
+  clearTimeout(timer);
+  shown?.remove();
+  shown = null;
+}
+
+function wait() {
+  clearTimeout(timer);
+  timer = setTimeout(hideToast, SHOWN_MS);
+}
+
+/** @param {{ label: string, act: () => unknown }} way */
+function button({ label, act }) {
+  const made = Object.assign(document.createElement("button"), {
+    type: "button",
+    textContent: label,
+  });
+  made.addEventListener("click", () => {
+    hideToast();
+    act();
+  });
+  return made;
+}

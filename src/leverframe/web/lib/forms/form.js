@@ -1,0 +1,262 @@
+// A card of settings: a form for one or several commands, bound to the settings behind them.
+//
+//   new Form(context, {
+//     heading: "OUT1",              plain text (or a function that gives it), or `title: "key"`
+//     note: "key",                  a sentence under the heading
+//     lead: () => template,         what is drawn above the fields, such as the live value
+//     tail: () => template,         what is drawn below them, such as an action
+//     fields: [                     in the order in which they are shown
+//       { command: "oname", at: { A: 1 }, label: "name" },
+//       { command: "atout", at: { A: 1 }, label: "on_time", unit: "s", path: "outputs.1.on_time" },
+//     ],
+//     opened: ["name"],             labels of fields; the others are shown when asked for
+//     isUnused: () => true,         nothing of it is set: its title stands alone until asked for
+//     requests: ["curl ..."],       further lines of "As request"
+//     forms: set,                   whom it belongs to, where that is not the open page
+//     paths: { wdog1: { A: "watchdog.0" } },   settings of fields whose command does not tell them
+//   })
+//
+// More of a field: `letter` (else the last of the command), `part` (an index of a list or of bits,
+// a name of a record), `parts` (labels of all of them), `read(settings)` instead of `path`,
+// `unit: "s"` (typed as people write durations), `per: 100` (the setting counts hundredths),
+// `none: [0, "time_never"]` (a value and the text that stands for it; nothing typed means it, too),
+// `hint: "key"`, `plainLabel: "INPD1"`, `secret: true`, `keepsSecret: true` (an empty secret keeps
+// the old one), `forgottenBy(fields)` (the secret is for another server then, and must come along),
+// `hidden: true`, `draw(field, drawn)` (see fields.js).
+// A field whose command this version does not have is left out.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { t, text } from "../format/words.js";
+import * as api from "../live/api.js";
+import { BoundField, joined, requestsOf, rowsOf, settingReader } from "./bound_field.js";
+import { copyableRequest } from "./controls.js";
+import { drawField, label } from "./fields.js";
+
+export class Form {
+  fields;
+  #context;
+  #spec;
+  /** @type {string | null} */
+  #refusal = null;
+  #saving = false;
+  #saved = false;
+  #shown = false;
+
+  /** @param {AdminContext} context @param {FormSpec} spec */
+  constructor(context, spec) {
+    this.#context = context;
+    this.#spec = spec;
+    this.fields = spec.fields.flatMap((field) => {
+      const command = context.commands.find(field.command);
+      if (!command?.has(field.letter ?? command.lastLetter)) return [];
+      const read = settingReader(context, spec.paths?.[field.command]);
+      return [new BoundField(command, field, read)];
+    });
+    (spec.forms ?? context.forms).add(this);
+  }
+
+  get isChanged() {
+    return this.fields.some((field) => field.isChanged);
+  }
+
+  /** @param {string} command @param {string} [letter] */
+  field(command, letter) {
+    return this.fields.find(
+      (field) => field.spec.command === command && (!letter || field.letter === letter),
+    );
+  }
+
+  /** @param {BoundField} field @param {Typed} typed */
+  type(field, typed) {
+    field.type(typed);
+    this.#refusal = null;
+    this.#saved = false;
+    this.#context.redraw();
+  }
+
+  restore() {
+    for (const field of this.fields) field.restore();
+    this.#refusal = null;
+    this.#context.redraw();
+  }
+
+  // True when everything that was changed is saved.
+  async save() {
+    const rows = rowsOf(this.fields, this.#context, this.#spec.paths);
+    const changed = rows.filter((row) => row.isChanged);
+    const wrong = changed.find((row) => row.hasProblem);
+    if (this.#saving || wrong) {
+      wrong?.wrongField?.focus();
+      return false;
+    }
+    this.#saving = true;
+    this.#refusal = null;
+    this.#context.redraw();
+    try {
+      this.#saved = (await this.#send(requestsOf(changed))) && changed.length > 0;
+      return this.#saved || changed.length === 0;
+    } finally {
+      this.#saving = false;
+      this.#context.redraw();
+    }
+  }
+
+  /** @param {JoinedRequest[]} requests */
+  async #send(requests) {
+    for (const request of requests) {
+      try {
+        await api.send(request.target, request.body);
+      } catch (error) {
+        this.#refuse(error, request);
+        return false;
+      }
+      try {
+        await this.#context.readSettings();
+      } catch (error) {
+        // It is saved, and stands as it was typed until the settings come with the connection.
+        if (!api.isLoss(error)) throw error;
+        continue;
+      }
+      for (const row of request.rows) row.fields.forEach((field) => field.restore());
+    }
+    return true;
+  }
+
+  /** @param {unknown} error @param {JoinedRequest} request */
+  #refuse(error, request) {
+    if (!(error instanceof api.Refused)) {
+      this.#refusal = t("not_sent");
+      return;
+    }
+    const field = refusedField(error.problem, request.rows);
+    if (field) {
+      field.refusal = error.message;
+      field.focus();
+    } else {
+      this.#refusal = error.message;
+    }
+  }
+
+  view() {
+    if (this.fields.length === 0) return nothing;
+    return html`<form
+      class="card"
+      novalidate
+      ?data-changed=${this.isChanged}
+      @submit=${(event) => this.#submitted(event)}
+      @keydown=${(event) => this.#pressed(event)}
+    >
+      ${this.#spec.isUnused?.()
+        ? html`<details class="unused">
+            <summary>${this.#heading()}</summary>
+            ${this.#content()}
+          </details>`
+        : html`${this.#heading()} ${this.#content()}`}
+    </form>`;
+  }
+
+  #heading() {
+    const { heading, title } = this.#spec;
+    return html`<h2>
+      ${title ? text(title) : typeof heading === "function" ? heading() : heading}
+    </h2>`;
+  }
+
+  #content() {
+    const { note, lead, tail } = this.#spec;
+    return html`${note ? html`<p class="note">${text(note)}</p>` : nothing} ${lead?.() ?? nothing}
+      ${this.#drawnFields()}
+      ${tail?.() ?? nothing}
+      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+      ${this.#footer()}`;
+  }
+
+  #drawnFields() {
+    const { opened } = this.#spec;
+    const isOpen = (/** @type {BoundField} */ { spec }) => opened?.includes(String(spec.label));
+    const open = opened ? this.fields.filter(isOpen) : this.fields;
+    const folded = this.fields.filter((field) => !open.includes(field));
+    return html`<div class="fields">${this.#drawnOnes(open)}</div>
+      ${folded.length > 0
+        ? html`<details class="advanced">
+            <summary>${t("advanced", { what: folded.map(label).join(", ") })}</summary>
+            <div class="fields">${this.#drawnOnes(folded)}</div>
+          </details>`
+        : nothing}`;
+  }
+
+  /** @param {BoundField[]} fields */
+  #drawnOnes(fields) {
+    const rows = rowsOf(this.fields, this.#context, this.#spec.paths);
+    return fields.map((field) =>
+      this.#drawField(field, /** @type {Row} */ (rows.find((row) => row.fields.includes(field)))),
+    );
+  }
+
+  /** @param {BoundField} field @param {Row} row */
+  #drawField(field, row) {
+    if (field.spec.hidden) return nothing;
+    const problem = row.isChanged ? field.problem(row.values, true) : null;
+    return drawField(field, {
+      schema: field.schema(row.values),
+      problem: field.refusal ?? problem,
+      change: (typed) => this.type(field, typed),
+      form: this,
+    });
+  }
+
+  #footer() {
+    const changed = this.isChanged;
+    return html`<footer>
+      <button class="primary" ?disabled=${!changed || this.#saving}>
+        ${this.#saving ? t("saving") : t("save")}
+      </button>
+      <button type="button" ?disabled=${!changed} @click=${() => this.restore()}>
+        ${t("discard")}
+      </button>
+      <span class="saved" role="status">${this.#saved && !changed ? t("saved") : ""}</span>
+      <details class="request" @toggle=${(event) => this.#toggled(event)}>
+        <summary>${t("as_request")}</summary>
+        ${this.#shown ? this.#requests() : nothing}
+      </details>
+    </footer>`;
+  }
+
+  // What saving would send; for an untouched card, what would set it as it is.
+  #requests() {
+    const rows = rowsOf(this.fields, this.#context, this.#spec.paths);
+    const changed = rows.filter((row) => row.isChanged);
+    const meant = (changed.length ? changed : rows).filter((row) => !row.hasProblem);
+    const own = requestsOf(meant).map(api.curl);
+    const lines = [...own, ...(this.#spec.requests ?? [])];
+    return copyableRequest(lines.join("\n"), own.length === 0);
+  }
+
+  /** @param {ControlEvent} event */
+  #toggled(event) {
+    this.#shown = event.target.open;
+    this.#context.redraw();
+  }
+
+  /** @param {Event} event */
+  #submitted(event) {
+    event.preventDefault();
+    this.save();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #pressed(event) {
+    if (event.key !== "Escape" || !this.isChanged) return;
+    event.preventDefault();
+    this.restore();
+  }
+}
+
+// A refusal names the command as it was sent, cut where it is long or secret, and the letter.
+/** @param {Problem} problem @param {Row[]} rows */
+function refusedField({ command, field: letter }, rows) {
+  if (!command) return null;
+  const begin = command.replace(/\.\.\.$/, "");
+  const row = rows.find((one) => joined(one).includes(begin) || one.command.line === command);
+  return row?.fields.find((field) => field.letter === letter) ?? row?.fields[0] ?? null;
+}

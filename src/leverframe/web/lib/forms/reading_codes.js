@@ -1,0 +1,164 @@
+// The list of reading codes: choosing one puts it where a text was last edited.
+//
+//   const codes = new ReadingCodes(context, { marker: "%", note: "codes_note" });
+//   await codes.open();
+//   { command: "em8", label: "text", draw: codes.draw }     a field that codes can be put into
+//
+// `marker` may be a function that gives it. `hasWidth`: on the display a code has one digit more,
+// the least width.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { t, text } from "../format/words.js";
+import * as api from "../live/api.js";
+import { readingName } from "../things/things.js";
+import { chooser } from "./controls.js";
+import { line } from "./fields.js";
+
+/** @typedef {{ form?: Form, field: DrawnField, input: HTMLInputElement }} Touched */
+
+const MAX_DECIMALS = 3;
+const MAX_WIDTH = 9;
+
+export class ReadingCodes {
+  #context;
+  #marker;
+  #hasWidth;
+  #note;
+  // Label by number, as this version writes numbers.
+  /** @type {LabelsByCode} */
+  #labels = {};
+  #number = "";
+  #decimals = 1;
+  #width = 0;
+  // The text that was touched last: { form, field, input }.
+  /** @type {Touched | null} */
+  #line = null;
+
+  /**
+   * @param {AdminContext} context
+   * @param {{ marker: string | (() => string), note: Named, hasWidth?: boolean }} one
+   */
+  constructor(context, { marker, note, hasWidth = false }) {
+    this.#context = context;
+    this.#marker = marker;
+    this.#hasWidth = hasWidth;
+    this.#note = note;
+  }
+
+  async open() {
+    this.#labels = await api.readingCodes();
+    this.#number = Object.keys(this.#labels).sort()[0];
+    this.#context.redraw();
+  }
+
+  /** @param {DrawnField} field @param {Drawn} drawn */
+  draw = (field, drawn) =>
+    html`<span @focusin=${({ target }) => this.#touched({ form: drawn.form, field, input: target })}
+      >${line(field, drawn)}</span
+    >`;
+
+  /** @param {Touched} touched */
+  #touched(touched) {
+    this.#line = touched;
+    this.#context.redraw();
+  }
+
+  get code() {
+    const marker = typeof this.#marker === "function" ? this.#marker() : this.#marker;
+    return `${marker}${this.#number}${this.#decimals}${this.#hasWidth ? this.#width : ""}`;
+  }
+
+  view() {
+    return html`<section class="card">
+      <h2>${t("code_title")}</h2>
+      <p class="note">${text(this.#note)}</p>
+      <div class="fields">
+        ${this.#label()} ${this.#decimalDigit()} ${this.#hasWidth ? this.#widthDigit() : nothing}
+      </div>
+      <footer>
+        <output class="code">${this.code}</output>
+        <button type="button" ?disabled=${!this.#line} @click=${() => this.#insert()}>
+          ${t("code_insert")}
+        </button>
+        <small>${this.#place()}</small>
+      </footer>
+    </section>`;
+  }
+
+  #place() {
+    if (this.#line === null) return t("code_insert_where");
+    const { label, plainLabel } = this.#line.field.spec;
+    return t("code_insert_into", { line: plainLabel ?? (label ? text(label) : "") });
+  }
+
+  #label() {
+    const title = t("code_stands_for");
+    return this.#chooser("code-label", title, this.#offered(), this.#number, (one) => {
+      this.#number = one;
+    });
+  }
+
+  #decimalDigit() {
+    const title = t("code_decimals");
+    return this.#digit("code-decimals", title, MAX_DECIMALS, this.#decimals, (one) => {
+      this.#decimals = one;
+    });
+  }
+
+  #widthDigit() {
+    return this.#digit("code-width", t("code_width"), MAX_WIDTH, this.#width, (one) => {
+      this.#width = one;
+    });
+  }
+
+  // In the order of their numbers, which is that of the inputs, outputs and sensors.
+  /** @returns {[string, string][]} */
+  #offered() {
+    return Object.keys(this.#labels)
+      .sort()
+      .map((number) => {
+        return [number, readingName(this.#context, this.#labels[number])];
+      });
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} label
+   * @param {number} most
+   * @param {number} current
+   * @param {(digit: number) => void} choose
+   */
+  #digit(id, label, most, current, choose) {
+    /** @type {[string, number][]} */
+    const offered = Array.from({ length: most + 1 }, (_, number) => [String(number), number]);
+    return this.#chooser(id, label, offered, current, (chosen) => choose(Number(chosen)));
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} label
+   * @param {[string, string | number][]} offered
+   * @param {string | number} current
+   * @param {(chosen: string) => void} choose
+   */
+  #chooser(id, label, offered, current, choose) {
+    return chooser(id, label, offered, String(current), (chosen) => {
+      choose(chosen);
+      this.#context.redraw();
+    });
+  }
+
+  // Behind it the text goes on being edited.
+  #insert() {
+    if (this.#line === null) return;
+    const { form, field, input } = this.#line;
+    const at = input.selectionStart ?? 0;
+    const { code } = this;
+    const typed = input.value.slice(0, at) + code + input.value.slice(input.selectionEnd ?? at);
+    form?.type(/** @type {BoundField} */ (field), typed);
+    requestAnimationFrame(() => {
+      input.focus();
+      input.setSelectionRange(at + code.length, at + code.length);
+    });
+  }
+}

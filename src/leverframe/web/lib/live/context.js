@@ -1,0 +1,275 @@
+// What every page is given: the live state, the settings, the commands, the role, and `redraw()`.
+
+import { moment } from "../format/moments.js";
+import { shown } from "../format/numbers.js";
+import { readingWord } from "../format/words.js";
+import { INPUTS, isState, OUTPUTS, SHOWN_PLACES } from "../things/labels.js";
+import * as api from "./api.js";
+import { isSame } from "./tree.js";
+
+const ADMIN = "admin";
+const CONTROL = "control";
+export const SIMULATED = "simulated";
+
+export class Context {
+  // The tree of /api/settings; null for accounts that may not read it.
+  /** @type {Settings | null} */
+  settings = null;
+  // None for accounts that may not read them, and until they have come: see `knowCommands`.
+  /** @type {Commands} */
+  commands = {
+    all: [],
+    find: () => null,
+    get() {
+      throw new Error("The commands are not known yet.");
+    },
+  };
+  role = CONTROL;
+  // The one that is set for everybody: "EN", "PL".
+  language = "";
+  // How the board calls itself: "simulated", "linux".
+  board = "";
+  // The cards of the open page; each form adds itself.
+  /** @type {Set<Unsaved>} */
+  forms = new Set();
+  /** @type {Promise<void> | null} */
+  #knowing = null;
+  #needsCommands = false;
+  /** @type {State["profile"] | null} */
+  #profile = null;
+  // Answers can overtake each other: the number of the newest question, and of the one whose
+  // answer is known.
+  #asked = 0;
+  #known = 0;
+
+  /** @param {Live} live @param {() => void} redraw */
+  constructor(live, redraw) {
+    this.live = live;
+    this.redraw = redraw;
+    this.overview = new Overview(this);
+  }
+
+  get isAdmin() {
+    return this.role === ADMIN;
+  }
+
+  // The step at which the first run goes on; null where it is finished, or where a controller was
+  // set up before there was one.
+  get firstRunStep() {
+    if (!this.settings) return null;
+    const { ui, name, rules } = this.settings;
+    const isUntouched = name === "" && rules.length === 0;
+    return ui.first_run === "done" || !(isUntouched || ui.first_run !== "place")
+      ? null
+      : ui.first_run;
+  }
+
+  get hasUnsaved() {
+    return [...this.forms].some((form) => form.isChanged);
+  }
+
+  // What is needed to show anything; `knowCommands` brings what is needed to change a setting.
+  async load() {
+    const asked = ++this.#asked;
+    const start = await api.start();
+    this.live.know(start.state);
+    this.#take(start, asked);
+  }
+
+  // As much as all that the first view needs, and no part of it. They come once; if they could not
+  // be fetched, they are asked for again the next time.
+  knowCommands() {
+    this.#needsCommands = true;
+    this.#knowing ??= this.#fetchCommands().catch((error) => {
+      this.#knowing = null;
+      throw error;
+    });
+    return this.#knowing;
+  }
+
+  async #fetchCommands() {
+    if (!this.isAdmin) return;
+    const [{ Commands }, rows] = await Promise.all([import("./commands.js"), api.commands()]);
+    this.commands = new Commands(rows);
+    this.redraw();
+  }
+
+  // After a change of the settings, by whomever.
+  async readSettings() {
+    const asked = ++this.#asked;
+    const start = await this.#readOrSignIn();
+    if (start === null) return;
+    if (this.#known > 0 && this.#isForOthers(start)) {
+      location.reload();
+      return;
+    }
+    this.#take(start, asked);
+    this.redraw();
+    if (this.#needsCommands) await this.knowCommands();
+  }
+
+  // Another version has other commands, and so other pages and cards; another account, too.
+  /** @param {Start} start */
+  #isForOthers({ state, account }) {
+    return !isSame(state.profile, this.#profile) || account.role !== this.role;
+  }
+
+  // A change of the accounts may have ended the session: only signing in again helps.
+  async #readOrSignIn() {
+    try {
+      return await api.start();
+    } catch (error) {
+      if (!(error instanceof api.Refused && error.problem.status === 401)) throw error;
+      api.goToSignIn();
+      return null;
+    }
+  }
+
+  /** @param {Start} start @param {number} asked */
+  #take({ state, board, account, status, labels, settings }, asked) {
+    if (asked < this.#known) return;
+    this.#known = asked;
+    this.#profile = state.profile;
+    this.board = board;
+    this.role = account.role;
+    this.overview.take({ account, status, labels });
+    this.settings = settings;
+    this.language = account.language;
+    this.live.refresh = account.refresh;
+  }
+}
+
+// What every account may know of the labels: names, units, what is shown, and what may be switched.
+//
+// It comes with the first answer, and again whenever somebody changes a setting.
+
+export class Overview {
+  #context;
+  /** @type {Partial<Status>} */
+  #status = {};
+  /** @type {Labels} */
+  #labels = {};
+  /** @type {Partial<Start["account"]>} */
+  #account = {};
+
+  /** @param {Context} context */
+  constructor(context) {
+    this.#context = context;
+  }
+
+  /** @param {Pick<Start, "account" | "status" | "labels">} start */
+  take({ account, status, labels }) {
+    this.#account = account;
+    this.#status = status;
+    this.#labels = labels;
+  }
+
+  // Who is signed in; "" where nobody is asked.
+  get accountName() {
+    return this.#account.name ?? "";
+  }
+
+  get deviceName() {
+    return this.#status.sname ?? "";
+  }
+
+  /** @param {string} label */
+  name(label) {
+    const name = this.#labels[label]?.name ?? "";
+    if (!label.startsWith("m") || this.#isOfOwnDevice(label)) return name;
+    const word = readingWord(name);
+    return word.charAt(0).toLocaleUpperCase() + word.slice(1);
+  }
+
+  // Whether somebody here gave its name: that stands as it is in every language.
+  /** @param {string} label */
+  #isOfOwnDevice(label) {
+    const { settings } = this.#context;
+    const slot = Number(settings?.modbus_mapping[Number(label.slice(1)) - 1]?.slot);
+    const module = settings?.modbus_slots[slot - 1]?.module ?? "custom";
+    return settings !== null && module.startsWith("custom");
+  }
+
+  // The label beside a name, unless only names are wanted.
+  /** @param {string} label */
+  label(label) {
+    return this.name(label) && this.#account.names_only ? "" : label;
+  }
+
+  /** @param {string} label */
+  unit(label) {
+    return this.#labels[label]?.unit ?? "";
+  }
+
+  /** @param {string} label */
+  isKnown(label) {
+    return label in this.#labels;
+  }
+
+  /** @param {string} place */
+  isVisible(place) {
+    return this.#status.echeck?.[SHOWN_PLACES.indexOf(place)] !== "0";
+  }
+
+  get visibility() {
+    return this.#status.echeck ?? "";
+  }
+
+  // Offsets of the panel's elements: [left, top] each, in pixels of the picture.
+  /** @returns {[number, number][]} */
+  get positions() {
+    /** @param {string | undefined} joined */
+    const numbers = (joined) => (joined ? joined.split("*").map(Number) : []);
+    const left = numbers(this.#status.posleft);
+    return numbers(this.#status.postop).map((top, index) => [left[index], top]);
+  }
+
+  /** @param {string} label */
+  isInverted(label) {
+    if (OUTPUTS.includes(label)) return this.#status.outnn === "1";
+    const input = INPUTS.indexOf(label);
+    return input >= 0 && Boolean(Number(this.#status.inpdnn) & (1 << input));
+  }
+
+  // A state as it is to be shown; null where it is absent.
+  /** @param {string} label */
+  isOn(label) {
+    const level = this.#context.live.state[label];
+    return level === null || level === undefined ? null : (level === 1) !== this.isInverted(label);
+  }
+
+  get isLocked() {
+    return this.#status.outblock === "1";
+  }
+
+  get isReadOnly() {
+    return this.#account.read_only === true;
+  }
+
+  // The value of a reading as text with its unit.
+  /** @param {string} label @param {number | null} [value] */
+  shown(label, value = this.#context.live.state[label]) {
+    return { ...shown(label, value), unit: this.unit(label) };
+  }
+
+  // Does the controller have a value of it, or has it had one?
+  /** @param {string} label */
+  isPresent(label) {
+    const { state } = this.#context.live;
+    if (!this.isKnown(label)) return false;
+    // Counters stand at 0 where nothing is counted.
+    if (label.startsWith("ENERGY")) return Number(state[label]) > 0;
+    return isState(label) || state[label] != null || label in (state.absent_since ?? {});
+  }
+
+  /** @param {string} label */
+  absentSince(label) {
+    return this.#context.live.state.absent_since?.[label] ?? null;
+  }
+
+  // A moment in words: today's by its time alone.
+  /** @param {number} seconds */
+  moment(seconds) {
+    return moment(seconds, this.#context.live.state.time);
+  }
+}

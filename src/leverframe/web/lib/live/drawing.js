@@ -1,0 +1,90 @@
+// When a page is drawn, and what outlasts that: presses and the focus.
+
+// Nothing is drawn under a press: what a finger or the mouse holds down could move away from under
+// it, and the press would be lost, or meet something else.
+
+const PRESSED = "button, a, summary, label, input[type=checkbox]";
+// A longer press holds nothing up, and one that moves is a drag.
+const PATIENCE_MS = 1000;
+const DRAG_PX = 4;
+// The click comes after the finger is up; where it was moved away, none does.
+const CLICK_MS = 100;
+
+// Gives a function that tells whether something is held down; `released()` is called when it ends.
+/** @param {() => void} released */
+export function watchPresses(released) {
+  /** @type {{ x: number, y: number } | null} */
+  let pressed = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const releaseAfter = (/** @type {number} */ ms) => {
+    clearTimeout(timer);
+    timer = setTimeout(release, ms);
+  };
+  const release = () => {
+    clearTimeout(timer);
+    if (!pressed) return;
+    pressed = null;
+    released();
+  };
+  const press = (/** @type {PointerEvent} */ { target, clientX: x, clientY: y }) => {
+    if (!(target instanceof Element && target.closest(PRESSED))) return;
+    pressed = { x, y };
+    releaseAfter(PATIENCE_MS);
+  };
+  const move = (/** @type {PointerEvent} */ { clientX, clientY }) => {
+    if (pressed && Math.hypot(clientX - pressed.x, clientY - pressed.y) > DRAG_PX) release();
+  };
+  addEventListener("pointerdown", press, true);
+  addEventListener("pointermove", move, true);
+  addEventListener("pointerup", () => releaseAfter(CLICK_MS), true);
+  addEventListener("pointercancel", release, true);
+  addEventListener("click", release);
+  return () => pressed !== null;
+}
+
+// Where the focused element was drawn away, the focus goes to what stands in its place: who uses
+// the keyboard or a screen reader goes on from there instead of from the top of the page.
+
+const CONTROLS = "a, button, input, select, textarea, summary";
+
+const WRONG = "[aria-invalid=true], [data-wrong] :is(input, select, textarea)";
+
+// Remembers where the focus is; call the answer after drawing.
+export function keepFocus() {
+  const focused = document.activeElement ?? document.body;
+  const way = wayTo(focused);
+  return () => {
+    if (focused === document.body || focused.isConnected) return;
+    const [parent, index] = way.find(([above]) => above.isConnected) ?? [document.body, 0];
+    focusOn(parent, parent.children[Math.min(index, parent.children.length - 1)]);
+  };
+}
+
+// [parent, place among its children], from the inside out.
+/** @param {Element} element */
+function wayTo(element) {
+  /** @type {[HTMLElement, number][]} */
+  const way = [];
+  for (let one = element; one.parentElement; one = one.parentElement) {
+    way.push([one.parentElement, [...one.parentElement.children].indexOf(one)]);
+  }
+  return way;
+}
+
+// Never on a control: a key that is still held down would press it, and it may be the one that
+// confirms a danger.
+/** @param {HTMLElement} parent @param {Element | undefined} standIn */
+function focusOn(parent, standIn) {
+  const isPlace = standIn instanceof HTMLElement && !standIn.matches(CONTROLS);
+  const place = isPlace ? standIn : parent;
+  if (!place.hasAttribute("tabindex")) place.tabIndex = -1;
+  place.focus({ preventScroll: true });
+}
+
+// A form that cannot be saved shows where it is wrong, wherever that is in a long table.
+/** @param {ParentNode} form */
+export function focusWrong(form) {
+  const wrong = form.querySelector(WRONG);
+  if (wrong instanceof HTMLElement) wrong.focus();
+}

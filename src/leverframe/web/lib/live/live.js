@@ -1,0 +1,286 @@
+// The live state: a stream of changes, reading it again and again where no stream can be had.
+//
+// `connection` is "connecting", "live", "polling" or "lost"; listeners are called after every
+// change of it or of the state.
+
+import { nothing } from "../../vendor/lit-html.js";
+import { useZone } from "../format/zone.js";
+import * as api from "./api.js";
+
+const RETRY_MS = 2000;
+// A stream that is silent for so long is asked after: a pulled cable makes no sound.
+const SILENCE_MS = 20_000;
+const PATIENCE_MS = 4000;
+const DEFAULT_REFRESH_S = 30;
+const SECOND_MS = 1000;
+
+export class Live {
+  // Empty until the controller has told it.
+  state = /** @type {State} */ ({});
+  /** @type {Connection} */
+  connection = "connecting";
+  /** @type {number | null} */
+  lostSince = null;
+  // How often the controller has told something; listeners are also called as time passes.
+  heard = 0;
+  #refresh = DEFAULT_REFRESH_S;
+  /** @type {Set<() => void>} */
+  #listeners = new Set();
+  /** @type {Set<() => void>} */
+  #settingsListeners = new Set();
+  /** @type {EventSource | null} */
+  #stream = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #hasBegun = false;
+  // How often nobody listened for a while: what was then is known by the history only.
+  #gaps = 0;
+  #isFallingBack = false;
+  // The controller's time when it was last told, and when that was in the browser's.
+  #heardTime = 0;
+  #heardAt = 0;
+
+  // Does the controller answer, be it by a stream or by readings?
+  get isHeard() {
+    return this.connection === "live" || this.connection === "polling";
+  }
+
+  // Seconds between two readings where there is no stream; a setting of the controller.
+  /** @param {number} seconds */
+  set refresh(seconds) {
+    if (seconds === this.#refresh) return;
+    this.#refresh = seconds;
+    if (this.connection === "polling") this.#after(seconds * 1000, () => this.#listen());
+  }
+
+  /** @param {() => void} listener */
+  listen(listener) {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  // Called when the settings have changed, by whomever.
+  /** @param {() => void} listener */
+  listenToSettings(listener) {
+    this.#settingsListeners.add(listener);
+    return () => this.#settingsListeners.delete(listener);
+  }
+
+  // Gives a function that tells whether there was a gap since it was last asked.
+  watchGaps() {
+    let known = this.#gaps;
+    return () => {
+      const before = known;
+      known = this.#gaps;
+      return known !== before;
+    };
+  }
+
+  // What is known before the stream tells.
+  /** @param {State} state */
+  know(state) {
+    if (this.connection === "connecting") this.#take("connecting", state);
+  }
+
+  // Whole seconds that are left of so many when the controller last told: between two messages a
+  // page counts by itself.
+  /** @param {number} seconds */
+  left(seconds) {
+    return Math.max(0, Math.ceil(seconds - this.#passed()));
+  }
+
+  start() {
+    addEventListener("offline", () => this.#fallBack());
+    document.addEventListener("visibilitychange", () => this.#seen());
+    setInterval(() => this.#letTimePass(), SECOND_MS);
+    this.#seen();
+  }
+
+  // Browsers open but a few connections to one controller, and every stream keeps one: tabs in the
+  // background would leave none to the one that is looked at.
+  #seen() {
+    clearTimeout(this.#timer);
+    this.#stream?.close();
+    if (document.hidden) return;
+    if (this.connection !== "lost") this.connection = "connecting";
+    this.#tell();
+    this.#listen();
+  }
+
+  #listen() {
+    this.#stream?.close();
+    if (document.hidden) return;
+    this.#after(SILENCE_MS, () => this.#askAfter());
+    const stream = api.stream();
+    this.#stream = stream;
+    stream.addEventListener("state", (message) => this.#begin(JSON.parse(message.data)));
+    stream.addEventListener("change", (message) =>
+      this.#hear({ ...this.state, ...JSON.parse(message.data) }),
+    );
+    stream.addEventListener("settings", () => this.#tellSettings());
+    stream.onerror = () => this.#fallBack();
+  }
+
+  // Nobody knows what happened between two streams. Before the first one, the number tells.
+  /** @param {State} state */
+  #begin(state) {
+    const known = this.state.settings_revision ?? state.settings_revision;
+    if (this.#hasBegun) this.#resume();
+    else if (known !== state.settings_revision) this.#tellSettings();
+    this.#hasBegun = true;
+    this.#hear(state);
+  }
+
+  #resume() {
+    this.#gaps++;
+    this.#tellSettings();
+  }
+
+  /** @param {State} state */
+  #hear(state) {
+    this.#take("live", state);
+    this.#after(SILENCE_MS, () => this.#askAfter());
+  }
+
+  async #askAfter() {
+    try {
+      await api.health({ signal: AbortSignal.timeout(PATIENCE_MS) });
+      this.#after(SILENCE_MS, () => this.#askAfter());
+    } catch {
+      this.#fallBack();
+    }
+  }
+
+  async #fallBack() {
+    if (this.#isFallingBack || document.hidden) return;
+    this.#isFallingBack = true;
+    this.#stream?.close();
+    const wasLost = this.connection === "lost";
+    try {
+      // A controller that is silent may be silent to this, too.
+      const state = await api.state({ signal: AbortSignal.timeout(PATIENCE_MS) });
+      this.#hasBegun = true;
+      this.#resume();
+      this.#take("polling", state);
+      // After a loss the stream is probably back, too; otherwise it is tried with every reading.
+      this.#after(wasLost ? 0 : this.#refresh * 1000, () => this.#listen());
+    } catch (error) {
+      // The session has ended: only signing in again helps.
+      if (error instanceof api.Refused && error.problem.status === 401) api.goToSignIn();
+      this.#lose();
+      this.#after(RETRY_MS, () => this.#fallBack());
+    } finally {
+      this.#isFallingBack = false;
+    }
+  }
+
+  /** @param {number} ms @param {() => void} act */
+  #after(ms, act) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(act, ms);
+  }
+
+  // The stream does not tell that time passes; a virtual clock stands still until it is moved.
+  #letTimePass() {
+    if (this.connection === "lost" || this.state.virtual_time !== false) return;
+    this.state = Object.assign({ ...this.state }, { time: this.#heardTime + this.#passed() });
+    this.#tell();
+  }
+
+  // Seconds of the controller's time since it was last heard.
+  #passed() {
+    return this.state.virtual_time === false ? (performance.now() - this.#heardAt) / 1000 : 0;
+  }
+
+  /** @param {Connection} connection @param {State} state */
+  #take(connection, state) {
+    this.#heardTime = state.time;
+    this.#heardAt = performance.now();
+    this.heard++;
+    this.state = state;
+    useZone(state.timezone);
+    this.connection = connection;
+    this.lostSince = null;
+    this.#tell();
+  }
+
+  #lose() {
+    this.connection = "lost";
+    this.lostSince ??= Date.now() / 1000;
+    this.#tell();
+  }
+
+  #tellSettings() {
+    for (const listener of this.#settingsListeners) listener();
+  }
+
+  #tell() {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+// What the stream does not tell: read again a moment after the state has moved on, and now and then
+// while nothing moves. It stands among the cards that show it, and draws nothing itself.
+//
+//   const outbox = new Followed(context, api.outbox);
+//   await outbox.open();   outbox.value   outbox.close();
+
+const READ_AGAIN_MS = 400;
+const LOOK_AGAIN_MS = 3000;
+
+/** @template T */
+export class Followed {
+  /** @type {T | null} */
+  value = null;
+  #context;
+  #read;
+  #heard = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #soon;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #regular;
+  #stop = () => {};
+
+  /** @param {Context} context @param {() => Promise<T>} read */
+  constructor(context, read) {
+    this.#context = context;
+    this.#read = read;
+  }
+
+  async open() {
+    this.#stop = this.#context.live.listen(() => this.#follow());
+    this.#regular = setInterval(() => this.#look(), LOOK_AGAIN_MS);
+    await this.look();
+  }
+
+  async look() {
+    this.value = await this.#read();
+    this.#context.redraw();
+  }
+
+  close() {
+    this.#stop();
+    clearInterval(this.#regular);
+    clearTimeout(this.#soon);
+  }
+
+  /** @returns {Template} */
+  view() {
+    return nothing;
+  }
+
+  #follow() {
+    const { heard } = this.#context.live;
+    if (heard === this.#heard) return;
+    this.#heard = heard;
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      this.#look();
+    }, READ_AGAIN_MS);
+  }
+
+  // A lost connection is told by the frame; what was read last stays.
+  #look() {
+    if (this.#context.live.connection !== "lost") this.look().catch(() => {});
+  }
+}

@@ -1,0 +1,592 @@
+// The journal for people: what happened, to what, and why, as sentences in the reader's language.
+//
+//   const reader = new JournalReader({ which: "OUT0" });     of one thing; {} for all
+//   await reader.read();                                     again whenever the state has moved on
+//   journalList(context, reader.entries)                     newest first, by day
+//
+// A name leads to its drawer, a time to that moment on the timeline, and the sign behind a thing
+// that has a chart to that moment there.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { fullMoment, isoDay, isoMoment } from "../format/moments.js";
+import { durationText, numberText } from "../format/numbers.js";
+import {
+  changesOfThings,
+  pageOfSetting,
+  parsedChange,
+  settingName,
+  settingWords,
+  thingOfSetting,
+  valueText,
+} from "../format/setting_words.js";
+import {
+  clock,
+  currentLanguage,
+  fetchWords,
+  known,
+  PLACES,
+  rich,
+  serverText,
+  speaking,
+  t,
+} from "../format/words.js";
+import { dayOf } from "../format/zone.js";
+import { address } from "../frame/router.js";
+import * as api from "../live/api.js";
+import { findingSaid } from "./findings.js";
+import { isState, levelWord, stateWord } from "./labels.js";
+import { causeOf, icon } from "./signs.js";
+import { kindOf, namedCode, thingAddress, thingName, thingOf } from "./things.js";
+
+/** @import { SettingChange } from "../format/setting_words.js" */
+/** @import { IconName } from "./signs.js" */
+
+/** @typedef {Api.EntryReport} JournalEntry */
+/** @typedef {{ name: string, address: string }} Link */
+/** @typedef {{ entry: JournalEntry, changes: SettingChange[], leftOut: number }} Told */
+
+// The place of the thing in a sentence, left open for its link.
+const { which: WHICH } = /** @type {Record<string, string>} */ (PLACES);
+const USUAL = 300;
+const MAX_KEPT = 5000;
+// Settings that one person changes in a row are told together.
+const TOGETHER_S = 120;
+const CHARTED_S = 3600;
+
+// ---- reading ---------------------------------------------------------------------------------
+
+export class JournalReader {
+  // Oldest first.
+  /** @type {JournalEntry[]} */
+  entries = [];
+  hasOlder = true;
+  #query;
+  #limit;
+
+  /** @param {{ which?: string }} [query] @param {number} [limit] */
+  constructor(query = {}, limit = USUAL) {
+    this.#query = query;
+    this.#limit = limit;
+  }
+
+  // The newest entries, and later only what came since.
+  async read() {
+    const newest = this.entries.at(-1)?.number;
+    const came = await this.#ask(newest === undefined ? {} : { after: newest });
+    if (newest === undefined) this.hasOlder = came.length === this.#limit;
+    // Another reading may have brought them meanwhile.
+    const last = this.entries.at(-1)?.number ?? -1;
+    const fresh = came.filter(({ number }) => number > last);
+    this.entries = [...this.entries, ...fresh].slice(-MAX_KEPT);
+    return this.entries;
+  }
+
+  async readOlder() {
+    const [oldest] = this.entries;
+    if (!oldest) return;
+    const kept = new Set(this.entries.map(({ number }) => number));
+    const came = await this.#ask({ to: oldest.time });
+    const older = came.filter(({ number }) => !kept.has(number));
+    this.hasOlder = older.length > 0;
+    this.entries = [...older, ...this.entries];
+  }
+
+  /** @param {{ after?: number, to?: number }} params */
+  async #ask(params) {
+    const query = /** @type {Params} */ ({ ...this.#query, ...params, limit: this.#limit });
+    const [entries] = await Promise.all([api.journal(query), journalWords()]);
+    return entries;
+  }
+}
+
+export const journalWords = () =>
+  Promise.all([fetchWords("journal"), fetchWords("findings")]);
+
+// ---- what an entry is about ------------------------------------------------------------------
+
+const GROUPS = {
+  outbox: "messages",
+  "sign-in": "sign_ins",
+  finding: "findings",
+  input: "inputs",
+};
+const BENCH = ["scenario", "fault", "snapshot"];
+
+// The groups in which people look for entries: the five causes, and what has none of them.
+/** @param {JournalEntry} entry */
+export function groupOf({ what, cause, detail }) {
+  if (what === "settings") return "settings";
+  if (BENCH.includes(cause)) return "bench";
+  return GROUPS[/** @type {keyof typeof GROUPS} */ (cause)] ?? causeOf(cause, detail).name;
+}
+
+/** @param {string} group */
+export const groupName = (group) => speaking("journal", () => t(`group_of_${group}`));
+
+/** @type {Record<string, IconName | undefined>} */
+const ICONS = {
+  messages: "message",
+  settings: "pencil",
+  findings: "attention",
+  inputs: "reading",
+  sign_ins: "hand",
+  bench: "request",
+};
+
+/**
+ * The figures of entries that have parts of their own.
+ * @typedef {object} Figures
+ * @property {SettingChange[]} [changes]
+ * @property {number} [left_out]
+ * @property {Record<string, boolean>} [uploads]
+ * @property {string} [finding]
+ * @property {Api.FindingReport["figures"]} [figures]
+ */
+
+/** @param {JournalEntry} entry */
+const partsOf = ({ figures }) => /** @type {Figures} */ (figures);
+
+/** @param {JournalEntry} entry */
+const changesOf = (entry) =>
+  (partsOf(entry).changes ?? []).flatMap((change) => changesOfThings(parsedChange(change)));
+
+// The labels of the things that an entry is about.
+/** @param {JournalEntry} entry */
+export function thingsOf(entry) {
+  const changed = changesOf(entry).map(({ path }) => thingOfSetting(path));
+  const which = entry.which && kindOf(entry.which).kind ? [thingOf(entry.which)] : [];
+  return [...new Set([...which, ...changed])].filter((label) => label && kindOf(label).kind);
+}
+
+// ---- sentences -------------------------------------------------------------------------------
+
+/** @param {Context} context @param {number} number @param {string} [name] */
+function ruleName({ settings }, number, name = "") {
+  return name || settings?.rules[number - 1]?.name || String(number);
+}
+
+/** @param {Context} context @param {string} label @returns {Link} */
+function linkOf(context, label) {
+  const [, rule] = /^rules\.(\d+)$/.exec(label) ?? [];
+  if (rule) {
+    const number = Number(rule) + 1;
+    const name = t("why_rule", { rule: ruleName(context, number) });
+    return { name, address: address("rules", { edit: number }) };
+  }
+  if (!kindOf(label).kind) return { name: namedCode(context, label), address: "" };
+  return { name: thingName(context, label), address: thingAddress(label) };
+}
+
+/** @param {Link} link */
+const linked = ({ name, address: to }) =>
+  to ? html`<a class="name" href=${to}>${name}</a>` : html`<b>${name}</b>`;
+
+/** @param {string} channel */
+function channelName(channel) {
+  const [, kind, slot] = /^(\D+)(\d*)$/.exec(channel.toLowerCase()) ?? [];
+  const isKnown = ["email", "http", "sms", "snmp", "mqtt"].includes(kind ?? "");
+  return isKnown ? t(`channel_${kind}`, { slot }) : channel;
+}
+
+/** @type {Record<string, (context: Context, value: any, which: string) => string>} */
+const FIGURES = {
+  seconds: (_, value) => durationText(value),
+  value: (context, value, which) => measured(context, which, value),
+  shown: (context, value, which) => measured(context, which, value),
+  labels: (context, value) => namesIn(context, value),
+  source: (context, value) => linkOf(context, value).name,
+  rule: (context, value) => ruleName(context, value),
+  problem: (_, value) => serverText(value),
+  action: (context, value) => namedCode(context, value),
+  told: (_, value) => stateWord(value === "on"),
+  does: (_, value) => stateWord(value === "on"),
+};
+
+// What was read or set, as people write it. At the pin of an analog input there are volts, whatever
+// its sensor makes of them.
+/** @param {Context} context @param {string} label @param {number | string | null} value */
+function measured(context, label, value) {
+  if (value === null || value === "absent") return t("no_value");
+  if (isState(label)) return levelWord(context, label, Number(value) === 1);
+  const unit = label.startsWith("INPA") ? "V" : context.overview.unit(label);
+  return `${numberText(value)} ${unit}`.trim();
+}
+
+/** @param {Context} context @param {string} labels */
+const namesIn = (context, labels) =>
+  labels
+    .split(", ")
+    .map((label) => linkOf(context, label).name)
+    .join(", ");
+
+/** @param {Context} context @param {JournalEntry} entry */
+function figuresOf(context, { figures, detail, which }) {
+  const shown = Object.entries(figures).map(([name, value]) => [
+    name,
+    FIGURES[name] ? FIGURES[name](context, value, which ?? "") : value,
+  ]);
+  const channel = channelName(String(figures.channel ?? detail));
+  return { which, ...Object.fromEntries(shown), channel };
+}
+
+// What happened, with the thing as a link.
+/** @param {Context} context @param {Told} told */
+function sentence(context, told) {
+  const { entry } = told;
+  if (entry.what === "settings") return ofSettings(context, told);
+  if (entry.cause === "finding") return ofFinding(context, entry);
+  if (entry.what === "fault_begins") return ofFault(context, String(entry.figures.text));
+  const values = { ...figuresOf(context, entry), which: WHICH };
+  const which = linked(linkOf(context, entry.which ?? ""));
+  return rich(t(`what_${entry.what}`, values), { which });
+}
+
+// "sensor_85*label:DS2": how it fails in the words of the test bench, and its thing if it has one.
+/** @param {Context} context @param {string} text */
+function ofFault(context, text) {
+  const [kind, ...given] = text.split("*");
+  const key = `fails_${kind}`;
+  const fault = known("simulation", key) ?? kind.replaceAll("_", " ");
+  if (known("simulation", key) === null) fetchWords("simulation").catch(() => {});
+  const [, label] = given.map((one) => /^label:(.+)$/.exec(one)).find(Boolean) ?? [];
+  if (!label) return t("what_fault_begins", { fault });
+  return rich(t("fault_of_thing", { fault, which: WHICH }), {
+    which: linked(linkOf(context, label)),
+  });
+}
+
+/** @param {Context} context @param {Told} told */
+function ofSettings(context, { entry, changes, leftOut }) {
+  const [version] = changes.filter(({ path }) => path === "profile.sw");
+  if (version) return t("settings_version", { new: String(version.new), old: String(version.old) });
+  const uploads = Object.entries(partsOf(entry).uploads ?? {});
+  if (changes.length === 0 && uploads.length > 0) {
+    return uploads
+      .map(([name, isThere]) =>
+        t(isThere ? "settings_uploaded" : "settings_removed", { name: uploadName(name) }),
+      )
+      .join(", ");
+  }
+  const count = changes.length + leftOut;
+  const owners = new Set(changes.map(({ path }) => ownerOf(path)));
+  const [owner] = owners;
+  if (owners.size !== 1 || !owner) return t("what_settings", { count });
+  const text = t("settings_of", { count, which: WHICH });
+  const label = thingOfSetting(changes[0].path);
+  const link = label
+    ? linkOf(context, label)
+    : { name: t(`page_${owner}`), address: address(owner) };
+  return rich(text, { which: linked(link) });
+}
+
+// What a setting belongs to: its thing, or the page that sets it.
+/** @param {string} path */
+const ownerOf = (path) => thingOfSetting(path) || (pageOfSetting(path) ?? "");
+
+const UPLOADS = ["site", "picture", "restore-report"];
+/** @param {string} name */
+const uploadName = (name) =>
+  UPLOADS.includes(name) ? t(`upload_${name.replace("-", "_")}`) : name;
+
+/** @param {Context} context @param {JournalEntry} entry */
+function ofFinding(context, entry) {
+  const { what, which, text } = entry;
+  const { finding: kind = "", figures = {} } = partsOf(entry);
+  const isOver = what === "finding_over";
+  if (kind === "sensor_lost" && which) {
+    const told = t(isOver ? "sensor_back" : "sensor_lost", { which: WHICH });
+    return rich(told, { which: linked(linkOf(context, which)) });
+  }
+  const found = findingSaid(context, { kind, label: which, figures, text });
+  return isOver ? rich(t("what_finding_over", PLACES), { text: html`${found}` }) : found;
+}
+
+/** @param {Context} context @param {Api.Decided} decided @param {boolean} isNamed */
+function conditionText(context, { label, value, compare, threshold, is_met: isMet }, isNamed) {
+  const { overview } = context;
+  const name = linkOf(context, label).name;
+  if (value === null || value === undefined) return t("condition", { name, value: t("no_value") });
+  if (isState(label)) {
+    return t("condition", { name, value: levelWord(context, label, value === 1) });
+  }
+  const unit = overview.unit(label);
+  const isBelow = (compare === "<") === (isMet !== false);
+  const numbers = [value, threshold].map((one) => `${numberText(one)} ${unit}`.trim());
+  // A comparison stays on one line.
+  const text = numbers.join(isBelow ? " < " : " ≥ ").replaceAll(" ", "\u00a0");
+  return isNamed ? t("condition", { name, value: text }) : text;
+}
+
+/** @param {Context} context @param {Api.Cause} by */
+function byRule(context, { number = 0, name = "", conditions = [] }) {
+  const rule = ruleName(context, number, name);
+  const several = conditions.length > 1;
+  const because = conditions.map((one) => conditionText(context, one, several)).join(", ");
+  return because ? t("why_rule_because", { rule, conditions: because }) : t("why_rule", { rule });
+}
+
+const WAYS = /^(SMS|SNMP|Modbus TCP|UDP|MQTT)\b/;
+
+/** @param {Api.Cause} by */
+function byHand({ detail = "", account = "", source = "" }) {
+  if (account) return t("why_by", { account });
+  const [, way] = WAYS.exec(detail) ?? [];
+  if (way && source && source !== way) return t("why_over_from", { way, source });
+  if (way) return t("why_over", { way });
+  return source || detail ? t("why_from", { source: source || detail }) : "";
+}
+
+/** @param {Api.Cause} by @param {JournalEntry[]} entries */
+function byTimer({ detail = "", seconds = 0, after = 0 }, entries) {
+  const values = { seconds: durationText(seconds) };
+  switch (detail) {
+    case "return time":
+      return t("why_return_time", values);
+    case "pulse": {
+      const asked = entries.find(({ number }) => number === after)?.by.account;
+      return asked ? t("why_pulse_by", { ...values, account: asked }) : t("why_pulse", values);
+    }
+    case "start delay":
+      return t("why_start_delay", values);
+    case "PID regulator":
+      return t("why_pid");
+    default:
+      return t("why_periodic");
+  }
+}
+
+// Who asked for a message or a write: the kind stands first in the reason.
+/** @param {Context} context @param {Api.Cause} by @param {string} reason */
+function askedBy(context, by, reason) {
+  const [kind, ...rest] = reason.split(" ");
+  const detail = rest.join(" ");
+  if (kind === "rule") return byRule(context, by.number ? by : { ...by, ...ruleIn(detail) });
+  if (kind === "schedule") return t("why_schedule", { entry: detail });
+  if (kind === "watchdog") return watchdogName(context, by.number ?? Number(detail));
+  if (kind === "test") return t("why_test");
+  return kind === "command" ? t("why_from", { source: detail }) : "";
+}
+
+// A rule is named by its number, or by its name where it has one.
+/** @param {string} detail */
+const ruleIn = (detail) => (/^\d+$/.test(detail) ? { number: Number(detail) } : { name: detail });
+
+/** @param {Context} context @param {number} number */
+const watchdogName = ({ settings }, number) =>
+  t("why_watchdog", { entry: settings?.watchdog[number - 1]?.host || String(number) });
+
+// Why it happened; "" where the sentence has said it all.
+/** @param {Context} context @param {JournalEntry} entry @param {JournalEntry[]} entries */
+function whyOf(context, entry, entries) {
+  const { by, what, cause, detail, figures } = entry;
+  switch (cause) {
+    case "rule":
+      return byRule(context, by);
+    case "schedule":
+      return t("why_schedule", { entry: by.name || detail });
+    case "watchdog":
+      return watchdogName(context, by.number ?? 0);
+    case "timer":
+      return byTimer(by, entries);
+    case "start":
+      return what === "on" ? t("why_start") : "";
+    case "snapshot":
+      return t("why_snapshot");
+    case "command line":
+      return t("why_command_line");
+    case "firmware":
+      return t("why_firmware", { source: by.source ?? detail });
+    case "scenario":
+    case "fault":
+      return t("why_bench");
+    case "outbox":
+      return askedBy(context, by, String(figures.reason ?? ""));
+    case "modbus":
+      return askedBy(context, by, detail);
+    case "finding":
+      return lasted(entry, entries);
+    case "sign-in":
+      return by.account ? t("why_by", { account: by.account }) : t("why_from", { source: detail });
+    case "rule loop":
+    case "input":
+      return "";
+    default:
+      return byHand(by);
+  }
+}
+
+// How long a finding was there, where its beginning is among the entries.
+/** @param {JournalEntry} entry @param {JournalEntry[]} entries */
+function lasted({ what, detail, number, time, figures }, entries) {
+  if (what !== "finding_over") return "";
+  const began = entries.findLast(
+    (one) => one.what === "finding" && one.detail === detail && one.number < number,
+  );
+  if (!began) return "";
+  const seconds = durationText(Math.max(1, Math.round(time - began.time)));
+  return t(figures.finding === "sensor_lost" ? "was_silent" : "lasted", { seconds });
+}
+
+// ---- lists -----------------------------------------------------------------------------------
+
+// Newest first; settings that one person changed of one thing or page in a row are one line.
+/** @param {JournalEntry[]} entries @returns {Told[]} */
+export function folded(entries) {
+  /** @type {Told[]} */
+  const lines = [];
+  for (const entry of [...entries].reverse()) {
+    const changes = changesOf(entry);
+    const { left_out: leftOut = 0 } = partsOf(entry);
+    const last = lines.at(-1);
+    if (last && changes.length > 0 && isOneWork(last, entry)) {
+      last.changes = [...changes, ...last.changes];
+      last.leftOut += leftOut;
+    } else lines.push({ entry, changes, leftOut });
+  }
+  return lines;
+}
+
+/** @param {Told} last @param {JournalEntry} entry */
+function isOneWork({ entry: newer, changes }, entry) {
+  if (newer.what !== "settings" || entry.what !== "settings" || changes.length === 0) return false;
+  if (newer.detail !== entry.detail || newer.time - entry.time > TOGETHER_S) return false;
+  const owners = [...changes, ...changesOf(entry)].map(({ path }) => ownerOf(path));
+  return owners[0] !== "" && owners.every((owner) => owner === owners[0]);
+}
+
+/** @param {number} seconds @param {number} now */
+export function dayName(seconds, now) {
+  if (dayOf(seconds) === dayOf(now)) return t("today");
+  const [year, thisYear] = [seconds, now].map((one) => isoDay(dayOf(one)).slice(0, 4));
+  const day = fullMoment(
+    seconds,
+    {
+      ...{ weekday: "long", day: "numeric", month: "long" },
+      ...(year === thisYear ? {} : { year: "numeric" }),
+    },
+    currentLanguage() === "en" ? "en-GB" : currentLanguage(),
+  );
+  return dayOf(seconds) === dayOf(now) - 1 ? t("yesterday", { day }) : day;
+}
+
+/** @param {Context} context @param {SettingChange} change */
+function changeLine(context, change) {
+  const { path } = change;
+  const [old, now] = [change.old, change.new].map((one) => valueText(context, path, one));
+  const values = { path: settingName(context, path), old, new: now };
+  if (!("old" in change) && !("new" in change)) return t("setting_secret", values);
+  if (!("new" in change)) return t("setting_gone", values);
+  return t("old" in change ? "setting_changed" : "setting_set", values);
+}
+
+// The words of forms come when somebody wants to see what was set.
+/** @param {Context} context @param {SettingChange[]} changes */
+async function tellSettings(context, changes) {
+  await settingWords(changes.map(({ path }) => path));
+  context.redraw();
+}
+
+/** @param {Context} context @param {Told} told @param {JournalEntry[]} entries */
+function line(context, told, entries) {
+  const { entry, changes, leftOut } = told;
+  const group = groupOf(entry);
+  const isSensor = entry.figures.finding === "sensor_lost";
+  const cause = causeOf(entry.cause, entry.detail);
+  const own = isSensor ? "reading" : ICONS[group];
+  const time = clock(entry.time);
+  const why = whyOf(context, entry, entries);
+  const rest = leftOut ? [t("settings_more", { count: leftOut })] : [];
+  return html`<li data-what=${entry.what} data-number=${entry.number}>
+    <a
+      class="at"
+      href=${address("timeline", { at: Math.round(entry.time) })}
+      aria-label=${t("at_this_moment", { time })}
+      ><time datetime=${isoMoment(entry.time)}>${time.slice(0, 5)}</time></a
+    >
+    <span class=${own ? "q" : cause.look}>${icon(own ?? cause.icon, "s")}</span>
+    <div>
+      <span class="what">${sentence(context, told)}</span> ${chartLink(context, entry, time)}
+      ${changes.length === 0 || changes.some(({ path }) => path === "profile.sw")
+        ? why
+          ? html`<span class="why">${why}</span>`
+          : nothing
+        : html`<details class="why" @toggle=${() => tellSettings(context, changes)}>
+            <summary>${why ? `${why} · ` : ""}<u>${t("show")}</u></summary>
+            ${[...changes.map((change) => changeLine(context, change)), ...rest].map(
+              (text) => html`<span class="change">${text}</span>`,
+            )}
+          </details>`}
+    </div>
+  </li>`;
+}
+
+// What it was about, with an hour before and after.
+/** @param {Context} context @param {JournalEntry} entry @param {string} time */
+function chartLink({ live }, { which, time: at }, time) {
+  if (!which || !kindOf(which).kind || !(which in live.state)) return nothing;
+  const [from, to] = [at - CHARTED_S, at + CHARTED_S].map(Math.round);
+  return html`<a
+    class="charted"
+    href=${address("charts", { labels: which, from, to, at: Math.round(at) })}
+    aria-label=${t("charted_then", { time })}
+    >${icon("chart", "s")}</a
+  >`;
+}
+
+// Entries by day, the newest first, at most so many lines.
+/** @param {Context} context @param {JournalEntry[]} entries @param {number} [most] */
+export function journalList(context, entries, most = Infinity) {
+  return speaking("journal", () => {
+    const now = context.live.state.time ?? Date.now() / 1000;
+    /** @type {[number, Told[]][]} */
+    const days = [];
+    for (const told of folded(entries).slice(0, most)) {
+      const day = dayOf(told.entry.time);
+      const last = days.at(-1);
+      if (last?.[0] === day) last[1].push(told);
+      else days.push([day, [told]]);
+    }
+    return html`<div class="journal">
+      ${days.map(
+        ([, told]) =>
+          html`<h3>${dayName(told[0].entry.time, now)}</h3>
+            <ul role="list">
+              ${told.map((one) => line(context, one, entries))}
+            </ul>`,
+      )}
+    </div>`;
+  });
+}
+
+// An entry by itself: what happened, and why.
+/** @param {Context} context @param {JournalEntry} entry */
+export const entryView = (context, entry) =>
+  speaking("journal", () => {
+    const [told] = folded([entry]);
+    return html`<span>${sentence(context, told)}</span>
+      <small>${whyOf(context, entry, [])}</small>`;
+  });
+
+// Who asks for a message that is not sent yet.
+/** @param {Context} context @param {string} reason */
+export const reasonText = (context, reason) =>
+  speaking("journal", () => askedBy(context, /** @type {Api.Cause} */ ({}), reason));
+
+// The words of an entry alone, as a search finds them.
+/** @param {Context} context @param {JournalEntry} entry @param {JournalEntry[]} entries */
+export const plainText = (context, entry, entries) =>
+  speaking("journal", () => {
+    const [told] = folded([entry]);
+    return `${textIn(sentence(context, told))} ${whyOf(context, entry, entries)}`;
+  });
+
+// Addresses of links hold what is typed into the search itself.
+/** @param {any} template @returns {(value: unknown, at: number) => boolean} */
+const isRead = ({ strings }) => (_, at) => !strings[at].endsWith("=");
+
+/** @param {any} template @returns {string} */
+function textIn(template) {
+  if (Array.isArray(template)) return template.map(textIn).join("");
+  if (template?.values) return template.values.filter(isRead(template)).map(textIn).join(" ");
+  return typeof template === "string" ? template : "";
+}

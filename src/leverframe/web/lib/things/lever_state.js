@@ -1,0 +1,151 @@
+// How a lever stands, and who moved it: from what the controller tells alone.
+
+import { shortMoment } from "../format/moments.js";
+import { setText, shown } from "../format/numbers.js";
+import { t } from "../format/words.js";
+import { dutyOf, isState, levelWord, PWMS, stateWord, VARIABLES } from "./labels.js";
+import { causeOf } from "./signs.js";
+import { thingName } from "./things.js";
+
+/** @typedef {"on" | "held" | "locked" | "fault" | "stale" | "look"} Mark */
+/**
+ * `beneath` stands under the word; `share` says how far it is pulled, 0 to 1.
+ * @typedef {{
+ *   isOn: boolean, word: string, beneath: string, share: number, marks: Mark[],
+ * }} Standing
+ */
+
+const HOUR_S = 3600;
+
+/** @param {Context} context @param {string} label @returns {Standing} */
+export function standing(context, label) {
+  const { live, overview } = context;
+  const isOn = overview.isOn(label) === true;
+  const duty = PWMS.includes(label) && isOn ? (live.state[dutyOf(label)] ?? 0) : null;
+  const word = duty === null ? stateWord(isOn) : `${Math.round(duty)}\u00a0%`;
+  const share = duty === null ? Number(isOn) : duty / 100;
+  /** @param {Partial<Standing>} more */
+  const told = (more) => ({ isOn, word, share, beneath: "", ...more, marks: marksOf(more) });
+  /** @param {Partial<Standing>} more @returns {Mark[]} */
+  const marksOf = ({ marks = [] }) => [
+    ...marks,
+    ...(isOn ? /** @type {Mark[]} */ (["on"]) : []),
+    ...(overview.isReadOnly ? /** @type {Mark[]} */ (["look"]) : []),
+  ];
+  if (outOfReach(context)) {
+    const time = shortMoment(live.lostSince ?? 0);
+    return told({ word: t("lever_was", { state: word }), beneath: time, marks: ["stale"] });
+  }
+  if (live.state.troubles && label in live.state.troubles) {
+    return told({ word: t("lever_fault"), beneath: t("lever_no_answer"), marks: ["fault"] });
+  }
+  if (isLocked(context, label)) return told({ beneath: t("lever_is_locked"), marks: ["locked"] });
+  if (heldBy(context, label)) return told({ beneath: t("lever_held"), marks: ["held"] });
+  return told({ beneath: isOn ? ending(context, label) : "" });
+}
+
+// Why nothing can be asked of the controller now; null while it is reached.
+/** @param {Pick<Context, "live">} context */
+export const outOfReach = ({ live }) => (live.connection === "lost" ? t("lever_lost") : null);
+
+/** @param {Context} context @param {string} label */
+export const isLocked = ({ overview }, label) =>
+  overview.isLocked && !VARIABLES.includes(label) && isState(label);
+
+// The finding that a hand keeps it from what its rule wants.
+/** @param {Context} context @param {string} label */
+export const heldBy = ({ live }, label) =>
+  (live.state.findings ?? []).find((one) => one.kind === "rule_held" && one.label === label);
+
+// When it goes off by its return time: as a time that runs out, or as a time of day.
+/** @param {Context} context @param {string} label */
+export function returning({ live }, label) {
+  const back = /** @type {Record<string, number>} */ (live.state.returns_in ?? {})[label];
+  if (back == null) return "";
+  const left = live.left(back);
+  const until = shortMoment(live.state.time + left, live.state.time);
+  return left < HOUR_S
+    ? t("lever_left", { time: minutesAndSeconds(left) })
+    : t("lever_until", { time: until });
+}
+
+// When what is on ends by itself.
+/** @param {Context} context @param {string} label */
+function ending(context, label) {
+  const { live, settings } = context;
+  const returns = returning(context, label);
+  if (returns) return returns;
+  const off = (live.state.schedule ?? [])
+    .filter(({ index, next_run: run }) => {
+      const entry = settings?.schedule[index];
+      return run != null && entry?.action === label && entry.value === 0;
+    })
+    .map(({ next_run: run }) => Number(run));
+  if (off.length === 0) return "";
+  return t("lever_until", { time: shortMoment(Math.min(...off), live.state.time) });
+}
+
+/** @param {number} seconds */
+const minutesAndSeconds = (seconds) =>
+  `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+
+// Who moved it last, why and when; null where nobody has since the start.
+/** @param {Context} context @param {string} label */
+export function mover(context, label) {
+  const { live } = context;
+  const last = live.state.switched?.[label];
+  if (!last) return null;
+  const cause = causeOf(last.by.kind, last.by.detail);
+  const time = shortMoment(last.time, live.state.time);
+  const name = moverName(context, last.by) || cause.word();
+  return { cause, name, time, why: [...reasons(context, label, last.by), time].join(", ") };
+}
+
+// The name of what moved it, in the words of the page; "" where it has none.
+/** @param {Context} context @param {Api.Cause | Api.LaneCause} by */
+export function moverName(context, { kind, number, name, account, detail }) {
+  if (kind === "rule") return name || ruleName(context, number ?? 0);
+  if (kind === "timer") return t(TIMERS[detail ?? ""] ?? "by_timer_other");
+  if (kind === "watchdog") return name;
+  if (kind === "schedule") return name || detail;
+  return account;
+}
+
+// By the detail that the engine gives.
+/** @type {Record<string, string>} */
+const TIMERS = {
+  "return time": "by_timer_return",
+  pulse: "by_timer_pulse",
+  "periodic switching": "by_timer_periodic",
+  "start delay": "by_timer_start_delay",
+  "PID regulator": "by_timer_pid",
+};
+
+/** @param {Context} context @param {string} label @param {Api.Cause} by */
+function reasons(context, label, { conditions = [] }) {
+  const held = heldBy(context, label);
+  if (held) {
+    const wanted = stateWord(context.overview.isOn(label) === false);
+    return [t("lever_but", { rule: ruleName(context, held.figures.rule), state: wanted })];
+  }
+  return conditions.filter((one) => one.is_met !== false).map((one) => compared(context, one));
+}
+
+// Of a rule that is told by its number, or by its name where it has one. Every account may know it.
+/** @param {Context} context @param {number | string} rule */
+export const ruleName = ({ live }, rule) =>
+  typeof rule === "string"
+    ? rule
+    : live.state.rules?.find(({ number }) => number === rule)?.name ||
+      t("rule_number", { number: rule });
+
+// "Soil moisture 28 % < 30 %", "Door open"
+/** @param {Context} context @param {Api.Decided} decided */
+export function compared(context, { label, value, compare, threshold }) {
+  const name = thingName(context, label);
+  if (value === null) return name;
+  if (isState(label)) return `${name} ${levelWord(context, label, value === 1)}`;
+  const sign = compare === ">=" ? "≥" : compare;
+  const is = `${shown(label, value).text} ${context.overview.unit(label)}`.trim();
+  return `${name} ${is} ${sign} ${setText(context, label, threshold)}`;
+}

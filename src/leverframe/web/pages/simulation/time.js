@@ -1,0 +1,297 @@
+// The time of the test bench: to move it, to ask what came, to keep and restore it.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { exactMoment, isoDay, secondsOfDay, timeText } from "../../lib/format/moments.js";
+import { t, text } from "../../lib/format/words.js";
+import { dayOf, momentOf, secondOfDay } from "../../lib/format/zone.js";
+import * as api from "../../lib/live/api.js";
+
+/** @import { Bench } from "./bench.js" */
+
+// Time that stands still until somebody moves it: by steps, to what is due next, to a moment.
+
+/** @type {[number, string][]} */
+const STEPS = [
+  [1, "step_second"],
+  [60, "step_minute"],
+  [3600, "step_hour"],
+  [86400, "step_day"],
+];
+
+// "2026-01-31 18:30": as it is typed, in every language.
+/** @param {number} seconds */
+function momentText(seconds) {
+  const minute = Math.floor(secondOfDay(seconds) / 60);
+  return `${isoDay(dayOf(seconds))} ${timeText(minute * 60)}`;
+}
+
+// Seconds since 1970; null where it is no moment.
+/** @param {string} typed */
+function secondsOfMoment(typed) {
+  const [, year, month, day, time = ""] =
+    /^(\d{4})-(\d{1,2})-(\d{1,2})[ T]+(.+)$/.exec(typed.trim()) ?? [];
+  const second = secondsOfDay(time);
+  if (second === null) return null;
+  const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day)) / 1000;
+  return momentOf(midnight + second);
+}
+
+export class Passing {
+  #context;
+  #bench;
+  // Begins as the present moment.
+  /** @type {string | null} */
+  #wanted = null;
+  #busy = false;
+  /** @type {string | null} */
+  #problem = null;
+
+  /** @param {AdminContext} context @param {Bench} bench */
+  constructor(context, bench) {
+    this.#context = context;
+    this.#bench = bench;
+  }
+
+  view() {
+    const { virtual_time: isVirtual, time } = this.#bench.report;
+    return html`<section class="card">
+      <h2>${t("time_title")}</h2>
+      <p class="moment">${exactMoment(time)}</p>
+      ${isVirtual ? this.#ways() : html`<p class="note">${t("time_real")}</p>`}
+      ${this.#problem ? html`<p class="refusal" role="alert">${this.#problem}</p>` : nothing}
+    </section>`;
+  }
+
+  #ways() {
+    const { due } = this.#bench.report;
+    return html`<div class="time-steps">
+        ${STEPS.map(
+          ([seconds, key]) => html`<button
+            type="button"
+            ?disabled=${this.#busy}
+            @click=${() => this.#advance(String(seconds))}
+          >
+            ${t(key)}
+          </button>`,
+        )}
+        <button
+          type="button"
+          ?disabled=${this.#busy || due === null}
+          @click=${() => this.#advance("next")}
+        >
+          ${t("next_due")}
+        </button>
+      </div>
+      <p class="note">
+        ${due === null ? t("nothing_due") : t("due_at", { time: exactMoment(due) })}
+      </p>
+      ${this.#toMoment()}`;
+  }
+
+  #toMoment() {
+    return html`<form class="line" @submit=${(event) => this.#go(event)}>
+      <label class="field">
+        ${t("to_moment")}
+        <input
+          autocomplete="off"
+          .value=${this.#wanted ?? momentText(this.#bench.report.time)}
+          @input=${(event) => this.#type(event.target.value)}
+        />
+      </label>
+      <button ?disabled=${this.#busy || this.#wanted === null}>${t("go")}</button>
+    </form>`;
+  }
+
+  /** @param {string} wanted */
+  #type(wanted) {
+    this.#wanted = wanted;
+    this.#problem = null;
+    this.#context.redraw();
+  }
+
+  /** @param {Event} event */
+  #go(event) {
+    event.preventDefault();
+    const until = secondsOfMoment(this.#wanted ?? "");
+    const seconds = until === null ? NaN : until - this.#bench.report.time;
+    if (seconds >= 0) {
+      this.#wanted = null;
+      return this.#advance(String(seconds));
+    }
+    this.#problem = t(until === null ? "wrong_moment" : "in_the_past");
+    return this.#context.redraw();
+  }
+
+  /** @param {string} step */
+  async #advance(step) {
+    this.#busy = true;
+    this.#context.redraw();
+    this.#problem = await this.#bench.send(["advance", step]);
+    this.#busy = false;
+    this.#context.redraw();
+  }
+}
+
+// A few fields and a button: what they make of what was typed goes to the test bench.
+//
+//   new Ask(context, bench, {
+//     button: "key",
+//     fields: [{ name: "host", label: "key", initial: "router" }],
+//     items: ({ host }) => [["ping", host]],
+//   })
+
+/** @typedef {{ name: string, label: Named, initial?: string, most?: () => number }} AskField */
+/**
+ * @typedef {object} AskSpec
+ * @property {Named} button
+ * @property {AskField[]} fields
+ * @property {(typed: Record<string, string>) => BenchItem[]} items
+ * @property {boolean} [isEmptiedAfter]
+ */
+
+export class Ask {
+  #context;
+  #bench;
+  #spec;
+  /** @type {Record<string, string>} */
+  #typed = {};
+  /** @type {string | null} */
+  #problem = null;
+  #done = false;
+
+  /** @param {AdminContext} context @param {Bench} bench @param {AskSpec} spec */
+  constructor(context, bench, spec) {
+    this.#context = context;
+    this.#bench = bench;
+    this.#spec = spec;
+    this.#begin();
+  }
+
+  #begin() {
+    this.#typed = Object.fromEntries(
+      this.#spec.fields.map(({ name, initial = "" }) => [name, initial]),
+    );
+  }
+
+  view() {
+    const { fields, button } = this.#spec;
+    return html`<form class="ask" @submit=${(event) => this.#submit(event)}>
+      ${fields.map((field) => this.#field(field))}
+      <footer>
+        <button class="primary">${text(button)}</button>
+        <span class="saved" role="status">${this.#done ? t("done") : ""}</span>
+      </footer>
+      ${this.#problem ? html`<p class="refusal" role="alert">${this.#problem}</p>` : nothing}
+    </form>`;
+  }
+
+  /** @param {AskField} field */
+  #field({ name, label, most }) {
+    return html`<div class="field">
+      <label for="ask-${name}">${text(label)}</label>
+      <input
+        id="ask-${name}"
+        required
+        autocomplete="off"
+        maxlength=${most?.() ?? nothing}
+        .value=${this.#typed[name]}
+        @input=${(event) => this.#type(name, event.target.value)}
+      />
+    </div>`;
+  }
+
+  /** @param {string} name @param {string} typed */
+  #type(name, typed) {
+    this.#typed[name] = typed;
+    this.#problem = null;
+    this.#done = false;
+    this.#context.redraw();
+  }
+
+  /** @param {Event} event */
+  async #submit(event) {
+    event.preventDefault();
+    this.#problem = await this.#bench.send(...this.#spec.items(this.#typed));
+    this.#done = this.#problem === null;
+    if (this.#done && this.#spec.isEmptiedAfter) this.#begin();
+    this.#context.redraw();
+  }
+}
+
+// Snapshots: moments of the whole controller that it can go back to, on virtual time.
+
+export class Snapshots {
+  #context;
+  #bench;
+  /** @type {BenchSnapshot[]} */
+  #taken = [];
+  #name = "";
+  /** @type {string | null} */
+  #problem = null;
+
+  /** @param {AdminContext} context @param {Bench} bench */
+  constructor(context, bench) {
+    this.#context = context;
+    this.#bench = bench;
+  }
+
+  async read() {
+    this.#taken = await api.snapshots();
+  }
+
+  view() {
+    return html`<section class="card">
+      <h2>${t("snapshots_title")}</h2>
+      <p class="note">${t(this.#bench.report.virtual_time ? "snapshots_note" : "time_real")}</p>
+      ${this.#bench.report.virtual_time ? this.#ways() : nothing}
+      ${this.#problem ? html`<p class="refusal" role="alert">${this.#problem}</p>` : nothing}
+    </section>`;
+  }
+
+  #ways() {
+    return html`<ul class="wired">
+        ${this.#taken.map((one) => this.#row(one))}
+      </ul>
+      <form class="line" @submit=${(event) => this.#take(event)}>
+        <label class="field">
+          ${t("snapshot_name")}
+          <input
+            required
+            autocomplete="off"
+            maxlength="40"
+            .value=${this.#name}
+            @input=${(event) => (this.#name = event.target.value)}
+          />
+        </label>
+        <button class="primary">${t("take_snapshot")}</button>
+      </form>`;
+  }
+
+  /** @param {BenchSnapshot} one */
+  #row({ name, time }) {
+    return html`<li class="pin">
+      <span class="name">${name} <small>${exactMoment(time)}</small></span>
+      <button type="button" @click=${() => this.#send("restore", name)}>
+        ${t("go_back", { name })}
+      </button>
+      <button type="button" @click=${() => this.#send("delete", name)}>
+        ${t("delete_snapshot", { name })}
+      </button>
+    </li>`;
+  }
+
+  /** @param {Event} event */
+  async #take(event) {
+    event.preventDefault();
+    await this.#send("take", this.#name.trim());
+    if (this.#problem === null) this.#name = "";
+    this.#context.redraw();
+  }
+
+  /** @param {string} what @param {string} name */
+  async #send(what, name) {
+    this.#problem = await this.#bench.post(api.snapshotTarget(what, name));
+    await this.read().catch(() => {});
+    this.#context.redraw();
+  }
+}
